@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import { BrowserViewport } from '../browsers/viewport.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** Raised with every change that an older server or agent would misread. */
+export const agentContractVersion = 1
+
+const tag = 'Agent'
+
+/** What the agent must know to start. The driver writes it to a file that the agent reads once. */
+export const AgentConfig = z.object({
+  contract_version: z.literal(agentContractVersion),
+  session_id: z.string(),
+  headless: z.boolean(),
+  stealth: z.boolean(),
+  gpu: z.boolean(),
+  kiosk_mode: z.boolean(),
+  viewport: BrowserViewport.required(),
+  start_url: z.string().optional(),
+  /** Folders as the agent sees them. */
+  home_folder: z.string(),
+  /** Sockets that only this machine uses: display, VNC. */
+  run_folder: z.string(),
+  /** Unix socket of egress: the only way out. */
+  egress_socket: z.string(),
+  chromium_path: z.string(),
+  /** Ports on the machine's own loopback; 0 picks a free one (tests outside a machine). */
+  devtools_port: z.int(),
+  proxy_port: z.int(),
+})
+export type AgentConfig = z.infer<typeof AgentConfig>
+
+/** Programs that the agent keeps running. */
+export const ServiceName = z.enum(['chromium', 'display'])
+export type ServiceName = z.infer<typeof ServiceName>
+
+export const AgentState = z.object({
+  contract_version: z.int(),
+  /** `starting`: the first page has not answered yet. `failed`: it never will; `failure` says why, and the agent exits. */
+  state: z.enum(['starting', 'ready', 'failed']),
+  failure: z.string().optional(),
+  /** Milliseconds since the epoch at which the last activity ended; null while there is activity. */
+  idle_since: z.number().nullable(),
+})
+export type AgentState = z.infer<typeof AgentState>
+
+/**
+ * One line of the event stream. The first line is a `state`; another follows with each change of state or activity.
+ * A `service_crashed` comes when a program died by itself; the agent starts it again.
+ */
+export const AgentEvent = z.discriminatedUnion('event', [
+  z.object({ event: z.literal('state'), ...AgentState.shape }),
+  z.object({ event: z.literal('service_crashed'), service: ServiceName, detail: z.string(), at: z.number() }),
+])
+export type AgentEvent = z.infer<typeof AgentEvent>
+
+/** The current state. Waits for nothing. */
+export const getAgentState = defineEndpoint({
+  operationId: 'getAgentState',
+  method: 'GET',
+  path: '/state',
+  summary: 'Where the agent stands',
+  tag,
+  access: 'internal',
+  reply: AgentState,
+  status: 200,
+  errors: [],
+})
+
+/** Closes Chromium so that it writes its state to disk, stops the display, answers, and then the agent exits. */
+export const stopAgent = defineEndpoint({
+  operationId: 'stopAgent',
+  method: 'POST',
+  path: '/stop',
+  summary: 'End the browser and the agent',
+  tag,
+  access: 'internal',
+  status: 204,
+  errors: [],
+})
+
+/** `GET` answers `application/x-ndjson`, one AgentEvent a line, until either side ends. */
+export const agentEventsPath = '/events'
+
+/**
+ * Upgrades that the agent passes on to Chromium's own DevTools server. `/cdp` is the browser's endpoint, whatever
+ * its current id; everything below `/devtools/` goes through under its own name.
+ */
+export const agentCdpPath = '/cdp'
+export const agentDevToolsPath = '/devtools/'
+
+/** Plain HTTP that the agent passes on to Chromium's DevTools server as it is: `/json/version`, `/json/list`, … */
+export const agentDiscoveryPath = '/json'

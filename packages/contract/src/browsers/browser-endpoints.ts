@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { IdOrName } from '../common/ids.ts'
+import { PageQuery } from '../common/page.ts'
+import { QueryBoolean } from '../common/query.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { Browser, BrowserRequest, Region } from './browser.ts'
+
+const tag = 'Browsers'
+const OneBrowser = z.object({ id_or_name: IdOrName })
+
+export const createBrowser = defineEndpoint({
+  operationId: 'createBrowser',
+  method: 'POST',
+  path: '/browsers',
+  summary: 'Create a browser session',
+  description: 'Answers when the first page of the browser has answered. An absent body means the defaults.',
+  tag,
+  access: 'project',
+  body: BrowserRequest.prefault({}),
+  reply: Browser,
+  status: 200,
+  errors: [
+    'field_not_supported',
+    'session_name_taken',
+    'session_ended_while_starting',
+    'session_start_failed',
+    'capacity_exhausted',
+  ],
+  reservedStatuses: { 429: 'berth sets no rate or concurrency limit yet.' },
+})
+
+export const listBrowsers = defineEndpoint({
+  operationId: 'listBrowsers',
+  method: 'GET',
+  path: '/browsers',
+  summary: 'List browser sessions',
+  description: 'Newest first.',
+  tag,
+  access: 'project',
+  query: PageQuery.extend({
+    status: z.enum(['active', 'deleted', 'all']).optional().meta({ description: 'Default: active.' }),
+    include_deleted: QueryBoolean.default(false).meta({ deprecated: true, description: 'Use status=all.' }),
+    query: z.string().max(1024).optional().meta({ description: 'Text to find in the session id or name.' }),
+    tags: z.record(z.string(), z.string()).optional().meta({ description: 'Pairs that must all be there.' }),
+    region: Region.optional(),
+  }),
+  reply: z.array(Browser),
+  paged: true,
+  status: 200,
+  errors: [],
+})
+
+export const getBrowser = defineEndpoint({
+  operationId: 'getBrowser',
+  method: 'GET',
+  path: '/browsers/{id_or_name}',
+  summary: 'Get a browser session',
+  tag,
+  access: 'project',
+  params: OneBrowser,
+  query: z.object({ include_deleted: QueryBoolean.default(false) }),
+  reply: Browser,
+  status: 200,
+  errors: ['session_not_found'],
+})
+
+export const deleteBrowser = defineEndpoint({
+  operationId: 'deleteBrowser',
+  method: 'DELETE',
+  path: '/browsers/{id_or_name}',
+  summary: 'Delete a browser session',
+  description: 'Answers when the browser has ended. The record stays readable with include_deleted.',
+  tag,
+  access: 'project',
+  params: OneBrowser,
+  status: 204,
+  errors: ['session_not_found'],
+})

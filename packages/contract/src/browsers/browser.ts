@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import { Timestamp } from '../common/time.ts'
+import { ChromePolicy } from './chrome-policy.ts'
+import { Tags } from './tags.ts'
+import { BrowserTelemetryConfig, BrowserTelemetryRequestConfig } from './telemetry-config.ts'
+import { BrowserViewport } from './viewport.ts'
+
+export const Region = z.enum(['us-east', 'eu-west', 'ap-southeast']).meta({ id: 'Region' })
+export type Region = z.infer<typeof Region>
+
+export const BrowserMemory = z.enum(['1GiB', '2GiB', '6GiB', '8GiB', '16GiB']).meta({ id: 'BrowserMemory' })
+export type BrowserMemory = z.infer<typeof BrowserMemory>
+
+export const SessionName = z.string().regex(/^[a-zA-Z0-9._-]{1,255}$/, {
+  error: 'must have 1 to 255 characters out of letters, digits and . _ -',
+})
+
+export const StartUrl = z.string().max(2048, { error: 'must have at most 2048 characters' })
+
+export const minTimeoutSeconds = 10
+export const maxTimeoutSeconds = 72 * 60 * 60
+export const defaultTimeoutSeconds = 60
+
+/** A session as callers see it (spec §2.1). */
+export const Browser = z
+  .object({
+    session_id: z.string(),
+    created_at: Timestamp,
+    cdp_ws_url: z.string(),
+    webdriver_ws_url: z.string(),
+    base_url: z.string(),
+    browser_live_view_url: z.string().optional(),
+    name: z.string().optional(),
+    region: Region,
+    stealth: z.boolean(),
+    headless: z.boolean(),
+    gpu: z.boolean(),
+    kiosk_mode: z.boolean(),
+    memory: BrowserMemory,
+    timeout_seconds: z.int(),
+    viewport: BrowserViewport,
+    start_url: z.string().optional(),
+    tags: Tags.optional(),
+    chrome_policy: z.record(z.string(), z.json()).meta({ override: { type: 'object', additionalProperties: true } }).optional(),
+    telemetry: BrowserTelemetryConfig.nullable().meta({ description: 'Null when nothing is captured.' }),
+    usage: z.object({ uptime_ms: z.int() }).meta({ id: 'BrowserUsage' }),
+    deleted_at: Timestamp.optional(),
+    usage_status: z.enum(['pending', 'ready']).meta({ id: 'BrowserUsageStatus' }).optional(),
+  })
+  .meta({ id: 'Browser' })
+export type Browser = z.infer<typeof Browser>
+
+/**
+ * A create field of the public API whose feature berth does not have yet. It is refused, never ignored:
+ * a session without its proxy or profile would be worse than none.
+ */
+const NotYet = z.null({ error: 'is not supported by this version of berth' }).optional().meta({ description: 'Not supported yet.' })
+
+export const BrowserRequest = z
+  .object({
+    name: SessionName.optional(),
+    tags: Tags.optional(),
+    headless: z.boolean().default(false),
+    stealth: z.boolean().default(false),
+    gpu: z.boolean().default(false),
+    timeout_seconds: z
+      .int()
+      .min(minTimeoutSeconds)
+      .max(maxTimeoutSeconds)
+      .default(defaultTimeoutSeconds)
+      .meta({ description: 'Seconds after the end of the last activity at which the session is deleted.' }),
+    viewport: BrowserViewport.optional(),
+    kiosk_mode: z.boolean().default(false),
+    start_url: StartUrl.optional(),
+    chrome_policy: ChromePolicy.optional(),
+    memory: z.enum(['8GiB', '16GiB']).optional(),
+    region: Region.optional(),
+    invocation_id: z.string().min(1).max(255).optional(),
+    telemetry: BrowserTelemetryRequestConfig.nullish(),
+    profile: NotYet,
+    extensions: NotYet,
+    proxy: NotYet,
+    proxy_id: NotYet,
+    disable_default_proxy: NotYet,
+    network: NotYet,
+    vaults: NotYet,
+    video_memory: NotYet,
+  })
+  .meta({ id: 'BrowserRequest' })
+export type BrowserRequest = z.infer<typeof BrowserRequest>

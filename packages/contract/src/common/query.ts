@@ -1,0 +1,7 @@
+import { z } from 'zod'
+
+/** A boolean in a query string. Clients send an empty value for null, which means absent (the mounts drop it). */
+export const QueryBoolean = z
+  .enum(['true', 'false'])
+  .transform((text) => text === 'true')
+  .meta({ override: { type: 'boolean' } })

@@ -1,0 +1,50 @@
+import ipaddr from 'ipaddr.js'
+import { BerthError } from '../errors.ts'
+import { hostText, parseAddress, parseHost, parseHostAndPort } from './host.ts'
+
+/** What an operator lets sessions reach besides public addresses. Without a port, an entry stands for all ports. */
+export type AllowEntry =
+  | { readonly kind: 'name'; readonly name: string; readonly port: number | undefined }
+  | { readonly kind: 'address'; readonly address: string; readonly port: number | undefined }
+  | { readonly kind: 'range'; readonly range: AddressRange }
+
+export type AddressRange = readonly [first: ipaddr.IPv4 | ipaddr.IPv6, prefixLength: number]
+
+/** Reads the entries of BERTH_EGRESS_ALLOW. The first bad one throws `invalid_input`, which says how to write it. */
+export function parseAllowList(entries: readonly string[]): readonly AllowEntry[] {
+  return entries.map((entry) => (entry.includes('/') ? { kind: 'range', range: parseRange(entry) } : parseDestination(entry)))
+}
+
+function parseDestination(entry: string): AllowEntry {
+  if (entry.includes('*')) throw badEntry(entry, 'wildcards are not supported, name each host')
+  if (entry.includes(':') && parseAddress(entry)) throw badEntry(entry, `write an IPv6 address in brackets, as [${entry}]`)
+  const withPort = parseHostAndPort(entry)
+  const host = withPort?.host ?? parseHost(entry)
+  if (!host) throw badEntry(entry, 'expected host, host:port, address, address:port or a CIDR range')
+
+  const port = withPort?.port
+  if (host.kind === 'name') return { kind: 'name', name: host.name, port }
+  const usual = hostText(host) + (port === undefined ? '' : `:${port}`)
+  // What reads like one address and means another is more likely a mistake than a wish.
+  if (entry.toLowerCase() !== usual) throw badEntry(entry, `write it as ${usual}`)
+  return { kind: 'address', address: host.address, port }
+}
+
+function parseRange(entry: string): AddressRange {
+  const [, firstText = '', lengthText] = /^([^/]+)\/(0|[1-9][0-9]{0,2})$/.exec(entry) ?? []
+  const first = parseAddress(firstText)
+  const length = Number(lengthText)
+  const isIPv4 = !firstText.includes(':')
+  if (!first || isIPv4 === first.includes(':') || length > (isIPv4 ? 32 : 128)) {
+    throw badEntry(entry, 'expected a CIDR range such as 10.0.0.0/8 or fd00::/8, without a port')
+  }
+
+  const canonical = `${first}/${length}`
+  const network = isIPv4 ? ipaddr.IPv4.networkAddressFromCIDR(canonical) : ipaddr.IPv6.networkAddressFromCIDR(canonical)
+  if (parseAddress(network.toString()) !== first) throw badEntry(entry, `this range begins at ${network.toString()}`)
+  return [ipaddr.parse(first), length]
+}
+
+function badEntry(entry: string, reason: string): BerthError {
+  return new BerthError('invalid_input', { reason: `"${entry}" cannot be allowed: ${reason}.` })
+}

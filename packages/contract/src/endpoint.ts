@@ -1,0 +1,64 @@
+import type { z } from 'zod'
+import type { ErrorCode } from './errors.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/**
+ * Who may call: anybody, the holder of an API key (and within a project), or the holder of the session's own token.
+ * The agent's and egress' own endpoints are `internal`: they are reached over unix sockets that only berth can open.
+ */
+export type Access = 'public' | 'project' | 'session' | 'internal'
+
+/** One operation of the API, declared once; server, agent, OpenAPI document and tests read it. */
+export interface Endpoint<
+  Params extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+  Reply extends z.ZodType = z.ZodType,
+> {
+  readonly operationId: string
+  readonly method: Method
+  /** Braced parameters, as OpenAPI writes them: `/browsers/{id_or_name}`. */
+  readonly path: `/${string}`
+  readonly summary: string
+  readonly description?: string
+  readonly tag: string
+  readonly access: Access
+  readonly params?: Params
+  readonly query?: Query
+  /** An absent body is parsed as `undefined`; a schema that allows it says so with `.optional()` or a default. */
+  readonly body?: Body
+  /** The JSON answer. Absent: the answer has no body. */
+  readonly reply?: Reply
+  /** Sends the four headers of an offset list; the reply is then an array. */
+  readonly paged?: boolean
+  /** Status of success. */
+  readonly status: number
+  /** The codes this operation can answer, beyond those that every operation of its access can (see `errorsOf`). */
+  readonly errors: readonly ErrorCode[]
+  /** Status codes that the public document promises although berth never answers them, each with its reason. */
+  readonly reservedStatuses?: Readonly<Record<number, string>>
+}
+
+/** Declares an endpoint and keeps the types of its parts. */
+export function defineEndpoint<
+  Params extends z.ZodType = z.ZodUndefined,
+  Query extends z.ZodType = z.ZodUndefined,
+  Body extends z.ZodType = z.ZodUndefined,
+  Reply extends z.ZodType = z.ZodUndefined,
+>(endpoint: Endpoint<Params, Query, Body, Reply>): Endpoint<Params, Query, Body, Reply> {
+  return endpoint
+}
+
+/** Every error code that the operation may answer. */
+export function errorsOf(endpoint: Endpoint): readonly ErrorCode[] {
+  const always: ErrorCode[] = ['internal_error']
+  if (endpoint.access !== 'internal') always.push('shutting_down')
+  if (endpoint.access === 'project') always.push('unauthorized', 'forbidden', 'project_not_found')
+  if (endpoint.access === 'session') always.push('unauthorized')
+  if (endpoint.query || endpoint.params) always.push('invalid_input')
+  if (endpoint.body) {
+    always.push('bad_request', 'invalid_input', 'body_too_large', 'unsupported_media_type', 'request_timeout')
+  }
+  return [...new Set([...always, ...endpoint.errors])]
+}

@@ -1,0 +1,119 @@
+/** Every error a caller can meet: its HTTP status and its sentence. Codes are promises and are never renamed. */
+export const errorCatalogue = {
+  bad_request: { status: 400, sentence: (details: { reason: string }) => details.reason },
+  invalid_input: { status: 400, sentence: (details: { reason: string }) => details.reason },
+  field_not_supported: {
+    status: 400,
+    sentence: (details: { field: string; reason: string }) => `${details.field}: ${details.reason}`,
+  },
+  unauthorized: {
+    status: 401,
+    sentence: (details: { reason: string }) => details.reason,
+  },
+  forbidden: { status: 403, sentence: (details: { reason: string }) => details.reason },
+  project_not_found: { status: 404, sentence: () => 'Project not found or inactive.' },
+  route_not_found: {
+    status: 404,
+    sentence: (details: { method: string; path: string }) => `There is no ${details.method} ${details.path}.`,
+  },
+  session_not_found: {
+    status: 404,
+    sentence: (details: { session: string }) => `There is no active session with the id or name ${details.session}.`,
+  },
+  method_not_allowed: {
+    status: 405,
+    sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
+  },
+  request_timeout: {
+    status: 408,
+    sentence: () => 'The body did not arrive in time.',
+  },
+  session_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string }) => `name: ${details.name} is the name of another active session.`,
+  },
+  session_ended_while_starting: {
+    status: 409,
+    retry: false,
+    sentence: () => 'The session was deleted before it had started.',
+  },
+  body_too_large: {
+    status: 413,
+    sentence: (details: { limitBytes: number }) => `The body is larger than ${details.limitBytes} bytes.`,
+  },
+  unsupported_media_type: {
+    status: 415,
+    sentence: (details: { reason: string }) => details.reason,
+  },
+  internal_error: {
+    status: 500,
+    sentence: () => 'An unexpected error happened. It was logged with the id of this request.',
+  },
+  session_start_failed: {
+    status: 500,
+    // Nothing is left of a start that failed, so the client may try again.
+    retry: true,
+    sentence: (details: { reason: string }) => `The session could not be started: ${details.reason}`,
+  },
+  session_unreachable: {
+    status: 502,
+    sentence: () => 'The machine of this session does not answer.',
+  },
+  shutting_down: {
+    status: 503,
+    sentence: () => 'The server is stopping. Try again in a moment.',
+  },
+  capacity_exhausted: {
+    status: 529,
+    sentence: (details: { reason: string }) => `This host has no room for another session: ${details.reason}`,
+  },
+} as const satisfies Record<string, CatalogueEntry>
+
+interface CatalogueEntry {
+  readonly status: number
+  /** Whether the client should send the request again; goes out as `x-should-retry`. Absent: the client decides by the status. */
+  readonly retry?: boolean
+  // biome-ignore lint/suspicious/noExplicitAny: each sentence names its own details, and BerthError checks them.
+  readonly sentence: (details: any) => string
+}
+
+export type ErrorCode = keyof typeof errorCatalogue
+
+type DetailsOf<Code extends ErrorCode> = Parameters<(typeof errorCatalogue)[Code]['sentence']> extends [infer Details]
+  ? Details
+  : undefined
+
+/** One of several things that were wrong, or a cause further down. */
+export interface ErrorDetail {
+  readonly code?: string
+  readonly message?: string
+}
+
+interface BerthErrorOptions extends ErrorOptions {
+  /** Each of several faults; for one fault the message says it all. */
+  readonly faults?: readonly ErrorDetail[]
+}
+
+/** An expected failure. Status and sentence come from the catalogue. */
+export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
+  override readonly name = 'BerthError'
+  readonly code: Code
+  readonly status: number
+  readonly retry: boolean | undefined
+  readonly faults: readonly ErrorDetail[] | undefined
+
+  constructor(
+    code: Code,
+    ...[details, options]: DetailsOf<Code> extends undefined
+      ? [details?: undefined, options?: BerthErrorOptions]
+      : [details: DetailsOf<Code>, options?: BerthErrorOptions]
+  ) {
+    const entry: CatalogueEntry = errorCatalogue[code]
+    super(entry.sentence(details), options?.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.status = entry.status
+    this.retry = entry.retry
+    this.faults = options?.faults
+  }
+}

@@ -1,0 +1,13 @@
+import { createBrowser, deleteBrowser, getBrowser, listBrowsers } from './browsers/browser-endpoints.ts'
+import type { Endpoint } from './endpoint.ts'
+import { getHealth, getStatus } from './service/service-endpoints.ts'
+
+/** Every public operation that berth serves, in the order of the API document. */
+export const publicEndpoints: readonly Endpoint[] = [
+  createBrowser,
+  listBrowsers,
+  getBrowser,
+  deleteBrowser,
+  getHealth,
+  getStatus,
+] as unknown as readonly Endpoint[]

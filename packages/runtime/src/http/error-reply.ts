@@ -1,0 +1,54 @@
+import { BerthError, type ErrorDetail } from '@berth/contract/errors.ts'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from '../process/logger.ts'
+
+/** The body of every error answer. */
+export interface ErrorBody {
+  readonly code: string
+  readonly message: string
+  readonly details?: readonly ErrorDetail[]
+}
+
+export function errorBody(error: BerthError): ErrorBody {
+  return { code: error.code, message: error.message, ...(error.faults && { details: error.faults }) }
+}
+
+/** Turns whatever was thrown into the error that the caller sees. What nobody expected becomes `internal_error`. */
+export function toBerthError(thrown: unknown): BerthError {
+  if (thrown instanceof BerthError) return thrown
+  const { code, statusCode, message } = thrown as FastifyError
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new BerthError('body_too_large', { limitBytes: 0 }, { cause: thrown })
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return new BerthError('unsupported_media_type', { reason: 'The body must be application/json.' }, { cause: thrown })
+  }
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return new BerthError('bad_request', { reason: message }, { cause: thrown })
+  }
+  return new BerthError('internal_error', undefined, { cause: thrown })
+}
+
+export function sendError(reply: FastifyReply, error: BerthError): FastifyReply {
+  if (error.retry !== undefined) reply.header('x-should-retry', String(error.retry))
+  return reply.code(error.status).header('content-type', 'application/json; charset=utf-8').send(errorBody(error))
+}
+
+/** One place where a throw becomes a reply, and a bug a line in the log. */
+export function replyWithErrors(app: FastifyInstance, logger: Logger): void {
+  app.setErrorHandler((thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const error = toBerthError(thrown)
+    const clientHasLeft = reply.raw.destroyed
+    if (error.status >= 500 && !clientHasLeft) {
+      const facts = { err: error.cause ?? error, requestId: request.id, method: request.method, route: request.routeOptions.url }
+      logger.error(facts, `${error.code}: ${error.message}`)
+    }
+    return sendError(reply, error)
+  })
+  app.setNotFoundHandler((request, reply) =>
+    sendError(reply, new BerthError('route_not_found', { method: request.method, path: pathOf(request.url) })),
+  )
+}
+
+/** Without the query: it can hold a token. */
+export function pathOf(url: string): string {
+  return url.split('?', 1)[0] ?? url
+}

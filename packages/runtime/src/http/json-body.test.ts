@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { parseJson } from './json-body.ts'
+
+const parseText = (text: string) => parseJson(Buffer.from(text))
+
+test('reads every JSON value as JSON.parse does', () => {
+  const isStorable = (text: string) => !text.includes('\\u0000') && !text.includes('__proto__') && text.isWellFormed()
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 5 }).filter(isStorable), (text) => {
+      assert.deepEqual(parseText(text), JSON.parse(text))
+    }),
+  )
+})
+
+test('never throws anything but a named error, whatever the bytes', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      try {
+        parseJson(bytes)
+      } catch (error) {
+        assert.equal((error as { code: string }).code, 'bad_request')
+      }
+    }),
+  )
+})
+
+for (const [what, text] of [
+  ['a body that is cut off', '{"name":"a'],
+  ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+  ['a key __proto__', '{"tags":{"__proto__":"x"}}'],
+  ['a NUL character', '{"start_url":"a\\u0000b"}'],
+  ['a NUL character in a key', '{"a\\u0000b":1}'],
+  ['an unpaired surrogate', '{"start_url":"\\ud800"}'],
+  ['nesting of 100,000 levels', '['.repeat(100_000) + ']'.repeat(100_000)],
+] as const) {
+  test(`refuses ${what}`, () => {
+    assert.throws(() => parseJson(Buffer.from(text as string)), { code: 'bad_request' })
+  })
+}
+
+test('keeps a key named constructor like any other', () => {
+  assert.deepEqual(parseText('{"constructor":"x"}'), { constructor: 'x' })
+})
+
+test('takes the last of two equal keys', () => {
+  assert.deepEqual(parseText('{"name":"a","name":"b"}'), { name: 'b' })
+})

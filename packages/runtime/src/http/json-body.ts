@@ -1,0 +1,91 @@
+import { BerthError } from '@berth/contract/errors.ts'
+import type { FastifyInstance } from 'fastify'
+import { parse } from 'secure-json-parse'
+
+const maxDepth = 100
+const bodyDeadlineMilliseconds = 30_000
+
+/**
+ * Reads JSON bodies strictly: UTF-8 only, no `__proto__`, at most 100 levels, no NUL character (PostgreSQL cannot
+ * store it) and no unpaired surrogate. An empty body is an absent one, whatever its content type says.
+ */
+export function acceptJsonBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', async (request: { headers: Record<string, unknown>; routeOptions: { bodyLimit?: number } }, payload: AsyncIterable<Buffer>) => {
+    const contentType = mediaType(request.headers['content-type'])
+    const bytes = await readAll(payload, request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 1024 * 1024)
+    if (bytes.length === 0) return undefined
+
+    if (contentType !== 'application/json' && !contentType.endsWith('+json')) {
+      throw new BerthError('unsupported_media_type', { reason: 'The body must be application/json.' })
+    }
+    const encoding = request.headers['content-encoding']
+    if (encoding !== undefined && encoding !== 'identity') {
+      throw new BerthError('unsupported_media_type', { reason: 'content-encoding: bodies must not be compressed.' })
+    }
+    return parseJson(bytes)
+  })
+}
+
+function mediaType(header: unknown): string {
+  return String(header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+}
+
+async function readAll(payload: AsyncIterable<Buffer>, limitBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  const stream = payload as AsyncIterable<Buffer> & { destroy(error: Error): void }
+  const deadline = setTimeout(() => stream.destroy(new BerthError('request_timeout')), bodyDeadlineMilliseconds)
+  try {
+    for await (const chunk of stream) {
+      length += chunk.length
+      if (length > limitBytes) throw new BerthError('body_too_large', { limitBytes })
+      chunks.push(chunk)
+    }
+  } finally {
+    clearTimeout(deadline)
+  }
+  return Buffer.concat(chunks, length)
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Parses one JSON text, or says what is wrong with it. */
+export function parseJson(bytes: Uint8Array): unknown {
+  let text: string
+  try {
+    text = utf8.decode(bytes)
+  } catch {
+    throw new BerthError('bad_request', { reason: 'The body is not UTF-8.' })
+  }
+  let value: unknown
+  try {
+    value = parse(text, undefined, { protoAction: 'ignore', constructorAction: 'ignore' })
+  } catch {
+    throw new BerthError('bad_request', { reason: 'The body is not JSON.' })
+  }
+  checkValue(value)
+  return value
+}
+
+/** Walks without recursion: the nesting is the sender's. */
+function checkValue(root: unknown): void {
+  const open: { value: unknown; depth: number }[] = [{ value: root, depth: 1 }]
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { value, depth } = next
+    if (typeof value === 'string') checkText(value)
+    if (typeof value !== 'object' || value === null) continue
+    if (depth > maxDepth) throw new BerthError('bad_request', { reason: `The body is nested deeper than ${maxDepth} levels.` })
+    for (const key of Object.keys(value)) {
+      if (key === '__proto__') throw new BerthError('bad_request', { reason: 'The body must not hold a key __proto__.' })
+      checkText(key)
+      open.push({ value: (value as Record<string, unknown>)[key], depth: depth + 1 })
+    }
+  }
+}
+
+/** Refuses what cannot be stored or sent on as it is. */
+export function checkText(text: string): void {
+  if (text.includes('\0')) throw new BerthError('bad_request', { reason: 'Text must not hold a NUL character.' })
+  if (!text.isWellFormed()) throw new BerthError('bad_request', { reason: 'Text must not hold an unpaired surrogate.' })
+}

@@ -1,0 +1,68 @@
+import type { Endpoint } from '@berth/contract/endpoint.ts'
+import { type Page, type PageRequest, pageHeaders } from '@berth/contract/common/page.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import { validate } from './validate.ts'
+
+/** What a handler is called with. `signal` aborts when the client goes away before its answer. */
+export interface Call<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> {
+  readonly params: z.output<Params>
+  readonly query: z.output<Query>
+  readonly body: z.output<Body>
+  readonly request: FastifyRequest
+  readonly signal: AbortSignal
+}
+
+export type Handler<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType, Reply extends z.ZodType> = (
+  call: Call<Params, Query, Body>,
+) => Promise<HandlerResult<z.input<Reply>>> | HandlerResult<z.input<Reply>>
+
+/** A paged endpoint returns a page; its items become the array of the answer. */
+type HandlerResult<Reply> = Reply extends readonly (infer Item)[] ? Reply | Page<Item> : Reply extends undefined ? void : Reply
+
+interface MountOptions {
+  /** Runs before the body is read, for example to learn who calls. */
+  readonly onRequest?: (request: FastifyRequest) => Promise<void>
+}
+
+/** Serves an endpoint: parses its parts, calls the handler and sends the declared answer. */
+export function mount<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType, Reply extends z.ZodType>(
+  app: FastifyInstance,
+  endpoint: Endpoint<Params, Query, Body, Reply>,
+  handler: Handler<Params, Query, Body, Reply>,
+  { onRequest }: MountOptions = {},
+): void {
+  app.route({
+    method: endpoint.method,
+    url: fastifyPath(endpoint.path),
+    ...(onRequest && { onRequest }),
+    // Answers are declared by the contract and made by our own code: they are not parsed a second time.
+    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      const query = endpoint.query && validate(endpoint.query, request.query, 'query')
+      const result = await handler({
+        params: (endpoint.params && validate(endpoint.params, request.params, 'path')) as z.output<Params>,
+        query: query as z.output<Query>,
+        body: (endpoint.body && validate(endpoint.body, request.body ?? undefined, 'body')) as z.output<Body>,
+        request,
+        signal: abortedByClient(reply),
+      })
+      reply.code(endpoint.status)
+      if (!endpoint.reply) return reply.send()
+      if (!endpoint.paged) return reply.send(result)
+      const page = result as Page<unknown>
+      return reply.headers(pageHeaders(query as PageRequest, page)).send(page.items)
+    },
+  })
+}
+
+function fastifyPath(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1')
+}
+
+function abortedByClient(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) controller.abort()
+  })
+  return controller.signal
+}

@@ -1,0 +1,68 @@
+import { BerthError, type ErrorDetail } from '@berth/contract/errors.ts'
+import type { z } from 'zod'
+
+const maxReportedFaults = 20
+
+/** Parses with the schema; a broken rule becomes `invalid_input`, which names the field, the rule and the value's kind. */
+export function validate<Schema extends z.ZodType>(schema: Schema, value: unknown, place: string): z.output<Schema> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+
+  const sentences = result.error.issues.map((issue) => faultSentence(issue, value, place))
+  const faults: ErrorDetail[] = sentences.slice(0, maxReportedFaults).map((message) => ({ code: 'invalid_input', message }))
+  const reason = sentences[0] ?? `The ${place} is invalid.`
+  throw new BerthError('invalid_input', { reason }, faults.length > 1 ? { faults } : {})
+}
+
+function faultSentence(issue: z.core.$ZodIssue, root: unknown, place: string): string {
+  const field = issue.path.length > 0 ? issue.path.map(String).join('.') : place
+  return `${shorten(field)}: ${ruleOf(issue)}, not ${kindOf(valueAt(root, issue.path))}.`
+}
+
+function ruleOf(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${article(issue.expected)}`
+    case 'too_small':
+      return issue.origin === 'string' || issue.origin === 'array'
+        ? `must have at least ${issue.minimum} ${issue.origin === 'string' ? 'characters' : 'items'}`
+        : `must be at least ${issue.minimum}`
+    case 'too_big':
+      return issue.origin === 'string' || issue.origin === 'array'
+        ? `must have at most ${issue.maximum} ${issue.origin === 'string' ? 'characters' : 'items'}`
+        : `must be at most ${issue.maximum}`
+    case 'invalid_value':
+      return `must be one of ${issue.values.map(String).join(', ')}`
+    case 'invalid_key':
+      return issue.issues[0]?.message ?? 'must have a valid key'
+    default:
+      return issue.message
+  }
+}
+
+function article(expected: string): string {
+  if (expected === 'int') return 'a whole number'
+  if (expected === 'record') return 'an object'
+  return /^[aeiou]/.test(expected) ? `an ${expected}` : `a ${expected}`
+}
+
+function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
+  let value = root
+  for (const key of path) value = (value as Record<PropertyKey, unknown> | null | undefined)?.[key]
+  return value
+}
+
+/** The kind and, where it is short and harmless, the size: never the value itself, which may be a secret. */
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'absent'
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return `an array of ${value.length} items`
+  if (typeof value === 'string') return `a string of ${[...value].length} characters`
+  if (typeof value === 'number') return `the number ${value}`
+  if (typeof value === 'object') return 'an object'
+  return `a ${typeof value}`
+}
+
+function shorten(field: string): string {
+  return field.length <= 200 ? field : `${field.slice(0, 200)}…`
+}
