@@ -1,0 +1,50 @@
+import { BerthError } from '@berth/contract/errors.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { checkText } from '@berth/runtime/http/json-body.ts'
+import type { KeyScope, OrganizationStore, ProjectSelector } from '../features/organizations/organization-store.ts'
+import type { Caller } from './caller.ts'
+import { hashApiKey } from './secrets.ts'
+
+const keyHeader = 'Send the header Authorization: Bearer <API key>.'
+
+/** Says who is calling and in which project (facts: conventions.md §3 and §4). */
+export async function authenticate(headers: IncomingHttpHeaders, organizations: OrganizationStore): Promise<Caller> {
+  const key = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
+  if (!key) throw new BerthError('unauthorized', { reason: `No API key. ${keyHeader}` })
+  const scope = await organizations.findKey(hashApiKey(key))
+  if (!scope) throw new BerthError('unauthorized', { reason: `The API key is not valid. ${keyHeader}` })
+
+  return {
+    keyId: scope.keyId,
+    organizationId: scope.organizationId,
+    projectId: await chooseProject(headers, scope, organizations),
+  }
+}
+
+async function chooseProject(headers: IncomingHttpHeaders, scope: KeyScope, organizations: OrganizationStore) {
+  const selectors: ProjectSelector[] = []
+  const id = headerText(headers['x-kernel-project-id'])
+  const idOrName = headerText(headers['x-kernel-project'])
+  if (id) selectors.push({ id })
+  if (idOrName) selectors.push({ idOrName })
+  if (selectors.length === 0 && scope.projectId) return scope.projectId
+  if (selectors.length === 0) selectors.push({ isDefault: true })
+
+  const found = await Promise.all(selectors.map((selector) => organizations.findProject(scope.organizationId, selector)))
+  const projectId = found[0]
+  if (!projectId || found.includes(undefined)) throw new BerthError('project_not_found')
+  if (found.some((other) => other !== projectId)) {
+    throw new BerthError('bad_request', { reason: 'X-Kernel-Project-Id and X-Kernel-Project name different projects.' })
+  }
+  if (scope.projectId && scope.projectId !== projectId) {
+    throw new BerthError('forbidden', { reason: 'This API key belongs to another project.' })
+  }
+  return projectId
+}
+
+/** Header bytes are UTF-8 where they are not ASCII; an empty value is an absent one. */
+function headerText(value: string | string[] | undefined): string | undefined {
+  const text = Buffer.from(String(value ?? ''), 'latin1').toString('utf8').trim()
+  checkText(text)
+  return text || undefined
+}

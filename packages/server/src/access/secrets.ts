@@ -1,0 +1,36 @@
+import { createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { open, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+const masterKeyBytes = 32
+
+/** A new API key: 43 characters of randomness behind the prefix that the field uses. */
+export function newApiKey(): string {
+  return `sk_${randomBytes(masterKeyBytes).toString('base64url').replaceAll(/[-_]/g, 'x')}`
+}
+
+/** Keys are random and long, so that a plain hash cannot be searched. */
+export function hashApiKey(key: string): Buffer {
+  return createHash('sha256').update(key).digest()
+}
+
+/** The operator's master key, or the one in the data folder, which the first start makes (mode 0600). */
+export async function readMasterKey(dataFolder: string, configured: string | undefined): Promise<string> {
+  if (configured !== undefined) return configured
+  const path = join(dataFolder, 'master-key')
+  try {
+    await using file = await open(path, 'wx', 0o600)
+    await file.writeFile(randomBytes(masterKeyBytes).toString('hex'))
+    await file.sync()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  const key = await readFile(path, 'utf8')
+  if (key.length < masterKeyBytes * 2) throw new Error(`${path} is damaged: it must hold ${masterKeyBytes * 2} hexadecimal digits`)
+  return key
+}
+
+/** A key for one purpose alone, so that no two uses of the master key can be played against each other. */
+export function deriveKey(masterKey: string, purpose: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', masterKey, 'berth', purpose, masterKeyBytes))
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { newId } from '@berth/contract/common/ids.ts'
+import { SignJWT } from 'jose'
+import { SessionTokens } from './session-tokens.ts'
+
+const createdAt = new Date('2026-01-02T03:04:05Z')
+const sessionId = newId('session', createdAt)
+
+test('gives a session the same token every time, also after a restart', async () => {
+  const first = await new SessionTokens('master key of a test').issue(sessionId, createdAt)
+  const second = await new SessionTokens('master key of a test').issue(sessionId, createdAt)
+
+  assert.equal(first, second)
+  assert.equal(first.split('.').length, 3)
+})
+
+test('tells the session of a token', async () => {
+  const tokens = new SessionTokens('master key of a test')
+
+  assert.equal(await tokens.verify(await tokens.issue(sessionId, createdAt)), sessionId)
+})
+
+test('refuses tokens of another key, damaged ones and ones without a signature', async () => {
+  const tokens = new SessionTokens('master key of a test')
+  const foreign = await new SessionTokens('another master key').issue(sessionId, createdAt)
+  const own = await tokens.issue(sessionId, createdAt)
+  const unsigned = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${own.split('.')[1]}.`
+
+  for (const token of [foreign, own.slice(0, -3), `${own}x`, unsigned, '', 'a.b.c']) {
+    assert.equal(await tokens.verify(token), undefined)
+  }
+})
+
+test('refuses a token that was signed for another purpose', async () => {
+  const key = new TextEncoder().encode('master key of a test')
+  const token = await new SignJWT().setProtectedHeader({ alg: 'HS256' }).setSubject(sessionId).setAudience('session').sign(key)
+
+  assert.equal(await new SessionTokens('master key of a test').verify(token), undefined)
+})

@@ -1,0 +1,86 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import cors from '@fastify/cors'
+import { BerthError } from '@berth/contract/errors.ts'
+import { errorBody, replyWithErrors, sendError, toBerthError } from '@berth/runtime/http/error-reply.ts'
+import { acceptJsonBodies } from '@berth/runtime/http/json-body.ts'
+import { parseQuery } from '@berth/runtime/http/query-string.ts'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { authenticate } from './access/authenticate.ts'
+import { mountForCallers } from './access/mount-for-callers.ts'
+import { mountDiscovery } from './agent-link/discovery.ts'
+import { mountDocumentRoutes } from './features/service/document-routes.ts'
+import { mountMetrics } from './features/service/metrics.ts'
+import { mountServiceRoutes } from './features/service/service-routes.ts'
+import { mountSessionRoutes } from './features/sessions/session-routes.ts'
+import type { Services } from './services.ts'
+
+/** A Chrome policy may take 5 MiB, and the rest of a body is small. */
+const bodyLimitBytes = 8 * 1024 * 1024
+/** Names have at most 255 characters, and percent-encoding may triple them. */
+const maxPathParameterLength = 1024
+const headersLimitMilliseconds = 20_000
+
+export interface AppOptions {
+  readonly publicUrl: string | undefined
+  readonly metrics: boolean
+  readonly isClosing: () => boolean
+}
+
+/** Every route of the server. */
+export async function createApp(services: Services, { publicUrl, metrics, isClosing }: AppOptions): Promise<FastifyInstance> {
+  const app = Fastify({
+    bodyLimit: bodyLimitBytes,
+    routerOptions: { maxParamLength: maxPathParameterLength, querystringParser: parseQuery },
+    frameworkErrors: (error, _request, reply) => sendError(reply, toBerthError(error)),
+    clientErrorHandler: refuseMalformedRequest,
+    return503OnClosing: false,
+    // How long a body may take is decided where it is read: an upload may take its time, a JSON body may not.
+    requestTimeout: 0,
+    http: { headersTimeout: headersLimitMilliseconds },
+  })
+  app.decorateRequest('caller', undefined)
+  acceptJsonBodies(app)
+  replyWithErrors(app, services.logger)
+  app.addHook('onRequest', async () => {
+    if (isClosing()) throw new BerthError('shutting_down')
+  })
+  await allowBrowserCallers(app)
+
+  if (metrics) {
+    const { store, relay } = services
+    mountMetrics(app, { activeSessions: () => store.countActive(), openRelays: () => relay.openConnections })
+  }
+  mountServiceRoutes(app, services.health)
+  await mountDocumentRoutes(app)
+  mountDiscovery(app, { access: services.access, machines: services.machines, publicUrl })
+  services.relay.attach(app.server)
+
+  const mount = mountForCallers(app, (headers) => authenticate(headers, services.organizations))
+  mountSessionRoutes(mount, { sessions: services.sessions, records: services.records, publicUrl })
+  return app
+}
+
+/** The official clients also run in web pages of any origin. Keys are bearer tokens, so no cookie is at risk. */
+async function allowBrowserCallers(app: FastifyInstance): Promise<void> {
+  const exposed = ['X-Limit', 'X-Offset', 'X-Has-More', 'X-Next-Offset', 'X-Sse-Content-Type', 'Retry-After', 'X-Should-Retry']
+  // Without a list of headers the plugin allows those that the browser asks for: the SDK's set grows with its versions.
+  await app.register(cors, { origin: '*', methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], exposedHeaders: exposed, maxAge: 86_400 })
+}
+
+/** Answers what was not even HTTP in the form of every other error. */
+function refuseMalformedRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const refusal =
+    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? new BerthError('request_timeout')
+      : new BerthError('bad_request', { reason: 'The request is not valid HTTP.' })
+  const body = JSON.stringify(errorBody(refusal))
+  socket.end(
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nconnection: close\r\ncontent-type: application/json\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+}

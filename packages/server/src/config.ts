@@ -1,0 +1,113 @@
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { Region } from '@berth/contract/browsers/browser.ts'
+import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
+import { StartError } from './start-error.ts'
+
+/** Flags as they were typed; each has a twin in the environment, and a flag wins over its twin. */
+export interface ServeFlags {
+  readonly port?: string | undefined
+  readonly host?: string | undefined
+  readonly dataDir?: string | undefined
+  readonly json?: boolean | undefined
+  readonly stopSessions?: boolean | undefined
+  readonly metrics?: boolean | undefined
+  readonly logLevel?: string | undefined
+}
+
+export interface ServerConfig {
+  readonly host: string
+  /** 0 picks a free port. */
+  readonly port: number
+  readonly dataFolder: string
+  /** Ready line and logs as JSON, for programs that start berth. */
+  readonly json: boolean
+  /** Whether stopping the server ends its sessions. */
+  readonly stopSessions: boolean
+  readonly metrics: boolean
+  readonly logLevel: string
+  /** The key of the default organization, instead of one that berth makes. */
+  readonly apiKey: string | undefined
+  /** Where clients reach berth, without a slash at the end. Absent: at the host that the request names. */
+  readonly publicUrl: string | undefined
+  /** Absent: berth runs a PostgreSQL of its own. */
+  readonly databaseUrl: string | undefined
+  /** Absent: a file in the data folder. */
+  readonly masterKey: string | undefined
+  readonly egressAllow: readonly string[]
+  /** The region that this server runs in. */
+  readonly region: Region
+  /** Where an ordinary user's sockets may go. */
+  readonly userRuntimeFolder: string | undefined
+}
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
+const minSecretLength = 16
+
+/** Reads flags and environment; throws a StartError that names the flag or variable and its rule. */
+export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = process.env): ServerConfig {
+  const text = (name: string) => environment[name]?.trim() || undefined
+  return {
+    host: flags.host ?? text('BERTH_HOST') ?? '127.0.0.1',
+    port: portNumber(flags.port ?? text('BERTH_PORT') ?? '8080'),
+    dataFolder: resolve(flags.dataDir ?? text('BERTH_DATA_DIR') ?? join(homedir(), '.berth')),
+    json: flags.json ?? switchedOn('BERTH_JSON', text('BERTH_JSON'), false),
+    stopSessions: flags.stopSessions ?? switchedOn('BERTH_STOP_SESSIONS', text('BERTH_STOP_SESSIONS'), false),
+    metrics: flags.metrics ?? switchedOn('BERTH_METRICS', text('BERTH_METRICS'), true),
+    logLevel: oneOf('log-level', flags.logLevel ?? text('BERTH_LOG_LEVEL') ?? 'info', logLevels),
+    apiKey: secret('BERTH_API_KEY', text('BERTH_API_KEY')),
+    publicUrl: publicUrl(text('BERTH_PUBLIC_URL')),
+    databaseUrl: databaseUrl(text('DATABASE_URL')),
+    masterKey: secret('BERTH_MASTER_KEY', text('BERTH_MASTER_KEY')),
+    egressAllow: allowList(text('BERTH_EGRESS_ALLOW') ?? ''),
+    region: oneOf('BERTH_REGION', text('BERTH_REGION') ?? 'us-east', Region.options),
+    userRuntimeFolder: text('XDG_RUNTIME_DIR'),
+  }
+}
+
+function allowList(text: string): readonly string[] {
+  const entries = text.split(',').map((entry) => entry.trim()).filter(Boolean)
+  try {
+    parseAllowList(entries)
+  } catch (cause) {
+    throw new StartError(`BERTH_EGRESS_ALLOW: ${(cause as Error).message}`, 64, { cause })
+  }
+  return entries
+}
+
+function portNumber(text: string): number {
+  const port = Number(text)
+  if (/^\d+$/.test(text) && port <= 65_535) return port
+  throw new StartError('--port must be a whole number from 0 to 65535', 64)
+}
+
+function switchedOn(name: string, value: string | undefined, otherwise: boolean): boolean {
+  if (value === undefined) return otherwise
+  if (['1', 'true', 'on', 'yes'].includes(value)) return true
+  if (['0', 'false', 'off', 'no'].includes(value)) return false
+  throw new StartError(`${name} must be on or off`, 64)
+}
+
+function oneOf<Value extends string>(name: string, value: string, allowed: readonly Value[]): Value {
+  if ((allowed as readonly string[]).includes(value)) return value as Value
+  throw new StartError(`${name} must be one of ${allowed.join(', ')}`, 64)
+}
+
+function secret(name: string, value: string | undefined): string | undefined {
+  if (value === undefined || (value.length >= minSecretLength && /^[\x21-\x7e]+$/.test(value))) return value
+  throw new StartError(`${name} must have at least ${minSecretLength} visible ASCII characters and no spaces`, 64)
+}
+
+function publicUrl(value: string | undefined): string | undefined {
+  if (value === undefined) return undefined
+  const url = URL.parse(value)
+  if (url && ['http:', 'https:'].includes(url.protocol) && !url.search && !url.hash && !url.username) {
+    return url.href.replace(/\/$/, '')
+  }
+  throw new StartError('BERTH_PUBLIC_URL must be an http or https address without query or credentials', 64)
+}
+
+function databaseUrl(value: string | undefined): string | undefined {
+  if (value === undefined || /^postgres(ql)?:\/\//.test(value)) return value
+  throw new StartError('DATABASE_URL must begin with postgres:// or postgresql://', 64)
+}

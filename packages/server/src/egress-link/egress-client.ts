@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
+import {
+  deleteEgressMachine,
+  egressLifelinePath,
+  getEgressState,
+  putEgressMachine,
+  putEgressPolicy,
+} from '@berth/contract/egress/egress-endpoints.ts'
+import type { Endpoint } from '@berth/contract/endpoint.ts'
+import type { z } from 'zod'
+
+const answerLimitMilliseconds = 5_000
+
+type EgressState = z.output<NonNullable<typeof getEgressState.reply>>
+
+/** Speaks to egress over its control socket. */
+export class EgressClient {
+  readonly #socketPath: string
+
+  constructor(socketPath: string) {
+    this.#socketPath = socketPath
+  }
+
+  async state(): Promise<EgressState> {
+    return (getEgressState.reply as NonNullable<typeof getEgressState.reply>).parse(await this.#call(getEgressState))
+  }
+
+  async putPolicy(policy: z.input<NonNullable<typeof putEgressPolicy.body>>): Promise<void> {
+    await this.#call(putEgressPolicy, {}, policy)
+  }
+
+  async putMachine(machineId: string, route: z.input<NonNullable<typeof putEgressMachine.body>>): Promise<void> {
+    await this.#call(putEgressMachine, { machine_id: machineId }, route)
+  }
+
+  async deleteMachine(machineId: string): Promise<void> {
+    await this.#call(deleteEgressMachine, { machine_id: machineId })
+  }
+
+  /** Resolves with a promise that settles when egress ends. */
+  async holdLifeline(signal: AbortSignal): Promise<{ readonly ended: Promise<void> }> {
+    const response = await this.#send('GET', egressLifelinePath, undefined, signal)
+    response.resume()
+    return { ended: once(response, 'close').then(() => undefined, () => undefined) }
+  }
+
+  async #call(endpoint: Pick<Endpoint, 'method' | 'path'>, params: Record<string, string> = {}, body?: unknown): Promise<unknown> {
+    const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) => encodeURIComponent(params[name] ?? ''))
+    const response = await this.#send(endpoint.method, path, body, AbortSignal.timeout(answerLimitMilliseconds))
+    const text = await new Response(response).text()
+    if ((response.statusCode ?? 500) >= 400) throw new Error(`egress refused ${endpoint.method} ${path}: ${text}`)
+    return text === '' ? undefined : JSON.parse(text)
+  }
+
+  async #send(method: string, path: string, body: unknown, signal: AbortSignal): Promise<IncomingMessage> {
+    const headers = { host: 'egress', ...(body !== undefined && { 'content-type': 'application/json' }) }
+    const request = httpRequest({ socketPath: this.#socketPath, method, path, headers, agent: false, signal })
+    request.end(body === undefined ? undefined : JSON.stringify(body))
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    return response
+  }
+}

@@ -1,0 +1,171 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { chown, mkdir, open, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type EgressPolicy, egressContractVersion } from '@berth/contract/egress/egress-endpoints.ts'
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { confinedCommand } from '../host/confined-process.ts'
+import type { HostFolders } from '../host/host-folders.ts'
+import type { ServiceUser } from '../host/service-user.ts'
+import { EgressClient } from './egress-client.ts'
+
+const startLimitMilliseconds = 15_000
+const retryMilliseconds = 20
+const restartPauseMilliseconds = 250
+const checkoutFolder = join(import.meta.dirname, '../../../..')
+
+interface EgressDaemonOptions {
+  readonly folders: HostFolders
+  /** Below it are the sockets on which egress listens for the machines. */
+  readonly socketsFolder: string
+  readonly user: ServiceUser | undefined
+  readonly logger: Logger
+}
+
+interface Route {
+  readonly socketPath: string
+  readonly socketMode: number
+}
+
+/**
+ * The egress of this host. It is a process of its own that outlives the server, so that pages of live sessions keep
+ * their connections while the server restarts. When egress ends, it is started again and told everything anew.
+ */
+export class EgressDaemon {
+  readonly #folders: HostFolders
+  readonly #socketsFolder: string
+  readonly #user: ServiceUser | undefined
+  readonly #logger: Logger
+  readonly #client: EgressClient
+  readonly #controlFolder: string
+  readonly #controlSocket: string
+  readonly #routes = new Map<SessionId, Route>()
+  readonly #closing = new AbortController()
+  #policy: EgressPolicy | undefined
+  #isUp = false
+
+  constructor({ folders, socketsFolder, user, logger }: EgressDaemonOptions) {
+    this.#folders = folders
+    this.#socketsFolder = socketsFolder
+    this.#user = user
+    this.#logger = logger
+    this.#controlFolder = join(folders.runtime, 'egress')
+    this.#controlSocket = join(this.#controlFolder, 'control.sock')
+    this.#client = new EgressClient(this.#controlSocket)
+  }
+
+  get isUp(): boolean {
+    return this.#isUp
+  }
+
+  /** Takes up the egress that runs, if it is of this build, or starts one; then keeps it running. */
+  async start(): Promise<void> {
+    const build = await buildOf(join(checkoutFolder, 'packages'))
+    const running = await this.#client.state().catch(() => undefined)
+    if (running && (running.contract_version !== egressContractVersion || running.build !== build)) {
+      this.#logger.info('replacing the egress of an earlier version')
+      process.kill(running.pid, 'SIGTERM')
+      await this.#waitUntil(async () => !(await this.#answers()))
+    }
+    if (!(await this.#answers())) await this.#launch(build)
+    await this.#tellAll()
+    const { ended } = await this.#client.holdLifeline(this.#closing.signal)
+    this.#isUp = true
+    void ended.then(() => this.#restart())
+  }
+
+  /** Lets go of egress. It serves the machines that live on, and ends by itself when there is none. */
+  close(): void {
+    this.#closing.abort()
+  }
+
+  async setPolicy(policy: EgressPolicy): Promise<void> {
+    this.#policy = policy
+    await this.#client.putPolicy(policy)
+  }
+
+  async openRoute(sessionId: SessionId, socketPath: string, socketMode: number): Promise<void> {
+    this.#routes.set(sessionId, { socketPath, socketMode })
+    await this.#client.putMachine(sessionId, { socket_path: socketPath, socket_mode: socketMode })
+  }
+
+  async closeRoute(sessionId: SessionId): Promise<void> {
+    this.#routes.delete(sessionId)
+    await this.#client.deleteMachine(sessionId)
+  }
+
+  async #tellAll(): Promise<void> {
+    if (this.#policy) await this.#client.putPolicy(this.#policy)
+    for (const [id, { socketPath, socketMode }] of this.#routes) {
+      await this.#client.putMachine(id, { socket_path: socketPath, socket_mode: socketMode })
+    }
+  }
+
+  async #restart(): Promise<void> {
+    this.#isUp = false
+    while (!this.#closing.signal.aborted) {
+      this.#logger.error('egress has ended; starting it again')
+      try {
+        await this.start()
+        return
+      } catch (error) {
+        this.#logger.error({ err: error }, 'egress did not start')
+        await delay(restartPauseMilliseconds, undefined, { signal: this.#closing.signal }).catch(() => {})
+      }
+    }
+  }
+
+  async #launch(build: string): Promise<void> {
+    await mkdir(this.#controlFolder, { recursive: true, mode: 0o700 })
+    if (this.#user) await chown(this.#controlFolder, this.#user.uid, this.#user.gid)
+    const command = await confinedCommand({
+      program: process.execPath,
+      args: [
+        join(checkoutFolder, 'packages/egress/src/main.ts'),
+        ...['--control-socket', this.#controlSocket, '--build', build],
+        ...['--log-level', this.#logger.level, '--log-format', 'json'],
+      ],
+      user: this.#user,
+      readOnly: [checkoutFolder, process.execPath],
+      writable: [this.#controlFolder, this.#socketsFolder],
+    })
+    await using log = await open(join(this.#folders.data, 'egress.log'), 'a', 0o600)
+    const child = spawn(command.program, command.args, {
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd],
+      env: { PATH: '/usr/bin:/bin' },
+    })
+    child.unref()
+    const failed = new Promise<never>((_resolve, reject) => {
+      child.once('error', reject)
+      child.once('exit', (code, signal) => reject(new Error(`egress ended at its start (${signal ?? code}); see egress.log in the data folder`)))
+    })
+    await Promise.race([this.#waitUntil(() => this.#answers()), failed])
+    failed.catch(() => {}) // Its later end is the lifeline's to notice.
+  }
+
+  async #answers(): Promise<boolean> {
+    return this.#client.state().then(
+      () => true,
+      () => false,
+    )
+  }
+
+  async #waitUntil(condition: () => Promise<boolean>): Promise<void> {
+    const limit = AbortSignal.any([AbortSignal.timeout(startLimitMilliseconds), this.#closing.signal])
+    while (!(await condition())) await delay(retryMilliseconds, undefined, { signal: limit })
+  }
+}
+
+/** A fingerprint of the code that egress runs. */
+async function buildOf(packagesFolder: string): Promise<string> {
+  const hash = createHash('sha256')
+  for (const name of ['contract', 'egress', 'runtime']) {
+    const folder = join(packagesFolder, name, 'src')
+    const files = (await readdir(folder, { recursive: true })).filter((file) => /(?<!\.test)\.ts$/.test(file)).toSorted()
+    for (const file of files) hash.update(await readFile(join(folder, file)))
+  }
+  return hash.digest('hex').slice(0, 16)
+}

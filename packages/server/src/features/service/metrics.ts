@@ -1,0 +1,52 @@
+import type { FastifyInstance } from 'fastify'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+interface MetricsSources {
+  readonly activeSessions: () => Promise<number>
+  readonly openRelays: () => number
+}
+
+/** Serves Prometheus metrics at `/metrics`: the process, the API by route, sessions and websockets. */
+export function mountMetrics(app: FastifyInstance, { activeSessions, openRelays }: MetricsSources): void {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+
+  const requests = new Histogram({
+    name: 'berth_http_request_duration_seconds',
+    help: 'Time from the head of a request to the end of its answer.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  })
+  const errors = new Counter({
+    name: 'berth_http_errors_total',
+    help: 'Answers with a 5xx status.',
+    labelNames: ['method', 'route'],
+    registers,
+  })
+  new Gauge({
+    name: 'berth_sessions_active',
+    help: 'Active sessions, of all servers of this database.',
+    registers,
+    async collect() {
+      this.set(await activeSessions())
+    },
+  })
+  new Gauge({
+    name: 'berth_relayed_websockets',
+    help: 'Websockets that this server passes on now.',
+    registers,
+    collect() {
+      this.set(openRelays())
+    },
+  })
+
+  app.addHook('onResponse', async (request, reply) => {
+    // The route's pattern, never the address: ids would make a series each, and queries hold tokens.
+    const labels = { method: request.method, route: request.routeOptions.url ?? 'none' }
+    requests.observe({ ...labels, status: reply.statusCode }, reply.elapsedTime / 1000)
+    if (reply.statusCode >= 500) errors.inc(labels)
+  })
+  app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
+}

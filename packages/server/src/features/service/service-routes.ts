@@ -1,0 +1,26 @@
+import { getHealth, getStatus } from '@berth/contract/service/service-endpoints.ts'
+import { mount } from '@berth/runtime/http/mount.ts'
+import type { FastifyInstance } from 'fastify'
+import type { ServiceHealth } from './service-health.ts'
+
+/** What anybody may ask: whether the service works. */
+export function mountServiceRoutes(app: FastifyInstance, health: ServiceHealth): void {
+  mount(app, getHealth, () => health.check())
+
+  mount(app, getStatus, async () => {
+    const { database, driver, egress } = await health.check()
+    const components = [
+      { name: 'API', status: operational(true) },
+      { name: 'Database', status: operational(database === 'ok') },
+      { name: 'Browser machines', status: operational(driver === 'ok') },
+      { name: 'Egress', status: operational(egress === 'ok') },
+    ]
+    const allWork = components.every((component) => component.status === 'operational')
+    const status = allWork ? ('operational' as const) : ('partial_outage' as const)
+    return { status, groups: [{ name: 'berth', status, components }] }
+  })
+}
+
+function operational(works: boolean): 'operational' | 'full_outage' {
+  return works ? 'operational' : 'full_outage'
+}

@@ -1,0 +1,54 @@
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { SessionMachines } from './session-machines.ts'
+import type { SessionStore } from './session-store.ts'
+
+interface SessionEnderOptions {
+  readonly machines: SessionMachines
+  readonly store: SessionStore
+  readonly clock: Clock
+}
+
+/** Ends sessions: by a caller's wish, by their time, or because their machine has gone. All end the same way. */
+export class SessionEnder {
+  readonly #machines: SessionMachines
+  readonly #store: SessionStore
+  readonly #clock: Clock
+  readonly #finishing = new Map<SessionId, Promise<void>>()
+
+  constructor({ machines, store, clock }: SessionEnderOptions) {
+    this.#machines = machines
+    this.#store = store
+    this.#clock = clock
+  }
+
+  /** Ends the session and says whether this call did; resolves when nothing of its machine is left. */
+  async end(id: SessionId): Promise<boolean> {
+    const ended = await this.#store.beginEnd(id, this.#clock.now())
+    if (!ended) return false
+    await this.finish(id)
+    return true
+  }
+
+  /** Ends the session unless something happened in it since. */
+  async endIdle(id: SessionId, idleSince: Date): Promise<boolean> {
+    const ended = await this.#store.beginTimeout(id, idleSince, this.#clock.now())
+    if (!ended) return false
+    await this.finish(id)
+    return true
+  }
+
+  /** Brings an ending session to its end. Safe to repeat: what a crash or an error interrupted is done again. */
+  finish(id: SessionId): Promise<void> {
+    const known = this.#finishing.get(id)
+    if (known) return known
+    const finishing = this.#finish(id).finally(() => this.#finishing.delete(id))
+    this.#finishing.set(id, finishing)
+    return finishing
+  }
+
+  async #finish(id: SessionId): Promise<void> {
+    await this.#machines.stop(id)
+    await this.#store.finishEnd(id)
+  }
+}

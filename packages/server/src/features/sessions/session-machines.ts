@@ -1,0 +1,111 @@
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { AgentWatch } from '../../agent-link/agent-watch.ts'
+import type { Driver, Machine, MachineSpec } from '../../drivers/driver.ts'
+import type { SessionStore } from './session-store.ts'
+
+const startLimitMilliseconds = 45_000
+
+interface LiveMachine {
+  readonly machine: Machine
+  readonly watch: AgentWatch
+  /** When the last activity ended, as the agent tells it; null while there is some. */
+  idleSince: Date | null
+}
+
+interface SessionMachinesOptions {
+  readonly driver: Driver
+  readonly store: SessionStore
+  readonly logger: Logger
+}
+
+/** The machines of the sessions that this server runs, each with the event stream of its agent. */
+export class SessionMachines {
+  readonly #driver: Driver
+  readonly #store: SessionStore
+  readonly #logger: Logger
+  readonly #live = new Map<SessionId, LiveMachine>()
+  #onGone: (id: SessionId) => void = () => {}
+
+  constructor({ driver, store, logger }: SessionMachinesOptions) {
+    this.#driver = driver
+    this.#store = store
+    this.#logger = logger
+  }
+
+  /** Names who ends a session whose machine has gone. */
+  onGone(handler: (id: SessionId) => void): void {
+    this.#onGone = handler
+  }
+
+  /** Starts the machine and resolves when its browser can be used. After a rejection nothing of it is left. */
+  async start(spec: MachineSpec, signal: AbortSignal): Promise<{ readonly idleSince: Date | null }> {
+    const id = spec.sessionId
+    const limit = AbortSignal.timeout(startLimitMilliseconds)
+    const either = AbortSignal.any([signal, limit])
+    try {
+      const live = this.adopt(await this.#driver.start(spec, either))
+      await Promise.race([live.watch.ready, rejectedBy(either)])
+      return { idleSince: live.idleSince }
+    } catch (cause) {
+      const lastLines = await this.#driver.lastLines(id)
+      await this.stop(id)
+      if (signal.aborted) throw cause
+      this.#logger.error({ err: cause, sessionId: id, lastLines }, 'a session did not start')
+      const reason = limit.aborted ? `the browser did not answer within ${startLimitMilliseconds / 1000} s` : (cause as Error).message
+      throw new BerthError('session_start_failed', { reason }, { cause })
+    }
+  }
+
+  /** Takes up a running machine: a new one, or one that an earlier server left. */
+  adopt(machine: Machine): LiveMachine {
+    const id = machine.sessionId
+    const watch = new AgentWatch(machine, {
+      onState: (state) => this.#takeActivity(id, state.idle_since === null ? null : new Date(state.idle_since)),
+      onCrash: ({ service, detail }) => this.#logger.warn({ sessionId: id, service, detail }, 'a program of a session crashed'),
+      onGone: (reason) => {
+        this.#logger.warn({ sessionId: id }, `a session ends: ${reason}`)
+        this.#onGone(id)
+      },
+    })
+    const live: LiveMachine = { machine, watch, idleSince: null }
+    this.#live.set(id, live)
+    return live
+  }
+
+  #takeActivity(id: SessionId, idleSince: Date | null): void {
+    const live = this.#live.get(id)
+    if (!live) return
+    live.idleSince = idleSince
+    this.#store.setIdleSince(id, idleSince).catch((error: Error) => {
+      // The reaper asks the agent itself before it ends a session, so a lost note delays an end at most.
+      this.#logger.warn({ sessionId: id, reason: error.message }, 'could not record the activity of a session')
+    })
+  }
+
+  /** The socket of the session's agent, unless its machine is elsewhere or gone. */
+  agentSocket(id: SessionId): string | undefined {
+    return this.#live.get(id)?.machine.agentSocket
+  }
+
+  /** Ends the machine, whatever it is doing, and removes all of it. */
+  async stop(id: SessionId): Promise<void> {
+    this.#live.get(id)?.watch.close()
+    this.#live.delete(id)
+    await this.#driver.stop(id)
+  }
+
+  /** Lets go of every machine and leaves it running. */
+  release(): void {
+    for (const { watch } of this.#live.values()) watch.close()
+    this.#live.clear()
+  }
+}
+
+function rejectedBy(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+}

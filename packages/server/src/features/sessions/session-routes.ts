@@ -1,0 +1,34 @@
+import { createBrowser, deleteBrowser, getBrowser, listBrowsers } from '@berth/contract/browsers/browser-endpoints.ts'
+import type { FastifyRequest } from 'fastify'
+import type { MountForCallers } from '../../access/mount-for-callers.ts'
+import { publicUrlOf } from '../../access/public-url.ts'
+import type { SessionRecords } from './session-record.ts'
+import type { SessionService } from './session-service.ts'
+import type { Session } from './session-store.ts'
+
+interface SessionRoutesOptions {
+  readonly sessions: SessionService
+  readonly records: SessionRecords
+  readonly publicUrl: string | undefined
+}
+
+export function mountSessionRoutes(mount: MountForCallers, { sessions, records, publicUrl }: SessionRoutesOptions): void {
+  const record = (session: Session, request: FastifyRequest) => records.write(session, publicUrlOf(request.raw, publicUrl))
+
+  mount(createBrowser, async ({ caller, body, request, signal }) =>
+    record(await sessions.create(caller.projectId, body, signal), request),
+  )
+
+  mount(listBrowsers, async ({ caller, query, request }) => {
+    const status = query.status ?? (query.include_deleted ? 'all' : 'active')
+    const filter = { projectId: caller.projectId, status, text: query.query, tags: query.tags, region: query.region }
+    const page = await sessions.list(filter, query)
+    return { items: await Promise.all(page.items.map((session) => record(session, request))), hasMore: page.hasMore }
+  })
+
+  mount(getBrowser, async ({ caller, params, query, request }) =>
+    record(await sessions.get(caller.projectId, params.id_or_name, query.include_deleted), request),
+  )
+
+  mount(deleteBrowser, ({ caller, params }) => sessions.delete(caller.projectId, params.id_or_name))
+}

@@ -1,0 +1,144 @@
+import type { BrowserMemory, BrowserRequest, Region } from '@berth/contract/browsers/browser.ts'
+import { defaultGpuViewport, defaultViewport, derivedRefreshRate } from '@berth/contract/browsers/viewport.ts'
+import { newId, type ProjectId, type SessionId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Driver, MachineSpec } from '../../drivers/driver.ts'
+import type { SessionEnder } from './end-session.ts'
+import type { SessionMachines } from './session-machines.ts'
+import type { Session, SessionFilter, SessionStore } from './session-store.ts'
+import { selectTelemetry } from './telemetry-selection.ts'
+
+/** What a session is made of, after the defaults of the contract. */
+export type SessionRequest = Omit<BrowserRequest, `${string}_id`> & Pick<BrowserRequest, 'invocation_id'>
+
+interface SessionServiceOptions {
+  readonly store: SessionStore
+  readonly machines: SessionMachines
+  readonly ender: SessionEnder
+  readonly driver: Driver
+  readonly driverId: string
+  readonly region: Region
+  readonly clock: Clock
+}
+
+/** The rules of sessions, from create to delete. */
+export class SessionService {
+  readonly #options: SessionServiceOptions
+
+  constructor(options: SessionServiceOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Makes a session and resolves when its browser can be used. A failed start leaves nothing; a session that is
+   * deleted while it starts ends, and its creator is told.
+   */
+  async create(projectId: ProjectId, request: SessionRequest, signal: AbortSignal): Promise<Session> {
+    const { store, machines, clock } = this.#options
+    this.#refuseWhatThisHostCannotDo(request)
+    const now = clock.now()
+    const session = await store.insert(this.#row(projectId, newId('session', now), request, now))
+
+    try {
+      const { idleSince } = await machines.start(machineSpec(session, request), signal)
+      const active = await store.activate(session.id, idleSince)
+      if (active) return active
+    } catch (error) {
+      await store.removeStarting(session.id)
+      if (!(await this.#wasDeleted(session))) throw error
+    }
+    await machines.stop(session.id)
+    throw new BerthError('session_ended_while_starting')
+  }
+
+  async list(filter: SessionFilter, page: PageRequest): Promise<Page<Session>> {
+    return this.#options.store.list(filter, page)
+  }
+
+  async get(projectId: ProjectId, idOrName: string, includeDeleted: boolean): Promise<Session> {
+    const session = await this.#options.store.find(projectId, idOrName, includeDeleted)
+    if (!session) throw new BerthError('session_not_found', { session: idOrName })
+    return session
+  }
+
+  /** Ends the session and resolves when nothing of it runs. Of two deletes, one finds no session. */
+  async delete(projectId: ProjectId, idOrName: string): Promise<void> {
+    const id = await this.#options.store.findLive(projectId, idOrName)
+    if (!id || !(await this.#options.ender.end(id))) throw new BerthError('session_not_found', { session: idOrName })
+  }
+
+  async #wasDeleted({ id, project_id }: Session): Promise<boolean> {
+    return (await this.#options.store.find(project_id, id, true)) !== undefined
+  }
+
+  #refuseWhatThisHostCannotDo({ headless, gpu, memory, region, telemetry }: SessionRequest): void {
+    const refuse = (field: string, reason: string) => {
+      throw new BerthError('field_not_supported', { field, reason })
+    }
+    if (gpu && headless) refuse('gpu', 'only a headful session can have a GPU.')
+    if (gpu && !this.#options.driver.capabilities.hasGpu) refuse('gpu', 'this host has no GPU.')
+    if (memory && headless) refuse('memory', 'only a headful session has a choice of memory.')
+    if (memory && gpu) refuse('memory', 'a session with a GPU has no choice of memory.')
+    if (region && region !== this.#options.region) {
+      refuse('region', `${region} is not served here; this service runs in ${this.#options.region}.`)
+    }
+    if (telemetry?.export?.otlp?.destination || telemetry?.export?.otlp?.enabled) {
+      refuse('telemetry.export', 'is not supported by this version of berth.')
+    }
+  }
+
+  #row(projectId: ProjectId, id: SessionId, request: SessionRequest, now: Date): Parameters<SessionStore['insert']>[0] {
+    const telemetry = selectTelemetry(request.telemetry)
+    return {
+      id,
+      project_id: projectId,
+      state: 'starting',
+      driver_id: this.#options.driverId,
+      name: request.name ?? null,
+      tags: JSON.stringify(request.tags ?? {}),
+      headless: request.headless,
+      stealth: request.stealth,
+      gpu: request.gpu,
+      kiosk_mode: request.kiosk_mode,
+      memory: memoryOf(request),
+      region: request.region ?? this.#options.region,
+      timeout_seconds: request.timeout_seconds,
+      viewport: JSON.stringify(viewportOf(request)),
+      start_url: request.start_url || null,
+      chrome_policy: JSON.stringify(request.chrome_policy ?? {}),
+      invocation_id: request.invocation_id ?? null,
+      telemetry: telemetry && JSON.stringify(telemetry),
+      created_at: now,
+      idle_since: null,
+      deleted_at: null,
+      uptime_ms: null,
+    }
+  }
+}
+
+/** A headless browser needs little; a headful one gets what the field gives it (facts: browsers.md §3). */
+function memoryOf({ memory, headless }: SessionRequest): BrowserMemory {
+  return memory ?? (headless ? '1GiB' : '8GiB')
+}
+
+function viewportOf({ viewport, gpu }: SessionRequest) {
+  if (!viewport) return gpu ? defaultGpuViewport : defaultViewport
+  const { width, height } = viewport
+  return { width, height, refresh_rate: viewport.refresh_rate ?? derivedRefreshRate(width, height) }
+}
+
+function machineSpec(session: Session, request: SessionRequest): MachineSpec {
+  return {
+    sessionId: session.id,
+    headless: session.headless,
+    stealth: session.stealth,
+    gpu: session.gpu,
+    kioskMode: session.kiosk_mode,
+    viewport: viewportOf(request),
+    memory: session.memory,
+    startUrl: session.start_url ?? undefined,
+    chromePolicy: request.chrome_policy ?? {},
+  }
+}

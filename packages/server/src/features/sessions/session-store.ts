@@ -1,0 +1,208 @@
+import type { Region } from '@berth/contract/browsers/browser.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { type Insertable, type Selectable, sql } from 'kysely'
+import { type Database, violates } from '../../database/database.ts'
+import type { SessionTable } from '../../database/tables.ts'
+import { liveStates } from './session-state.ts'
+
+export type Session = Selectable<SessionTable>
+
+export interface SessionFilter {
+  readonly projectId: ProjectId
+  readonly status: 'active' | 'deleted' | 'all'
+  readonly text: string | undefined
+  readonly tags: Readonly<Record<string, string>> | undefined
+  readonly region: Region | undefined
+}
+
+/** A session that its last activity ended so long ago that its time is over. */
+export interface OverdueSession {
+  readonly id: SessionId
+  readonly idleSince: Date
+}
+
+export class SessionStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Records a session before its machine exists. Of two with one name, the index lets one through. */
+  async insert(session: Insertable<SessionTable>): Promise<Session> {
+    try {
+      return await this.#database.insertInto('sessions').values(session).returningAll().executeTakeFirstOrThrow()
+    } catch (error) {
+      if (violates(error, 'session_names')) {
+        throw new BerthError('session_name_taken', { name: session.name ?? '' }, { cause: error })
+      }
+      throw error
+    }
+  }
+
+  /** The session is usable; nothing when it was deleted before. */
+  async activate(id: SessionId, idleSince: Date | null): Promise<Session | undefined> {
+    return this.#database
+      .updateTable('sessions')
+      .set({ state: 'active', idle_since: idleSince })
+      .where('id', '=', id)
+      .where('state', '=', 'starting')
+      .returningAll()
+      .executeTakeFirst()
+  }
+
+  /** Forgets a session whose start failed. One that was deleted meanwhile is left to whoever deletes it. */
+  async removeStarting(id: SessionId): Promise<void> {
+    await this.#database.deleteFrom('sessions').where('id', '=', id).where('state', '=', 'starting').execute()
+  }
+
+  async setIdleSince(id: SessionId, idleSince: Date | null): Promise<void> {
+    await this.#database
+      .updateTable('sessions')
+      .set({ idle_since: idleSince })
+      .where('id', '=', id)
+      .where('state', '=', 'active')
+      .execute()
+  }
+
+  /** Takes a session from its callers; of several that end it, one is told. It keeps its row and loses its name. */
+  async beginEnd(id: SessionId, now: Date): Promise<Session | undefined> {
+    return this.#database
+      .updateTable('sessions')
+      .set({ state: 'ending', deleted_at: now })
+      .where('id', '=', id)
+      .where('state', 'in', liveStates)
+      .returningAll()
+      .executeTakeFirst()
+  }
+
+  /** The same, if its last activity still ended when the caller saw it end. */
+  async beginTimeout(id: SessionId, idleSince: Date, now: Date): Promise<Session | undefined> {
+    return this.#database
+      .updateTable('sessions')
+      .set({ state: 'ending', deleted_at: now })
+      .where('id', '=', id)
+      .where('state', '=', 'active')
+      .where('idle_since', '<=', idleSince)
+      .returningAll()
+      .executeTakeFirst()
+  }
+
+  /** Nothing of the machine is left: what the session used is final. */
+  async finishEnd(id: SessionId): Promise<void> {
+    await this.#database
+      .updateTable('sessions')
+      .set({ state: 'deleted', uptime_ms: sql<number>`extract(epoch from deleted_at - created_at) * 1000` })
+      .where('id', '=', id)
+      .where('state', '=', 'ending')
+      .execute()
+  }
+
+  /** The active session with the id or, failing that, the name; with `includeDeleted` also an ended one, by id. */
+  async find(projectId: ProjectId, idOrName: string, includeDeleted = false): Promise<Session | undefined> {
+    return this.#database
+      .selectFrom('sessions')
+      .selectAll()
+      .where('project_id', '=', projectId)
+      .where((where) => {
+        const active = where.and([
+          where('state', '=', 'active'),
+          where.or([where('id', '=', idOrName as SessionId), where('name', '=', idOrName)]),
+        ])
+        const ended = where.and([where('state', 'in', ['ending', 'deleted']), where('id', '=', idOrName as SessionId)])
+        return includeDeleted ? where.or([active, ended]) : active
+      })
+      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .executeTakeFirst()
+  }
+
+  /** The id of a session that can still be deleted: also of one that is starting. */
+  async findLive(projectId: ProjectId, idOrName: string): Promise<SessionId | undefined> {
+    const session = await this.#database
+      .selectFrom('sessions')
+      .select('id')
+      .where('project_id', '=', projectId)
+      .where('state', 'in', liveStates)
+      .where((where) => where.or([where('id', '=', idOrName as SessionId), where('name', '=', idOrName)]))
+      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .executeTakeFirst()
+    return session?.id
+  }
+
+  /** Whoever holds a session's token is no caller of a project: the token itself says which session. */
+  async findActive(id: SessionId): Promise<Session | undefined> {
+    return this.#database
+      .selectFrom('sessions')
+      .selectAll()
+      .where('id', '=', id)
+      .where('state', '=', 'active')
+      .executeTakeFirst()
+  }
+
+  /** Newest first. */
+  async list(filter: SessionFilter, { limit, offset }: PageRequest): Promise<Page<Session>> {
+    const states = { active: ['active'], deleted: ['ending', 'deleted'], all: ['active', 'ending', 'deleted'] } as const
+    let query = this.#database
+      .selectFrom('sessions')
+      .selectAll()
+      .where('project_id', '=', filter.projectId)
+      .where('state', 'in', states[filter.status])
+    if (filter.region) query = query.where('region', '=', filter.region)
+    if (filter.tags) query = query.where(sql<boolean>`tags @> ${JSON.stringify(filter.tags)}::jsonb`)
+    if (filter.text) {
+      const text = filter.text.toLowerCase()
+      query = query.where(sql<boolean>`(strpos(lower(coalesce(name, '')), ${text}) > 0 or strpos(id, ${text}) > 0)`)
+    }
+    const rows = await query
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+      .offset(offset)
+      .execute()
+    return { items: rows.slice(0, limit), hasMore: rows.length > limit }
+  }
+
+  async listOverdue(driverId: string, now: Date): Promise<readonly OverdueSession[]> {
+    const rows = await this.#database
+      .selectFrom('sessions')
+      .select(['id', 'idle_since'])
+      .where('driver_id', '=', driverId)
+      .where('state', '=', 'active')
+      .where('idle_since', 'is not', null)
+      .where(sql<boolean>`idle_since + make_interval(secs => timeout_seconds) <= ${now}`)
+      .execute()
+    return rows.map(({ id, idle_since }) => ({ id, idleSince: idle_since as Date }))
+  }
+
+  /** Sessions whose end has begun and, for all that the database knows, is not done. */
+  async listEnding(driverId: string): Promise<readonly SessionId[]> {
+    const rows = await this.#database
+      .selectFrom('sessions')
+      .select('id')
+      .where('driver_id', '=', driverId)
+      .where('state', '=', 'ending')
+      .execute()
+    return rows.map(({ id }) => id)
+  }
+
+  /** Every session of the driver whose machine may exist. */
+  async listUnfinished(driverId: string): Promise<readonly Session[]> {
+    return this.#database
+      .selectFrom('sessions')
+      .selectAll()
+      .where('driver_id', '=', driverId)
+      .where('state', '<>', 'deleted')
+      .execute()
+  }
+
+  async countActive(): Promise<number> {
+    const { count } = await this.#database
+      .selectFrom('sessions')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('state', '=', 'active')
+      .executeTakeFirstOrThrow()
+    return count
+  }
+}

@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { systemClock } from '@berth/runtime/async/clock.ts'
+import { createLogger, type Logger } from '@berth/runtime/process/logger.ts'
+import { Shutdown } from '@berth/runtime/process/shutdown.ts'
+import type { FastifyInstance } from 'fastify'
+import packageJson from '../package.json' with { type: 'json' }
+import { readMasterKey } from './access/secrets.ts'
+import { createApp } from './app.ts'
+import { readConfig, type ServeFlags, type ServerConfig } from './config.ts'
+import { type Database, openDatabase } from './database/database.ts'
+import { EmbeddedPostgres } from './database/embedded-postgres.ts'
+import { migrate } from './database/migrate.ts'
+import { LocalDriver } from './drivers/local/local-driver.ts'
+import { machinesRuntimeFolder, openMachinesFolders } from './drivers/local/machine-folders.ts'
+import { EgressDaemon } from './egress-link/egress-daemon.ts'
+import { ensureOrganization } from './features/organizations/first-start.ts'
+import { recoverSessions } from './features/sessions/recover-sessions.ts'
+import { type HostFolders, openHostFolders } from './host/host-folders.ts'
+import { lockDataFolder } from './host/lock-data-folder.ts'
+import { openServiceUser, type ServiceUser } from './host/service-user.ts'
+import { SessionReaper } from './jobs/reap-sessions.ts'
+import { announceReady } from './ready-message.ts'
+import { createServices, type Services } from './services.ts'
+import { StartError } from './start-error.ts'
+
+const stopLimitMilliseconds = 10_000
+/** Requests under way may finish; what has not by then is cut. */
+const drainLimitMilliseconds = 6_000
+const reapIntervalMilliseconds = 1_000
+
+/** Starts the server of this host and returns once it is ready. It stops on SIGTERM and SIGINT. */
+export async function serve(flags: ServeFlags): Promise<void> {
+  const config = readConfig(flags)
+  const logger = createLogger({ name: 'berth', level: config.logLevel, json: config.json })
+  const shutdown = new Shutdown(logger)
+  shutdown.onSignals(stopLimitMilliseconds)
+  try {
+    await start(config, logger, shutdown)
+  } catch (error) {
+    await shutdown.close()
+    throw error
+  }
+}
+
+async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): Promise<void> {
+  const folders = await openHostFolders(config)
+  const lock = await lockDataFolder(folders.data)
+  shutdown.add('the data folder', () => lock.close())
+
+  const user = await openServiceUser()
+  await openMachinesFolders(folders)
+  const egress = new EgressDaemon({ folders, socketsFolder: machinesRuntimeFolder(folders), user, logger })
+  shutdown.add('egress', () => egress.close())
+  const [database, masterKey, driverId, driver] = await Promise.all([
+    startDatabase({ config, folders, user, logger, shutdown }),
+    readMasterKey(folders.data, config.masterKey),
+    readDriverId(folders.data),
+    LocalDriver.open({ folders, routes: egress, serviceUser: user }),
+    egress.start(),
+  ])
+
+  shutdown.add('the driver', () => driver.close())
+  const services = createServices({
+    database,
+    driver,
+    driverId,
+    egressIsUp: () => egress.isUp,
+    masterKey,
+    region: config.region,
+    clock: systemClock,
+    logger,
+    version: packageJson.version,
+  })
+  const apiKey = await ensureOrganization(services.organizations, systemClock, config.apiKey)
+
+  const app = await createApp(services, { publicUrl: config.publicUrl, metrics: config.metrics, isClosing: () => shutdown.isClosing })
+  shutdown.add('the sessions', () => leaveSessions(config, services, driverId))
+  await recoverSessions({ ...services, driver, driverId })
+  const { address, port } = await listen(app, config)
+  shutdown.add('the API', () => closeApi(app, services))
+  await egress.setPolicy({ allow: [...config.egressAllow], own_addresses: ownAddresses(address, port) })
+
+  const reaper = new SessionReaper({ ...services, driverId, clock: systemClock }, reapIntervalMilliseconds)
+  shutdown.add('the reaper', () => reaper.close())
+  announceReady({ config, port, apiKey })
+}
+
+interface StartDatabaseOptions {
+  readonly config: ServerConfig
+  readonly folders: HostFolders
+  readonly user: ServiceUser | undefined
+  readonly logger: Logger
+  readonly shutdown: Shutdown
+}
+
+async function startDatabase({ config, folders, user, logger, shutdown }: StartDatabaseOptions): Promise<Database> {
+  let url = config.databaseUrl
+  if (url === undefined) {
+    const postgres = new EmbeddedPostgres({
+      dataFolder: folders.data,
+      socketFolder: join(folders.runtime, 'postgres'),
+      user,
+      logger,
+    })
+    await postgres.start()
+    shutdown.add('PostgreSQL', () => postgres.stop())
+    url = postgres.connectionString
+  }
+  const database = openDatabase(url, logger)
+  shutdown.add('the database', () => database.destroy())
+  try {
+    await migrate(database)
+  } catch (cause) {
+    if (config.databaseUrl === undefined) throw cause
+    throw new StartError(`the database of DATABASE_URL cannot be used: ${(cause as Error).message}`, 69, { cause })
+  }
+  return database
+}
+
+/** Made once for a data folder: it outlives every change of host name. */
+async function readDriverId(dataFolder: string): Promise<string> {
+  const path = join(dataFolder, 'driver-id')
+  await writeFile(path, `local-${randomUUID()}`, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  return readFile(path, 'utf8')
+}
+
+async function listen(app: FastifyInstance, { host, port }: ServerConfig): Promise<AddressInfo> {
+  try {
+    await app.listen({ host, port })
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE') throw new StartError(`port ${port} is taken; choose another with --port, or --port 0`, 75, { cause })
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') throw new StartError(`--host ${host} is no address of this machine`, 64, { cause })
+    if (code === 'EACCES') throw new StartError(`port ${port} needs more rights than this user has; choose one above 1023`, 64, { cause })
+    throw cause
+  }
+  return app.server.address() as AddressInfo
+}
+
+/** Where berth listens: sessions must not reach it. An address that means every one is left to egress to understand. */
+function ownAddresses(address: string, port: number): string[] {
+  if (address === '::') return [`0.0.0.0:${port}`, `[::]:${port}`]
+  return [address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`]
+}
+
+async function leaveSessions({ stopSessions }: ServerConfig, services: Services, driverId: string): Promise<void> {
+  if (stopSessions) {
+    const sessions = await services.store.listUnfinished(driverId)
+    await Promise.all(sessions.map(({ id }) => services.ender.end(id)))
+  }
+  services.machines.release()
+}
+
+async function closeApi(app: FastifyInstance, services: Services): Promise<void> {
+  services.relay.close()
+  const cut = setTimeout(() => app.server.closeAllConnections(), drainLimitMilliseconds)
+  await app.close()
+  clearTimeout(cut)
+}

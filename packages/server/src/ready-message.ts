@@ -1,0 +1,29 @@
+import type { ServerConfig } from './config.ts'
+
+interface ReadyFacts {
+  readonly config: ServerConfig
+  readonly port: number
+  /** Shown on the first start, and whenever it is configured; berth itself keeps a hash alone. */
+  readonly apiKey: string | undefined
+}
+
+/** Tells whoever started berth where it is: one JSON line for programs, a few lines for people. */
+export function announceReady({ config, port, apiKey }: ReadyFacts): void {
+  const baseUrl = config.publicUrl ?? `http://${reachableHost(config.host)}:${port}`
+  if (config.json) {
+    const ready = { event: 'ready', base_url: baseUrl, api_key: apiKey ?? null, pid: process.pid }
+    process.stdout.write(`${JSON.stringify(ready)}\n`)
+    return
+  }
+  const lines = [`berth is ready at ${baseUrl}`, `  API pages   ${baseUrl}/docs`]
+  if (apiKey !== undefined && config.apiKey === undefined) {
+    lines.push(`  API key     ${apiKey}`, '              It is shown this once; berth keeps only its hash.')
+  }
+  process.stdout.write(`${lines.join('\n')}\n`)
+}
+
+/** An address that listens everywhere is reached at the loopback one from here. */
+function reachableHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}

@@ -1,0 +1,56 @@
+import type { Region } from '@berth/contract/browsers/browser.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { SessionAccess } from './access/session-access.ts'
+import { SessionTokens } from './access/session-tokens.ts'
+import { Relay } from './agent-link/relay.ts'
+import type { Database } from './database/database.ts'
+import type { Driver } from './drivers/driver.ts'
+import { OrganizationStore } from './features/organizations/organization-store.ts'
+import { ServiceHealth } from './features/service/service-health.ts'
+import { SessionEnder } from './features/sessions/end-session.ts'
+import { SessionMachines } from './features/sessions/session-machines.ts'
+import { SessionRecords } from './features/sessions/session-record.ts'
+import { SessionService } from './features/sessions/session-service.ts'
+import { SessionStore } from './features/sessions/session-store.ts'
+
+export interface ServicesOptions {
+  readonly database: Database
+  readonly driver: Driver
+  /** Tells this host's machines from those of other servers on the same database. */
+  readonly driverId: string
+  readonly egressIsUp: () => boolean
+  readonly masterKey: string
+  readonly region: Region
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly version: string
+}
+
+export type Services = ReturnType<typeof createServices>
+
+/** Wires the server: who works with whom. */
+export function createServices(options: ServicesOptions) {
+  const { database, driver, driverId, egressIsUp, masterKey, region, clock, logger, version } = options
+  const store = new SessionStore(database)
+  const tokens = new SessionTokens(masterKey)
+  const machines = new SessionMachines({ driver, store, logger })
+  const ender = new SessionEnder({ machines, store, clock })
+  const access = new SessionAccess(tokens, store)
+  machines.onGone((id) => {
+    ender.end(id).catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
+  })
+
+  return {
+    logger,
+    store,
+    machines,
+    ender,
+    access,
+    organizations: new OrganizationStore(database),
+    sessions: new SessionService({ store, machines, ender, driver, driverId, region, clock }),
+    records: new SessionRecords({ tokens, clock }),
+    relay: new Relay({ access, machines, logger }),
+    health: new ServiceHealth({ database, driver, egressIsUp, version }),
+  }
+}
