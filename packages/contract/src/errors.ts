@@ -80,9 +80,8 @@ interface CatalogueEntry {
 
 export type ErrorCode = keyof typeof errorCatalogue
 
-type DetailsOf<Code extends ErrorCode> = Parameters<(typeof errorCatalogue)[Code]['sentence']> extends [infer Details]
-  ? Details
-  : undefined
+type DetailsOf<Code extends ErrorCode> =
+  Parameters<(typeof errorCatalogue)[Code]['sentence']> extends [infer Details] ? Details : undefined
 
 /** One of several things that were wrong, or a cause further down. */
 export interface ErrorDetail {

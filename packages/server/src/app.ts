@@ -1,10 +1,10 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import cors from '@fastify/cors'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, replyWithErrors, sendError, toBerthError } from '@berth/runtime/http/error-reply.ts'
 import { acceptJsonBodies } from '@berth/runtime/http/json-body.ts'
 import { parseQuery } from '@berth/runtime/http/query-string.ts'
+import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { authenticate } from './access/authenticate.ts'
 import { mountForCallers } from './access/mount-for-callers.ts'
@@ -28,7 +28,10 @@ export interface AppOptions {
 }
 
 /** Every route of the server. */
-export async function createApp(services: Services, { publicUrl, metrics, isClosing }: AppOptions): Promise<FastifyInstance> {
+export async function createApp(
+  services: Services,
+  { publicUrl, metrics, isClosing }: AppOptions,
+): Promise<FastifyInstance> {
   const app = Fastify({
     bodyLimit: bodyLimitBytes,
     routerOptions: { maxParamLength: maxPathParameterLength, querystringParser: parseQuery },
@@ -63,9 +66,22 @@ export async function createApp(services: Services, { publicUrl, metrics, isClos
 
 /** The official clients also run in web pages of any origin. Keys are bearer tokens, so no cookie is at risk. */
 async function allowBrowserCallers(app: FastifyInstance): Promise<void> {
-  const exposed = ['X-Limit', 'X-Offset', 'X-Has-More', 'X-Next-Offset', 'X-Sse-Content-Type', 'Retry-After', 'X-Should-Retry']
+  const exposed = [
+    'X-Limit',
+    'X-Offset',
+    'X-Has-More',
+    'X-Next-Offset',
+    'X-Sse-Content-Type',
+    'Retry-After',
+    'X-Should-Retry',
+  ]
   // Without a list of headers the plugin allows those that the browser asks for: the SDK's set grows with its versions.
-  await app.register(cors, { origin: '*', methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], exposedHeaders: exposed, maxAge: 86_400 })
+  await app.register(cors, {
+    origin: '*',
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    exposedHeaders: exposed,
+    maxAge: 86_400,
+  })
 }
 
 /** Answers what was not even HTTP in the form of every other error. */

@@ -15,7 +15,13 @@ test('has the documented defaults', () => {
 })
 
 test('a flag wins over its twin in the environment, and the twin over the default', () => {
-  const environment = { BERTH_PORT: '9000', BERTH_HOST: '::1', BERTH_DATA_DIR: '/srv/berth', BERTH_JSON: 'on', BERTH_METRICS: 'off' }
+  const environment = {
+    BERTH_PORT: '9000',
+    BERTH_HOST: '::1',
+    BERTH_DATA_DIR: '/srv/berth',
+    BERTH_JSON: 'on',
+    BERTH_METRICS: 'off',
+  }
 
   const config = readConfig({ port: '0' }, environment)
 

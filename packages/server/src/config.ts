@@ -66,7 +66,10 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
 }
 
 function allowList(text: string): readonly string[] {
-  const entries = text.split(',').map((entry) => entry.trim()).filter(Boolean)
+  const entries = text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter(Boolean)
   try {
     parseAllowList(entries)
   } catch (cause) {

@@ -76,7 +76,11 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   })
   const apiKey = await ensureOrganization(services.organizations, systemClock, config.apiKey)
 
-  const app = await createApp(services, { publicUrl: config.publicUrl, metrics: config.metrics, isClosing: () => shutdown.isClosing })
+  const app = await createApp(services, {
+    publicUrl: config.publicUrl,
+    metrics: config.metrics,
+    isClosing: () => shutdown.isClosing,
+  })
   shutdown.add('the sessions', () => leaveSessions(config, services, driverId))
   await recoverSessions({ ...services, driver, driverId })
   const { address, port } = await listen(app, config)
@@ -134,9 +138,12 @@ async function listen(app: FastifyInstance, { host, port }: ServerConfig): Promi
     await app.listen({ host, port })
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE') throw new StartError(`port ${port} is taken; choose another with --port, or --port 0`, 75, { cause })
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') throw new StartError(`--host ${host} is no address of this machine`, 64, { cause })
-    if (code === 'EACCES') throw new StartError(`port ${port} needs more rights than this user has; choose one above 1023`, 64, { cause })
+    if (code === 'EADDRINUSE')
+      throw new StartError(`port ${port} is taken; choose another with --port, or --port 0`, 75, { cause })
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+      throw new StartError(`--host ${host} is no address of this machine`, 64, { cause })
+    if (code === 'EACCES')
+      throw new StartError(`port ${port} needs more rights than this user has; choose one above 1023`, 64, { cause })
     throw cause
   }
   return app.server.address() as AddressInfo

@@ -38,7 +38,9 @@ export function createServices(options: ServicesOptions) {
   const ender = new SessionEnder({ machines, store, clock })
   const access = new SessionAccess(tokens, store)
   machines.onGone((id) => {
-    ender.end(id).catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
+    ender
+      .end(id)
+      .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })
 
   return {

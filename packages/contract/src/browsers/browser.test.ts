@@ -5,12 +5,14 @@ import { BrowserRequest, SessionName } from './browser.ts'
 import { Tags } from './tags.ts'
 import { derivedRefreshRate } from './viewport.ts'
 
-const isValid = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) => schema.safeParse(value).success
+const isValid = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
+  schema.safeParse(value).success
 
 test('takes exactly the names of the rule', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string({ maxLength: 300 }), fc.stringMatching(/^[a-zA-Z0-9._-]{1,300}$/)), (name) => {
-      const holds = name.length >= 1 && name.length <= 255 && [...name].every((character) => /[a-zA-Z0-9._-]/.test(character))
+      const holds =
+        name.length >= 1 && name.length <= 255 && [...name].every((character) => /[a-zA-Z0-9._-]/.test(character))
       assert.equal(isValid(SessionName, name), holds)
     }),
   )
@@ -22,7 +24,7 @@ test('counts the characters of tags, not their bytes', () => {
   assert.equal(isValid(Tags, { k: 'v'.repeat(257) }), false)
   assert.equal(isValid(Tags, { k: '' }), true)
   assert.equal(isValid(Tags, { '': 'v' }), false)
-  assert.equal(isValid(Tags, { 'schlüssel': 'v' }), false)
+  assert.equal(isValid(Tags, { schlüssel: 'v' }), false)
   assert.equal(isValid(Tags, { '😀': 'v' }), false)
 })
 
@@ -34,7 +36,10 @@ test('takes 50 tags and refuses 51', () => {
 })
 
 test('gives back every valid tag set as it was, whatever its keys are called', () => {
-  const key = fc.oneof(fc.constantFrom('constructor', 'toString', 'hasOwnProperty'), fc.stringMatching(/^[A-Za-z0-9 _.:/=+@-]{1,128}$/))
+  const key = fc.oneof(
+    fc.constantFrom('constructor', 'toString', 'hasOwnProperty'),
+    fc.stringMatching(/^[A-Za-z0-9 _.:/=+@-]{1,128}$/),
+  )
   fc.assert(
     fc.property(fc.dictionary(key, fc.stringMatching(/^[A-Za-z0-9 _.:/=+@-]{0,256}$/), { maxKeys: 50 }), (tags) => {
       assert.deepEqual({ ...Tags.parse(tags) }, { ...tags })

@@ -41,7 +41,10 @@ export const Browser = z
     viewport: BrowserViewport,
     start_url: z.string().optional(),
     tags: Tags.optional(),
-    chrome_policy: z.record(z.string(), z.json()).meta({ override: { type: 'object', additionalProperties: true } }).optional(),
+    chrome_policy: z
+      .record(z.string(), z.json())
+      .meta({ override: { type: 'object', additionalProperties: true } })
+      .optional(),
     telemetry: BrowserTelemetryConfig.nullable().meta({ description: 'Null when nothing is captured.' }),
     usage: z.object({ uptime_ms: z.int() }).meta({ id: 'BrowserUsage' }),
     deleted_at: Timestamp.optional(),
@@ -54,7 +57,10 @@ export type Browser = z.infer<typeof Browser>
  * A create field of the public API whose feature berth does not have yet. It is refused, never ignored:
  * a session without its proxy or profile would be worse than none.
  */
-const NotYet = z.null({ error: 'is not supported by this version of berth' }).optional().meta({ description: 'Not supported yet.' })
+const NotYet = z
+  .null({ error: 'is not supported by this version of berth' })
+  .optional()
+  .meta({ description: 'Not supported yet.' })
 
 export const BrowserRequest = z
   .object({

@@ -96,10 +96,13 @@ const BrowserTelemetryExportRequestConfig = z
 
 const BrowserTelemetryStorageRequestConfig = z
   .object({
-    enabled: z.boolean().default(true).refine((enabled) => enabled, {
-      path: [],
-      error: 'cannot be false: captured telemetry is always stored',
-    }),
+    enabled: z
+      .boolean()
+      .default(true)
+      .refine((enabled) => enabled, {
+        path: [],
+        error: 'cannot be false: captured telemetry is always stored',
+      }),
   })
   .meta({ id: 'BrowserTelemetryStorageRequestConfig' })
 

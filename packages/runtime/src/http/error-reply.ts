@@ -17,7 +17,8 @@ export function errorBody(error: BerthError): ErrorBody {
 export function toBerthError(thrown: unknown): BerthError {
   if (thrown instanceof BerthError) return thrown
   const { code, statusCode, message } = thrown as FastifyError
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new BerthError('body_too_large', { limitBytes: 0 }, { cause: thrown })
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new BerthError('body_too_large', { limitBytes: 0 }, { cause: thrown })
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return new BerthError('unsupported_media_type', { reason: 'The body must be application/json.' }, { cause: thrown })
   }
@@ -38,7 +39,12 @@ export function replyWithErrors(app: FastifyInstance, logger: Logger): void {
     const error = toBerthError(thrown)
     const clientHasLeft = reply.raw.destroyed
     if (error.status >= 500 && !clientHasLeft) {
-      const facts = { err: error.cause ?? error, requestId: request.id, method: request.method, route: request.routeOptions.url }
+      const facts = {
+        err: error.cause ?? error,
+        requestId: request.id,
+        method: request.method,
+        route: request.routeOptions.url,
+      }
       logger.error(facts, `${error.code}: ${error.message}`)
     }
     return sendError(reply, error)

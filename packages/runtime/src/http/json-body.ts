@@ -11,24 +11,35 @@ const bodyDeadlineMilliseconds = 30_000
  */
 export function acceptJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', async (request: { headers: Record<string, unknown>; routeOptions: { bodyLimit?: number } }, payload: AsyncIterable<Buffer>) => {
-    const contentType = mediaType(request.headers['content-type'])
-    const bytes = await readAll(payload, request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 1024 * 1024)
-    if (bytes.length === 0) return undefined
+  app.addContentTypeParser(
+    '*',
+    async (
+      request: { headers: Record<string, unknown>; routeOptions: { bodyLimit?: number } },
+      payload: AsyncIterable<Buffer>,
+    ) => {
+      const contentType = mediaType(request.headers['content-type'])
+      const bytes = await readAll(payload, request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 1024 * 1024)
+      if (bytes.length === 0) return undefined
 
-    if (contentType !== 'application/json' && !contentType.endsWith('+json')) {
-      throw new BerthError('unsupported_media_type', { reason: 'The body must be application/json.' })
-    }
-    const encoding = request.headers['content-encoding']
-    if (encoding !== undefined && encoding !== 'identity') {
-      throw new BerthError('unsupported_media_type', { reason: 'content-encoding: bodies must not be compressed.' })
-    }
-    return parseJson(bytes)
-  })
+      if (contentType !== 'application/json' && !contentType.endsWith('+json')) {
+        throw new BerthError('unsupported_media_type', { reason: 'The body must be application/json.' })
+      }
+      const encoding = request.headers['content-encoding']
+      if (encoding !== undefined && encoding !== 'identity') {
+        throw new BerthError('unsupported_media_type', { reason: 'content-encoding: bodies must not be compressed.' })
+      }
+      return parseJson(bytes)
+    },
+  )
 }
 
 function mediaType(header: unknown): string {
-  return String(header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  return (
+    String(header ?? '')
+      .split(';', 1)[0]
+      ?.trim()
+      .toLowerCase() ?? ''
+  )
 }
 
 async function readAll(payload: AsyncIterable<Buffer>, limitBytes: number): Promise<Buffer> {
@@ -75,9 +86,11 @@ function checkValue(root: unknown): void {
     const { value, depth } = next
     if (typeof value === 'string') checkText(value)
     if (typeof value !== 'object' || value === null) continue
-    if (depth > maxDepth) throw new BerthError('bad_request', { reason: `The body is nested deeper than ${maxDepth} levels.` })
+    if (depth > maxDepth)
+      throw new BerthError('bad_request', { reason: `The body is nested deeper than ${maxDepth} levels.` })
     for (const key of Object.keys(value)) {
-      if (key === '__proto__') throw new BerthError('bad_request', { reason: 'The body must not hold a key __proto__.' })
+      if (key === '__proto__')
+        throw new BerthError('bad_request', { reason: 'The body must not hold a key __proto__.' })
       checkText(key)
       open.push({ value: (value as Record<string, unknown>)[key], depth: depth + 1 })
     }

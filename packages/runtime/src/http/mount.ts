@@ -1,5 +1,5 @@
-import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { type Page, type PageRequest, pageHeaders } from '@berth/contract/common/page.ts'
+import type { Endpoint } from '@berth/contract/endpoint.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { validate } from './validate.ts'
@@ -13,12 +13,19 @@ export interface Call<Params extends z.ZodType, Query extends z.ZodType, Body ex
   readonly signal: AbortSignal
 }
 
-export type Handler<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType, Reply extends z.ZodType> = (
-  call: Call<Params, Query, Body>,
-) => Promise<HandlerResult<z.input<Reply>>> | HandlerResult<z.input<Reply>>
+export type Handler<
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+  Reply extends z.ZodType,
+> = (call: Call<Params, Query, Body>) => Promise<HandlerResult<z.input<Reply>>> | HandlerResult<z.input<Reply>>
 
 /** A paged endpoint returns a page; its items become the array of the answer. */
-type HandlerResult<Reply> = Reply extends readonly (infer Item)[] ? Reply | Page<Item> : Reply extends undefined ? void : Reply
+type HandlerResult<Reply> = Reply extends readonly (infer Item)[]
+  ? Reply | Page<Item>
+  : Reply extends undefined
+    ? void
+    : Reply
 
 interface MountOptions {
   /** Runs before the body is read, for example to learn who calls. */
@@ -26,7 +33,12 @@ interface MountOptions {
 }
 
 /** Serves an endpoint: parses its parts, calls the handler and sends the declared answer. */
-export function mount<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType, Reply extends z.ZodType>(
+export function mount<
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+  Reply extends z.ZodType,
+>(
   app: FastifyInstance,
   endpoint: Endpoint<Params, Query, Body, Reply>,
   handler: Handler<Params, Query, Body, Reply>,

@@ -9,7 +9,9 @@ export function validate<Schema extends z.ZodType>(schema: Schema, value: unknow
   if (result.success) return result.data
 
   const sentences = result.error.issues.map((issue) => faultSentence(issue, value, place))
-  const faults: ErrorDetail[] = sentences.slice(0, maxReportedFaults).map((message) => ({ code: 'invalid_input', message }))
+  const faults: ErrorDetail[] = sentences
+    .slice(0, maxReportedFaults)
+    .map((message) => ({ code: 'invalid_input', message }))
   const reason = sentences[0] ?? `The ${place} is invalid.`
   throw new BerthError('invalid_input', { reason }, faults.length > 1 ? { faults } : {})
 }

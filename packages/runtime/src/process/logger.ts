@@ -22,7 +22,9 @@ function readableLines() {
       const { time, level, msg, name: _name, pid: _pid, err, ...facts } = JSON.parse(line)
       const clock = new Date(time).toISOString().slice(11, 19)
       const label = pino.levels.labels[level] ?? String(level)
-      const details = Object.entries(facts).map(([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+      const details = Object.entries(facts).map(
+        ([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+      )
       const tail = details.length > 0 ? ` (${details.join(', ')})` : ''
       const cause = err ? `\n${err.stack ?? err.message}` : ''
       process.stderr.write(`${clock} ${label.padEnd(5)} ${msg ?? ''}${tail}${cause}\n`)

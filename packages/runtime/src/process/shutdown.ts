@@ -46,7 +46,10 @@ export class Shutdown {
         this.#logger.error('did not stop in time')
         process.exit(1)
       }, limitMilliseconds).unref()
-      this.close().then(() => process.exit(0), () => process.exit(1))
+      this.close().then(
+        () => process.exit(0),
+        () => process.exit(1),
+      )
     }
     process.on('SIGTERM', stop)
     process.on('SIGINT', stop)

@@ -1,5 +1,5 @@
-import { BerthError } from '@berth/contract/errors.ts'
 import type { IncomingHttpHeaders } from 'node:http'
+import { BerthError } from '@berth/contract/errors.ts'
 import { checkText } from '@berth/runtime/http/json-body.ts'
 import type { KeyScope, OrganizationStore, ProjectSelector } from '../features/organizations/organization-store.ts'
 import type { Caller } from './caller.ts'
@@ -30,7 +30,9 @@ async function chooseProject(headers: IncomingHttpHeaders, scope: KeyScope, orga
   if (selectors.length === 0 && scope.projectId) return scope.projectId
   if (selectors.length === 0) selectors.push({ isDefault: true })
 
-  const found = await Promise.all(selectors.map((selector) => organizations.findProject(scope.organizationId, selector)))
+  const found = await Promise.all(
+    selectors.map((selector) => organizations.findProject(scope.organizationId, selector)),
+  )
   const projectId = found[0]
   if (!projectId || found.includes(undefined)) throw new BerthError('project_not_found')
   if (found.some((other) => other !== projectId)) {
@@ -44,7 +46,9 @@ async function chooseProject(headers: IncomingHttpHeaders, scope: KeyScope, orga
 
 /** Header bytes are UTF-8 where they are not ASCII; an empty value is an absent one. */
 function headerText(value: string | string[] | undefined): string | undefined {
-  const text = Buffer.from(String(value ?? ''), 'latin1').toString('utf8').trim()
+  const text = Buffer.from(String(value ?? ''), 'latin1')
+    .toString('utf8')
+    .trim()
   checkText(text)
   return text || undefined
 }

@@ -6,9 +6,12 @@ import type { Caller } from './caller.ts'
 
 type CallerOf = (headers: Call<z.ZodType, z.ZodType, z.ZodType>['request']['headers']) => Promise<Caller>
 
-type CallerHandler<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType, Reply extends z.ZodType> = (
-  call: Call<Params, Query, Body> & { readonly caller: Caller },
-) => ReturnType<Handler<Params, Query, Body, Reply>>
+type CallerHandler<
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+  Reply extends z.ZodType,
+> = (call: Call<Params, Query, Body> & { readonly caller: Caller }) => ReturnType<Handler<Params, Query, Body, Reply>>
 
 /** Mounts endpoints that need an API key; their handlers also learn who calls. */
 export type MountForCallers = <

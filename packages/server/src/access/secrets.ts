@@ -26,7 +26,8 @@ export async function readMasterKey(dataFolder: string, configured: string | und
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
   const key = await readFile(path, 'utf8')
-  if (key.length < masterKeyBytes * 2) throw new Error(`${path} is damaged: it must hold ${masterKeyBytes * 2} hexadecimal digits`)
+  if (key.length < masterKeyBytes * 2)
+    throw new Error(`${path} is damaged: it must hold ${masterKeyBytes * 2} hexadecimal digits`)
   return key
 }
 

@@ -34,7 +34,11 @@ test('refuses tokens of another key, damaged ones and ones without a signature',
 
 test('refuses a token that was signed for another purpose', async () => {
   const key = new TextEncoder().encode('master key of a test')
-  const token = await new SignJWT().setProtectedHeader({ alg: 'HS256' }).setSubject(sessionId).setAudience('session').sign(key)
+  const token = await new SignJWT()
+    .setProtectedHeader({ alg: 'HS256' })
+    .setSubject(sessionId)
+    .setAudience('session')
+    .sign(key)
 
   assert.equal(await new SessionTokens('master key of a test').verify(token), undefined)
 })

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
-import { createInterface } from 'node:readline'
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { AgentEvent, AgentState, agentEventsPath, getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
 
 const answerLimitMilliseconds = 5_000
@@ -14,7 +13,10 @@ interface AgentCall {
 }
 
 /** Calls an agent over the unix socket of its machine; the body of the answer is the caller's to read. */
-export async function callAgent(agentSocket: string, { method, path, headers, signal }: AgentCall): Promise<IncomingMessage> {
+export async function callAgent(
+  agentSocket: string,
+  { method, path, headers, signal }: AgentCall,
+): Promise<IncomingMessage> {
   const request: ClientRequest = httpRequest({
     socketPath: agentSocket,
     method,
@@ -39,5 +41,12 @@ export async function readAgentState(agentSocket: string): Promise<AgentState> {
 /** Follows the agent's events until it goes away or the signal ends it. */
 export async function* followAgent(agentSocket: string, signal: AbortSignal): AsyncGenerator<AgentEvent> {
   const response = await callAgent(agentSocket, { method: 'GET', path: agentEventsPath, signal })
-  for await (const line of createInterface({ input: response })) yield AgentEvent.parse(JSON.parse(line))
+  response.setEncoding('utf8')
+  let unfinished = ''
+  // Not readline: it lets the error of a stream that breaks off end the process.
+  for await (const chunk of response) {
+    const lines = `${unfinished}${chunk}`.split('\n')
+    unfinished = lines.pop() ?? ''
+    for (const line of lines) yield AgentEvent.parse(JSON.parse(line))
+  }
 }

@@ -59,7 +59,9 @@ export class AgentWatch {
 
   #takeState(state: AgentState): void {
     if (state.contract_version !== agentContractVersion) {
-      throw new Error(`it speaks version ${state.contract_version} of the agent contract, this server ${agentContractVersion}`)
+      throw new Error(
+        `it speaks version ${state.contract_version} of the agent contract, this server ${agentContractVersion}`,
+      )
     }
     if (state.state === 'failed') throw new Error(state.failure ?? 'it failed without a reason')
     if (state.state === 'ready') this.#ready.resolve()

@@ -67,7 +67,8 @@ export function rewriteAddresses(document: unknown, address: PublicAddress): unk
 
   const websocket = `${address.base.replace(/^http/, 'ws')}${sessionRoot}/${address.id}${internal.pathname}?jwt=${address.token}`
   entry.webSocketDebuggerUrl = websocket
-  if (typeof entry.devtoolsFrontendUrl === 'string') entry.devtoolsFrontendUrl = frontendFor(entry.devtoolsFrontendUrl, websocket)
+  if (typeof entry.devtoolsFrontendUrl === 'string')
+    entry.devtoolsFrontendUrl = frontendFor(entry.devtoolsFrontendUrl, websocket)
   return entry
 }
 

@@ -60,7 +60,8 @@ export class Relay {
   }
 
   #refuse(socket: Duplex, error: BerthError): void {
-    if (error.status >= 500) this.#options.logger.error({ err: error.cause ?? error }, `a websocket was refused: ${error.code}`)
+    if (error.status >= 500)
+      this.#options.logger.error({ err: error.cause ?? error }, `a websocket was refused: ${error.code}`)
     if (socket.destroyed) return
     const body = JSON.stringify(errorBody(error))
     const head = [
@@ -127,5 +128,7 @@ function splice(client: Duplex, agent: Socket, request: string, head: Buffer, op
 /** An agent that cannot be reached is an answer, not a silent end, while the client still waits for its handshake. */
 function refuseUnanswered(client: Duplex, agent: Socket): void {
   if (agent.bytesRead > 0 || client.destroyed) return
-  client.end(`HTTP/1.1 ${errorCatalogue.session_unreachable.status} session_unreachable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
+  client.end(
+    `HTTP/1.1 ${errorCatalogue.session_unreachable.status} session_unreachable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
+  )
 }

@@ -1,6 +1,6 @@
+import type { Logger } from '@berth/runtime/process/logger.ts'
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
-import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>

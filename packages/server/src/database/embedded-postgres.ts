@@ -70,7 +70,18 @@ export class EmbeddedPostgres {
       .map(([name, value]) => `-c ${name}='${value}'`)
       .join(' ')
     try {
-      await this.#program('pg_ctl', ['start', '-D', this.#cluster, '-w', '-t', `${startLimitSeconds}`, '-l', log, '-o', options])
+      await this.#program('pg_ctl', [
+        'start',
+        '-D',
+        this.#cluster,
+        '-w',
+        '-t',
+        `${startLimitSeconds}`,
+        '-l',
+        log,
+        '-o',
+        options,
+      ])
     } catch (cause) {
       const lines = (await readFile(log, 'utf8').catch(() => '')).trimEnd().split('\n').slice(-5).join('\n')
       throw new Error(`PostgreSQL did not start: ${lines}`, { cause })
@@ -79,7 +90,8 @@ export class EmbeddedPostgres {
 
   /** Ends connections and stops; what was committed is on disk. */
   async stop(): Promise<void> {
-    if (await this.#isRunning()) await this.#program('pg_ctl', ['stop', '-D', this.#cluster, '-m', 'fast', '-w', '-t', '8'])
+    if (await this.#isRunning())
+      await this.#program('pg_ctl', ['stop', '-D', this.#cluster, '-m', 'fast', '-w', '-t', '8'])
   }
 
   async #create(): Promise<void> {

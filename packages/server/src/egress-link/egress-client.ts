@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type IncomingMessage, request as httpRequest } from 'node:http'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import {
   deleteEgressMachine,
   egressLifelinePath,
@@ -42,11 +42,22 @@ export class EgressClient {
   async holdLifeline(signal: AbortSignal): Promise<{ readonly ended: Promise<void> }> {
     const response = await this.#send('GET', egressLifelinePath, undefined, signal)
     response.resume()
-    return { ended: once(response, 'close').then(() => undefined, () => undefined) }
+    return {
+      ended: once(response, 'close').then(
+        () => undefined,
+        () => undefined,
+      ),
+    }
   }
 
-  async #call(endpoint: Pick<Endpoint, 'method' | 'path'>, params: Record<string, string> = {}, body?: unknown): Promise<unknown> {
-    const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) => encodeURIComponent(params[name] ?? ''))
+  async #call(
+    endpoint: Pick<Endpoint, 'method' | 'path'>,
+    params: Record<string, string> = {},
+    body?: unknown,
+  ): Promise<unknown> {
+    const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) =>
+      encodeURIComponent(params[name] ?? ''),
+    )
     const response = await this.#send(endpoint.method, path, body, AbortSignal.timeout(answerLimitMilliseconds))
     const text = await new Response(response).text()
     if ((response.statusCode ?? 500) >= 400) throw new Error(`egress refused ${endpoint.method} ${path}: ${text}`)

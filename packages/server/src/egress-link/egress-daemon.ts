@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { chown, mkdir, open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type EgressPolicy, egressContractVersion } from '@berth/contract/egress/egress-endpoints.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
+import { type EgressPolicy, egressContractVersion } from '@berth/contract/egress/egress-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { confinedCommand } from '../host/confined-process.ts'
 import type { HostFolders } from '../host/host-folders.ts'
@@ -140,7 +140,9 @@ export class EgressDaemon {
     child.unref()
     const failed = new Promise<never>((_resolve, reject) => {
       child.once('error', reject)
-      child.once('exit', (code, signal) => reject(new Error(`egress ended at its start (${signal ?? code}); see egress.log in the data folder`)))
+      child.once('exit', (code, signal) =>
+        reject(new Error(`egress ended at its start (${signal ?? code}); see egress.log in the data folder`)),
+      )
     })
     await Promise.race([this.#waitUntil(() => this.#answers()), failed])
     failed.catch(() => {}) // Its later end is the lifeline's to notice.
@@ -164,7 +166,9 @@ async function buildOf(packagesFolder: string): Promise<string> {
   const hash = createHash('sha256')
   for (const name of ['contract', 'egress', 'runtime']) {
     const folder = join(packagesFolder, name, 'src')
-    const files = (await readdir(folder, { recursive: true })).filter((file) => /(?<!\.test)\.ts$/.test(file)).toSorted()
+    const files = (await readdir(folder, { recursive: true }))
+      .filter((file) => /(?<!\.test)\.ts$/.test(file))
+      .toSorted()
     for (const file of files) hash.update(await readFile(join(folder, file)))
   }
   return hash.digest('hex').slice(0, 16)

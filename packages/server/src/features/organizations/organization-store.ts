@@ -88,7 +88,12 @@ export class OrganizationStore {
 
 export type ProjectSelector = { readonly isDefault: true } | { readonly id: string } | { readonly idOrName: string }
 
-async function insertKey(database: Database, organizationId: OrganizationId, keyHash: Buffer, now: Date): Promise<void> {
+async function insertKey(
+  database: Database,
+  organizationId: OrganizationId,
+  keyHash: Buffer,
+  now: Date,
+): Promise<void> {
   await database
     .insertInto('api_keys')
     .values({

@@ -18,7 +18,14 @@ interface RecoverOptions {
  * Makes rows and machines agree after a start, whatever the last server was doing when it ended: live sessions are
  * taken up, dead ones ended, half-made ones removed, interrupted ends finished.
  */
-export async function recoverSessions({ driver, driverId, store, machines, ender, logger }: RecoverOptions): Promise<void> {
+export async function recoverSessions({
+  driver,
+  driverId,
+  store,
+  machines,
+  ender,
+  logger,
+}: RecoverOptions): Promise<void> {
   const [existing, sessions] = await Promise.all([driver.list(), store.listUnfinished(driverId)])
   const machineOf = new Map(existing.map((machine) => [machine.sessionId, machine]))
   const known = new Set(sessions.map((session) => session.id))

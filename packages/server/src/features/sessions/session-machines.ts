@@ -26,6 +26,8 @@ export class SessionMachines {
   readonly #store: SessionStore
   readonly #logger: Logger
   readonly #live = new Map<SessionId, LiveMachine>()
+  /** Whose machines are not ready yet: when one of these goes, its creator cleans up. */
+  readonly #starting = new Set<SessionId>()
   #onGone: (id: SessionId) => void = () => {}
 
   constructor({ driver, store, logger }: SessionMachinesOptions) {
@@ -44,6 +46,7 @@ export class SessionMachines {
     const id = spec.sessionId
     const limit = AbortSignal.timeout(startLimitMilliseconds)
     const either = AbortSignal.any([signal, limit])
+    this.#starting.add(id)
     try {
       const live = this.adopt(await this.#driver.start(spec, either))
       await Promise.race([live.watch.ready, rejectedBy(either)])
@@ -53,8 +56,12 @@ export class SessionMachines {
       await this.stop(id)
       if (signal.aborted) throw cause
       this.#logger.error({ err: cause, sessionId: id, lastLines }, 'a session did not start')
-      const reason = limit.aborted ? `the browser did not answer within ${startLimitMilliseconds / 1000} s` : (cause as Error).message
+      const reason = limit.aborted
+        ? `the browser did not answer within ${startLimitMilliseconds / 1000} s`
+        : (cause as Error).message
       throw new BerthError('session_start_failed', { reason }, { cause })
+    } finally {
+      this.#starting.delete(id)
     }
   }
 
@@ -63,8 +70,10 @@ export class SessionMachines {
     const id = machine.sessionId
     const watch = new AgentWatch(machine, {
       onState: (state) => this.#takeActivity(id, state.idle_since === null ? null : new Date(state.idle_since)),
-      onCrash: ({ service, detail }) => this.#logger.warn({ sessionId: id, service, detail }, 'a program of a session crashed'),
+      onCrash: ({ service, detail }) =>
+        this.#logger.warn({ sessionId: id, service, detail }, 'a program of a session crashed'),
       onGone: (reason) => {
+        if (this.#starting.has(id)) return
         this.#logger.warn({ sessionId: id }, `a session ends: ${reason}`)
         this.#onGone(id)
       },

@@ -1,8 +1,8 @@
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SessionTokens } from '../../access/session-tokens.ts'
-import { sessionUrls } from './session-urls.ts'
 import type { Session } from './session-store.ts'
+import { sessionUrls } from './session-urls.ts'
 
 interface SessionRecordsOptions {
   readonly tokens: SessionTokens
@@ -22,7 +22,8 @@ export class SessionRecords {
   /** `publicUrl` is where the caller reaches berth. */
   async write(session: Session, publicUrl: string): Promise<Browser> {
     const token = await this.#tokens.issue(session.id, session.created_at)
-    const uptime = session.uptime_ms ?? (session.deleted_at ?? this.#clock.now()).getTime() - session.created_at.getTime()
+    const uptime =
+      session.uptime_ms ?? (session.deleted_at ?? this.#clock.now()).getTime() - session.created_at.getTime()
     return {
       session_id: session.id,
       created_at: session.created_at.toISOString(),
@@ -38,7 +39,9 @@ export class SessionRecords {
       viewport: session.viewport,
       ...(session.start_url !== null && { start_url: session.start_url }),
       ...(Object.keys(session.tags).length > 0 && { tags: session.tags }),
-      ...(Object.keys(session.chrome_policy).length > 0 && { chrome_policy: session.chrome_policy as Browser['chrome_policy'] }),
+      ...(Object.keys(session.chrome_policy).length > 0 && {
+        chrome_policy: session.chrome_policy as Browser['chrome_policy'],
+      }),
       telemetry: session.telemetry,
       usage: { uptime_ms: Math.max(0, Math.round(uptime)) },
       ...(session.deleted_at && {

@@ -12,8 +12,12 @@ interface SessionRoutesOptions {
   readonly publicUrl: string | undefined
 }
 
-export function mountSessionRoutes(mount: MountForCallers, { sessions, records, publicUrl }: SessionRoutesOptions): void {
-  const record = (session: Session, request: FastifyRequest) => records.write(session, publicUrlOf(request.raw, publicUrl))
+export function mountSessionRoutes(
+  mount: MountForCallers,
+  { sessions, records, publicUrl }: SessionRoutesOptions,
+): void {
+  const record = (session: Session, request: FastifyRequest) =>
+    records.write(session, publicUrlOf(request.raw, publicUrl))
 
   mount(createBrowser, async ({ caller, body, request, signal }) =>
     record(await sessions.create(caller.projectId, body, signal), request),

@@ -1,6 +1,6 @@
 import type { Region } from '@berth/contract/browsers/browser.ts'
-import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql } from 'kysely'
 import { type Database, violates } from '../../database/database.ts'

@@ -7,7 +7,9 @@ import {
 } from '@berth/contract/browsers/telemetry-config.ts'
 
 /** What a new session captures (spec §2.2; facts: browsers.md §3.1); null when it captures nothing. */
-export function selectTelemetry(request: BrowserTelemetryRequestConfig | null | undefined): BrowserTelemetryConfig | null {
+export function selectTelemetry(
+  request: BrowserTelemetryRequestConfig | null | undefined,
+): BrowserTelemetryConfig | null {
   if (!request || request.enabled === false) return null
   if (request.enabled === undefined && !request.browser) return null
 
@@ -19,7 +21,9 @@ export function selectTelemetry(request: BrowserTelemetryRequestConfig | null | 
 /** The operational categories are on unless somebody turns them off, the others off. */
 function defaultSelection(): BrowserTelemetryCategoriesConfig {
   const operational: readonly string[] = operationalCategories
-  return Object.fromEntries(telemetryCategories.map((category) => [category, { enabled: operational.includes(category) }]))
+  return Object.fromEntries(
+    telemetryCategories.map((category) => [category, { enabled: operational.includes(category) }]),
+  )
 }
 
 /** A category that is named without `enabled` is meant to be on; `cdp` is merged on its own. */
@@ -32,7 +36,11 @@ function layer(
     const wish = asked?.[category]
     if (!wish) continue
     const named = category !== 'control' || asked?.control?.cdp === undefined
-    layered[category] = { ...layered[category], ...wish, enabled: wish.enabled ?? (named || layered[category]?.enabled === true) }
+    layered[category] = {
+      ...layered[category],
+      ...wish,
+      enabled: wish.enabled ?? (named || layered[category]?.enabled === true),
+    }
   }
   return layered
 }

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { chromium } from 'playwright-core'
+import puppeteer from 'puppeteer-core'
+import { Berth } from './testing/berth.ts'
+import { CdpClient } from './testing/cdp.ts'
+import { startPages } from './testing/pages.ts'
+
+const pages = await startPages()
+const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` } })
+const client = await berth.client()
+after(async () => {
+  await berth[Symbol.asyncDispose]()
+  await pages[Symbol.asyncDispose]()
+})
+
+for (const headless of [true, false]) {
+  const kind = headless ? 'headless' : 'headful'
+
+  test(`a ${kind} session lives from create to delete`, async () => {
+    const created = await client.browsers.create({
+      headless,
+      name: `life-${kind}`,
+      tags: { team: 'a b' },
+      timeout_seconds: 90,
+    })
+    const retrieved = await client.browsers.retrieve(`life-${kind}`)
+    const listed = await Array.fromAsync(client.browsers.list({ tags: { team: 'a b' } }))
+
+    assert.match(created.session_id, /^[a-z][a-z0-9]{23}$/)
+    assert.deepEqual(withoutUsage(retrieved), withoutUsage(created))
+    assert.deepEqual(
+      listed.map((session) => session.session_id),
+      [created.session_id],
+    )
+    assert.deepEqual(
+      {
+        ...created,
+        session_id: '',
+        created_at: '',
+        cdp_ws_url: '',
+        webdriver_ws_url: '',
+        base_url: '',
+        usage: undefined,
+      },
+      {
+        session_id: '',
+        created_at: '',
+        cdp_ws_url: '',
+        webdriver_ws_url: '',
+        base_url: '',
+        usage: undefined,
+        name: `life-${kind}`,
+        tags: { team: 'a b' },
+        region: 'us-east',
+        memory: headless ? '1GiB' : '8GiB',
+        headless,
+        stealth: false,
+        gpu: false,
+        kiosk_mode: false,
+        timeout_seconds: 90,
+        viewport: { width: 1920, height: 1080, refresh_rate: 25 },
+        telemetry: null,
+      },
+    )
+
+    await client.browsers.deleteByID(`life-${kind}`)
+
+    await assert.rejects(client.browsers.retrieve(created.session_id), { status: 404 })
+    await assert.rejects(client.browsers.deleteByID(created.session_id), { status: 404 })
+    const deleted = (await client.browsers.retrieve(created.session_id, {
+      include_deleted: true,
+    })) as typeof created & {
+      usage_status?: string
+    }
+    assert.equal(deleted.usage_status, 'ready')
+    assert.equal(
+      deleted.usage?.uptime_ms,
+      Date.parse(deleted.deleted_at ?? '') - Date.parse(created.created_at),
+      'the uptime is the time from create to delete',
+    )
+    await assert.rejects(CdpClient.open(created.cdp_ws_url), /404|401/)
+  })
+
+  test(`Playwright drives a ${kind} session`, async () => {
+    const { cdp_ws_url, session_id } = await client.browsers.create({ headless })
+    const browser = await chromium.connectOverCDP(cdp_ws_url)
+    const page = browser.contexts()[0]?.pages()[0]
+    assert.ok(page, 'the first context and page are there at once')
+
+    await page.goto(pages.url)
+
+    assert.equal(await page.textContent('h1'), 'Home')
+    assert.equal(await page.evaluate('navigator.onLine'), true)
+    await assert.rejects(page.goto(berth.url), /ERR_|403/)
+    await browser.close()
+    assert.equal((await client.browsers.retrieve(session_id)).session_id, session_id, 'the session outlives its client')
+    await client.browsers.deleteByID(session_id)
+  })
+
+  test(`a ${kind} page has the size that was asked for`, async () => {
+    const viewport = { width: 1203, height: 807 }
+    const { cdp_ws_url, session_id } = await client.browsers.create({ headless, viewport, kiosk_mode: !headless })
+    const cdp = await CdpClient.open(cdp_ws_url)
+
+    const size = await cdp.evaluate(
+      await attachToFirstPage(cdp),
+      '[innerWidth, innerHeight, screen.width, screen.height]',
+    )
+
+    assert.deepEqual(size, [1203, 807, 1203, 807])
+    await cdp.close()
+    await client.browsers.deleteByID(session_id)
+  })
+
+  test(`a ${kind} stealth session does not say that it is driven`, async () => {
+    const { cdp_ws_url, session_id } = await client.browsers.create({ headless, stealth: true })
+    const cdp = await CdpClient.open(cdp_ws_url)
+    const page = await attachToFirstPage(cdp)
+
+    assert.equal(await cdp.evaluate(page, 'navigator.webdriver'), false)
+    assert.doesNotMatch(String(await cdp.evaluate(page, 'navigator.userAgent')), /Headless/)
+    await cdp.close()
+    await client.browsers.deleteByID(session_id)
+  })
+}
+
+test('Puppeteer drives a session, and closing its browser ends its connection alone', async () => {
+  const { cdp_ws_url, session_id } = await client.browsers.create({ headless: true })
+  const other = await CdpClient.open(cdp_ws_url)
+  const browser = await puppeteer.connect({ browserWSEndpoint: cdp_ws_url })
+  const page = await browser.newPage()
+
+  await page.goto(pages.url)
+  assert.equal(await page.title(), 'Home')
+  await browser.close()
+
+  assert.ok(await other.send('Browser.getVersion'), 'another client goes on')
+  assert.equal((await client.browsers.retrieve(session_id)).session_id, session_id)
+  await other.close()
+  await client.browsers.deleteByID(session_id)
+})
+
+test('start_url, chrome_policy and telemetry are applied and echoed', async () => {
+  pages.serve('/start', '<title>Start</title>')
+  const chrome_policy = { BookmarkBarEnabled: true, HomepageLocation: `${pages.url}/home` }
+  const created = await client.browsers.create({
+    headless: true,
+    start_url: `${pages.url}/start`,
+    chrome_policy,
+    telemetry: { browser: { console: { enabled: true } } },
+  })
+  const browser = await chromium.connectOverCDP(created.cdp_ws_url)
+
+  const page = browser.contexts()[0]?.pages()[0]
+  await page?.waitForURL(`${pages.url}/start`)
+  const policyPage = await browser.contexts()[0]?.newPage()
+  await policyPage?.goto('chrome://policy')
+
+  assert.equal(created.start_url, `${pages.url}/start`)
+  assert.deepEqual(created.chrome_policy, chrome_policy)
+  assert.equal(created.telemetry?.browser?.console?.enabled, true)
+  await policyPage?.getByText('HomepageLocation').first().waitFor()
+  await browser.close()
+  await client.browsers.deleteByID(created.session_id)
+})
+
+test('a session ends when it was idle for its time, and not while a client is there', async () => {
+  const { cdp_ws_url, session_id } = await client.browsers.create({ headless: true, timeout_seconds: 10 })
+  const cdp = await CdpClient.open(cdp_ws_url)
+
+  await new Promise((resolve) => setTimeout(resolve, 12_000)) // The wait is the subject.
+  assert.equal((await client.browsers.retrieve(session_id)).session_id, session_id)
+  await cdp.close()
+  const closedAt = Date.now()
+  while ((await berth.request(`/browsers/${session_id}`)).status === 200)
+    await new Promise((resolve) => setTimeout(resolve, 250))
+
+  const idleSeconds = (Date.now() - closedAt) / 1000
+  assert.ok(idleSeconds >= 9.9 && idleSeconds < 15, `ended after ${idleSeconds} s`)
+})
+
+async function attachToFirstPage(cdp: CdpClient): Promise<string> {
+  const { targetInfos } = await cdp.send('Target.getTargets')
+  const target = (targetInfos as { type: string; targetId: string }[]).find(({ type }) => type === 'page')
+  const { sessionId } = await cdp.send('Target.attachToTarget', { targetId: target?.targetId, flatten: true })
+  return sessionId as string
+}
+
+function withoutUsage<Record extends { usage?: unknown }>(record: Record): Omit<Record, 'usage'> {
+  const { usage: _usage, ...rest } = record
+  return rest
+}

@@ -1,0 +1,86 @@
+import { once } from 'node:events'
+import WebSocket from 'ws'
+
+interface CdpMessage {
+  readonly id?: number
+  readonly method?: string
+  readonly params?: Record<string, unknown>
+  readonly result?: Record<string, unknown>
+  readonly error?: { readonly message: string }
+  readonly sessionId?: string
+}
+
+/** A CDP client of the simplest kind: a websocket and numbered commands. */
+export class CdpClient {
+  readonly socket: WebSocket
+  /** Every message that was no answer to a command of ours. */
+  readonly events: CdpMessage[] = []
+  #lastId = 0
+  readonly #pending = new Map<number, PromiseWithResolvers<Record<string, unknown>>>()
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket
+    socket.on('message', (data) => this.#take(JSON.parse(String(data))))
+    socket.on('close', (code) => {
+      for (const { reject } of this.#pending.values()) reject(new Error(`the websocket closed with ${code}`))
+    })
+    socket.on('error', () => {}) // A close follows, and whoever waits hears of it.
+  }
+
+  static async open(url: string, options: WebSocket.ClientOptions = {}): Promise<CdpClient> {
+    const socket = new WebSocket(url, { maxPayload: 0, perMessageDeflate: false, ...options })
+    await once(socket, 'open')
+    return new CdpClient(socket)
+  }
+
+  async send(
+    method: string,
+    params: Record<string, unknown> = {},
+    sessionId?: string,
+  ): Promise<Record<string, unknown>> {
+    const id = ++this.#lastId
+    const pending = Promise.withResolvers<Record<string, unknown>>()
+    this.#pending.set(id, pending)
+    this.socket.send(JSON.stringify({ id, method, params, ...(sessionId && { sessionId }) }))
+    return pending.promise.finally(() => this.#pending.delete(id))
+  }
+
+  /** Opens a page and attaches to it; returns the id of the CDP session. */
+  async openPage(url = 'about:blank'): Promise<string> {
+    const { targetId } = await this.send('Target.createTarget', { url })
+    const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true })
+    return sessionId as string
+  }
+
+  async evaluate(sessionId: string, expression: string): Promise<unknown> {
+    const { result, exceptionDetails } = await this.send(
+      'Runtime.evaluate',
+      { expression, returnByValue: true, awaitPromise: true },
+      sessionId,
+    )
+    if (exceptionDetails) throw new Error(JSON.stringify(exceptionDetails))
+    return (result as { value: unknown }).value
+  }
+
+  /** Ends the connection as a program that dies would: with a reset. */
+  reset(): void {
+    const { _socket: socket } = this.socket as unknown as { _socket: import('node:net').Socket }
+    socket.resetAndDestroy()
+  }
+
+  async close(): Promise<void> {
+    if (this.socket.readyState === WebSocket.CLOSED) return
+    this.socket.close()
+    await once(this.socket, 'close')
+  }
+
+  #take(message: CdpMessage): void {
+    const pending = message.id === undefined ? undefined : this.#pending.get(message.id)
+    if (!pending) {
+      this.events.push(message)
+      return
+    }
+    if (message.error) pending.reject(new Error(message.error.message))
+    else pending.resolve(message.result ?? {})
+  }
+}

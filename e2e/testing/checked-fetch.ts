@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+
+interface OpenApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
+
+interface Operation {
+  readonly responses: Readonly<
+    Record<string, { readonly content?: unknown; readonly headers?: Readonly<Record<string, unknown>> }>
+  >
+}
+
+/**
+ * A fetch that holds every answer of the API against berth's own OpenAPI document: the status is one that the
+ * operation declares, the body has its schema, and the declared headers are there.
+ */
+export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch> {
+  const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as OpenApiDocument
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema(document, 'openapi')
+  const routes = Object.keys(document.paths).map((path) => ({
+    path,
+    pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+  }))
+
+  return async (input, init) => {
+    const response = await fetch(input, init)
+    const url = new URL(input instanceof Request ? input.url : input)
+    if (url.origin !== new URL(baseUrl).origin) return response
+    const method = (init?.method ?? 'GET').toLowerCase()
+    const route = routes.find(({ path, pattern }) => pattern.test(url.pathname) && document.paths[path]?.[method])
+    assert.ok(route, `${method} ${url.pathname} is not in the OpenAPI document`)
+
+    const declared = document.paths[route.path]?.[method]?.responses[response.status]
+    const name = `${method.toUpperCase()} ${route.path} ${response.status}`
+    assert.ok(declared, `${name} is not declared: ${await response.clone().text()}`)
+    for (const header of Object.keys(declared.headers ?? {}))
+      assert.ok(response.headers.has(header), `${name} lacks ${header}`)
+    const body = await response.clone().text()
+    if (!declared.content) {
+      assert.equal(body, '', `${name} has a body that is not declared`)
+      return response
+    }
+    const pointer = [
+      'paths',
+      route.path,
+      method,
+      'responses',
+      String(response.status),
+      'content',
+      'application/json',
+      'schema',
+    ]
+    const validate = ajv.getSchema(`openapi#/${pointer.map(escapePointer).join('/')}`)
+    assert.ok(validate, `${name} has no schema`)
+    assert.ok(validate(JSON.parse(body)), `${name}: ${ajv.errorsText(validate.errors)} in ${body}`)
+    return response
+  }
+}
+
+function escapePointer(part: string): string {
+  return encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))
+}

@@ -1,0 +1,39 @@
+import { readdir, readFile } from 'node:fs/promises'
+
+export interface ProcessInfo {
+  readonly pid: number
+  readonly parent: number
+  readonly state: string
+  readonly command: string
+}
+
+/** Every process of this host. */
+export async function listProcesses(): Promise<readonly ProcessInfo[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const processes = await Promise.all(pids.map((pid) => readProcess(Number(pid)).catch(() => undefined)))
+  return processes.filter((found) => found !== undefined) // One that ended meanwhile is no longer there to be listed.
+}
+
+async function readProcess(pid: number): Promise<ProcessInfo> {
+  const [stat, command] = await Promise.all([
+    readFile(`/proc/${pid}/stat`, 'utf8'),
+    readFile(`/proc/${pid}/cmdline`, 'utf8'),
+  ])
+  const [state = '', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return { pid, parent: Number(parent), state, command: command.replaceAll('\0', ' ').trim() }
+}
+
+/** Resident memory in MiB of the processes, as the kernel shares it out (PSS). */
+export async function memoryMiB(pids: readonly number[]): Promise<number> {
+  const sizes = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '')))
+  const kibibytes = sizes.map((text) => Number(/^Pss:\s+(\d+)/m.exec(text)?.[1] ?? 0))
+  return kibibytes.reduce((sum, size) => sum + size, 0) / 1024
+}
+
+/** berth's own processes: the server, egress and the agents, without browsers, displays and the database. */
+export async function serviceProcesses(serverPid: number): Promise<readonly number[]> {
+  const processes = await listProcesses()
+  const isOurs = ({ pid, command }: ProcessInfo) =>
+    pid === serverPid || /\/opt\/berth\/node|packages\/egress/.test(command)
+  return processes.filter(isOurs).map(({ pid }) => pid)
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, test } from 'node:test'
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import WebSocket from 'ws'
+import { TestServer } from '../testing/server-test.ts'
+import { rewriteAddresses } from './discovery.ts'
+
+const server = await TestServer.open()
+after(() => server.close())
+
+async function open(url: string): Promise<WebSocket> {
+  const socket = new WebSocket(url)
+  await once(socket, 'open')
+  return socket
+}
+
+async function refusal(url: string): Promise<number | undefined> {
+  const socket = new WebSocket(url)
+  socket.on('error', () => {})
+  const [, response] = await once(socket, 'unexpected-response')
+  response.resume()
+  return response.statusCode
+}
+
+test('passes bytes both ways', async () => {
+  const project = await server.project()
+  const { cdp_ws_url } = await project.session()
+  const socket = await open(cdp_ws_url)
+
+  socket.send('x'.repeat(3_000_000))
+  const [echo] = await once(socket, 'message')
+
+  assert.equal(String(echo).length, 3_000_000)
+  socket.terminate()
+})
+
+test('refuses a missing, a damaged and a foreign token before the upgrade', async () => {
+  const project = await server.project()
+  const [one, two] = [await project.session(), await project.session()]
+  const path = one.cdp_ws_url.split('?')[0]
+
+  assert.equal(await refusal(`${path}`), 401)
+  assert.equal(await refusal(`${path}?jwt=a.b.c`), 401)
+  assert.equal(await refusal(`${path}${new URL(two.cdp_ws_url).search}`), 401)
+  assert.equal(await refusal(one.cdp_ws_url.replace('/cdp', '/nothing')), 404)
+})
+
+test('a token dies with its session, and open connections end', async () => {
+  const project = await server.project()
+  const { cdp_ws_url, session_id } = await project.session()
+  const socket = await open(cdp_ws_url)
+
+  const closed = once(socket, 'close')
+  await project.call('DELETE', `/browsers/${session_id}`)
+  await closed
+
+  assert.equal(await refusal(cdp_ws_url), 404)
+})
+
+test('a machine that ends closes its connections', async () => {
+  const project = await server.project()
+  const { cdp_ws_url, session_id } = await project.session()
+  const socket = await open(cdp_ws_url)
+
+  const closed = once(socket, 'close')
+  server.host.agentOf(session_id as SessionId).kill()
+
+  await closed
+})
+
+test('discovery leads back through berth, whatever Chromium says of itself', () => {
+  const address = { base: 'https://berth.example/x', id: 'brw1' as SessionId, token: 'a.b.c' }
+
+  const rewritten = rewriteAddresses(
+    [
+      {
+        id: 'T1',
+        devtoolsFrontendUrl: 'https://devtools.example/inspector.html?ws=127.0.0.1:9222/devtools/page/T1',
+        webSocketDebuggerUrl: 'ws://127.0.0.1:9222/devtools/page/T1',
+      },
+      { id: 'T2' },
+    ],
+    address,
+  )
+
+  assert.deepEqual(rewritten, [
+    {
+      id: 'T1',
+      devtoolsFrontendUrl:
+        'https://devtools.example/inspector.html?wss=berth.example%2Fx%2Fs%2Fbrw1%2Fdevtools%2Fpage%2FT1%3Fjwt%3Da.b.c',
+      webSocketDebuggerUrl: 'wss://berth.example/x/s/brw1/devtools/page/T1?jwt=a.b.c',
+    },
+    { id: 'T2' },
+  ])
+})
