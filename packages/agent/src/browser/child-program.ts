@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+const rememberedLines = 20
+const maxLineLength = 2_000
+
+interface ChildProgramOptions {
+  readonly program: string
+  readonly args: readonly string[]
+  readonly environment: Readonly<Record<string, string>>
+  /** Pipes besides the standard ones; the first becomes descriptor 3 of the program. */
+  readonly pipes: number
+  readonly onLine?: (line: string) => void
+}
+
+/** A program that the agent runs: it leads a process group, so that all of it can be ended, and its last words are kept. */
+export class ChildProgram {
+  readonly child: ChildProcess
+  /** How it ended and its last words, as one phrase. Never rejects. */
+  readonly ended: Promise<string>
+  readonly #lines: string[] = []
+
+  constructor({ program, args, environment, pipes, onLine }: ChildProgramOptions) {
+    this.child = spawn(program, args, {
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe', ...Array.from({ length: pipes }, () => 'pipe' as const)],
+      env: { ...environment },
+    })
+    this.ended = endOf(this.child).then((how) => [how, this.lastLines].filter(Boolean).join(': '))
+    let unfinished = ''
+    this.child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+      const lines = `${unfinished}${chunk}`.split('\n')
+      unfinished = (lines.pop() ?? '').slice(0, maxLineLength)
+      for (const line of lines) {
+        this.#lines.push(line.slice(0, maxLineLength))
+        if (this.#lines.length > rememberedLines) this.#lines.shift()
+        onLine?.(line)
+      }
+    })
+  }
+
+  get lastLines(): string {
+    return this.#lines.join('\n')
+  }
+
+  /** Ends the whole group at once. */
+  kill(): void {
+    const { pid } = this.child
+    if (pid === undefined) return
+    try {
+      // The whole group: zygote, GPU and renderers are Chromium's children, not ours, and can outlive it.
+      process.kill(-pid, 'SIGKILL')
+    } catch {
+      // No process of the group is left.
+    }
+  }
+}
+
+async function endOf(child: ChildProcess): Promise<string> {
+  try {
+    const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+    return signal ? `ended by ${signal}` : `exit code ${code}`
+  } catch (error) {
+    return `it cannot be run: ${(error as Error).message}`
+  }
+}

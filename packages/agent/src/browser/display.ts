@@ -1,0 +1,82 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
+import { ChildProgram } from './child-program.ts'
+
+/**
+ * Without a window manager Chromium makes its window a pixel smaller than the screen, and popups get no focus.
+ * Windows are undecorated and fill the screen; dialogs stay what they are.
+ */
+const windowRules = `<?xml version="1.0" encoding="UTF-8"?>
+<openbox_config xmlns="http://openbox.org/3.4/rc">
+  <focus><focusNew>yes</focusNew></focus>
+  <keyboard/>
+  <mouse><context name="Client"><mousebind button="Left" action="Press"><action name="Focus"/><action name="Raise"/></mousebind></context></mouse>
+  <applications>
+    <application class="*"><decor>no</decor></application>
+    <application type="normal"><maximized>yes</maximized></application>
+  </applications>
+</openbox_config>
+`
+
+/** The screen of a headful session: an X server that is a VNC server too, and a window manager. */
+export class Display {
+  readonly name: string
+  /** How it ended, as one phrase. Never rejects. */
+  readonly ended: Promise<string>
+  readonly #server: ChildProgram
+  readonly #windowManager: ChildProgram
+
+  private constructor(name: string, server: ChildProgram, windowManager: ChildProgram) {
+    this.name = name
+    this.#server = server
+    this.#windowManager = windowManager
+    this.ended = Promise.race([server.ended, windowManager.ended.then((how) => `its window manager has gone: ${how}`)])
+  }
+
+  /** Resolves when programs can open windows. */
+  static async start({ viewport, run_folder, home_folder }: AgentConfig): Promise<Display> {
+    await mkdir(run_folder, { recursive: true })
+    const rules = join(run_folder, 'windows.xml')
+    await writeFile(rules, windowRules)
+    const server = new ChildProgram({
+      program: 'Xtigervnc',
+      args: [
+        ...['-geometry', `${viewport.width}x${viewport.height}`, '-depth', '24'],
+        // VNC on a unix socket alone, and no X over TCP: nothing to reach over a network.
+        ...['-rfbport', '-1', `-rfbunixpath=${join(run_folder, 'vnc.sock')}`, '-rfbunixmode=0600', '-nolisten', 'tcp'],
+        ...['-SecurityTypes', 'None', '-AlwaysShared', '-AcceptSetDesktopSize=off', '-displayfd', '3'],
+      ],
+      environment: { HOME: home_folder, PATH: '/usr/bin:/bin' },
+      pipes: 1,
+    })
+    const number = await Promise.race([displayNumber(server), server.ended])
+    if (!/^\d+$/.test(number)) throw new Error(`the display did not start (${number}): ${server.lastLines}`)
+    const name = `:${number}`
+    const windowManager = new ChildProgram({
+      program: 'openbox',
+      args: ['--config-file', rules, '--sm-disable'],
+      environment: { HOME: home_folder, PATH: '/usr/bin:/bin', DISPLAY: name },
+      pipes: 0,
+    })
+    return new Display(name, server, windowManager)
+  }
+
+  kill(): void {
+    this.#windowManager.kill()
+    this.#server.kill()
+  }
+}
+
+/** The server picks a free display and tells its number, on a line, when it is ready. */
+async function displayNumber({ child }: ChildProgram): Promise<string> {
+  const pipe = child.stdio[3] as Readable
+  let line = ''
+  // To the end of the line: a server that cannot write all of it takes that for an error and exits.
+  for await (const chunk of pipe) {
+    line += chunk
+    if (line.endsWith('\n')) break
+  }
+  return line.trim()
+}

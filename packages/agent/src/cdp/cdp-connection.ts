@@ -1,0 +1,154 @@
+import type { Socket } from 'node:net'
+import { ClientFrames } from './client-frames.ts'
+import { FrameBoundaries } from './frame-boundaries.ts'
+import { closeCodes, closeEcho, closeFrame, pingFrame, pongFrame, textFrame } from './server-frames.ts'
+
+/** A client that is silent for so long is asked whether it is there, and given as long again to show it. */
+const silenceLimitMilliseconds = 30_000
+const checkIntervalMilliseconds = 10_000
+const lastWordsMilliseconds = 2_000
+
+/**
+ * One client spliced to Chromium's DevTools server. Bytes go through as they are; the agent answers control frames,
+ * keeps `Browser.close` from the browser that others share, and puts its own frames between those of Chromium.
+ */
+export class CdpConnection {
+  readonly #client: Socket
+  readonly #chromium: Socket
+  readonly #frames: ClientFrames
+  readonly #boundaries = new FrameBoundaries()
+  readonly #check: NodeJS.Timeout
+  /** Frames of ours that wait for a boundary. */
+  #waiting: Buffer[] = []
+  #endsAfterWaiting = false
+  #lastSignOfLife = performance.now()
+  #pingedAt: number | undefined
+
+  constructor(client: Socket, chromium: Socket) {
+    this.#client = client
+    this.#chromium = chromium
+    this.#frames = new ClientFrames({
+      forward: (bytes) => this.#toChromium(bytes),
+      intercept: (message) => this.#intercept(message),
+      ping: (payload) => this.#inject(pongFrame(payload)),
+      close: (payload) => this.#endWith(closeEcho(payload)),
+      malformed: () => this.#endWith(closeFrame(closeCodes.protocolError)),
+    })
+    this.#check = setInterval(() => this.#checkLife(), checkIntervalMilliseconds)
+    this.#check.unref()
+    this.#splice()
+  }
+
+  #splice(): void {
+    const [client, chromium] = [this.#client, this.#chromium]
+    for (const socket of [client, chromium]) {
+      socket.setNoDelay(true)
+      socket.on('error', () => socket.destroy())
+    }
+    client.on('data', (chunk: Buffer) => {
+      this.#noteLife()
+      this.#frames.read(chunk)
+    })
+    chromium.on('data', (chunk: Buffer) => this.#toClient(chunk))
+    client.on('drain', () => {
+      this.#noteLife()
+      chromium.resume()
+    })
+    chromium.on('drain', () => client.resume())
+    client.on('end', () => this.#end())
+    chromium.on('end', () => this.#end())
+    client.on('close', () => {
+      clearInterval(this.#check)
+      chromium.destroy()
+    })
+    chromium.on('close', () => this.#end())
+  }
+
+  #toChromium(bytes: Buffer): void {
+    if (!this.#chromium.write(bytes)) this.#client.pause()
+  }
+
+  #toClient(chunk: Buffer): void {
+    if (this.#endsAfterWaiting && this.#waiting.length === 0) return // Said goodbye: nothing may follow a close frame.
+    const boundary = this.#boundaries.advance(chunk)
+    if (this.#waiting.length === 0 || boundary === -1) {
+      this.#write(chunk)
+      return
+    }
+    this.#write(chunk.subarray(0, boundary))
+    this.#writeWaiting()
+    if (!this.#endsAfterWaiting) this.#write(chunk.subarray(boundary))
+  }
+
+  #write(bytes: Buffer): void {
+    if (bytes.length > 0 && !this.#client.write(bytes)) this.#chromium.pause()
+  }
+
+  /** Sends a frame of ours as soon as none of Chromium's is under way. */
+  #inject(frame: Buffer): void {
+    if (this.#endsAfterWaiting) return
+    this.#waiting.push(frame)
+    if (this.#boundaries.isAtBoundary) this.#writeWaiting()
+  }
+
+  #writeWaiting(): void {
+    this.#write(Buffer.concat(this.#waiting))
+    this.#waiting = []
+    if (this.#endsAfterWaiting) this.#end()
+  }
+
+  /** Says goodbye with this frame and ends. */
+  #endWith(frame: Buffer): void {
+    this.#inject(frame)
+    this.#endsAfterWaiting = true
+    if (this.#waiting.length === 0) this.#end()
+    else setTimeout(() => this.#client.destroy(), lastWordsMilliseconds).unref()
+  }
+
+  #end(): void {
+    this.#chromium.destroy()
+    this.#client.end()
+    // A client that does not read its last bytes is not waited for.
+    setTimeout(() => this.#client.destroy(), lastWordsMilliseconds).unref()
+  }
+
+  /** `Browser.close` of one client must not close the browser of all: it ends that client's connection. */
+  #intercept(message: string): boolean {
+    if (!message.includes('Browser.close')) return false
+    const command = parseCommand(message)
+    if (command?.method !== 'Browser.close') return false
+    const { id, sessionId } = command
+    this.#inject(textFrame(JSON.stringify({ id, result: {}, sessionId })))
+    this.#endWith(closeFrame(closeCodes.normal))
+    return true
+  }
+
+  #noteLife(): void {
+    this.#lastSignOfLife = performance.now()
+    this.#pingedAt = undefined
+  }
+
+  #checkLife(): void {
+    const now = performance.now()
+    if (this.#pingedAt !== undefined) {
+      if (now - this.#pingedAt >= silenceLimitMilliseconds) this.#client.destroy()
+    } else if (now - this.#lastSignOfLife >= silenceLimitMilliseconds) {
+      this.#pingedAt = now
+      this.#inject(pingFrame())
+    }
+  }
+}
+
+interface Command {
+  readonly id?: unknown
+  readonly method?: unknown
+  readonly sessionId?: unknown
+}
+
+function parseCommand(message: string): Command | undefined {
+  try {
+    return JSON.parse(message)
+  } catch {
+    return undefined // Chromium will tell the client.
+  }
+}

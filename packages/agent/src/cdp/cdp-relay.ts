@@ -1,0 +1,99 @@
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { agentCdpPath, agentDevToolsPath } from '@berth/contract/agent/agent-endpoints.ts'
+import type { Activity } from '../activity.ts'
+import type { DevToolsEndpoint } from '../browser/chromium.ts'
+import { CdpConnection } from './cdp-connection.ts'
+
+interface CdpRelayOptions {
+  readonly endpoint: () => Promise<DevToolsEndpoint>
+  readonly activity: Activity
+}
+
+/** Takes the websockets of CDP clients to Chromium's own DevTools server. */
+export class CdpRelay {
+  readonly #options: CdpRelayOptions
+
+  constructor(options: CdpRelayOptions) {
+    this.#options = options
+  }
+
+  static serves(path: string): boolean {
+    return path === agentCdpPath || path.startsWith(agentDevToolsPath)
+  }
+
+  /** Answers the handshake with Chromium's own, or with the reason why there is none. */
+  async connect(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
+    const end = this.#options.activity.begin()
+    client.on('close', end)
+    client.on('error', () => client.destroy())
+    try {
+      const endpoint = await this.#options.endpoint()
+      await openChromium(endpoint, request, client, head)
+    } catch (error) {
+      refuse(client, 503, `the browser cannot be reached: ${(error as Error).message}`)
+    }
+  }
+}
+
+function openChromium(
+  endpoint: DevToolsEndpoint,
+  request: IncomingMessage,
+  client: Socket,
+  head: Buffer,
+): Promise<void> {
+  const path = request.url === agentCdpPath ? endpoint.browserPath : request.url
+  const upstream = httpRequest({
+    host: '127.0.0.1',
+    port: endpoint.port,
+    path,
+    headers: handshakeHeaders(request.headers),
+    agent: false,
+  })
+  return new Promise((resolve, reject) => {
+    upstream.on('error', reject)
+    upstream.on('response', async (response) => {
+      refuse(client, response.statusCode ?? 502, await text(response))
+      resolve()
+    })
+    upstream.on('upgrade', (response, chromium, chromiumHead) => {
+      client.write(switchingProtocols(response.headers))
+      new CdpConnection(client, chromium as Socket)
+      // What came right behind a handshake belongs to the stream, as if it came now.
+      if (chromiumHead.length > 0) chromium.emit('data', chromiumHead)
+      if (head.length > 0) client.emit('data', head)
+      resolve()
+    })
+    client.once('close', () => upstream.destroy())
+    upstream.end()
+  })
+}
+
+/** Without extensions, so that nothing is compressed; without an origin, which Chromium would judge. */
+function handshakeHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const kept = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-protocol']
+  const handshake = kept.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]]))
+  return { connection: 'Upgrade', upgrade: 'websocket', ...Object.fromEntries(handshake) }
+}
+
+function switchingProtocols(headers: IncomingHttpHeaders): string {
+  const protocol = headers['sec-websocket-protocol']
+  const lines = [
+    'HTTP/1.1 101 Switching Protocols',
+    'connection: Upgrade',
+    'upgrade: websocket',
+    `sec-websocket-accept: ${headers['sec-websocket-accept']}`,
+    ...(protocol === undefined ? [] : [`sec-websocket-protocol: ${protocol}`]),
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
+export function refuse(client: Socket, status: number, message: string): void {
+  if (client.destroyed) return
+  const body = JSON.stringify({ code: status === 404 ? 'not_found' : 'session_unreachable', message })
+  client.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nconnection: close\r\ncontent-type: application/json\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+}

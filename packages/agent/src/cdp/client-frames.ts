@@ -1,0 +1,180 @@
+import { Buffer } from 'node:buffer'
+
+/** How much of a message is looked at: every command that berth must know of is shorter. */
+const headBytes = 1024
+const maxControlPayload = 125
+
+const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
+
+export interface ClientFrameHandlers {
+  /** Bytes of data frames, to be sent on as they are. */
+  readonly forward: (bytes: Buffer) => void
+  /** A message that is no longer than its head, before it is sent on; `true` keeps it from being sent. */
+  readonly intercept: (message: string) => boolean
+  readonly ping: (payload: Buffer) => void
+  readonly close: (payload: Buffer) => void
+  /** What follows cannot be understood; nothing more is read. */
+  readonly malformed: (reason: string) => void
+}
+
+interface Frame {
+  readonly opcode: number
+  readonly isFinal: boolean
+  readonly length: number
+  readonly mask: Buffer
+}
+
+/**
+ * Reads what a client sends (RFC 6455 §5). Short messages are shown whole before they go on; of long ones only the
+ * head is held back until it is clear that they are long, and the rest passes through untouched. Control frames are
+ * between us and the client and do not go on.
+ */
+export class ClientFrames {
+  readonly #handlers: ClientFrameHandlers
+  #header = Buffer.alloc(0)
+  #frame: Frame | undefined
+  #payloadLeft = 0
+  #isInMessage = false
+  /** Payload of the control frame that is being read. */
+  #control: Buffer[] = []
+  /** Frames of the current message that wait for a decision, and their payload so far; undefined once it is decided. */
+  #held: { readonly raw: Buffer[]; readonly head: Buffer[]; headLength: number } | undefined
+  #isDone = false
+
+  constructor(handlers: ClientFrameHandlers) {
+    this.#handlers = handlers
+  }
+
+  read(chunk: Buffer): void {
+    let offset = 0
+    while (!this.#isDone && offset < chunk.length) {
+      offset = this.#frame ? this.#readPayload(chunk, offset) : this.#readHeader(chunk, offset)
+    }
+  }
+
+  #readHeader(chunk: Buffer, offset: number): number {
+    const known = this.#header.length
+    const bytes = Buffer.concat([this.#header, chunk.subarray(offset, offset + 14 - known)])
+    const length = headerLength(bytes)
+    if (length === undefined || bytes.length < length) {
+      this.#header = bytes
+      return chunk.length
+    }
+    this.#header = Buffer.alloc(0)
+    const header = bytes.subarray(0, length)
+    const fault = this.#begin(header)
+    if (fault) this.#fail(fault)
+    return offset + length - known
+  }
+
+  /** Begins a frame, or says what is wrong with it. */
+  #begin(header: Buffer): string | undefined {
+    const first = header[0] ?? 0
+    const opcode = first & 0x0f
+    const isFinal = (first & 0x80) !== 0
+    const frame = { opcode, isFinal, length: payloadLength(header), mask: Buffer.from(header.subarray(-4)) }
+    if ((first & 0x70) !== 0) return 'a reserved bit is set'
+    if (((header[1] ?? 0) & 0x80) === 0) return 'a frame is not masked'
+    if (!Number.isSafeInteger(frame.length)) return 'a frame is too long'
+    if (opcode >= opcodes.close) {
+      if (opcode > opcodes.pong) return 'an unknown opcode'
+      if (!isFinal || frame.length > maxControlPayload) return 'a control frame is too long or in parts'
+    } else {
+      if (opcode > opcodes.binary) return 'an unknown opcode'
+      if ((opcode === opcodes.continuation) !== this.#isInMessage) return 'a message is interrupted by another'
+      this.#beginData(frame, header)
+    }
+    this.#frame = frame
+    this.#payloadLeft = frame.length
+    if (frame.length === 0) this.#endFrame(frame)
+    return undefined
+  }
+
+  #beginData({ opcode, isFinal }: Frame, header: Buffer): void {
+    if (opcode !== opcodes.continuation) this.#held = { raw: [], head: [], headLength: 0 }
+    this.#isInMessage = !isFinal
+    this.#pass(Buffer.from(header))
+  }
+
+  #readPayload(chunk: Buffer, offset: number): number {
+    const frame = this.#frame as Frame
+    const bytes = chunk.subarray(offset, offset + this.#payloadLeft)
+    const position = frame.length - this.#payloadLeft
+    this.#payloadLeft -= bytes.length
+    if (frame.opcode >= opcodes.close) this.#control.push(unmask(bytes, frame.mask, position))
+    else this.#takeData(bytes, frame.mask, position)
+    if (this.#payloadLeft === 0) this.#endFrame(frame)
+    return offset + bytes.length
+  }
+
+  #takeData(bytes: Buffer, mask: Buffer, position: number): void {
+    this.#pass(bytes)
+    const held = this.#held
+    if (!held) return
+    const head = unmask(bytes.subarray(0, headBytes + 1 - held.headLength), mask, position)
+    held.head.push(head)
+    held.headLength += head.length
+    if (held.headLength > headBytes) this.#release()
+  }
+
+  #endFrame({ opcode, isFinal }: Frame): void {
+    this.#frame = undefined
+    if (opcode >= opcodes.close) this.#endControl(opcode)
+    else if (isFinal && this.#held) this.#decide(this.#held)
+  }
+
+  #endControl(opcode: number): void {
+    const payload = Buffer.concat(this.#control)
+    this.#control = []
+    if (opcode === opcodes.ping) this.#handlers.ping(payload)
+    if (opcode === opcodes.close) {
+      this.#isDone = true
+      this.#handlers.close(payload)
+    }
+  }
+
+  /** The whole message is here, and it is short. */
+  #decide(held: { readonly head: readonly Buffer[] }): void {
+    if (this.#handlers.intercept(Buffer.concat(held.head).toString('utf8'))) this.#held = undefined
+    else this.#release()
+  }
+
+  #pass(bytes: Buffer): void {
+    if (this.#held) this.#held.raw.push(Buffer.from(bytes))
+    else this.#handlers.forward(bytes)
+  }
+
+  #release(): void {
+    const raw = this.#held?.raw ?? []
+    this.#held = undefined
+    if (raw.length > 0) this.#handlers.forward(raw.length === 1 ? (raw[0] as Buffer) : Buffer.concat(raw))
+  }
+
+  #fail(reason: string): void {
+    this.#isDone = true
+    this.#handlers.malformed(reason)
+  }
+}
+
+function headerLength(bytes: Buffer): number | undefined {
+  const second = bytes[1]
+  if (second === undefined) return undefined
+  const short = second & 0x7f
+  const maskBytes = (second & 0x80) === 0 ? 0 : 4
+  return 2 + (short === 126 ? 2 : short === 127 ? 8 : 0) + maskBytes
+}
+
+function payloadLength(header: Buffer): number {
+  const short = (header[1] ?? 0) & 0x7f
+  if (short === 126) return header.readUInt16BE(2)
+  return short === 127 ? Number(header.readBigUInt64BE(2)) : short
+}
+
+/** `position` is that of the first byte within the frame's payload. */
+function unmask(bytes: Buffer, mask: Buffer, position: number): Buffer {
+  const plain = Buffer.allocUnsafe(bytes.length)
+  for (let index = 0; index < bytes.length; index++) {
+    plain[index] = (bytes[index] as number) ^ (mask[(position + index) & 3] as number)
+  }
+  return plain
+}

@@ -1,0 +1,62 @@
+const maxHeaderBytes = 10 // Servers do not mask.
+
+/**
+ * Follows the frames of a server's websocket without looking at what they carry, and tells where one ends and the next
+ * begins: there, and nowhere else, a frame of our own may stand (RFC 6455 §5.2).
+ */
+export class FrameBoundaries {
+  #header = Buffer.alloc(0)
+  #payloadLeft = 0
+
+  /** Whether everything so far was whole frames. */
+  get isAtBoundary(): boolean {
+    return this.#payloadLeft === 0 && this.#header.length === 0
+  }
+
+  /** Takes the next bytes and returns the offset of the last boundary among them, or -1 when there is none. */
+  advance(chunk: Buffer): number {
+    let offset = 0
+    let lastBoundary = this.isAtBoundary ? 0 : -1
+    while (offset < chunk.length) {
+      if (this.#payloadLeft > 0) {
+        const taken = Math.min(this.#payloadLeft, chunk.length - offset)
+        this.#payloadLeft -= taken
+        offset += taken
+      } else {
+        offset = this.#readHeader(chunk, offset)
+      }
+      if (this.isAtBoundary) lastBoundary = offset
+    }
+    return lastBoundary
+  }
+
+  /** Reads as much of a header as there is and returns the offset behind it. */
+  #readHeader(chunk: Buffer, offset: number): number {
+    const known = this.#header.length
+    const bytes =
+      known === 0
+        ? chunk.subarray(offset, offset + maxHeaderBytes)
+        : Buffer.concat([this.#header, chunk.subarray(offset, offset + maxHeaderBytes - known)])
+    const length = headerLength(bytes)
+    if (length === undefined || bytes.length < length) {
+      this.#header = Buffer.from(bytes) // A copy: the chunk's memory is the socket's.
+      return chunk.length
+    }
+    this.#header = Buffer.alloc(0)
+    this.#payloadLeft = payloadLength(bytes)
+    return offset + length - known
+  }
+}
+
+function headerLength(bytes: Buffer): number | undefined {
+  const second = bytes[1]
+  if (second === undefined) return undefined
+  const short = second & 0x7f
+  return 2 + (short === 126 ? 2 : short === 127 ? 8 : 0)
+}
+
+function payloadLength(header: Buffer): number {
+  const short = (header[1] ?? 0) & 0x7f
+  if (short === 126) return header.readUInt16BE(2)
+  return short === 127 ? Number(header.readBigUInt64BE(2)) : short
+}

@@ -1,0 +1,39 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { systemClock } from '@berth/runtime/async/clock.ts'
+import { createLogger } from '@berth/runtime/process/logger.ts'
+import { AgentEvents } from './agent-events.ts'
+import { Browser } from './browser/browser.ts'
+import { readConfig } from './config.ts'
+import { startForwarder } from './forwarder.ts'
+
+/** The socket that the driver has opened outside of the machine: nothing in here can take its place. */
+const inheritedSocket = 3
+/** Time for the server to hear why the agent ends. */
+const farewellMilliseconds = 500
+
+const logger = createLogger({ name: 'agent', level: 'info', json: true })
+const config = await readConfig(process.argv[2])
+const events = new AgentEvents(systemClock)
+
+const forwarder = await startForwarder(config.proxy_port, config.egress_socket)
+const browser = new Browser({ config, proxyPort: forwarder.port, events, logger })
+// Before the rest is loaded: a session is ready when its browser is, and that takes longest.
+browser.start()
+
+const { createApp } = await import('./app.ts')
+const app = createApp({ browser, events, logger, stop })
+await app.ready()
+app.server.listen({ fd: inheritedSocket })
+
+process.on('SIGTERM', () => void stop())
+const reason = await browser.givenUp
+logger.error({ reason }, 'the browser is given up')
+events.fail(reason)
+await delay(farewellMilliseconds)
+process.exit(1)
+
+/** Ends the browser; the agent follows when its answer is out. */
+async function stop(): Promise<void> {
+  await browser.stop()
+  setTimeout(() => process.exit(0), farewellMilliseconds / 10)
+}
