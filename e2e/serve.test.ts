@@ -130,7 +130,7 @@ test('metrics can be switched off', async () => {
 
 test('--help and an unknown command explain themselves', async () => {
   for (const [args, code, pattern] of [
-    [['--help'], 0, /serve[\s\S]*test[\s\S]*setup[\s\S]*doctor[\s\S]*check/],
+    [['--help'], 0, /serve[\s\S]*setup[\s\S]*doctor[\s\S]*test[\s\S]*check/],
     [['serve', '--help'], 0, /--port[\s\S]*--data-dir/],
     [['sevre'], 64, /sevre/],
   ] as const) {

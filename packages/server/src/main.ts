@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { createLogger, type Logger } from '@berth/runtime/process/logger.ts'
@@ -46,6 +47,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
 }
 
 async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): Promise<void> {
+  await tryAddress(config)
   const folders = await openHostFolders(config)
   const lock = await lockDataFolder(folders.data)
   shutdown.add('the data folder', () => lock.close())
@@ -133,20 +135,39 @@ async function readDriverId(dataFolder: string): Promise<string> {
   return readFile(path, 'utf8')
 }
 
-async function listen(app: FastifyInstance, { host, port }: ServerConfig): Promise<AddressInfo> {
+/** Says at once that the address cannot be used, before anything is made for a server that will not run. */
+async function tryAddress({ host, port }: ServerConfig): Promise<void> {
+  const trial = createServer()
   try {
-    await app.listen({ host, port })
+    trial.listen({ host, port })
+    await once(trial, 'listening')
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE')
-      throw new StartError(`port ${port} is taken; choose another with --port, or --port 0`, 75, { cause })
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-      throw new StartError(`--host ${host} is no address of this machine`, 64, { cause })
-    if (code === 'EACCES')
-      throw new StartError(`port ${port} needs more rights than this user has; choose one above 1023`, 64, { cause })
-    throw cause
+    throw addressError({ host, port }, cause as NodeJS.ErrnoException)
   }
+  trial.close()
+  await once(trial, 'close')
+}
+
+async function listen(app: FastifyInstance, { host, port }: ServerConfig): Promise<AddressInfo> {
+  await app.listen({ host, port }).catch((cause: NodeJS.ErrnoException) => {
+    throw addressError({ host, port }, cause)
+  })
   return app.server.address() as AddressInfo
+}
+
+function addressError({ host, port }: Pick<ServerConfig, 'host' | 'port'>, cause: NodeJS.ErrnoException): Error {
+  switch (cause.code) {
+    case 'EADDRINUSE':
+      return new StartError(`port ${port} is taken; choose another with --port, or --port 0`, 75, { cause })
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new StartError(`--host ${host} is no address of this machine`, 64, { cause })
+    case 'EACCES':
+      return new StartError(`port ${port} needs more rights than this user has; choose one above 1023`, 64, { cause })
+    default:
+      return cause
+  }
 }
 
 /** Where berth listens: sessions must not reach it. An address that means every one is left to egress to understand. */
