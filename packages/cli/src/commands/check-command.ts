@@ -1,0 +1,15 @@
+import type { Command } from 'commander'
+import { formatSources, runChecks } from '../development/run-checks.ts'
+
+export function addCheckCommand(program: Command): void {
+  program
+    .command('check')
+    .summary('check the source: format, lint, types, boundaries, dead code, generated files, lists')
+    .description('Checks everything about the source that needs no running program, all at once: the same as CI does.')
+    .option('--fix', 'format the source and sort its imports before')
+    .action(async ({ fix }: { fix?: boolean }) => {
+      if (fix) await formatSources()
+      const isClean = await runChecks()
+      if (!isClean) process.exitCode = 1
+    })
+}

@@ -1,0 +1,45 @@
+import type { ServeFlags } from '@berth/server/config.ts'
+import type { Command } from 'commander'
+import { installSystemPackages } from '../setup/install-system-packages.ts'
+
+/** The flags keep no defaults here: the server knows them, and that a flag wins over its twin in the environment. */
+export function addServeCommand(program: Command): void {
+  program
+    .command('serve')
+    .summary('start the server of this machine')
+    .description(
+      'Starts the server of this machine. It installs what is missing, serves until Ctrl-C or SIGTERM, and leaves its ' +
+        'sessions running when it stops: the next start goes on with them.',
+    )
+    .option('--port <number>', 'port of the API; 0 picks a free one (BERTH_PORT; default: 8080)')
+    .option('--host <address>', 'address to listen at (BERTH_HOST; default: 127.0.0.1)')
+    .option('--data-dir <folder>', 'where everything is kept (BERTH_DATA_DIR; default: ~/.berth)')
+    .option('--json', 'one JSON line on stdout when ready, JSON logs on stderr (BERTH_JSON)')
+    .option('--stop-sessions', 'end the sessions when the server stops (BERTH_STOP_SESSIONS)')
+    .option('--metrics', 'serve Prometheus metrics at /metrics (BERTH_METRICS; default: on)')
+    .option('--no-metrics', 'do not')
+    .option('--log-level <level>', 'trace, debug, info, warn, error, fatal or silent (BERTH_LOG_LEVEL; default: info)')
+    .addHelpText('after', environmentHelp)
+    .action(serveHost)
+}
+
+const environmentHelp = `
+Environment only:
+  BERTH_API_KEY          use this API key instead of making one at the first start
+  BERTH_PUBLIC_URL       where clients reach berth, if it is not where they ask
+  BERTH_MASTER_KEY       encrypts secrets (default: a file in the data folder)
+  BERTH_EGRESS_ALLOW     hosts, host:port or CIDRs, with commas, that sessions may reach besides public addresses
+  BERTH_REGION           us-east, eu-west or ap-southeast (default: us-east)
+  DATABASE_URL           a PostgreSQL to use instead of berth's own`
+
+async function serveHost(flags: ServeFlags): Promise<void> {
+  await installSystemPackages({ demand: 'required' })
+
+  // Loaded here and not above: the other commands do not pay for the server.
+  const [{ serve }, { requireHost }] = await Promise.all([
+    import('@berth/server/main.ts'),
+    import('@berth/server/host-checks/host-checks.ts'),
+  ])
+  await requireHost()
+  await serve(flags)
+}

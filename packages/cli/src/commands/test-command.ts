@@ -1,0 +1,38 @@
+import type { Command } from 'commander'
+import { runChecks } from '../development/run-checks.ts'
+import { findTestFiles, runTestFiles, type TestCounts } from '../development/run-tests.ts'
+import { durationText } from '../output.ts'
+import { installSystemPackages } from '../setup/install-system-packages.ts'
+
+export function addTestCommand(program: Command): void {
+  program
+    .command('test')
+    .summary('run every check and test, or those that are named')
+    .description(
+      'Without arguments, all that CI runs: the checks of ./berth check, the tests of every package, then the ' +
+        'end-to-end tests with a started berth and real browsers.',
+    )
+    .argument('[tests...]', 'test files, folders, or parts of their paths: run these alone, without the checks')
+    .action(async (parts: string[]) => {
+      const hasPassed = await test(parts)
+      if (!hasPassed) process.exitCode = 1
+    })
+}
+
+async function test(parts: readonly string[]): Promise<boolean> {
+  const start = performance.now()
+  await installSystemPackages({ demand: 'required' })
+  const files = await findTestFiles(parts)
+
+  const isClean = parts.length > 0 || (await runChecks())
+  const counts = await runTestFiles(files)
+
+  process.stdout.write(`\n${summary(counts, isClean, durationText(performance.now() - start))}\n`)
+  return isClean && counts.failed === 0 && counts.passed > 0
+}
+
+/** The last line is the one that CI systems look for. */
+function summary({ passed, failed, skipped }: TestCounts, isClean: boolean, duration: string): string {
+  const checks = isClean ? '' : 'The checks of the source FAILED, see above.\n'
+  return `${checks}All of it took ${duration}.\ntests: ${passed} passed, ${failed} failed, ${skipped} skipped`
+}

@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import pc from 'picocolors'
+import { checkoutFolder, durationText } from '../output.ts'
+
+interface SourceCheck {
+  readonly name: string
+  /** A script, as a path in the checkout, and its arguments. */
+  readonly command: readonly string[]
+}
+
+const biome = 'node_modules/.bin/biome'
+const format = [biome, 'check', '--linter-enabled=false']
+// Not what the package `typescript` has: that is version 6, for dependency-cruiser, which needs a compiler API.
+const tsc = 'node_modules/@typescript/native/bin/tsc'
+
+const sourceChecks: readonly SourceCheck[] = [
+  { name: 'format', command: [...format, '.'] },
+  { name: 'lint', command: [biome, 'lint', '--error-on-warnings', '.'] },
+  { name: 'types', command: [tsc] },
+  { name: 'boundaries', command: ['node_modules/.bin/depcruise', 'packages', 'scripts', 'e2e'] },
+  { name: 'dead code', command: ['node_modules/.bin/knip'] },
+  { name: 'generated files', command: ['scripts/generate-openapi.ts', '--check'] },
+  { name: 'lists', command: ['scripts/check-lists.ts'] },
+]
+
+interface CheckResult {
+  readonly name: string
+  readonly hasPassed: boolean
+}
+
+/** Runs every check at once, shows each as it ends, with its output if it failed, and says whether all passed. */
+export async function runChecks(): Promise<boolean> {
+  const start = performance.now()
+  const results = await Promise.all(sourceChecks.map(runCheck))
+
+  const failed = results.filter(({ hasPassed }) => !hasPassed).map(({ name }) => name)
+  const duration = durationText(performance.now() - start)
+  const summary =
+    failed.length === 0
+      ? `${results.length} checks passed in ${duration}`
+      : `${failed.length} of ${results.length} checks failed in ${duration}: ${failed.join(', ')}`
+  process.stdout.write(`\n${summary}\n`)
+  return failed.length === 0
+}
+
+async function runCheck({ name, command }: SourceCheck): Promise<CheckResult> {
+  const start = performance.now()
+  const { hasPassed, output } = await runTool(command)
+  const mark = hasPassed ? pc.green('passed') : pc.red('FAILED')
+  const details = hasPassed ? '' : `${output.trimEnd()}\n`
+  process.stdout.write(`${mark}  ${name} (${durationText(performance.now() - start)})\n${details}`)
+  return { name, hasPassed }
+}
+
+/** Formats and sorts the imports of every source file. */
+export async function formatSources(): Promise<void> {
+  const { output } = await runTool([...format, '--write', '.'])
+  process.stdout.write(output)
+}
+
+async function runTool(command: readonly string[]): Promise<{ hasPassed: boolean; output: string }> {
+  const child = spawn(process.execPath, command, {
+    cwd: checkoutFolder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...(pc.isColorSupported && { FORCE_COLOR: '1' }) },
+  })
+  const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { hasPassed: exitCode === 0, output: stdout + stderr }
+}

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { checkoutFolder } from '../output.ts'
+import { findTestFiles } from './run-tests.ts'
+
+const self = 'packages/cli/src/development/run-tests.test.ts'
+
+test('without names, the tests of all packages and the end-to-end tests are found', async () => {
+  const files = await findTestFiles([])
+
+  assert.ok(files.includes(self))
+  assert.ok(files.includes('e2e/openapi-conformance.test.ts'))
+  assert.ok(!files.some((file) => file.includes('node_modules')))
+})
+
+test('a test is named by its path, a folder above it, or a part of its path', async () => {
+  for (const part of [import.meta.filename, import.meta.dirname, 'development/run-t']) {
+    assert.deepEqual(await findTestFiles([part]), [self])
+  }
+})
+
+test('the checkout itself stands for all of its tests', async () => {
+  assert.deepEqual(await findTestFiles([checkoutFolder]), await findTestFiles([]))
+})
+
+test('several names add up', async () => {
+  const files = await findTestFiles(['run-tests', join(checkoutFolder, 'e2e')])
+
+  assert.ok(files.includes(self))
+  assert.ok(files.includes('e2e/openapi-conformance.test.ts'))
+})
+
+test('a name that stands for no test is an error, even beside others', async () => {
+  await assert.rejects(findTestFiles(['run-tests', 'no-such-thing']), /no test file matches no-such-thing/)
+})

@@ -1,0 +1,91 @@
+import { existsSync, statSync } from 'node:fs'
+import { glob } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join, relative, resolve } from 'node:path'
+import { finished } from 'node:stream/promises'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import { StartError } from '@berth/server/start-error.ts'
+import { checkoutFolder, say } from '../output.ts'
+
+export interface TestCounts {
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+}
+
+interface Stage {
+  readonly name: string
+  readonly files: readonly string[]
+  readonly concurrency: number
+}
+
+const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts']
+// Their files start browsers: more of them at once make each other late, and then fail for it.
+const browserTests = /^e2e\/|\/drivers\/|^packages\/agent\//
+// A file that leaves something open does not end, and must not take all the time that CI has.
+const silenceLimitMilliseconds = 4 * 60 * 1000
+const tooQuiet = 'nothing happened for 4 minutes: a test hangs, or its file left something open'
+
+/** The test files of the checkout, or those that `parts` name: a path, or a piece of one. */
+export async function findTestFiles(parts: readonly string[]): Promise<readonly string[]> {
+  const all = (await Array.fromAsync(glob(testPatterns, { cwd: checkoutFolder }))).toSorted()
+  if (parts.length === 0) return all
+  for (const part of parts) {
+    if (!all.some((file) => isMeant(file, part))) throw new StartError(`no test file matches ${part}`, 64)
+  }
+  return all.filter((file) => parts.some((part) => isMeant(file, part)))
+}
+
+function isMeant(file: string, part: string): boolean {
+  const path = resolve(part)
+  if (!existsSync(path)) return file.includes(part)
+  const named = relative(checkoutFolder, path)
+  return file === named || (statSync(path).isDirectory() && (named === '' || file.startsWith(`${named}/`)))
+}
+
+/** Runs the files, those that start browsers one at a time and last, and shows the results as they come. */
+export async function runTestFiles(files: readonly string[]): Promise<TestCounts> {
+  const stages: readonly Stage[] = [
+    {
+      name: 'tests without browsers',
+      files: files.filter((file) => !browserTests.test(file)),
+      concurrency: availableParallelism(),
+    },
+    { name: 'tests with browsers', files: files.filter((file) => browserTests.test(file)), concurrency: 1 },
+  ]
+  const total = { passed: 0, failed: 0, skipped: 0 }
+  for (const stage of stages.filter((candidate) => candidate.files.length > 0)) {
+    const counts = await runStage(stage)
+    total.passed += counts.passed
+    total.failed += counts.failed
+    total.skipped += counts.skipped
+  }
+  return total
+}
+
+async function runStage({ name, files, concurrency }: Stage): Promise<TestCounts> {
+  say(`${name}: ${files.length} files, ${concurrency} at a time`)
+  const counts = { passed: 0, failed: 0, skipped: 0 }
+  const stop = new AbortController()
+  const silence = setTimeout(() => stop.abort(new Error(tooQuiet)), silenceLimitMilliseconds)
+  const tests = run({
+    files: files.map((file) => join(checkoutFolder, file)),
+    concurrency,
+    timeout: silenceLimitMilliseconds,
+    cwd: checkoutFolder,
+    signal: stop.signal,
+  })
+  tests.on('data', () => silence.refresh())
+  tests.on('test:summary', (result) => {
+    if (result.file !== undefined) return
+    counts.passed = result.counts.passed
+    counts.failed = result.counts.tests - result.counts.passed - result.counts.skipped - result.counts.todo
+    counts.skipped = result.counts.skipped + result.counts.todo
+  })
+  const report = tests.compose(spec)
+  report.pipe(process.stdout, { end: false })
+  await finished(report)
+  clearTimeout(silence)
+  return counts
+}

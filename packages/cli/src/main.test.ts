@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'node:test'
+
+interface Result {
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+function berth(...args: readonly string[]): Promise<Result> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [join(import.meta.dirname, 'main.ts'), ...args], (error, stdout, stderr) => {
+      resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr })
+    })
+  })
+}
+
+test('the help lists every command, and each has a help of its own', async () => {
+  const { stdout } = await berth('--help')
+
+  for (const command of ['serve', 'setup', 'doctor', 'test', 'check']) {
+    const help = await berth(command, '--help')
+    assert.match(stdout, new RegExp(`^  ${command} `, 'm'))
+    assert.equal(help.exitCode, 0)
+    assert.match(help.stdout, new RegExp(`^Usage: berth ${command}`))
+  }
+})
+
+test('an unknown command says so and names where the known ones are', async () => {
+  const { exitCode, stdout, stderr } = await berth('sreve')
+
+  assert.equal(exitCode, 1)
+  assert.equal(stdout, '')
+  assert.match(stderr, /unknown command 'sreve'/)
+  assert.match(stderr, /serve/)
+  assert.doesNotMatch(stderr, /\n {4}at /)
+})
+
+test('an unknown flag is refused', async () => {
+  const { exitCode, stderr } = await berth('serve', '--prot', '80')
+
+  assert.equal(exitCode, 1)
+  assert.match(stderr, /unknown option '--prot'/)
+})
+
+test('a setting that is wrong is one line and an exit code, without a stack trace', async () => {
+  const { exitCode, stderr } = await berth('doctor', '--port', 'many')
+
+  assert.equal(exitCode, 64)
+  assert.equal(stderr, 'berth: --port must be a whole number from 0 to 65535\n')
+})
+
+test('the doctor prints its findings as JSON for programs', async () => {
+  const { exitCode, stdout } = await berth('doctor', '--json', '--port', '0')
+  const report = JSON.parse(stdout)
+
+  assert.equal(report.is_fit, exitCode === 0)
+  assert.ok(
+    report.findings.some(({ name, state }: { name: string; state: string }) => name === 'Node.js' && state === 'ok'),
+  )
+})

@@ -1,0 +1,35 @@
+import { Command } from 'commander'
+import { addCheckCommand } from './commands/check-command.ts'
+import { addDoctorCommand } from './commands/doctor-command.ts'
+import { addServeCommand } from './commands/serve-command.ts'
+import { addSetupCommand } from './commands/setup-command.ts'
+import { addTestCommand } from './commands/test-command.ts'
+import { exitCodeOf } from './failure.ts'
+
+const program = new Command('berth')
+  .description('Isolated, real Chromium sessions for AI agents behind an HTTP API, on your own machines.')
+  .usage('<command> [options]')
+  .configureHelp({ showGlobalOptions: false })
+  .helpCommand(false)
+  .showHelpAfterError('(./berth --help lists the commands, ./berth <command> --help what one of them takes)')
+  .addHelpText(
+    'after',
+    `
+To begin with:
+  ./berth serve          starts the server; the first start installs what it needs and prints an API key
+  ./berth doctor         says what this machine lacks, and the command that mends it
+
+Each command has a --help of its own.`,
+  )
+
+addServeCommand(program)
+addSetupCommand(program)
+addDoctorCommand(program)
+addTestCommand(program)
+addCheckCommand(program)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  process.exitCode = exitCodeOf(error)
+}

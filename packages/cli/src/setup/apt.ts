@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Writable } from 'node:stream'
+import type { SystemPackage } from '@berth/server/host-checks/system-packages.ts'
+import { StartError } from '@berth/server/start-error.ts'
+import { say } from '../output.ts'
+import { AptProgress } from './apt-progress.ts'
+
+// Progress comes as lines among the others: sudo would close a descriptor of its own.
+const options = ['-y', '-o', 'APT::Status-Fd=1', '-o', 'DPkg::Lock::Timeout=600', '-o', 'Dpkg::Use-Pty=0']
+// A question would wait for an answer for ever.
+const withoutQuestions = ['env', 'DEBIAN_FRONTEND=noninteractive', 'LC_ALL=C.UTF-8']
+
+/** Installs the packages as root, shows the progress, and throws a StartError with apt's own reason when it fails. */
+export async function aptInstall(packages: readonly SystemPackage[], becomeRoot: readonly string[]): Promise<void> {
+  for (const { name, reason } of packages) say(`installing ${name}: ${reason}`)
+  const logPath = join(await mkdtemp(join(tmpdir(), 'berth-setup-')), 'apt.log')
+  const log = createWriteStream(logPath)
+  const aptGet = (args: readonly string[]) =>
+    runLogged([...becomeRoot, ...withoutQuestions, 'apt-get', ...options, ...args], log)
+  const install = () => aptGet(['install', '--no-install-recommends', ...packages.map(({ name }) => name)])
+
+  let result = await install()
+  if (!result.hasSucceeded) {
+    // Package lists are often absent (new images) or name versions that the mirrors no longer hold; and an install
+    // that was interrupted has to be finished before another may begin.
+    say('updating the package lists')
+    await runLogged([...becomeRoot, ...withoutQuestions, 'dpkg', '--configure', '-a'], log)
+    const update = await aptGet(['update', '-o', 'APT::Update::Error-Mode=any'])
+    result = await install()
+    if (!result.hasSucceeded && !update.hasSucceeded) result = update
+  }
+  log.end()
+  if (!result.hasSucceeded)
+    throw new StartError(`apt could not install the packages: ${result.reason}. All of it: ${logPath}`, 69)
+  await rm(dirname(logPath), { recursive: true })
+}
+
+interface AptResult {
+  readonly hasSucceeded: boolean
+  /** The first error that it named. */
+  readonly reason: string
+}
+
+async function runLogged([program = '', ...args]: readonly string[], log: Writable): Promise<AptResult> {
+  log.write(`$ ${[program, ...args].join(' ')}\n`)
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const progress = new AptProgress(say)
+  let reason: string | undefined
+  const read = (line: string) => {
+    if (line.startsWith('E: ')) reason ??= line.slice(3)
+    if (!progress.read(line)) log.write(`${line}\n`)
+  }
+  createInterface({ input: child.stdout }).on('line', read)
+  createInterface({ input: child.stderr }).on('line', read)
+  const [exitCode] = await once(child, 'close')
+  return { hasSucceeded: exitCode === 0, reason: reason ?? 'it gave no reason' }
+}

@@ -1,0 +1,19 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { say } from '../output.ts'
+
+/**
+ * Waits until nobody else holds the lock of an open file or folder, and takes it. The lock belongs to the descriptor,
+ * not to the program that takes it for us: it ends when the descriptor is closed, and with this process at the latest.
+ */
+export async function waitForLock(descriptor: number, holder: string): Promise<void> {
+  if (await flock(['--nonblock'], descriptor)) return
+  say(`waiting for ${holder}`)
+  if (!(await flock([], descriptor))) throw new Error('flock(1) does not work')
+}
+
+async function flock(options: readonly string[], descriptor: number): Promise<boolean> {
+  const child = spawn('flock', [...options, '3'], { stdio: ['ignore', 'ignore', 'inherit', descriptor] })
+  const [exitCode] = await once(child, 'exit')
+  return exitCode === 0
+}

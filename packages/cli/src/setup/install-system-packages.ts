@@ -1,0 +1,54 @@
+import { closeSync, openSync } from 'node:fs'
+import { installCommand, missingSystemPackages, type SystemPackage } from '@berth/server/host-checks/system-packages.ts'
+import { StartError } from '@berth/server/start-error.ts'
+import { say } from '../output.ts'
+import { aptInstall } from './apt.ts'
+import { becomeRoot } from './become-root.ts'
+import { waitForLock } from './file-lock.ts'
+
+// Every user can open it, whatever the checkout, so that all berths of a machine meet there. apt locks other files.
+const lockedFolder = '/var/lib/dpkg'
+
+export interface InstallOptions {
+  /** What must be there in the end: `required` is what `berth serve` cannot do without. */
+  readonly demand: 'required' | 'all'
+}
+
+/**
+ * Installs the Debian packages that are missing. Takes 10 ms where none is. Several berths that start at once install
+ * one after the other.
+ */
+export async function installSystemPackages({ demand }: InstallOptions): Promise<void> {
+  const missing = await missingSystemPackages()
+  if (missing?.length === 0) return
+  if (missing === undefined) {
+    // On another system ./berth doctor looks for the programs themselves, and so does serve before it starts.
+    if (demand === 'all') throw new StartError(`setup knows Debian's and Ubuntu's packages only. ${doctorHint}`, 69)
+    return
+  }
+  const isNeeded = demand === 'all' || missing.some(({ isRequired }) => isRequired)
+  try {
+    await installAs(await becomeRoot(), missing)
+  } catch (error) {
+    if (isNeeded || !(error instanceof StartError)) throw error
+    say(`goes on without some features: ${error.message}`)
+  }
+}
+
+const doctorHint = './berth doctor says what is missing here'
+
+async function installAs(root: readonly string[] | undefined, missing: readonly SystemPackage[]): Promise<void> {
+  if (root === undefined) {
+    const names = missing.map(({ name }) => name).join(', ')
+    const cure = `Run as root: apt-get update && ${installCommand(missing)}`
+    throw new StartError(`these packages are missing: ${names}. ${cure}`, 69)
+  }
+  const folder = openSync(lockedFolder, 'r')
+  try {
+    await waitForLock(folder, 'another berth, which installs system packages')
+    const stillMissing = (await missingSystemPackages()) ?? []
+    if (stillMissing.length > 0) await aptInstall(stillMissing, root)
+  } finally {
+    closeSync(folder)
+  }
+}

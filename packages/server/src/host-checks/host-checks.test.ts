@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { judgeCgroups } from './cgroup-check.ts'
+import { hostChecks, judgeNode, runHostChecks } from './host-checks.ts'
+import { judgeNamespaces } from './namespace-checks.ts'
+import { judgeProgram, neededPrograms } from './program-checks.ts'
+import {
+  judgeDataFolder,
+  judgeFonts,
+  judgeMemory,
+  judgeOpenFiles,
+  judgePort,
+  judgeProcesses,
+  judgeSharedMemory,
+  parseLimit,
+} from './resource-checks.ts'
+import { installCommand, notInstalled, systemPackages } from './system-packages.ts'
+
+const mebibyte = 1024 * 1024
+const bubblewrap = neededPrograms.find(({ program }) => program === 'bwrap')
+assert.ok(bubblewrap)
+const forbidden = {
+  hasSucceeded: false,
+  output: 'unshare: Operation not permitted\nmore',
+  switches: {},
+  isContainer: false,
+}
+
+test('Node.js must be 24 or newer', () => {
+  assert.equal(judgeNode('24.0.0').state, 'ok')
+  assert.equal(judgeNode('26.1.2').state, 'ok')
+  assert.equal(judgeNode('22.99.0').state, 'failure')
+})
+
+test('a program is found out by the first version number that it prints', () => {
+  assert.deepEqual(judgeProgram(bubblewrap, 'bubblewrap 0.8.0'), { state: 'ok', fact: '0.8.0' })
+})
+
+test('a missing, broken or old program is a failure that names the package to install', () => {
+  const cure = 'apt-get install -y --no-install-recommends bubblewrap'
+
+  assert.deepEqual(judgeProgram(bubblewrap, undefined), { state: 'failure', fact: 'bwrap is missing', cure })
+  assert.deepEqual(judgeProgram(bubblewrap, 'cannot load libcap\nbye'), {
+    state: 'failure',
+    fact: 'bwrap does not run: cannot load libcap',
+    cure,
+  })
+  assert.deepEqual(judgeProgram(bubblewrap, 'bubblewrap 0.6.1'), {
+    state: 'failure',
+    fact: 'bwrap is 0.6.1; berth needs 0.7 or newer',
+    cure,
+  })
+})
+
+test('a missing program that serve can do without is a warning', () => {
+  const ffmpeg = neededPrograms.find(({ program }) => program === 'ffmpeg')
+  assert.ok(ffmpeg)
+
+  assert.equal(judgeProgram(ffmpeg, undefined).state, 'warning')
+})
+
+test('every program comes with a package that setup installs', () => {
+  const names = systemPackages.map(({ name }) => name)
+
+  for (const needed of neededPrograms) assert.ok(names.includes(needed.package), needed.package)
+})
+
+test('forbidden namespaces are cured where this host forbids them', () => {
+  const cureOf = (facts: Partial<typeof forbidden>) => Object(judgeNamespaces({ ...forbidden, ...facts })).cure
+
+  assert.match(
+    cureOf({ switches: { 'kernel.unprivileged_userns_clone': '0' } }),
+    /kernel\.unprivileged_userns_clone=1 /,
+  )
+  assert.match(cureOf({ switches: { 'user.max_user_namespaces': '0' } }), /user\.max_user_namespaces=15000 /)
+  const apparmor = { 'kernel.apparmor_restrict_unprivileged_userns': '1' }
+  assert.match(cureOf({ switches: apparmor }), /kernel\.apparmor_restrict_unprivileged_userns=0 /)
+  assert.match(cureOf({ isContainer: true }), /--security-opt seccomp=unconfined/)
+  assert.match(cureOf({}), /kernel or security module/)
+})
+
+test('a namespace failure quotes the first line of what the kernel said', () => {
+  assert.equal(judgeNamespaces(forbidden).fact, 'not allowed: unshare: Operation not permitted')
+  assert.equal(judgeNamespaces({ ...forbidden, hasSucceeded: true, output: '' }).state, 'ok')
+})
+
+test('sessions without limits are a warning, not a failure', () => {
+  const memory = { name: 'memory', version: 1 }
+
+  assert.equal(judgeCgroups([memory, { name: 'pids', version: 1 }]).state, 'ok')
+  assert.deepEqual(judgeCgroups([memory]).state, 'warning')
+  assert.match(judgeCgroups([memory]).fact, /^pids of a session/)
+  assert.match(judgeCgroups([]).fact, /^memory and pids of a session/)
+})
+
+test('memory is measured in sessions', () => {
+  assert.equal(judgeMemory(300 * mebibyte).state, 'failure')
+  assert.equal(judgeMemory(1000 * mebibyte).state, 'warning')
+  assert.deepEqual(judgeMemory(4000 * mebibyte), {
+    state: 'ok',
+    fact: '4000 MiB available, room for about 10 sessions',
+  })
+})
+
+test('small or missing shared memory is noticed', () => {
+  assert.equal(judgeSharedMemory(undefined).state, 'failure')
+  assert.equal(judgeSharedMemory(16 * mebibyte).state, 'warning')
+  assert.equal(judgeSharedMemory(64 * mebibyte).state, 'ok')
+})
+
+test('limits are the hard ones, which Node.js raises its own to', () => {
+  const limits = [
+    'Limit                     Soft Limit           Hard Limit           Units     ',
+    'Max processes             4096                 unlimited            processes ',
+    'Max open files            1024                 524288               files     ',
+  ].join('\n')
+
+  assert.equal(parseLimit(limits, 'Max open files'), 524_288)
+  assert.equal(parseLimit(limits, 'Max processes'), Number.POSITIVE_INFINITY)
+})
+
+test('few files and few processes fail, and not many warn', () => {
+  for (const judge of [judgeOpenFiles, judgeProcesses]) {
+    assert.deepEqual(
+      [1000, 4096, 65_536].map((limit) => judge(limit).state),
+      ['failure', 'warning', 'ok'],
+    )
+  }
+})
+
+test('a data folder must be writable and have room', () => {
+  const judge = (isWritable: boolean, free: number) =>
+    judgeDataFolder('/data/berth', { nearest: '/data', isWritable, freeBytes: free * mebibyte })
+
+  assert.deepEqual(judge(false, 9999), {
+    state: 'failure',
+    fact: '/data cannot be written',
+    cure: 'name another folder with --data-dir',
+  })
+  assert.deepEqual(
+    [100, 1000, 5000].map((free) => judge(true, free).state),
+    ['failure', 'warning', 'ok'],
+  )
+})
+
+test('each refusal of a port has a cure of its own', () => {
+  const cureOf = (state: string) => Object(judgePort('10.0.0.9', 80, state)).cure
+
+  assert.equal(judgePort('127.0.0.1', 8080, 'free').state, 'ok')
+  assert.equal(judgePort('127.0.0.1', 8080, 'berth').state, 'ok')
+  assert.equal(cureOf('EADDRINUSE'), './berth serve --port 0')
+  assert.equal(cureOf('EACCES'), './berth serve --port 8080')
+  assert.equal(cureOf('EADDRNOTAVAIL'), './berth serve --host 127.0.0.1')
+})
+
+test('missing fonts are named with the command that installs them', () => {
+  const verdict = judgeFonts(['ffmpeg', 'fonts-noto-cjk'])
+
+  assert.equal(verdict.state, 'warning')
+  assert.equal(Object(verdict).cure, 'apt-get install -y --no-install-recommends fonts-noto-cjk')
+  assert.equal(judgeFonts(['ffmpeg']).state, 'ok')
+  assert.equal(judgeFonts(undefined).state, 'ok')
+})
+
+test('packages that dpkg does not call installed are missing, also half-installed and removed ones', () => {
+  const everything = systemPackages.map(({ name }) => `ii  ${name}`)
+  const lines = everything.map((line) => line.replace('ii  ffmpeg', 'iF  ffmpeg').replace('ii  xclip', 'rc  xclip'))
+
+  assert.deepEqual(notInstalled(everything.join('\n')), [])
+  assert.deepEqual(
+    notInstalled(lines.join('\n')).map(({ name }) => name),
+    ['ffmpeg', 'xclip'],
+  )
+  assert.deepEqual(notInstalled(''), systemPackages)
+})
+
+test('the install command names exactly the packages', () => {
+  const [first, second] = systemPackages
+  assert.ok(first && second)
+
+  assert.equal(
+    installCommand([first, second]),
+    `apt-get install -y --no-install-recommends ${first.name} ${second.name}`,
+  )
+})
+
+async function startServer(listener: RequestListener) {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { port, [Symbol.asyncDispose]: () => new Promise<void>((resolve) => void server.close(() => resolve())) }
+}
+
+async function checkPort(port: number) {
+  const findings = await runHostChecks({ host: '127.0.0.1', port, dataFolder: '/tmp' })
+  return findings.find(({ name }) => name === 'Port')?.verdict
+}
+
+test('a port that something else listens on fails, and one that a berth answers on does not', async () => {
+  await using other = await startServer((_request, response) => void response.end('hello'))
+  await using berth = await startServer((_request, response) => void response.end('{"driver":"ok","egress":"ok"}'))
+
+  assert.equal((await checkPort(other.port))?.state, 'failure')
+  assert.equal((await checkPort(berth.port))?.state, 'ok')
+  assert.equal((await checkPort(0))?.state, 'ok')
+})
+
+test('every check of this very host comes to a finding', async () => {
+  const findings = await runHostChecks({ host: '127.0.0.1', port: 0, dataFolder: '/tmp' })
+
+  assert.deepEqual(
+    findings.map(({ name }) => name),
+    hostChecks.map(({ name }) => name),
+  )
+  for (const { name, verdict } of findings) assert.ok(verdict.fact, name)
+})

@@ -1,0 +1,51 @@
+import { StartError } from '../start-error.ts'
+import { cgroupCheck } from './cgroup-check.ts'
+import { type CheckTarget, failure, type HostCheck, ok, type Verdict } from './host-check.ts'
+import { namespaceChecks } from './namespace-checks.ts'
+import { programChecks, programPresenceChecks } from './program-checks.ts'
+import { resourceChecks } from './resource-checks.ts'
+
+const minNodeMajor = 24
+
+const nodeCheck: HostCheck = { name: 'Node.js', run: async () => judgeNode(process.versions.node) }
+
+export function judgeNode(version: string): Verdict {
+  const major = Number(version.split('.', 1)[0])
+  if (major >= minNodeMajor) return ok(version)
+  return failure(
+    `${version}; berth needs ${minNodeMajor} or newer`,
+    'start berth by ./berth, which brings its own Node.js',
+  )
+}
+
+/** Every need of berth, in the order in which a person would mend them. */
+export const hostChecks: readonly HostCheck<[CheckTarget]>[] = [
+  nodeCheck,
+  ...programChecks,
+  ...namespaceChecks,
+  cgroupCheck,
+  ...resourceChecks,
+]
+
+export interface Finding {
+  readonly name: string
+  readonly verdict: Verdict
+}
+
+/** All at once; findings come in the order of the checks. */
+export async function runHostChecks(target: CheckTarget): Promise<readonly Finding[]> {
+  return Promise.all(hostChecks.map(async ({ name, run }) => ({ name, verdict: await run(target) })))
+}
+
+/**
+ * Throws a StartError for the first thing without which no session could start. Takes some 30 ms: it looks only for
+ * what the server would not notice by itself before the first session. Port and data folder it opens itself.
+ */
+export async function requireHost(): Promise<void> {
+  const checks = [...programPresenceChecks, ...namespaceChecks]
+  const findings = await Promise.all(checks.map(async ({ name, run }) => ({ name, verdict: await run() })))
+  for (const { name, verdict } of findings) {
+    if (verdict.state !== 'failure') continue
+    throw new StartError(`${name}: ${verdict.fact}. To mend it: ${verdict.cure} (./berth doctor tells more)`, 69)
+  }
+}

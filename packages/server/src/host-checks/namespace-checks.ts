@@ -1,0 +1,87 @@
+import { readFile } from 'node:fs/promises'
+import { failure, type HostCheck, ok, type Verdict } from './host-check.ts'
+import { findProgram, isAllowed, runProgram } from './program.ts'
+
+// Any user without rights will do: it is what a session runs under when berth itself is root.
+const userWithoutRights = ['--reuid=65534', '--regid=65534', '--clear-groups', '--']
+
+export interface NamespaceFacts {
+  readonly hasSucceeded: boolean
+  /** What the program wrote. */
+  readonly output: string
+  /** Kernel switches that are known to forbid user namespaces, where this kernel has them. */
+  readonly switches: Readonly<Record<string, string | undefined>>
+  readonly isContainer: boolean
+}
+
+const kernelSwitches = [
+  'kernel.apparmor_restrict_unprivileged_userns',
+  'kernel.unprivileged_userns_clone',
+  'user.max_user_namespaces',
+] as const
+
+/** Chromium's own sandbox does the same, so it must be allowed to users without rights, and within berth's sandbox. */
+const makeNamespace = ['unshare', '--user', '--map-root-user', 'true']
+
+export const namespaceChecks: readonly HostCheck[] = [
+  { name: 'User namespaces', run: async () => judgeNamespaces(await tryOut(withoutRights(makeNamespace))) },
+  {
+    name: 'Sandbox',
+    run: async () => {
+      // Without a user namespace of its own where berth is root, as the driver starts it too.
+      const namespaces = ['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net']
+      const sandbox = ['bwrap', ...namespaces, '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev']
+      return judgeNamespaces(await tryOut([...sandbox, '--', ...withoutRights(makeNamespace)]))
+    },
+  },
+]
+
+/** As a session would run it: never with the rights of root. */
+function withoutRights(command: readonly string[]): readonly string[] {
+  return process.getuid?.() === 0 ? ['setpriv', ...userWithoutRights, ...command] : command
+}
+
+async function tryOut([program = '', ...args]: readonly string[]): Promise<NamespaceFacts> {
+  const path = await findProgram(program)
+  const result = path ? await runProgram(path, args) : { hasSucceeded: false, output: `${program} is missing` }
+  return { ...result, switches: await readSwitches(), isContainer: await isInContainer() }
+}
+
+async function readSwitches(): Promise<Record<string, string | undefined>> {
+  const values = kernelSwitches.map(async (name) => {
+    const value = await readFile(`/proc/sys/${name.replaceAll('.', '/')}`, 'utf8').catch(() => undefined)
+    return [name, value?.trim()] as const
+  })
+  return Object.fromEntries(await Promise.all(values))
+}
+
+async function isInContainer(): Promise<boolean> {
+  return (await isAllowed('/.dockerenv', 0)) || (await isAllowed('/run/.containerenv', 0))
+}
+
+export function judgeNamespaces({ hasSucceeded, output, switches, isContainer }: NamespaceFacts): Verdict {
+  if (hasSucceeded) return ok('allowed')
+
+  const fact = `not allowed: ${output.split('\n', 1)[0]}`
+  if (output.endsWith('is missing')) return failure(output, './berth setup')
+  if (switches['kernel.unprivileged_userns_clone'] === '0') {
+    return failure(fact, lastingSwitch('kernel.unprivileged_userns_clone=1'))
+  }
+  if (switches['user.max_user_namespaces'] === '0') {
+    return failure(fact, lastingSwitch('user.max_user_namespaces=15000'))
+  }
+  if (isContainer) {
+    return failure(
+      fact,
+      'start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined',
+    )
+  }
+  if (switches['kernel.apparmor_restrict_unprivileged_userns'] === '1') {
+    return failure(fact, lastingSwitch('kernel.apparmor_restrict_unprivileged_userns=0'))
+  }
+  return failure(fact, 'allow unprivileged user namespaces on this host: its kernel or security module forbids them')
+}
+
+function lastingSwitch(setting: string): string {
+  return `echo ${setting} | sudo tee -a /etc/sysctl.d/60-berth.conf && sudo sysctl --system`
+}

@@ -1,0 +1,63 @@
+import { failure, type HostCheck, ok, type Verdict, warning } from './host-check.ts'
+import { findProgram, runProgram } from './program.ts'
+
+interface NeededProgram {
+  /** In the folders of programs, or an absolute path. */
+  readonly program: string
+  /** Debian's package that holds it. */
+  readonly package: string
+  readonly versionArgs: readonly string[]
+  readonly minimum?: readonly [major: number, minor: number]
+  /** Without it `berth serve` cannot start sessions. */
+  readonly isRequired: boolean
+}
+
+export const neededPrograms: readonly NeededProgram[] = [
+  // The binary itself: /usr/bin/chromium is a shell script around it that costs 0.2 s.
+  { program: '/usr/lib/chromium/chromium', package: 'chromium', versionArgs: ['--version'], isRequired: true },
+  { program: 'Xtigervnc', package: 'tigervnc-standalone-server', versionArgs: ['-version'], isRequired: true },
+  // 0.7 brought the size of a tmpfs.
+  { program: 'bwrap', package: 'bubblewrap', versionArgs: ['--version'], minimum: [0, 7], isRequired: true },
+  { program: 'ip', package: 'iproute2', versionArgs: ['-V'], isRequired: true },
+  { program: 'unshare', package: 'util-linux', versionArgs: ['--version'], isRequired: true },
+  { program: 'setpriv', package: 'util-linux', versionArgs: ['--version'], isRequired: true },
+  { program: 'chromedriver', package: 'chromium-driver', versionArgs: ['--version'], isRequired: false },
+  { program: 'ffmpeg', package: 'ffmpeg', versionArgs: ['-version'], isRequired: false },
+]
+
+export const programChecks: readonly HostCheck[] = neededPrograms.map((needed) => ({
+  name: needed.program.slice(needed.program.lastIndexOf('/') + 1),
+  run: async () => {
+    const path = await findProgram(needed.program)
+    if (path === undefined) return judgeProgram(needed, undefined)
+    const { output } = await runProgram(path, needed.versionArgs)
+    return judgeProgram(needed, output)
+  },
+}))
+
+/** Only looks whether the program is there: a fraction of the time that a program needs to tell its version. */
+export const programPresenceChecks: readonly HostCheck[] = neededPrograms
+  .filter(({ isRequired }) => isRequired)
+  .map((needed) => ({
+    name: needed.program,
+    run: async () => ((await findProgram(needed.program)) ? ok(needed.program) : judgeProgram(needed, undefined)),
+  }))
+
+/** `output` is what the program says about its version; undefined when it is not there. */
+export function judgeProgram(needed: NeededProgram, output: string | undefined): Verdict {
+  const verdict = needed.isRequired ? failure : warning
+  const cure = `apt-get install -y --no-install-recommends ${needed.package}`
+  if (output === undefined) return verdict(`${needed.program} is missing`, cure)
+
+  const version = /\d+(\.\d+)+/.exec(output)?.[0]
+  if (version === undefined) return verdict(`${needed.program} does not run: ${output.split('\n', 1)[0]}`, cure)
+  if (needed.minimum && !isAtLeast(version, needed.minimum)) {
+    return verdict(`${needed.program} is ${version}; berth needs ${needed.minimum.join('.')} or newer`, cure)
+  }
+  return ok(version)
+}
+
+function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
+  return ownMajor > major || (ownMajor === major && ownMinor >= minor)
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { errorsOf } from '@berth/contract/endpoint.ts'
+import { errorCatalogue } from '@berth/contract/errors.ts'
+import { publicEndpoints } from '@berth/contract/index.ts'
+import { openApiDocument } from './openapi-document.ts'
+
+// The document is read as its readers get it: as JSON.
+const document = JSON.parse(JSON.stringify(openApiDocument()))
+const operationOf = ({ path, method }: { path: string; method: string }) => document.paths[path][method.toLowerCase()]
+const parameterOf = (operation: { parameters: { name: string }[] }, name: string) =>
+  operation.parameters.find((parameter) => parameter.name === name)
+
+test('every public endpoint is an operation with its success and every status of its errors', () => {
+  for (const endpoint of publicEndpoints) {
+    const operation = operationOf(endpoint)
+
+    assert.equal(operation.operationId, endpoint.operationId)
+    for (const code of errorsOf(endpoint)) {
+      const response = operation.responses[errorCatalogue[code].status]
+      assert.match(response.description, new RegExp(`\`${code}\``))
+      assert.equal(response.content['application/json'].schema.$ref, '#/components/schemas/Error')
+    }
+    assert.ok(operation.responses[endpoint.status], `${endpoint.operationId} has no response ${endpoint.status}`)
+  }
+})
+
+test('operations that anybody may call ask for no key and for no project', () => {
+  const health = document.paths['/health'].get
+
+  assert.deepEqual(health.security, [])
+  assert.deepEqual(health.parameters, [])
+})
+
+test('operations of a project name both project headers', () => {
+  const operation = document.paths['/browsers'].post
+
+  assert.equal(operation.security, undefined)
+  assert.ok(parameterOf(operation, 'X-Kernel-Project-Id'))
+  assert.ok(parameterOf(operation, 'X-Kernel-Project'))
+})
+
+test('a list tells its paging headers and takes tags as the official clients write them', () => {
+  const list = document.paths['/browsers'].get
+
+  const headers = Object.keys(list.responses[200].headers)
+
+  assert.deepEqual(headers, ['X-Limit', 'X-Offset', 'X-Has-More', 'X-Next-Offset'])
+  assert.partialDeepStrictEqual(parameterOf(list, 'tags'), { in: 'query', style: 'deepObject', explode: true })
+})
+
+test('an override of the contract replaces what Zod knows about the text before a transform', () => {
+  const { parameters } = document.paths['/browsers'].get
+
+  const limit = parameters.find(({ name }: { name: string }) => name === 'limit')
+
+  assert.deepEqual(limit.schema, { type: 'integer', minimum: 1, maximum: 100, default: 20 })
+})
+
+test('a body whose fields all have defaults may be absent', () => {
+  assert.equal(document.paths['/browsers'].post.requestBody.required, false)
+})
+
+test('a promised status that berth never answers is there with its reason', () => {
+  assert.match(document.paths['/browsers'].post.responses[429].description, /^Too Many Requests\. Reserved: /)
+})
+
+test('every reference leads to a component, and every component is used', () => {
+  const text = JSON.stringify(document)
+  const references = new Set([...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name))
+
+  assert.deepEqual([...references].sort(), Object.keys(document.components.schemas).sort())
+})
+
+test('answers may gain fields: no schema of an answer is closed', () => {
+  assert.equal(document.components.schemas.Browser.additionalProperties, undefined)
+})

@@ -1,0 +1,199 @@
+import { STATUS_CODES } from 'node:http'
+import { type Endpoint, errorsOf } from '@berth/contract/endpoint.ts'
+import { type ErrorCode, errorCatalogue } from '@berth/contract/errors.ts'
+import { publicEndpoints } from '@berth/contract/index.ts'
+import { z } from 'zod'
+import {
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponseObject,
+} from 'zod-openapi'
+
+/** Version of the interface that berth implements (spec §9), not of berth. */
+const interfaceVersion = '0.1.0'
+
+export type OpenApiDocument = ReturnType<typeof createDocument>
+
+const ErrorDetail = z
+  .object({
+    code: z.string().optional().meta({ description: 'Lower-level code.' }),
+    message: z.string().optional(),
+  })
+  .meta({ id: 'ErrorDetail' })
+
+const ErrorBody = z
+  .object({
+    code: z.string().meta({ description: 'For programs: never renamed.' }),
+    message: z.string().meta({ description: 'For people.' }),
+    details: z.array(ErrorDetail).optional().meta({ description: 'Each of several faults.' }),
+    inner_error: ErrorDetail.optional(),
+  })
+  .meta({ id: 'Error' })
+
+const projectHeaders = z.object({
+  'X-Kernel-Project-Id': z.string().optional().meta({ description: 'Project by id. Default: the project `Default`.' }),
+  'X-Kernel-Project': z.string().optional().meta({ description: 'Project by id or exact name.' }),
+})
+
+const pageHeaders = z.object({
+  'X-Limit': z.int().meta({ description: 'The limit that was used.' }),
+  'X-Offset': z.int().meta({ description: 'The offset that was used.' }),
+  'X-Has-More': z.boolean().meta({ description: 'Whether another page follows.' }),
+  'X-Next-Offset': z.int().meta({ description: 'Offset of the next page; 0 on the last one.' }),
+})
+
+const retryHeader = z.object({
+  'X-Should-Retry': z.enum(['true', 'false']).optional().meta({ description: 'Whether sending it again can help.' }),
+})
+
+/** The OpenAPI 3.1 document of every public operation. */
+export function openApiDocument(): OpenApiDocument {
+  const document = createDocument(
+    {
+      openapi: '3.1.0',
+      info: {
+        title: 'berth',
+        version: interfaceVersion,
+        description: 'Isolated, real Chromium sessions for AI agents.',
+      },
+      security: [{ bearerAuth: [] }],
+      tags: [...new Set(publicEndpoints.map(({ tag }) => tag))].map((name) => ({ name })),
+      paths: pathsOf(publicEndpoints),
+      components: {
+        securitySchemes: {
+          bearerAuth: { type: 'http', scheme: 'bearer', description: 'An API key: `sk_…`.' },
+        },
+      },
+    },
+    { override: writeAsOnTheWire },
+  )
+  return withoutUnusedSchemas(document)
+}
+
+function pathsOf(endpoints: readonly Endpoint[]): ZodOpenApiPathsObject {
+  const paths: ZodOpenApiPathsObject = {}
+  for (const endpoint of endpoints) {
+    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operationOf(endpoint) }
+  }
+  return paths
+}
+
+function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
+  return {
+    operationId: endpoint.operationId,
+    tags: [endpoint.tag],
+    summary: endpoint.summary,
+    ...(endpoint.description && { description: endpoint.description }),
+    ...(endpoint.access === 'public' && { security: [] }),
+    requestParams: {
+      ...(endpoint.access === 'project' && { header: projectHeaders }),
+      ...(endpoint.params && { path: objectSchema(endpoint.params) }),
+      ...(endpoint.query && { query: queryParameters(objectSchema(endpoint.query)) }),
+    },
+    ...(endpoint.body && { requestBody: requestBodyOf(endpoint.body) }),
+    responses: { [endpoint.status]: successOf(endpoint), ...failuresOf(endpoint) },
+  }
+}
+
+/** Objects are written `tags[env]=prod` and arrays with commas, as the official clients write them. */
+function queryParameters(query: z.ZodObject): z.ZodObject {
+  const parameters = Object.entries(query.shape).map(([name, schema]) => {
+    const { type, deprecated } = z.toJSONSchema(schema, { io: 'input' })
+    const param = {
+      ...(type === 'object' && { style: 'deepObject' as const, explode: true }),
+      ...(type === 'array' && { style: 'form' as const, explode: false }),
+      ...(deprecated && { deprecated }),
+    }
+    return [name, Object.keys(param).length > 0 ? schema.meta({ ...schema.meta(), param }) : schema]
+  })
+  return z.object(Object.fromEntries(parameters))
+}
+
+function requestBodyOf(schema: z.ZodType) {
+  return { required: !acceptsAbsence(schema), content: { 'application/json': { schema } } }
+}
+
+function acceptsAbsence(schema: z.core.$ZodType): boolean {
+  return z.safeParse(schema, undefined).success
+}
+
+function successOf(endpoint: Endpoint): ZodOpenApiResponseObject {
+  return {
+    description: STATUS_CODES[endpoint.status] ?? 'Success',
+    ...(endpoint.paged && { headers: pageHeaders }),
+    ...(endpoint.reply && { content: { 'application/json': { schema: endpoint.reply } } }),
+  }
+}
+
+/** One response for each status, with the codes that it comes with. */
+function failuresOf(endpoint: Endpoint): Record<string, ZodOpenApiResponseObject> {
+  const codesByStatus = Map.groupBy(errorsOf(endpoint), (code) => errorCatalogue[code].status)
+  const answered = [...codesByStatus].map(([status, codes]) => [
+    status,
+    failureResponse(
+      `${statusName(status)}: ${codes
+        .toSorted()
+        .map((code) => `\`${code}\``)
+        .join(', ')}.`,
+      codes,
+    ),
+  ])
+  const reserved = Object.entries(endpoint.reservedStatuses ?? {}).map(([status, reason]) => [
+    status,
+    failureResponse(`${statusName(Number(status))}. Reserved: ${reason}`, []),
+  ])
+  return Object.fromEntries([...answered, ...reserved])
+}
+
+function failureResponse(description: string, codes: readonly ErrorCode[]): ZodOpenApiResponseObject {
+  const tellsWhetherToRetry = codes.some((code) => 'retry' in errorCatalogue[code])
+  return {
+    description,
+    ...(tellsWhetherToRetry && { headers: retryHeader }),
+    content: { 'application/json': { schema: ErrorBody } },
+  }
+}
+
+function statusName(status: number): string {
+  return STATUS_CODES[status] ?? (status === 529 ? 'Capacity exhausted' : `Status ${status}`)
+}
+
+function objectSchema(schema: z.ZodType): z.ZodObject {
+  if (schema instanceof z.ZodObject) return schema
+  throw new TypeError('parameters are declared as a z.object')
+}
+
+interface RenderedSchema {
+  readonly zodSchema: z.core.$ZodType
+  readonly jsonSchema: z.core.JSONSchema.BaseSchema
+  readonly io: 'input' | 'output'
+}
+
+/** Corrects what Zod's own rendering says beyond, or against, what goes over the wire. */
+function writeAsOnTheWire({ zodSchema, jsonSchema, io }: RenderedSchema): void {
+  const { override } = z.globalRegistry.get(zodSchema) ?? {}
+  if (typeof override === 'object') {
+    // An override says all of the type: what Zod found out about the text before a transform would contradict it.
+    for (const key of Object.keys(jsonSchema)) {
+      if (!['description', 'deprecated', 'default'].includes(key)) delete jsonSchema[key]
+    }
+  }
+  // Answers may gain fields; only schemas that are declared strict are closed.
+  const isStrict = 'catchall' in zodSchema._zod.def && zodSchema._zod.def.catchall !== undefined
+  if (io === 'output' && !isStrict && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+  // The range of JavaScript's whole numbers is no rule of the API.
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+}
+
+/** Drops the nameless schemas that an override has made superfluous. */
+function withoutUnusedSchemas(document: OpenApiDocument): OpenApiDocument {
+  const schemas = document.components?.schemas ?? {}
+  for (const name of Object.keys(schemas).filter((candidate) => candidate.startsWith('__schema'))) {
+    const { [name]: _self, ...others } = schemas
+    const isUsed = JSON.stringify([document.paths, others]).includes(`"#/components/schemas/${name}"`)
+    if (!isUsed) delete schemas[name]
+  }
+  return document
+}

@@ -1,0 +1,123 @@
+import { glob, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Endpoint } from '@berth/contract/endpoint.ts'
+import { errorCatalogue } from '@berth/contract/errors.ts'
+import { publicEndpoints } from '@berth/contract/index.ts'
+import { createApp } from '@berth/server/app.ts'
+import type { Services } from '@berth/server/services.ts'
+import boundaries from '../.dependency-cruiser.js'
+
+/** Checks that the lists of the project are true. Prints what is not, each with its cure. */
+const root = join(import.meta.dirname, '..')
+
+interface SourceFile {
+  readonly path: string
+  readonly text: string
+}
+
+const files = await readSources(['packages/**/*.ts', 'e2e/**/*.ts', 'scripts/**/*.ts'])
+const faults = [
+  ...(await unservedEndpoints()),
+  ...(await untestedEndpoints(files.filter(({ path }) => path.startsWith('e2e/') || path.endsWith('.test.ts')))),
+  ...unusedErrorCodes(files.filter(({ path }) => !path.startsWith('packages/contract/') && !path.endsWith('.test.ts'))),
+  ...(await idleBoundaries(files.map(({ path }) => path))),
+]
+for (const fault of faults) console.error(fault)
+if (faults.length > 0) process.exitCode = 1
+
+async function readSources(patterns: readonly string[]): Promise<readonly SourceFile[]> {
+  const paths = await Array.fromAsync(glob(patterns, { cwd: root, exclude: (path) => path.includes('node_modules') }))
+  return Promise.all(paths.map(async (path) => ({ path, text: await readFile(join(root, path), 'utf8') })))
+}
+
+async function unservedEndpoints(): Promise<string[]> {
+  const app = await createApp(unusedServices(), { publicUrl: undefined, metrics: true, isClosing: () => false })
+  return publicEndpoints
+    .filter(({ method, path }) => !app.hasRoute({ method, url: path.replaceAll(/\{(\w+)\}/g, ':$1') }))
+    .map((endpoint) => `${nameOf(endpoint)} is declared but not served: mount it in the server's app.ts`)
+}
+
+/** Routes are only mounted here, never called: whatever they take from the services will do. */
+function unusedServices(): Services {
+  const anything: object = new Proxy(() => anything, {
+    // Without this, whoever awaits it would wait for ever.
+    get: (_target, key) => (key === 'then' ? undefined : anything),
+    apply: () => anything,
+  })
+  return anything as Services
+}
+
+/** A test names an endpoint by its operation id, by the official client's call, or, if anybody may ask, by its path. */
+async function untestedEndpoints(tests: readonly SourceFile[]): Promise<string[]> {
+  const calls = await officialCalls()
+  const isNamed = (name: RegExp) => tests.some(({ text }) => name.test(text))
+  return publicEndpoints
+    .filter((endpoint) => {
+      const names = [`\\b${endpoint.operationId}\\b`]
+      if (endpoint.access === 'public') names.push(`['"\`]${RegExp.escape(endpoint.path)}['"\`]`)
+      for (const call of calls.get(shapeOf(endpoint)) ?? []) names.push(`\\.${RegExp.escape(call)}\\(`)
+      return !isNamed(new RegExp(names.join('|')))
+    })
+    .map((endpoint) => `${nameOf(endpoint)} is in no test: test it in e2e or beside its route`)
+}
+
+/** What the official client calls each operation, `browsers.retrieve`, by the shape of the request that it sends. */
+async function officialCalls(): Promise<Map<string, string[]>> {
+  const calls = new Map<string, string[]>()
+  const folder = join(root, 'node_modules/@onkernel/sdk/resources')
+  for await (const path of glob('**/*.mjs', { cwd: folder })) {
+    const source = await readFile(join(folder, path), 'utf8')
+    let call = ''
+    // Each method of the client has an example of its use, and then sends its request.
+    for (const match of source.matchAll(/(?<!_)client\.([\w.]+)\(|_client\.(\w+)\((?:path )?['`]([^'`]+)['`]/g)) {
+      const [, example, verb = '', target = ''] = match
+      if (example) call = example
+      else {
+        const method = verb === 'getAPIList' ? 'GET' : verb.toUpperCase()
+        const shape = shapeOf({ method, path: target.replaceAll('${', '{') })
+        calls.set(shape, [...(calls.get(shape) ?? []), call])
+      }
+    }
+  }
+  return calls
+}
+
+/** Method and path without the names of its parameters, which are each side's own. */
+function shapeOf({ method, path }: { method: string; path: string }): string {
+  return `${method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`
+}
+
+function unusedErrorCodes(sources: readonly SourceFile[]): string[] {
+  return Object.keys(errorCatalogue)
+    .filter((code) => !sources.some(({ text }) => text.includes(`'${code}'`)))
+    .map((code) => `errors.ts: nothing throws ${code}: remove it, or throw it where it belongs`)
+}
+
+interface Boundary {
+  readonly name: string
+  readonly from: PathCondition
+  readonly to: PathCondition
+}
+
+interface PathCondition {
+  readonly path?: string | readonly string[]
+  readonly pathNot?: string | readonly string[]
+}
+
+/** A pattern that matches nothing guards nothing: most often a file was renamed and its rule was not. */
+async function idleBoundaries(paths: readonly string[]): Promise<string[]> {
+  const packages = await Array.fromAsync(glob(['node_modules/*', 'node_modules/@*/*'], { cwd: root }))
+  const candidates = [...paths, ...packages.map((path) => `${path}/`)]
+  const rules: readonly Boundary[] = boundaries.forbidden
+  return rules.flatMap(({ name, from, to }) => {
+    const patterns = [from.path, from.pathNot, to.path, to.pathNot].flatMap((pattern) => pattern ?? [])
+    return patterns
+      .map((pattern) => pattern.replaceAll('$1', '[^/]+'))
+      .filter((pattern) => !candidates.some((path) => new RegExp(pattern).test(path)))
+      .map((pattern) => `.dependency-cruiser.js: ${pattern} of ${name} matches no file: correct or remove it`)
+  })
+}
+
+function nameOf({ method, path, operationId }: Endpoint): string {
+  return `${operationId} (${method} ${path})`
+}
