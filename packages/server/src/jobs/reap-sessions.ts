@@ -4,7 +4,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { readAgentState } from '../agent-link/agent-client.ts'
 import type { SessionEnder } from '../features/sessions/end-session.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
-import type { OverdueSession, SessionStore } from '../features/sessions/session-store.ts'
+import type { OverdueSession, SessionStore, UnfinishedSession } from '../features/sessions/session-store.ts'
 
 interface ReaperOptions {
   readonly driverId: string
@@ -15,7 +15,7 @@ interface ReaperOptions {
   readonly logger: Logger
 }
 
-/** Ends sessions that were idle for their whole time, and ends that were interrupted. */
+/** Ends sessions that were idle for their whole time, and brings to an end what was interrupted. */
 export class SessionReaper {
   readonly #options: ReaperOptions
   readonly #timer: NodeJS.Timeout
@@ -45,13 +45,28 @@ export class SessionReaper {
 
   /** One round. */
   async reap(): Promise<void> {
-    const { store, driverId, clock, ender, logger } = this.#options
+    const { store, machines, driverId, clock, logger } = this.#options
+    machines.noteMissed()
     const overdue = await store.listOverdue(driverId, clock.now())
-    const interrupted = await store.listEnding(driverId)
-    const rounds = [...overdue.map((session) => this.#reapOne(session)), ...interrupted.map((id) => ender.finish(id))]
+    const unfinished = await store.listUnfinished(driverId)
+    const rounds = [
+      ...overdue.map((session) => this.#reapOne(session)),
+      ...unfinished.map((session) => this.#finishInterrupted(session)),
+    ]
     for (const outcome of await Promise.allSettled(rounds)) {
       if (outcome.status === 'rejected') logger.error({ err: outcome.reason }, 'could not end a session; trying again')
     }
+  }
+
+  /** A crash of the database can come between any two steps, and leave a row that nobody is at work on. */
+  async #finishInterrupted({ id, state }: UnfinishedSession): Promise<void> {
+    const { store, machines, ender } = this.#options
+    if (state === 'ending') return ender.finish(id)
+    // The row was read before: whoever has a machine by now had one expected then.
+    if (machines.has(id)) return
+    if (state === 'active') return void (await ender.end(id))
+    await machines.stop(id)
+    await store.removeStarting(id)
   }
 
   /** Asks the agent first: a client may have come whose note has not reached the database. */

@@ -4,10 +4,11 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 interface MetricsSources {
   readonly activeSessions: () => Promise<number>
   readonly openRelays: () => number
+  readonly memoryKills: () => number
 }
 
 /** Serves Prometheus metrics at `/metrics`: the process, the API by route, sessions and websockets. */
-export function mountMetrics(app: FastifyInstance, { activeSessions, openRelays }: MetricsSources): void {
+export function mountMetrics(app: FastifyInstance, sources: MetricsSources): void {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
@@ -30,7 +31,10 @@ export function mountMetrics(app: FastifyInstance, { activeSessions, openRelays 
     help: 'Active sessions, of all servers of this database.',
     registers,
     async collect() {
-      this.set(await activeSessions())
+      // Without the database the other series still tell something.
+      const count = await sources.activeSessions().catch(() => undefined)
+      if (count === undefined) this.reset()
+      else this.set(count)
     },
   })
   new Gauge({
@@ -38,7 +42,16 @@ export function mountMetrics(app: FastifyInstance, { activeSessions, openRelays 
     help: 'Websockets that this server passes on now.',
     registers,
     collect() {
-      this.set(openRelays())
+      this.set(sources.openRelays())
+    },
+  })
+  new Counter({
+    name: 'berth_memory_kills_total',
+    help: 'Processes of sessions that the kernel ended because their session had reached its memory limit.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(sources.memoryKills())
     },
   })
 

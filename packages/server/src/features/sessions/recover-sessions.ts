@@ -3,7 +3,7 @@ import { readAgentState } from '../../agent-link/agent-client.ts'
 import type { Driver, Machine } from '../../drivers/driver.ts'
 import type { SessionEnder } from './end-session.ts'
 import type { SessionMachines } from './session-machines.ts'
-import type { Session, SessionStore } from './session-store.ts'
+import type { SessionStore, UnfinishedSession } from './session-store.ts'
 
 interface RecoverOptions {
   readonly driver: Driver
@@ -38,7 +38,7 @@ export async function recoverSessions({
   const ended = outcomes.length - adopted + strays.length
   if (adopted + ended > 0) logger.info({ adopted, ended }, 'recovered the sessions of the last run')
 
-  async function recover(session: Session, machine: Machine | undefined): Promise<'adopted' | 'ended'> {
+  async function recover(session: UnfinishedSession, machine: Machine | undefined): Promise<'adopted' | 'ended'> {
     switch (session.state) {
       case 'active':
         if (machine && (await answers(machine))) {

@@ -10,8 +10,11 @@ const startLimitMilliseconds = 45_000
 interface LiveMachine {
   readonly machine: Machine
   readonly watch: AgentWatch
-  /** When the last activity ended, as the agent tells it; null while there is some. */
-  idleSince: Date | null
+  /** When the last activity ended, as the agent tells it; null while there is some; undefined before it has told. */
+  idleSince: Date | null | undefined
+  /** What of it is in the database. */
+  notedIdleSince: Date | null | undefined
+  isNoting: boolean
 }
 
 interface SessionMachinesOptions {
@@ -26,8 +29,8 @@ export class SessionMachines {
   readonly #store: SessionStore
   readonly #logger: Logger
   readonly #live = new Map<SessionId, LiveMachine>()
-  /** Whose machines are not ready yet: when one of these goes, its creator cleans up. */
-  readonly #starting = new Set<SessionId>()
+  /** Whose machines are not there, or not ready, yet: when one of these goes, its creator cleans up. */
+  readonly #expected = new Set<SessionId>()
   #onGone: (id: SessionId) => void = () => {}
 
   constructor({ driver, store, logger }: SessionMachinesOptions) {
@@ -41,27 +44,40 @@ export class SessionMachines {
     this.#onGone = handler
   }
 
-  /** Starts the machine and resolves when its browser can be used. After a rejection nothing of it is left. */
+  /** A session that will have a machine: until the disposal it is not taken for one that has lost it. */
+  expect(id: SessionId): Disposable {
+    this.#expected.add(id)
+    return { [Symbol.dispose]: () => this.#expected.delete(id) }
+  }
+
+  /** Whether the session has a machine here, or will have one. */
+  has(id: SessionId): boolean {
+    return this.#live.has(id) || this.#expected.has(id)
+  }
+
+  /** The sessions that have a machine here. */
+  list(): readonly SessionId[] {
+    return [...this.#live.keys()]
+  }
+
+  /** Starts the machine of an expected session and resolves when its browser can be used. After a rejection nothing of it is left. */
   async start(spec: MachineSpec, signal: AbortSignal): Promise<{ readonly idleSince: Date | null }> {
     const id = spec.sessionId
     const limit = AbortSignal.timeout(startLimitMilliseconds)
     const either = AbortSignal.any([signal, limit])
-    this.#starting.add(id)
     try {
       const live = this.adopt(await this.#driver.start(spec, either))
       await Promise.race([live.watch.ready, rejectedBy(either)])
-      return { idleSince: live.idleSince }
+      return { idleSince: live.idleSince ?? null }
     } catch (cause) {
       const lastLines = await this.#driver.lastLines(id)
       await this.stop(id)
-      if (signal.aborted) throw cause
+      if (signal.aborted || cause instanceof BerthError) throw cause
       this.#logger.error({ err: cause, sessionId: id, lastLines }, 'a session did not start')
       const reason = limit.aborted
         ? `the browser did not answer within ${startLimitMilliseconds / 1000} s`
         : (cause as Error).message
       throw new BerthError('session_start_failed', { reason }, { cause })
-    } finally {
-      this.#starting.delete(id)
     }
   }
 
@@ -73,12 +89,12 @@ export class SessionMachines {
       onCrash: ({ service, detail }) =>
         this.#logger.warn({ sessionId: id, service, detail }, 'a program of a session crashed'),
       onGone: (reason) => {
-        if (this.#starting.has(id)) return
+        if (this.#expected.has(id)) return
         this.#logger.warn({ sessionId: id }, `a session ends: ${reason}`)
         this.#onGone(id)
       },
     })
-    const live: LiveMachine = { machine, watch, idleSince: null }
+    const live: LiveMachine = { machine, watch, idleSince: undefined, notedIdleSince: undefined, isNoting: false }
     this.#live.set(id, live)
     return live
   }
@@ -87,10 +103,33 @@ export class SessionMachines {
     const live = this.#live.get(id)
     if (!live) return
     live.idleSince = idleSince
-    this.#store.setIdleSince(id, idleSince).catch((error: Error) => {
-      // The reaper asks the agent itself before it ends a session, so a lost note delays an end at most.
-      this.#logger.warn({ sessionId: id, reason: error.message }, 'could not record the activity of a session')
-    })
+    void this.#note(id, live)
+  }
+
+  /** Notes again what the database has missed. */
+  noteMissed(): void {
+    for (const [id, live] of this.#live) void this.#note(id, live)
+  }
+
+  /** One note at a time: of two on their way at once, the older could arrive last, and a session would never be idle. */
+  async #note(id: SessionId, live: LiveMachine): Promise<void> {
+    if (live.isNoting) return
+    live.isNoting = true
+    try {
+      while (live.idleSince !== undefined && live.idleSince !== live.notedIdleSince) {
+        const { idleSince } = live
+        await this.#store.setIdleSince(id, idleSince)
+        live.notedIdleSince = idleSince
+      }
+    } catch (error) {
+      // The reaper's next round has it noted.
+      this.#logger.warn(
+        { sessionId: id, reason: (error as Error).message },
+        'could not record the activity of a session; trying again',
+      )
+    } finally {
+      live.isNoting = false
+    }
   }
 
   /** The socket of the session's agent, unless its machine is elsewhere or gone. */

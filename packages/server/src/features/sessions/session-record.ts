@@ -1,7 +1,7 @@
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SessionTokens } from '../../access/session-tokens.ts'
-import type { Session } from './session-store.ts'
+import type { Session } from './session.ts'
 import { sessionUrls } from './session-urls.ts'
 
 interface SessionRecordsOptions {

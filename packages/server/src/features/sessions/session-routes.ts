@@ -4,7 +4,7 @@ import type { MountForCallers } from '../../access/mount-for-callers.ts'
 import { publicUrlOf } from '../../access/public-url.ts'
 import type { SessionRecords } from './session-record.ts'
 import type { SessionService } from './session-service.ts'
-import type { Session } from './session-store.ts'
+import type { Session } from './session.ts'
 
 interface SessionRoutesOptions {
   readonly sessions: SessionService

@@ -7,7 +7,8 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Driver, MachineSpec } from '../../drivers/driver.ts'
 import type { SessionEnder } from './end-session.ts'
 import type { SessionMachines } from './session-machines.ts'
-import type { Session, SessionFilter, SessionStore } from './session-store.ts'
+import type { SessionFilter, SessionStore } from './session-store.ts'
+import type { Session } from './session.ts'
 import { selectTelemetry } from './telemetry-selection.ts'
 
 /** What a session is made of, after the defaults of the contract. */
@@ -39,13 +40,18 @@ export class SessionService {
     const { store, machines, clock } = this.#options
     this.#refuseWhatThisHostCannotDo(request)
     const now = clock.now()
-    const session = await store.insert(this.#row(projectId, newId('session', now), request, now))
+    const id = newId('session', now)
+    // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
+    using _expected = machines.expect(id)
+    const session = await store.insert(this.#row(projectId, id, request, now))
 
     try {
       const { idleSince } = await machines.start(machineSpec(session, request), signal)
       const active = await store.activate(session.id, idleSince)
       if (active) return active
     } catch (error) {
+      // Its browser may be ready, and only the database does not hear of it.
+      await machines.stop(session.id)
       await store.removeStarting(session.id)
       if (!(await this.#wasDeleted(session))) throw error
     }
@@ -70,7 +76,8 @@ export class SessionService {
   }
 
   async #wasDeleted({ id, project_id }: Session): Promise<boolean> {
-    return (await this.#options.store.find(project_id, id, true)) !== undefined
+    const found = await this.#options.store.find(project_id, id, true)
+    return found !== undefined && found.state !== 'active'
   }
 
   #refuseWhatThisHostCannotDo({ headless, gpu, memory, region, telemetry }: SessionRequest): void {

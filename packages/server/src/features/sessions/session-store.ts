@@ -2,12 +2,11 @@ import type { Region } from '@berth/contract/browsers/browser.ts'
 import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import { type Insertable, type Selectable, sql } from 'kysely'
+import { type Insertable, sql } from 'kysely'
 import { type Database, violates } from '../../database/database.ts'
 import type { SessionTable } from '../../database/tables.ts'
+import type { Session } from './session.ts'
 import { liveStates } from './session-state.ts'
-
-export type Session = Selectable<SessionTable>
 
 export interface SessionFilter {
   readonly projectId: ProjectId
@@ -22,6 +21,8 @@ export interface OverdueSession {
   readonly id: SessionId
   readonly idleSince: Date
 }
+
+export type UnfinishedSession = Pick<Session, 'id' | 'state'>
 
 export class SessionStore {
   readonly #database: Database
@@ -176,22 +177,11 @@ export class SessionStore {
     return rows.map(({ id, idle_since }) => ({ id, idleSince: idle_since as Date }))
   }
 
-  /** Sessions whose end has begun and, for all that the database knows, is not done. */
-  async listEnding(driverId: string): Promise<readonly SessionId[]> {
-    const rows = await this.#database
-      .selectFrom('sessions')
-      .select('id')
-      .where('driver_id', '=', driverId)
-      .where('state', '=', 'ending')
-      .execute()
-    return rows.map(({ id }) => id)
-  }
-
   /** Every session of the driver whose machine may exist. */
-  async listUnfinished(driverId: string): Promise<readonly Session[]> {
+  async listUnfinished(driverId: string): Promise<readonly UnfinishedSession[]> {
     return this.#database
       .selectFrom('sessions')
-      .selectAll()
+      .select(['id', 'state'])
       .where('driver_id', '=', driverId)
       .where('state', '<>', 'deleted')
       .execute()

@@ -1,0 +1,5 @@
+import type { Selectable } from 'kysely'
+import type { SessionTable } from '../../database/tables.ts'
+
+/** One running browser and the machine under it, from create to delete. */
+export type Session = Selectable<SessionTable>

@@ -1,0 +1,57 @@
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { Driver } from '../drivers/driver.ts'
+import type { SessionMachines } from '../features/sessions/session-machines.ts'
+
+interface MemoryWatchOptions {
+  readonly driver: Driver
+  readonly machines: SessionMachines
+  readonly logger: Logger
+}
+
+/**
+ * Notices when a session has reached its memory limit and the kernel ended some of its processes for it. Most of the
+ * time that is a page, which shows its user a crash and tells nobody else.
+ */
+export class MemoryWatch {
+  readonly #options: MemoryWatchOptions
+  readonly #seen = new Map<SessionId, number>()
+  #timer: NodeJS.Timeout | undefined
+  #total = 0
+
+  constructor(options: MemoryWatchOptions) {
+    this.#options = options
+  }
+
+  /** The processes that were ended so, of all sessions since the start of this server. */
+  get total(): number {
+    return this.#total
+  }
+
+  start(intervalMilliseconds: number): void {
+    this.#timer = setInterval(() => void this.lookAtAll(), intervalMilliseconds)
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  async lookAtAll(): Promise<void> {
+    const sessions = new Set(this.#options.machines.list())
+    for (const id of this.#seen.keys()) {
+      if (!sessions.has(id)) this.#seen.delete(id)
+    }
+    await Promise.all([...sessions].map((id) => this.look(id)))
+  }
+
+  /** Looks at one session; also at one whose machine has just ended, as long as it was not removed. */
+  async look(id: SessionId): Promise<void> {
+    const { driver, logger } = this.#options
+    const kills = await driver.countMemoryKills(id)
+    const fresh = kills - (this.#seen.get(id) ?? 0)
+    if (fresh <= 0) return
+    this.#seen.set(id, kills)
+    this.#total += fresh
+    logger.warn({ sessionId: id, processes: fresh }, 'a session reached its memory limit, and the kernel ended processes')
+  }
+}
