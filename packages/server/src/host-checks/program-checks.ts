@@ -16,12 +16,13 @@ export const neededPrograms: readonly NeededProgram[] = [
   // The binary itself: /usr/bin/chromium is a shell script around it that costs 0.2 s.
   { program: '/usr/lib/chromium/chromium', package: 'chromium', versionArgs: ['--version'], isRequired: true },
   { program: 'Xtigervnc', package: 'tigervnc-standalone-server', versionArgs: ['-version'], isRequired: true },
+  { program: 'openbox', package: 'openbox', versionArgs: ['--version'], isRequired: true },
+  { program: '/usr/bin/chromedriver', package: 'chromium-driver', versionArgs: ['--version'], isRequired: true },
   // 0.7 brought the size of a tmpfs.
   { program: 'bwrap', package: 'bubblewrap', versionArgs: ['--version'], minimum: [0, 7], isRequired: true },
   { program: 'ip', package: 'iproute2', versionArgs: ['-V'], isRequired: true },
   { program: 'unshare', package: 'util-linux', versionArgs: ['--version'], isRequired: true },
   { program: 'setpriv', package: 'util-linux', versionArgs: ['--version'], isRequired: true },
-  { program: 'chromedriver', package: 'chromium-driver', versionArgs: ['--version'], isRequired: false },
   { program: 'ffmpeg', package: 'ffmpeg', versionArgs: ['-version'], isRequired: false },
 ]
 

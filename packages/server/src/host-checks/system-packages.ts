@@ -18,7 +18,12 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'iproute2', reason: "sets up the loopback and veth pair of a session's own network", isRequired: true },
   { name: 'util-linux', reason: 'unshare and setpriv: namespaces, and users without rights', isRequired: true },
   { name: 'tigervnc-standalone-server', reason: 'the display of headful sessions', isRequired: true },
-  { name: 'chromium-driver', reason: 'WebDriver BiDi', isRequired: false },
+  {
+    name: 'openbox',
+    reason: 'makes windows fill the display, and gives popups and dialogs the focus',
+    isRequired: true,
+  },
+  { name: 'chromium-driver', reason: 'WebDriver BiDi', isRequired: true },
   { name: 'ffmpeg', reason: 'records the display of a session', isRequired: false },
   { name: 'xdotool', reason: 'mouse and keyboard of headful sessions', isRequired: false },
   { name: 'xclip', reason: 'clipboard of headful sessions', isRequired: false },
