@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseHostAndPort } from '@berth/contract/egress/host.ts'
+import { systemClock } from '@berth/runtime/async/clock.ts'
+import { EgressFailure } from '../egress-failure.ts'
+import { Guard } from './guard.ts'
+import { HostAddresses } from './host-addresses.ts'
+import { limitLookups } from './lookup.ts'
+import { parsePolicy } from './policy.ts'
+
+function permit(destination: string, addresses: readonly string[], allow: string[] = []) {
+  const guard = new Guard({ hostAddresses: new HostAddresses(systemClock) })
+  guard.setPolicy(parsePolicy({ allow, own_addresses: [] }))
+  const parsed = parseHostAndPort(destination)
+  assert.ok(parsed)
+  return guard.permit(parsed, async () => addresses)
+}
+
+test('keeps of several addresses those that are permitted, in their order', async () => {
+  const permitted = await permit('mixed.test:80', ['127.0.0.1', '8.8.8.8', '10.0.0.1', '2606:4700::1111', '::1'])
+
+  assert.deepEqual(
+    permitted.map(({ address }) => address),
+    ['8.8.8.8', '2606:4700::1111'],
+  )
+})
+
+test('refuses a name whose addresses are all refused, and says of what kind they are', async () => {
+  await assert.rejects(permit('inside.test:80', ['10.0.0.1', '127.0.0.1']), (error) => {
+    assert.ok(error instanceof EgressFailure)
+    assert.equal(error.kind, 'refused')
+    assert.match(error.message, /private address/)
+    return true
+  })
+})
+
+test('does not find a name without addresses', async () => {
+  await assert.rejects(permit('nowhere.test:80', []), { kind: 'name-not-found' })
+})
+
+test('looks up no address that is written as such', async () => {
+  const permitted = await permit('8.8.8.8:80', ['10.0.0.1'])
+
+  assert.deepEqual(permitted, [{ address: '8.8.8.8', port: 80, mayBeOfHost: false }])
+})
+
+test('lets an address be of this host only where an entry allows it', async () => {
+  assert.equal((await permit('8.8.8.8:80', [], ['8.8.8.8']))[0]?.mayBeOfHost, true)
+  assert.equal((await permit('8.8.8.8:80', []))[0]?.mayBeOfHost, false)
+})
+
+test('runs no more lookups at once than it may, and all of them in the end', async () => {
+  const held: (() => void)[] = []
+  let running = 0
+  let most = 0
+  const lookup = limitLookups(async (name) => {
+    running += 1
+    most = Math.max(most, running)
+    await new Promise<void>((resolve) => held.push(resolve))
+    running -= 1
+    if (name === 'fails') throw new EgressFailure('name-not-found')
+    return [name]
+  }, 2)
+
+  const results = ['a', 'fails', 'b', 'c'].map((name) => lookup(name).catch(() => 'failed'))
+  for (const result of results) {
+    held.shift()?.()
+    await result
+  }
+
+  assert.deepEqual(await Promise.all(results), [['a'], 'failed', ['b'], ['c']])
+  assert.equal(most, 2)
+})

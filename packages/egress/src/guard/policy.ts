@@ -1,0 +1,76 @@
+import { type AllowEntry, parseAllowList } from '@berth/contract/egress/allow-list.ts'
+import type { EgressPolicy } from '@berth/contract/egress/egress-endpoints.ts'
+import { type HostAndPort, parseHostAndPort } from '@berth/contract/egress/host.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import ipaddr from 'ipaddr.js'
+import { type AddressKind, addressKind, translatedAddress } from './address-kind.ts'
+
+/** The host-wide rules, parsed. */
+export interface Policy {
+  readonly allow: readonly AllowEntry[]
+  /** Where berth itself listens. */
+  readonly own: readonly HostAndPort[]
+}
+
+/** One address of a destination: what a connection would go to. */
+export interface Target {
+  /** The name that led to the address. Absent when the destination was written as an address. */
+  readonly name: string | undefined
+  readonly address: string
+  readonly port: number
+}
+
+/** What keeps a session from an address. `own` is an address of this host, or of berth. */
+export type Refusal = Exclude<AddressKind, 'public'> | 'own'
+
+export function parsePolicy({ allow, own_addresses }: EgressPolicy): Policy {
+  const own = own_addresses.map((text) => {
+    const address = parseHostAndPort(text)
+    if (!address)
+      throw new BerthError('invalid_input', {
+        reason: `own_addresses: "${text}" is not an address or host with a port.`,
+      })
+    return address
+  })
+  return { allow: parseAllowList(allow), own }
+}
+
+/** Says why a session may not connect to the target, or nothing. `hostAddresses` are those of the host's interfaces. */
+export function refusalOf(policy: Policy, target: Target, hostAddresses: ReadonlySet<string>): Refusal | undefined {
+  const reached = translatedAddress(target.address)
+  const kind = addressKind(reached)
+  const isOfHost = kind === 'loopback' || hostAddresses.has(reached)
+
+  // Linux connects to loopback when asked for the unspecified address, so a range that covers it must not allow it.
+  if (kind === 'unspecified') return kind
+  if (policy.own.some((own) => leadsTo(own, target, reached, isOfHost))) {
+    return policy.allow.some((entry) => names(entry, target)) ? undefined : 'own'
+  }
+  if (policy.allow.some((entry) => covers(entry, target))) return undefined
+  if (kind !== 'public') return kind
+  return isOfHost ? 'own' : undefined
+}
+
+/** Whether the entry is exactly this host with exactly this port. */
+function names(entry: AllowEntry, target: Target): boolean {
+  return entry.kind !== 'range' && entry.port !== undefined && covers(entry, target)
+}
+
+function covers(entry: AllowEntry, { name, address, port }: Target): boolean {
+  if (entry.kind === 'range') {
+    const parsed = ipaddr.parse(address)
+    return parsed.kind() === entry.range[0].kind() && parsed.match(entry.range as [ipaddr.IPv4, number])
+  }
+  if (entry.port !== undefined && entry.port !== port) return false
+  return entry.kind === 'name' ? entry.name === name : entry.address === address
+}
+
+/**
+ * Names are compared as names, not by what they resolve to: in front of a public name may stand a proxy that serves
+ * many other sites at the same address.
+ */
+function leadsTo(own: HostAndPort, { name, port }: Target, reached: string, isOfHost: boolean): boolean {
+  if (own.port !== port) return false
+  if (own.host.kind === 'name') return own.host.name === name
+  return own.host.address === reached || (isOfHost && addressKind(own.host.address) === 'unspecified')
+}

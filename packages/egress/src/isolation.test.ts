@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { type EgressProcess, startEgressProcess } from './testing/egress-process.ts'
+import { type Canary, createNetworks, type Networks, networksProblem, startCanary } from './testing/networks.ts'
+import { fetchThrough, openTunnelThrough, sendRaw } from './testing/proxy-client.ts'
+
+const ownPublicAddress = '45.0.0.1'
+const ownPublicIPv6Address = '2a00:45::1'
+const unlistedAddress = '45.1.0.1'
+
+/** Public to the guard, and reached by nobody but the canary in `world`. */
+const publicAddresses = words('8.8.8.8 1.1.1.1:8080 [2606:4700::1111] [64:ff9b::8.8.8.8] public.test mixed.test')
+
+const forbiddenAddresses = words(`
+  127.0.0.1 127.255.255.254 10.0.0.1 172.16.0.1 172.31.255.254 192.168.0.1 100.64.0.1 100.127.0.2
+  169.254.169.254 169.254.170.2 168.63.129.16 0.0.0.0 0.0.0.1 224.0.0.1 239.255.255.250 240.0.0.1 255.255.255.255
+  192.0.0.1 192.0.2.1 198.18.0.1 198.51.100.1 203.0.113.1 192.88.99.1
+  [::1] [::] [fe80::1] [fd00::1] [fd00:ec2::254] [fc00::1] [fec0::1] [ff02::1] [2001:db8::1] [4000::1] [5000::1] [5000::2]
+  [::ffff:127.0.0.1] [::ffff:10.0.0.1] [::ffff:a9fe:a9fe] [::127.0.0.1] [::10.0.0.1] [::ffff:0:10.0.0.1]
+  [64:ff9b::10.0.0.1] [64:ff9b::127.0.0.1] [64:ff9b::169.254.169.254] [64:ff9b:1::10.0.0.1]
+  [2002:0a00:0001::] [2002:7f00:0001::1] [2001:0:0a00:0001::]
+  ${ownPublicAddress} [${ownPublicIPv6Address}] [64:ff9b::${ownPublicAddress}]
+`)
+
+const oddlyWritten = words(`
+  0177.0.0.1 0x7f.0.0.1 0x7f000001 2130706433 017700000001 127.1 127.0.1 0x7F.0x0.0x0.0x1 0 0x0 00.0 127.0.0.1. 127.0.0.0x
+  0xa.0.0.1 10.1 167772161 012.0.0.1 0xa9fea9fe 2852039166 169.254.43518 0251.0376.0251.0376 169.254.169.254.
+  %31%32%37.0.0.1 %EF%BC%91%EF%BC%92%EF%BC%97.0.0.1 127%2E0%2E0%2E1 127%E3%80%820%E3%80%820%E3%80%821 %31%30.0.0.1
+  [0:0:0:0:0:0:0:1] [0000:0000:0000:0000:0000:0000:0000:0001] [::FFFF:7F00:1] [0:0:0:0:0:ffff:a9fe:a9fe] [::ffff:0a00:0001]
+`)
+
+const unreadable = words(`
+  127.0.0.1.. 256.0.0.1 1.2.3.4.5 08.0.0.1 1.2.3.4294967296 4294967296 [fe80::1%25uplink] [fe80::1%uplink] [::1%lo]
+  [127.0.0.1] [::1 ::1 127.0.0.1%00 127.0.0.1%20 127.0.0.1%0a user@127.0.0.1 127.0.0.1# a..b \u00ef\u00bc\u0091.0.0.1
+`)
+
+const names = {
+  localhost: ['127.0.0.1', '::1'],
+  'public.test': ['9.9.9.9'],
+  'mixed.test': ['10.0.0.1', '::1', '9.9.9.10', '169.254.169.254'],
+  'loopback.test': ['127.0.0.1'],
+  'loopback6.test': ['::1'],
+  'private.test': ['10.0.0.1', '192.168.0.1', 'fd00::1'],
+  'metadata.test': ['169.254.169.254'],
+  'mapped.test': ['::ffff:10.0.0.1'],
+  'translated.test': ['64:ff9b::10.0.0.1'],
+  'own.test': [ownPublicAddress],
+}
+const forbiddenNames = words(`
+  localhost LOCALHOST. loopback.test loopback6.test private.test private.test. metadata.test mapped.test translated.test own.test
+`)
+
+function words(text: string): string[] {
+  return text.trim().split(/\s+/)
+}
+
+suite('egress between networks of its own', { skip: networksProblem(), timeout: 30_000 }, () => {
+  let networks: Networks
+  let host: Canary
+  let world: Canary
+  let egress: EgressProcess
+  let machine: string
+
+  before(async () => {
+    networks = await createNetworks({
+      names,
+      ownAddresses: [ownPublicAddress, `${ownPublicIPv6Address}/128`],
+      unlistedAddresses: [unlistedAddress],
+    })
+    ;[host, world, egress] = await Promise.all([
+      startCanary(networks.inHost, [80, 8080]),
+      startCanary(networks.inWorld, [80, 8080]),
+      startEgressProcess({ wrapper: networks.inHost }),
+    ])
+    machine = await egress.serve('brw_a')
+  })
+
+  after(async () => {
+    await egress?.[Symbol.asyncDispose]()
+    await host?.[Symbol.asyncDispose]()
+    await world?.[Symbol.asyncDispose]()
+    await networks?.[Symbol.asyncDispose]()
+  })
+
+  /** The status of a plain request and of a tunnel to the destination. */
+  async function statusesOf(destination: string): Promise<string> {
+    const authority = /:\d+$/.test(destination) ? destination : `${destination}:80`
+    const [plain, tunnel] = await Promise.all([
+      sendRaw(machine, `GET http://${authority}/ HTTP/1.1\r\nConnection: close\r\n\r\n`),
+      sendRaw(machine, `CONNECT ${authority} HTTP/1.1\r\n\r\nGET / HTTP/1.0\r\n\r\n`),
+    ])
+    return [plain, tunnel].map((answer) => answer.slice(9, 12)).join(' ')
+  }
+
+  /** What the canaries have seen of all that was sent before. */
+  async function reachedSoFar(): Promise<string[]> {
+    await fetchThrough(machine, 'http://11.11.11.11:8080/')
+    await world.untilReached('11.11.11.11 8080 said true')
+    const reached = [...host.reached, ...world.reached.filter((entry) => !entry.startsWith('11.11.11.11'))]
+    host.reached.length = 0
+    world.reached.length = 0
+    return reached
+  }
+
+  test('reaches public addresses, by name and by number, over IPv4 and IPv6', async () => {
+    await egress.setPolicy({ allow: [], own_addresses: [] })
+
+    for (const address of publicAddresses) assert.equal(await statusesOf(address), '200 200', address)
+
+    const reached = new Set((await reachedSoFar()).filter((entry) => !entry.includes('said')))
+    assert.deepEqual(
+      reached,
+      new Set(['8.8.8.8 80', '1.1.1.1 8080', '2606:4700::1111 80', '64:ff9b::808:808 80', '9.9.9.9 80', '9.9.9.10 80']),
+    )
+  })
+
+  test('reaches none of the addresses that are not public, however they are written', async () => {
+    await egress.setPolicy({ allow: [], own_addresses: [] })
+
+    for (const address of [...forbiddenAddresses, ...oddlyWritten, ...forbiddenNames]) {
+      assert.equal(await statusesOf(address), '403 403', address)
+      assert.equal(await statusesOf(`${address}:8080`), '403 403', address)
+    }
+
+    assert.deepEqual(await reachedSoFar(), [])
+  })
+
+  test('hands no resolver what could be an address to it', async () => {
+    await egress.setPolicy({ allow: [], own_addresses: [] })
+
+    for (const address of unreadable) assert.match(await statusesOf(address), /^400 400$/, JSON.stringify(address))
+
+    assert.deepEqual(await reachedSoFar(), [])
+  })
+
+  test('tells a page that a name is not known', async () => {
+    using tunnel = await openTunnelThrough(machine, 'unknown.test:443')
+    const plain = await fetchThrough(machine, 'http://unknown.test/')
+
+    assert.deepEqual(
+      [tunnel.status, plain.status, plain.headers['x-berth-egress'], plain.body],
+      [502, 502, 'name-not-found', ''],
+    )
+  })
+
+  test('sends nothing to an address of the host that no list shows', async () => {
+    await egress.setPolicy({ allow: [], own_addresses: [] })
+
+    const statuses = await statusesOf(unlistedAddress)
+    await egress.setPolicy({ allow: ['0.0.0.0/0'], own_addresses: ['[::]:8080'] })
+    const ofBerth = await statusesOf(`${unlistedAddress}:8080`)
+    const allowed = await statusesOf(`${unlistedAddress}:80`)
+
+    assert.deepEqual([statuses, ofBerth, allowed], ['403 403', '403 403', '200 200'])
+    const heard = (await reachedSoFar()).filter((entry) => entry.includes('said'))
+    assert.deepEqual(heard, [`${unlistedAddress} 80 said true`, `${unlistedAddress} 80 said true`])
+  })
+
+  test('opens to an entry what it names, and no more', async () => {
+    await egress.setPolicy({
+      allow: ['10.0.0.0/8', '127.0.0.1:80', 'own.test', '[fd00::1]', 'metadata.test:80'],
+      own_addresses: [],
+    })
+
+    const open = words(
+      '10.0.0.1 0xa.1 127.0.0.1 2130706433 loopback.test own.test own.test:8080 [fd00::1] metadata.test private.test',
+    )
+    const closed = words(
+      `172.16.0.1 127.0.0.1:8080 127.0.0.2 [::1] ${ownPublicAddress} [fd00::2] 169.254.169.254 metadata.test:8080`,
+    )
+    for (const destination of open) assert.equal(await statusesOf(destination), '200 200', destination)
+    for (const destination of closed) assert.equal(await statusesOf(destination), '403 403', destination)
+    assert.equal(await statusesOf('[64:ff9b::10.0.0.1]'), '403 403')
+  })
+
+  test('keeps the port of berth closed on every address of the host, unless it is allowed as such', async () => {
+    const own_addresses = ['0.0.0.0:8080']
+    const ofHost = words(
+      `127.0.0.1 127.8.8.8 [::1] 0x7f.1 localhost own.test ${ownPublicAddress} [${ownPublicIPv6Address}] 100.127.0.1 [5000::1]`,
+    )
+
+    await egress.setPolicy({ allow: ['0.0.0.0/0', '::/0', 'own.test', 'localhost', '127.0.0.1'], own_addresses })
+    for (const address of ofHost) {
+      assert.equal(await statusesOf(`${address}:80`), '200 200', address)
+      assert.equal(await statusesOf(`${address}:8080`), '403 403', address)
+    }
+    for (const unspecified of ['0.0.0.0', '[::]', '0']) {
+      assert.equal(await statusesOf(`${unspecified}:80`), '403 403', unspecified)
+      assert.equal(await statusesOf(`${unspecified}:8080`), '403 403', unspecified)
+    }
+    assert.equal(await statusesOf('10.0.0.1:8080'), '200 200')
+
+    await egress.setPolicy({ allow: ['own.test:8080'], own_addresses })
+    assert.equal(await statusesOf('own.test:8080'), '200 200')
+    assert.equal(await statusesOf(`${ownPublicAddress}:8080`), '403 403')
+  })
+})

@@ -1,0 +1,122 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const canaryProgram = new URL('canary.ts', import.meta.url).pathname
+
+/**
+ * Two network namespaces, connected to each other and to nothing else. In `host`, egress is to run; it has addresses
+ * of its own. Whatever else is sent there arrives in `world`, where every address answers.
+ */
+export interface Networks extends AsyncDisposable {
+  /** What to put before a command so that it runs in `host`. */
+  readonly inHost: readonly string[]
+  readonly inWorld: readonly string[]
+}
+
+export interface NetworkOptions {
+  /** What the hosts file of `host` says. */
+  readonly names: Readonly<Record<string, readonly string[]>>
+  /** Addresses of an interface of `host`. */
+  readonly ownAddresses: readonly string[]
+  /** The same, of an interface whose cable is out: Linux answers for them, and programs do not find them listed. */
+  readonly unlistedAddresses: readonly string[]
+}
+
+/** Why this machine cannot make network namespaces, or nothing. */
+export function networksProblem(): string | false {
+  return process.getuid?.() === 0 ? false : 'making network namespaces takes root'
+}
+
+export async function createNetworks({ names, ownAddresses, unlistedAddresses }: NetworkOptions): Promise<Networks> {
+  const host = `berth-egress-${process.pid}-host`
+  const world = `berth-egress-${process.pid}-world`
+  const etc = `/etc/netns/${host}`
+  const networks: Networks = {
+    inHost: ['ip', 'netns', 'exec', host],
+    inWorld: ['ip', 'netns', 'exec', world],
+    async [Symbol.asyncDispose]() {
+      await Promise.allSettled([host, world].map((name) => run('ip', ['netns', 'del', name])))
+      await rm(etc, { recursive: true, force: true })
+    },
+  }
+  try {
+    await mkdir(etc, { recursive: true })
+    await writeFile(
+      `${etc}/hosts`,
+      Object.entries(names)
+        .flatMap(([name, addresses]) => addresses.map((address) => `${address} ${name}\n`))
+        .join(''),
+    )
+    await writeFile(`${etc}/nsswitch.conf`, 'hosts: files\n')
+    for (const name of [host, world]) {
+      await run('ip', ['netns', 'add', name])
+      await ip(name, 'link set lo up')
+    }
+    await ip(host, `link add uplink type veth peer name downlink netns ${world}`)
+    await ip(host, 'addr add 100.127.0.1/30 dev uplink', 'addr add 5000::1/64 dev uplink nodad', 'link set uplink up')
+    await ip(
+      world,
+      'addr add 100.127.0.2/30 dev downlink',
+      'addr add 5000::2/64 dev downlink nodad',
+      'link set downlink up',
+    )
+    await ip(host, 'route add default via 100.127.0.2', 'route add default via 5000::2')
+    // 5000::/16, through which they talk, is not among these: answers to it would never leave.
+    const everything = ['0.0.0.0/0', '::/16', '64:ff9b::/96', '2000::/3', '4000::/16', 'fc00::/7', 'fec0::/10']
+    await ip(world, ...everything.map((range) => `route add local ${range} dev lo`))
+    await ip(
+      host,
+      'link add listed type veth peer name plugged',
+      'link set listed up',
+      'link set plugged up',
+      ...ownAddresses.map((address) => `addr add ${address} dev listed${address.includes(':') ? ' nodad' : ''}`),
+    )
+    await ip(
+      host,
+      'link add unlisted type veth peer name unplugged',
+      'link set unlisted up',
+      ...unlistedAddresses.map((address) => `addr add ${address} dev unlisted`),
+    )
+    return networks
+  } catch (error) {
+    await networks[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+async function ip(namespace: string, ...commands: string[]): Promise<void> {
+  for (const command of commands) await run('ip', ['-n', namespace, ...command.split(' ')])
+}
+
+/** Servers that tell whoever reached them, and with what. */
+export interface Canary extends AsyncDisposable {
+  /** `address:port text` for each connection that was made so far, in order. */
+  readonly reached: string[]
+  /** Resolves when a connection with this text has been told; so have all before it. */
+  untilReached(entry: string): Promise<void>
+}
+
+/** Listens on the ports of every address where the command before it runs. */
+export async function startCanary(wrapper: readonly string[], ports: readonly number[]): Promise<Canary> {
+  const [program = '', ...rest] = [...wrapper, process.execPath, canaryProgram, ...ports.map(String)]
+  const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: child.stdout })
+  await once(lines, 'line')
+  const reached: string[] = []
+  lines.on('line', (line) => reached.push(line))
+
+  return {
+    reached,
+    async untilReached(entry) {
+      while (!reached.includes(entry)) await once(lines, 'line')
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill()
+      await once(child, 'exit')
+    },
+  }
+}
