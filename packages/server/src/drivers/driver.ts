@@ -1,0 +1,67 @@
+import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
+import type { BrowserMemory } from '@berth/contract/browsers/browser.ts'
+import type { SessionId } from '@berth/contract/common/ids.ts'
+
+/** What a machine is started with. */
+export interface MachineSpec {
+  readonly sessionId: SessionId
+  readonly headless: boolean
+  readonly stealth: boolean
+  readonly gpu: boolean
+  readonly kioskMode: boolean
+  readonly viewport: AgentConfig['viewport']
+  readonly memory: BrowserMemory
+  readonly startUrl: string | undefined
+  readonly chromePolicy: Readonly<Record<string, unknown>>
+}
+
+/** A running machine. It is addressed by its session: a session has one machine, and a machine one session. */
+export interface Machine {
+  readonly sessionId: SessionId
+  /** Unix socket of the machine's agent. Connections wait there until the agent takes them. */
+  readonly agentSocket: string
+  /** Settles when the machine is gone, however it ended. Never rejects. */
+  readonly ended: Promise<void>
+}
+
+/** What a kind of machine can do; callers ask for the capability and never for the driver's name. */
+export interface DriverCapabilities {
+  readonly canFreeze: boolean
+  /** Whether memory and process limits are enforced. */
+  readonly canLimit: boolean
+  readonly hasGpu: boolean
+}
+
+/** Starts and stops machines of one kind. */
+export interface Driver {
+  readonly name: string
+  readonly capabilities: DriverCapabilities
+
+  /** Names what stops this driver from starting machines, or nothing. */
+  problem(): Promise<string | undefined>
+
+  /**
+   * Starts a machine and resolves as soon as its agent can be reached, long before its browser is ready.
+   * After a rejection, or an abort, nothing of the machine is left. Where there is no room for another machine it is
+   * rejected with `capacity_exhausted`.
+   */
+  start(spec: MachineSpec, signal: AbortSignal): Promise<Machine>
+
+  /** Ends a machine at once and removes all of it. An unknown machine is fine: stopping twice is not an error. */
+  stop(sessionId: SessionId): Promise<void>
+
+  /** The last lines that the machine wrote, to explain a failure. Empty for an unknown machine. */
+  lastLines(sessionId: SessionId): Promise<string>
+
+  /** How many processes of the machine were ended because it had reached its memory limit. 0 for an unknown machine. */
+  countMemoryKills(sessionId: SessionId): Promise<number>
+
+  freeze(sessionId: SessionId): Promise<void>
+  thaw(sessionId: SessionId): Promise<void>
+
+  /**
+   * Every machine that exists, whoever started it: what a restarted server adopts or ends. Asks the system, not a
+   * record of ours, so that a crash at any point is seen. Remains of dead machines are listed too (`ended` is settled).
+   */
+  list(): Promise<readonly Machine[]>
+}

@@ -1,0 +1,12 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+const folder = '/dev/dri'
+
+/** The groups whose members may use the host's GPUs, or undefined on a host without one. */
+export async function findGpuGroups(): Promise<readonly number[] | undefined> {
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.startsWith('renderD'))
+  if (names.length === 0) return undefined
+  const groups = await Promise.all(names.map(async (name) => (await stat(join(folder, name))).gid))
+  return [...new Set(groups)]
+}

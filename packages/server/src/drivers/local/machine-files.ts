@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, chown, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type AgentConfig, agentContractVersion } from '@berth/contract/agent/agent-endpoints.ts'
+import type { ServiceUser } from '../../host/service-user.ts'
+import type { MachineSpec } from '../driver.ts'
+import { type MachineFolders, makeFolder } from './machine-folders.ts'
+import { settleAll } from './settle-all.ts'
+
+/** Paths as the machine sees them. */
+export const inMachine = {
+  home: '/home/kernel',
+  run: '/run/kernel',
+  egress: '/run/berth/egress',
+  node: '/opt/berth/node',
+  agent: '/opt/berth/agent.mjs',
+  // The agent looks for it beside itself.
+  bidiThread: '/opt/berth/bidi-thread.mjs',
+  agentConfig: '/opt/berth/agent.json',
+  // The binary itself: /usr/bin/chromium is a shell script around it.
+  chromium: '/usr/lib/chromium/chromium',
+} as const
+
+export const userName = 'kernel'
+export const hostName = 'berth'
+
+const ports = { devtools: 9222, proxy: 3128 } as const
+
+/** Makes everything that the machine finds on its disk. Both folders of the machine exist and are empty. */
+export async function writeMachineFiles(folders: MachineFolders, spec: MachineSpec, user: MachineUser): Promise<void> {
+  await settleAll([
+    makeFolder(folders.home, 0o700).then(() => giveTo(user, folders.home)),
+    makeFolder(folders.run, 0o700).then(() => giveTo(user, folders.run)),
+    makeTemporaryFolder(folders.temporary),
+    writeSystemFiles(folders.etc, user),
+    writePolicies(folders.policies, spec.chromePolicy),
+    writeReadable(folders.agentConfig, JSON.stringify(agentConfig(spec))),
+  ])
+}
+
+/** Whom a machine's processes run as. */
+export interface MachineUser extends ServiceUser {
+  /** The host's number for it; berth's own where berth is no root and the machine has a user namespace. */
+  readonly isHostUser: boolean
+}
+
+async function giveTo(user: MachineUser, path: string): Promise<void> {
+  if (user.isHostUser) await chown(path, user.uid, user.gid)
+}
+
+async function makeTemporaryFolder(path: string): Promise<void> {
+  await makeFolder(path, 0o1777)
+  // An X server that is not root uses this folder but does not make it.
+  await makeFolder(join(path, '.X11-unix'), 0o1777)
+}
+
+async function writeSystemFiles(folder: string, { uid, gid }: MachineUser): Promise<void> {
+  await makeFolder(folder, 0o755)
+  const files: Record<string, string> = {
+    passwd: `root:x:0:0:root:/root:/usr/sbin/nologin\n${userName}:x:${uid}:${gid}::${inMachine.home}:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n`,
+    group: `root:x:0:\n${userName}:x:${gid}:\nnogroup:x:65534:\n`,
+    hosts: `127.0.0.1 localhost ${hostName}\n::1 localhost\n`,
+    hostname: `${hostName}\n`,
+    'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
+    'machine-id': `${randomBytes(16).toString('hex')}\n`,
+  }
+  await settleAll(Object.entries(files).map(([name, text]) => writeReadable(join(folder, name), text)))
+}
+
+/** In a folder of its own, which is there also when it is empty: what is mounted can get files later, not begin to exist. */
+async function writePolicies(folder: string, policy: MachineSpec['chromePolicy']): Promise<void> {
+  await makeFolder(folder, 0o755)
+  if (Object.keys(policy).length > 0) await writeReadable(join(folder, 'session.json'), JSON.stringify(policy))
+}
+
+/** For the machine's user, whatever umask berth was started with. */
+async function writeReadable(path: string, text: string): Promise<void> {
+  await writeFile(path, text)
+  await chmod(path, 0o644)
+}
+
+function agentConfig(spec: MachineSpec): AgentConfig {
+  return {
+    contract_version: agentContractVersion,
+    session_id: spec.sessionId,
+    headless: spec.headless,
+    stealth: spec.stealth,
+    gpu: spec.gpu,
+    kiosk_mode: spec.kioskMode,
+    viewport: spec.viewport,
+    ...(spec.startUrl !== undefined && { start_url: spec.startUrl }),
+    home_folder: inMachine.home,
+    run_folder: inMachine.run,
+    egress_socket: join(inMachine.egress, 'egress.sock'),
+    chromium_path: inMachine.chromium,
+    devtools_port: ports.devtools,
+    proxy_port: ports.proxy,
+  }
+}

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chown, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+/** A user without a name, without groups and without rights. */
+const uid = 54_321
+
+const files = ['local-driver', 'machine-isolation', 'machine-lifecycle', '../../host/host-folders'].map((name) =>
+  fileURLToPath(new URL(`${name}.test.ts`, import.meta.url)),
+)
+
+test('all this holds for an ordinary user too', {
+  skip: process.geteuid?.() !== 0 && 'these tests run as an ordinary user already',
+}, async (context) => {
+  const home = await mkdtemp(join(tmpdir(), 'berth-test-'))
+  context.after(() => rm(home, { recursive: true }))
+  context.after(() => rm(`/tmp/berth-${uid}`, { recursive: true, force: true }))
+  await chown(home, uid, uid)
+
+  const identity = [
+    `--reuid=${uid}`,
+    `--regid=${uid}`,
+    '--clear-groups',
+    '--bounding-set=-all',
+    '--inh-caps=-all',
+    '--',
+  ]
+  const args = [...identity, process.execPath, '--test', '--test-reporter=spec', ...files]
+  const tests = spawn('/usr/bin/setpriv', args, {
+    cwd: home,
+    env: { HOME: home, PATH: '/usr/bin:/bin' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const report = Promise.all([new Response(tests.stdout as never).text(), new Response(tests.stderr as never).text()])
+  const [exitCode] = await once(tests, 'exit')
+
+  assert.equal(exitCode, 0, (await report).join('\n'))
+  assert.match((await report)[0], /pass [1-9]\d/)
+})

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { seccompFilter } from './seccomp-filter.ts'
+
+const allow = 0x7fff_0000
+const refused = (errno: number) => 0x0005_0000 | errno
+const [EPERM, ENOSYS, EAFNOSUPPORT, killed] = [refused(1), refused(38), refused(97), 0x8000_0000]
+const architectureIds = { x64: 0xc000_003e, arm64: 0xc000_00b7 } as const
+
+interface Call {
+  readonly architecture?: number
+  readonly number: number
+  readonly args?: readonly number[]
+}
+
+/** Runs the program as the kernel does, for the few instructions that it is made of. */
+function verdict(name: 'x64' | 'arm64', { architecture = architectureIds[name], number, args = [] }: Call): number {
+  const program = seccompFilter(name)
+  assert.ok(program)
+  const view = new DataView(program.buffer)
+  let loaded = 0
+  for (let position = 0; position < program.length; position += 8) {
+    const [code, value] = [view.getUint16(position, true), view.getUint32(position + 4, true)]
+    const skip = (holds: boolean) => view.getUint8(position + (holds ? 2 : 3)) * 8
+    if (code === 0x06) return value
+    if (code === 0x20) loaded = value === 0 ? number : value === 4 ? architecture : (args[(value - 16) / 8] ?? 0)
+    else if (code === 0x15) position += skip(loaded === value)
+    else if (code === 0x45) position += skip((loaded & value) !== 0)
+    else assert.fail(`instruction ${code} at ${position}`)
+  }
+  assert.fail('the program ends without a verdict')
+}
+
+test('lets ordinary calls pass on both architectures', () => {
+  const [read, write, execve] = [
+    { x64: 0, arm64: 63 },
+    { x64: 1, arm64: 64 },
+    { x64: 59, arm64: 221 },
+  ]
+
+  for (const call of [read, write, execve]) {
+    assert.equal(verdict('x64', { number: call.x64 }), allow)
+    assert.equal(verdict('arm64', { number: call.arm64 }), allow)
+  }
+})
+
+test('refuses mounts, keys and foreign processes on both architectures', () => {
+  for (const number of [165, 250, 101]) assert.equal(verdict('x64', { number }), EPERM)
+  for (const number of [40, 219, 117]) assert.equal(verdict('arm64', { number }), EPERM)
+})
+
+test('ends a program that speaks the calls of another architecture', () => {
+  assert.equal(verdict('x64', { architecture: 0x4000_0003, number: 21 }), killed)
+  assert.equal(verdict('x64', { number: 0x4000_0000 | 165 }), ENOSYS)
+})
+
+test('lets only those namespaces be made that Chromium needs', () => {
+  const [mounts, uts, ipc, cgroup, time] = [0x2_0000, 0x400_0000, 0x800_0000, 0x200_0000, 0x80]
+  const forChromium = 0x1000_0000 | 0x2000_0000 | 0x4000_0000
+
+  for (const flags of [mounts, uts, ipc, cgroup, time, mounts | forChromium]) {
+    assert.equal(verdict('x64', { number: 272, args: [flags] }), EPERM)
+  }
+  assert.equal(verdict('x64', { number: 272, args: [forChromium] }), allow)
+  assert.equal(verdict('x64', { number: 56, args: [forChromium | 17] }), allow)
+  assert.equal(verdict('x64', { number: 56, args: [mounts | 17] }), EPERM)
+  assert.equal(verdict('x64', { number: 435 }), ENOSYS)
+})
+
+test('lets only those sockets be made that know network namespaces and that programs need', () => {
+  const socket = (family: number, protocol = 0) => verdict('x64', { number: 41, args: [family, 1, protocol] })
+  const [unix, inet, inet6, netlink, packet, alg, vsock] = [1, 2, 10, 16, 17, 38, 40]
+  const [route, netfilter] = [0, 12]
+
+  for (const family of [unix, inet, inet6]) assert.equal(socket(family, 6), allow)
+  for (const family of [packet, alg, vsock]) assert.equal(socket(family), EAFNOSUPPORT)
+  assert.equal(socket(netlink, route), allow)
+  assert.equal(socket(netlink, netfilter), EAFNOSUPPORT)
+})
+
+test('lets terminals be used but not typed into', () => {
+  const [windowSize, typeInto, typeIntoConsole] = [0x5413, 0x5412, 0x541c]
+
+  assert.equal(verdict('x64', { number: 16, args: [0, windowSize] }), allow)
+  assert.equal(verdict('x64', { number: 16, args: [0, typeInto] }), EPERM)
+  assert.equal(verdict('x64', { number: 16, args: [0, typeIntoConsole] }), EPERM)
+})
+
+test('has no filter for an architecture that it does not know', () => {
+  assert.equal(seccompFilter('riscv64'), undefined)
+})

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { newId } from '@berth/contract/common/ids.ts'
+import { LocalGround } from '../../testing/local-ground.ts'
+import type { LocalDriver } from './local-driver.ts'
+
+const doomedServer = fileURLToPath(new URL('../../testing/doomed-server.ts', import.meta.url))
+/** More than a start and a stop take. */
+const manySteps = 200
+
+test('a killed server leaves nothing that the next one cannot remove, whatever step the kill comes before', async (context) => {
+  const ground = await LocalGround.open()
+  context.after(() => ground.close())
+  const nextServer = await ground.openDriver()
+
+  let step = 0
+  let outcome: Outcome = 'killed'
+  while (outcome === 'killed') {
+    step += 1
+    assert.ok(step < manySteps, 'a start and a stop come to an end')
+    outcome = await runUntil(ground, step, 'never')
+    await removeAll(nextServer)
+    assert.deepEqual(await ground.remains(), [], `killed before step ${step}`)
+  }
+
+  assert.ok(step > 20, `a start and a stop have ${step} steps`)
+})
+
+test('a killed server leaves nothing that the next one cannot remove, however far its machine has come', async (context) => {
+  const ground = await LocalGround.open()
+  context.after(() => ground.close())
+  const nextServer = await ground.openDriver()
+
+  for (const milliseconds of [0, 4, 8, 12, 16, 24, 32, 48]) {
+    await runUntil(ground, manySteps, milliseconds)
+    await removeAll(nextServer)
+
+    assert.deepEqual(await ground.remains(), [], `killed ${milliseconds} ms after the spawn`)
+  }
+})
+
+type Outcome = 'killed' | 'came to its end'
+
+async function runUntil(
+  { folders }: LocalGround,
+  step: number,
+  millisecondsAfterSpawn: number | 'never',
+): Promise<Outcome> {
+  const args = [doomedServer, folders.data, newId('session', new Date()), String(step), String(millisecondsAfterSpawn)]
+  const env = { ...process.env, NODE_COMPILE_CACHE: join(folders.data, 'compile-cache') }
+  const server = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'], env })
+  const [exitCode, signal] = (await once(server, 'exit')) as [number | null, NodeJS.Signals | null]
+  assert.ok(exitCode === 0 || signal === 'SIGKILL', `the server ended by itself with ${exitCode}`)
+  return signal === null ? 'came to its end' : 'killed'
+}
+
+async function removeAll(driver: LocalDriver): Promise<void> {
+  for (const { sessionId } of await driver.list()) await driver.stop(sessionId)
+}

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
+import { confinedCommand } from './confined-process.ts'
+import { findInPasswd, openServiceUser } from './service-user.ts'
+
+const run = promisify(execFile)
+const isRoot = process.geteuid?.() === 0
+
+/** Below root's own home, where no other user comes by itself. */
+async function foldersOfRoot(context: TestContext) {
+  const user = await openServiceUser()
+  assert.ok(user)
+  const folder = await mkdtemp('/root/.berth-test-')
+  context.after(() => rm(folder, { recursive: true }))
+  const [program, writable] = [join(folder, 'program'), join(folder, 'writable')]
+  await mkdir(program)
+  await mkdir(writable)
+  await chown(writable, user.uid, user.gid)
+  return { user, folder, program, writable }
+}
+
+test('runs a program of root as an unprivileged user who sees what was named and nothing else', {
+  skip: !isRoot,
+}, async (context) => {
+  const { user, folder, program, writable } = await foldersOfRoot(context)
+  await writeFile(join(folder, 'secret'), 'secret')
+  await writeFile(
+    join(program, 'tool'),
+    '#!/bin/sh\nid -u\ngrep -c . /etc/passwd > $1/out\nls $2\ncat /proc/self/status\n',
+    { mode: 0o755 },
+  )
+
+  const command = await confinedCommand({
+    program: join(program, 'tool'),
+    args: [writable, folder],
+    user,
+    readOnly: [program],
+    writable: [writable],
+  })
+  const { stdout } = await run(command.program, command.args)
+
+  assert.match(stdout, new RegExp(`^${user.uid}\\nprogram\\nwritable\\n`))
+  assert.match(stdout, /^CapEff:\t0+$/m)
+  assert.match(stdout, /^CapBnd:\t0+$/m)
+  assert.match(stdout, /^NoNewPrivs:\t1$/m)
+  assert.equal((await stat(join(writable, 'out'))).uid, user.uid)
+})
+
+test('lets the program write nowhere but where it may', { skip: !isRoot }, async (context) => {
+  const { user, program } = await foldersOfRoot(context)
+
+  const places = ['/', '/usr', '/etc', '/root', program]
+  const script = places.map((place) => `touch ${place}/x 2>/dev/null && echo ${place}`).join('; ')
+  const command = await confinedCommand({
+    program: '/bin/sh',
+    args: ['-c', `${script}; true`],
+    user,
+    readOnly: [program],
+    writable: [],
+  })
+  const { stdout } = await run(command.program, command.args)
+
+  assert.equal(stdout, '')
+})
+
+test('ends with the program’s own exit code', { skip: !isRoot }, async () => {
+  const user = await openServiceUser()
+
+  const command = await confinedCommand({
+    program: '/bin/sh',
+    args: ['-c', 'exit 7'],
+    user,
+    readOnly: [],
+    writable: [],
+  })
+
+  await assert.rejects(run(command.program, command.args), { code: 7 })
+})
+
+test('lets a program leave a daemon behind', { skip: !isRoot }, async (context) => {
+  const { user, writable } = await foldersOfRoot(context)
+  const script =
+    'setsid sh -c \'echo $$ > $0/pid; mkfifo $0/fifo; read line < $0/fifo; echo "$line" > $0/heard; echo > $0/fifo\' "$0" </dev/null >/dev/null 2>&1 & until [ -p $0/fifo ]; do :; done'
+
+  const command = await confinedCommand({
+    program: '/bin/sh',
+    args: ['-c', script, writable],
+    user,
+    readOnly: [],
+    writable: [writable],
+  })
+  await run(command.program, command.args)
+  const pid = await readFile(join(writable, 'pid'), 'utf8')
+  const uid = /^Uid:\t(\d+)/m.exec(await readFile(`/proc/${pid.trim()}/status`, 'utf8'))?.[1]
+  await writeFile(join(writable, 'fifo'), 'still here\n')
+  await readFile(join(writable, 'fifo'))
+
+  assert.equal(uid, String(user.uid))
+  assert.equal(await readFile(join(writable, 'heard'), 'utf8'), 'still here\n')
+})
+
+test('runs a program of an ordinary user as it is', async () => {
+  const command = await confinedCommand({
+    program: '/bin/echo',
+    args: ['hello'],
+    user: undefined,
+    readOnly: ['/usr'],
+    writable: [],
+  })
+
+  assert.deepEqual(command, { program: '/bin/echo', args: ['hello'] })
+})
+
+test('needs no service user when berth is no root', { skip: isRoot }, async () => {
+  assert.equal(await openServiceUser(), undefined)
+})
+
+test('finds a user by its whole name', () => {
+  const passwd =
+    'root:x:0:0:root:/root:/bin/sh\nberthtest:x:1001:1001::/home/berthtest:/bin/sh\nberth:x:999:995::/home/berth:/bin/false\n'
+
+  assert.deepEqual(findInPasswd(passwd, 'berth'), { uid: 999, gid: 995 })
+  assert.equal(findInPasswd(passwd, 'bert'), undefined)
+})

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { chmod, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { StartError } from '../start-error.ts'
+import { openHostFolders } from './host-folders.ts'
+
+const isRoot = process.geteuid?.() === 0
+
+async function emptyFolder(context: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-test-'))
+  context.after(() => rm(folder, { recursive: true }))
+  return folder
+}
+
+async function open(context: TestContext, dataFolder: string, userRuntimeFolder?: string) {
+  const folders = await openHostFolders({ dataFolder, userRuntimeFolder })
+  context.after(() => rm(folders.runtime, { recursive: true, force: true }))
+  return folders
+}
+
+test('makes both folders for berth alone', async (context) => {
+  const { data, runtime } = await open(context, join(await emptyFolder(context), 'deep', 'berth'))
+
+  for (const folder of [data, runtime]) assert.equal((await stat(folder)).mode & 0o777, 0o700)
+})
+
+test('gives one data folder one runtime folder, whatever name it is reached by', async (context) => {
+  const folder = await emptyFolder(context)
+  await mkdir(join(folder, 'real'))
+  await symlink(join(folder, 'real'), join(folder, 'link'))
+
+  const [real, link, other] = [
+    await open(context, join(folder, 'real')),
+    await open(context, join(folder, 'link')),
+    await open(context, join(folder, 'other')),
+  ]
+
+  assert.deepEqual(real, link)
+  assert.notEqual(real.runtime, other.runtime)
+})
+
+test('leaves room for the paths of sockets', async (context) => {
+  const { runtime } = await open(context, join(await emptyFolder(context), 'x'.repeat(200)), '/tmp')
+
+  assert.ok(runtime.length < 50, runtime)
+})
+
+test('refuses a data folder that others may enter, unless it is empty', async (context) => {
+  const folder = await emptyFolder(context)
+  await chmod(folder, 0o755)
+  await writeFile(join(folder, 'something'), '')
+
+  await assert.rejects(openHostFolders({ dataFolder: folder, userRuntimeFolder: undefined }), (error) => {
+    assert.ok(error instanceof StartError)
+    assert.match(error.message, /chmod 700/)
+    return true
+  })
+  await rm(join(folder, 'something'))
+  assert.equal((await open(context, folder)).data, folder)
+  assert.equal((await stat(folder)).mode & 0o777, 0o700)
+})
+
+test('refuses a data folder that is no folder', async (context) => {
+  const folder = await emptyFolder(context)
+  await writeFile(join(folder, 'file'), '')
+
+  const opened = openHostFolders({ dataFolder: join(folder, 'file'), userRuntimeFolder: undefined })
+
+  await assert.rejects(opened, StartError)
+})
+
+test('takes the user’s own runtime folder, but not one that is a link', { skip: isRoot }, async (context) => {
+  const folder = await emptyFolder(context)
+  await mkdir(join(folder, 'run'))
+  await symlink(join(folder, 'run'), join(folder, 'link'))
+
+  const [own, link] = [
+    await open(context, join(folder, 'data'), join(folder, 'run')),
+    await open(context, join(folder, 'data'), join(folder, 'link')),
+  ]
+
+  assert.ok(own.runtime.startsWith(join(folder, 'run', 'berth')))
+  assert.ok(link.runtime.startsWith(`/tmp/berth-${process.geteuid?.()}/`))
+})
+
+test('refuses to keep its sockets where another has put a link', { skip: isRoot }, async (context) => {
+  const folder = await emptyFolder(context)
+  await mkdir(join(folder, 'run'))
+  await symlink('/tmp', join(folder, 'run', 'berth'))
+
+  const opened = openHostFolders({ dataFolder: join(folder, 'data'), userRuntimeFolder: join(folder, 'run') })
+
+  await assert.rejects(opened, /belongs to another user or is no folder/)
+})

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { access, chmod, lstat, mkdir, readdir, realpath } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { StartError } from '../start-error.ts'
+
+/** Where berth keeps things on this host. Both folders can be entered by berth's own user alone. */
+export interface HostFolders {
+  /** What must survive a restart of the host. */
+  readonly data: string
+  /** Unix sockets: a path of theirs may have 107 bytes, which a data folder deep in somebody's home would exceed. */
+  readonly runtime: string
+}
+
+export interface HostFoldersOptions {
+  readonly dataFolder: string
+  /** `XDG_RUNTIME_DIR`, which an ordinary user may have. */
+  readonly userRuntimeFolder: string | undefined
+}
+
+const maxSocketPathBytes = 107
+const runtimeNameLength = 8
+/** For the longest path below the runtime folder: `/m/<session id>/egress/egress.sock`, with room for a longer name. */
+const reservedBytes = 64
+const ownerOnly = 0o700
+
+/** Makes both folders, or throws a StartError that says which of them cannot be used and why. */
+export async function openHostFolders(options: HostFoldersOptions): Promise<HostFolders> {
+  const data = await openDataFolder(options.dataFolder)
+  const base = await runtimeBase(options.userRuntimeFolder)
+  // Named after the data folder's real path, so that a restarted server finds the sockets of the machines it started.
+  const runtime = join(base, createHash('sha256').update(data).digest('hex').slice(0, runtimeNameLength))
+  await openRuntimeFolder(base)
+  await openRuntimeFolder(runtime)
+  return { data, runtime }
+}
+
+async function openDataFolder(path: string): Promise<string> {
+  try {
+    await makeFolders(path)
+    const folder = await realpath(path)
+    await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)
+    if (isOpenToOthers((await lstat(folder)).mode)) await closeToOthers(folder)
+    return folder
+  } catch (error) {
+    if (error instanceof StartError) throw error
+    throw new StartError(`The data folder ${path} cannot be used: ${(error as Error).message}`, 73, { cause: error })
+  }
+}
+
+/** Node's own recursive mkdir never ends where a folder exists and takes no new ones, as /proc does. */
+async function makeFolders(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: ownerOnly })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return
+    if (code !== 'ENOENT' || (await exists(dirname(path)))) throw error
+    await makeFolders(dirname(path))
+    await mkdir(path, { mode: ownerOnly })
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Only an empty folder is surely meant for berth alone: closing, say, /tmp would break the host. */
+async function closeToOthers(folder: string): Promise<void> {
+  if ((await readdir(folder)).length > 0) {
+    throw new StartError(`The data folder ${folder} can be entered by other users. To mend it: chmod 700 ${folder}`, 73)
+  }
+  await chmod(folder, ownerOnly)
+}
+
+async function runtimeBase(userRuntimeFolder: string | undefined): Promise<string> {
+  const uid = process.geteuid?.()
+  if (uid === 0) return '/run/berth'
+  if (userRuntimeFolder !== undefined && (await isOwnFolder(userRuntimeFolder))) {
+    const base = join(userRuntimeFolder, 'berth')
+    if (Buffer.byteLength(base) + runtimeNameLength + reservedBytes < maxSocketPathBytes) return base
+  }
+  return `/tmp/berth-${uid}`
+}
+
+async function openRuntimeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: ownerOnly })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code !== 'EEXIST')
+      throw new StartError(`The folder for sockets cannot be made: ${message}`, 73, { cause: error })
+  }
+  // In /tmp anybody can make a folder, or a link, of this name first, and would then own our sockets.
+  if (!(await isOwnFolder(path))) {
+    throw new StartError(`${path} belongs to another user or is no folder. To mend it: remove it`, 73)
+  }
+  await chmod(path, ownerOnly)
+}
+
+async function isOwnFolder(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => undefined)
+  return found !== undefined && found.isDirectory() && found.uid === process.geteuid?.()
+}
+
+function isOpenToOthers(mode: number): boolean {
+  return (mode & 0o077) !== 0
+}

@@ -1,0 +1,23 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { realpath } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { StartError } from '../start-error.ts'
+
+/**
+ * Makes this process the only server of the data folder. The lock is an abstract socket: the kernel takes it back
+ * when the process ends, however it ends, so there is no stale lock to judge.
+ */
+export async function lockDataFolder(dataFolder: string): Promise<{ close(): void }> {
+  const name = createHash('sha256').update(await realpath(dataFolder)).digest('hex')
+  const lock = createServer((socket) => socket.destroy())
+  lock.listen(`\0berth-data-folder-${name}`)
+  try {
+    await once(lock, 'listening')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause
+    throw new StartError(`another berth server uses the data folder ${dataFolder}`, 75, { cause })
+  }
+  lock.unref()
+  return { close: () => void lock.close() }
+}

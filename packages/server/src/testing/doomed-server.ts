@@ -1,0 +1,53 @@
+import childProcess from 'node:child_process'
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import { LocalDriver } from '../drivers/local/local-driver.ts'
+import { openHostFolders } from '../host/host-folders.ts'
+import { openServiceUser } from '../host/service-user.ts'
+import { probeSources } from './local-ground.ts'
+import { machineSpec } from './machine-spec.ts'
+
+/*
+ * A process that starts a machine and stops it, and that kills itself on the way: before a given one of its steps, or
+ * some milliseconds after it has started the machine's first process. A step is each change to the host that a next
+ * server could meet. If neither comes, the process ends well, with exit code 0.
+ *
+ * Arguments: data folder, session id, number of the deadly step, milliseconds from the process to the end (or `never`).
+ */
+const [dataFolder = '', sessionId, deadlyStep, millisecondsAfterSpawn] = process.argv.slice(2)
+let step = 0
+
+function die(): void {
+  process.kill(process.pid, 'SIGKILL')
+}
+
+function countSteps(owner: object, names: readonly string[]): void {
+  const functions = owner as Record<string, (...args: unknown[]) => unknown>
+  for (const name of names) {
+    const original = functions[name]
+    if (!original) throw new Error(`there is no ${name} to count`)
+    functions[name] = (...args) => {
+      step += 1
+      if (step === Number(deadlyStep)) die()
+      if (name === 'spawn' && millisecondsAfterSpawn !== 'never') setTimeout(die, Number(millisecondsAfterSpawn))
+      return original.apply(owner, args)
+    }
+  }
+}
+
+const driver = await LocalDriver.open({
+  folders: await openHostFolders({ dataFolder, userRuntimeFolder: undefined }),
+  routes: { openRoute: async () => {}, closeRoute: async () => {} },
+  serviceUser: await openServiceUser(),
+  sources: probeSources,
+})
+countSteps(fs.promises, ['mkdir', 'rm', 'rmdir', 'symlink', 'unlink'])
+// Of a socket that has just been made, the mode is set.
+countSteps(fs, ['chmodSync', 'openSync', 'renameSync'])
+countSteps(childProcess, ['spawn'])
+syncBuiltinESMExports()
+
+await driver.start(machineSpec({ sessionId: sessionId as SessionId }), new AbortController().signal)
+await driver.stop(sessionId as SessionId)
+driver.close()

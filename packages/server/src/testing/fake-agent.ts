@@ -1,0 +1,106 @@
+import { once } from 'node:events'
+import {
+  type AgentEvent,
+  type AgentState,
+  agentCdpPath,
+  agentContractVersion,
+  agentDevToolsPath,
+  agentDiscoveryPath,
+  agentEventsPath,
+  agentWebDriverPath,
+  getAgentState,
+  type ServiceName,
+  stopAgent,
+} from '@berth/contract/agent/agent-endpoints.ts'
+import { mount } from '@berth/runtime/http/mount.ts'
+import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import { WebSocketServer } from 'ws'
+
+const browserPath = `${agentDevToolsPath}browser/fake`
+
+/** Serves the agent contract in this process, without a browser: websockets get back what they send. */
+export class FakeAgent {
+  /** Settles when the agent has gone, however it came to that. */
+  readonly ended: Promise<void>
+  readonly #app: FastifyInstance
+  readonly #websockets = new WebSocketServer({ noServer: true })
+  readonly #listeners = new Set<FastifyReply>()
+  #state: AgentState = { contract_version: agentContractVersion, state: 'ready', idle_since: null }
+  #thawed = Promise.withResolvers<void>()
+
+  private constructor(initial: Partial<AgentState>) {
+    this.#state = { ...this.#state, ...initial }
+    this.#thawed.resolve()
+    this.#app = this.#routes()
+    this.ended = once(this.#app.server, 'close').then(() => {})
+  }
+
+  static async listen(socketPath: string, initial: Partial<AgentState> = {}): Promise<FakeAgent> {
+    const agent = new FakeAgent(initial)
+    await agent.#app.listen({ path: socketPath })
+    return agent
+  }
+
+  /** Changes what the agent says of itself, and tells everyone who listens. */
+  setState(changes: Partial<AgentState>): void {
+    this.#state = { ...this.#state, ...changes }
+    this.#tell({ event: 'state', ...this.#state })
+  }
+
+  /** Reports that a program died and was started again. */
+  crash(service: ServiceName, detail: string, at = Date.now()): void {
+    this.#tell({ event: 'service_crashed', service, detail, at })
+  }
+
+  /** Requests wait until `thaw`. */
+  freeze(): void {
+    this.#thawed = Promise.withResolvers<void>()
+  }
+
+  thaw(): void {
+    this.#thawed.resolve()
+  }
+
+  /** Goes away at once, as a process that is killed: every connection is cut. */
+  kill(): void {
+    for (const websocket of this.#websockets.clients) websocket.terminate()
+    this.#app.server.closeAllConnections()
+    this.#app.server.close()
+  }
+
+  #routes(): FastifyInstance {
+    const app = fastify()
+    app.addHook('onRequest', () => this.#thawed.promise)
+    mount(app, getAgentState, () => this.#state)
+    mount(app, stopAgent, ({ request }) => {
+      request.raw.socket.once('close', () => this.kill())
+    })
+    app.get(agentEventsPath, (_request, reply) => this.#listen(reply))
+    app.get(`${agentDiscoveryPath}/version`, () => ({
+      Browser: 'Fake/1',
+      webSocketDebuggerUrl: `ws://127.0.0.1:9222${browserPath}`,
+    }))
+    app.get(`${agentDiscoveryPath}/list`, () => [])
+    app.server.on('upgrade', (request, socket, head) => {
+      const isServed = request.url === agentCdpPath || request.url === agentWebDriverPath
+      if (!isServed && !request.url?.startsWith(agentDevToolsPath)) return socket.destroy()
+      this.#websockets.handleUpgrade(request, socket, head, (websocket) => {
+        websocket.on('error', () => websocket.terminate())
+        websocket.on('message', (message, isBinary) => websocket.send(message, { binary: isBinary }))
+      })
+    })
+    return app
+  }
+
+  #listen(reply: FastifyReply): void {
+    reply.hijack()
+    reply.raw.writeHead(200, { 'content-type': 'application/x-ndjson' })
+    reply.raw.write(`${JSON.stringify({ event: 'state', ...this.#state })}\n`)
+    reply.raw.once('close', () => this.#listeners.delete(reply))
+    this.#listeners.add(reply)
+  }
+
+  #tell(event: AgentEvent): void {
+    for (const { raw } of this.#listeners) raw.write(`${JSON.stringify(event)}\n`)
+  }
+}

@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage } from 'node:http'
+import { json } from 'node:stream/consumers'
+
+/*
+ * Stands in for the agent in tests of machines: it answers, shows its configuration, and runs commands for a test that
+ * wants to look around inside. It loads nothing but Node's own modules, since tests start it again and again.
+ */
+const config = readFileSync(process.argv[2] ?? '', 'utf8')
+
+createServer(async (request, response) => {
+  switch (request.url) {
+    case '/state':
+      return response.end('{}')
+    case '/config':
+      return response.end(config)
+    case '/run':
+      return response.end(JSON.stringify(await run(await bodyOf<string[]>(request))))
+    case '/write':
+      return process.stdout.write(await bodyOf<string>(request), () => response.end('{}'))
+    default:
+      return response.writeHead(404).end()
+  }
+}).listen({ fd: 3 })
+
+async function bodyOf<Body>(request: IncomingMessage): Promise<Body> {
+  return (await json(request)) as Body
+}
+
+function run([program = '', ...args]: readonly string[]): Promise<{ exitCode: number; output: string }> {
+  return new Promise((resolve) => {
+    execFile(program, args, { maxBuffer: 16 * 1024 * 1024 }, (error, stdout, stderr) => {
+      resolve({ exitCode: typeof error?.code === 'number' ? error.code : error ? -1 : 0, output: `${stdout}${stderr}` })
+    })
+  })
+}
