@@ -1,9 +1,5 @@
-import {
-  type AgentEvent,
-  type AgentState,
-  agentContractVersion,
-  type ServiceName,
-} from '@berth/contract/agent/agent-endpoints.ts'
+import type { AgentEvent, AgentState, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
+import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { Activity } from './activity.ts'
 

@@ -17,15 +17,13 @@ const events = new AgentEvents(systemClock)
 
 const forwarder = await startForwarder(config.proxy_port, config.egress_socket)
 const browser = new Browser({ config, proxyPort: forwarder.port, events, logger })
+process.on('SIGTERM', () => void stop())
 // Before the rest is loaded: a session is ready when its browser is, and that takes longest.
 browser.start()
 
 const { createApp } = await import('./app.ts')
-const app = createApp({ browser, events, logger, stop })
-await app.ready()
-app.server.listen({ fd: inheritedSocket })
+createApp({ browser, runFolder: config.run_folder, events, logger, stop }).listen({ fd: inheritedSocket })
 
-process.on('SIGTERM', () => void stop())
 const reason = await browser.givenUp
 logger.error({ reason }, 'the browser is given up')
 events.fail(reason)

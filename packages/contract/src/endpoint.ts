@@ -54,6 +54,7 @@ export function defineEndpoint<
 export function errorsOf(endpoint: Endpoint): readonly ErrorCode[] {
   const always: ErrorCode[] = ['internal_error']
   if (endpoint.access !== 'internal') always.push('shutting_down')
+  if (endpoint.access === 'project' || endpoint.access === 'session') always.push('database_unavailable')
   if (endpoint.access === 'project') always.push('unauthorized', 'forbidden', 'project_not_found')
   if (endpoint.access === 'session') always.push('unauthorized')
   if (endpoint.query || endpoint.params) always.push('invalid_input')

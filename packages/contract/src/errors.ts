@@ -64,8 +64,16 @@ export const errorCatalogue = {
     status: 503,
     sentence: () => 'The server is stopping. Try again in a moment.',
   },
+  database_unavailable: {
+    status: 503,
+    // Asking again is safe: what was half done is undone when the database is back.
+    retry: true,
+    sentence: () => 'The database does not answer. Try again in a moment.',
+  },
   capacity_exhausted: {
     status: 529,
+    // Refused before anything was made, and room comes with each session that ends.
+    retry: true,
     sentence: (details: { reason: string }) => `This host has no room for another session: ${details.reason}`,
   },
 } as const satisfies Record<string, CatalogueEntry>

@@ -1,15 +1,23 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
+import { setImmediate as immediate } from 'node:timers/promises'
+import type { AgentConfig, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { AgentEvents } from '../agent-events.ts'
 import { Chromium, type DevToolsEndpoint } from './chromium.ts'
 import { Display } from './display.ts'
-import { readUserAgent } from './user-agent.ts'
 
 const maxCrashes = 5
 const crashWindowMilliseconds = 30_000
 const endpointLimitMilliseconds = 15_000
+/** Far more than a start takes on a busy host. */
+const startLimitMilliseconds = 45_000
+
+interface RunningChromium {
+  readonly chromium: Chromium
+  /** CDP session of its first page. */
+  readonly page: string
+}
 
 interface BrowserOptions {
   readonly config: AgentConfig
@@ -28,7 +36,9 @@ export class Browser {
   #display: Display | undefined
   #crashes: number[] = []
   #isStopping = false
-  /** Made anew with each end of Chromium: until the next one listens, clients wait here. */
+  /** How the display ended that was not replaced yet. */
+  #lostDisplay: string | undefined
+  /** Made anew with each end of Chromium: until the next one is ready, clients wait here. */
   #endpoint = pendingEndpoint()
   readonly #givenUp = Promise.withResolvers<string>()
 
@@ -44,6 +54,7 @@ export class Browser {
   /** Launches, reports `ready` when the first page has answered, and from then on keeps the browser running. */
   start(): void {
     this.#keepRunning().catch((error: Error) => {
+      if (this.#isStopping) return
       this.#endpoint.reject(error)
       this.#givenUp.resolve(error.message)
     })
@@ -51,62 +62,67 @@ export class Browser {
 
   /** The DevTools server of the Chromium that runs, or of the next one while there is none. */
   async endpoint(): Promise<DevToolsEndpoint> {
-    const late = new Promise<never>((_resolve, reject) => {
-      setTimeout(() => reject(new Error('the browser is not ready')), endpointLimitMilliseconds).unref()
-    })
-    return Promise.race([this.#endpoint.promise, late])
+    return Promise.race([this.#endpoint.promise, tooLate(endpointLimitMilliseconds, 'the browser is not ready')])
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true
     const chromium = await this.#chromium?.catch(() => undefined)
     await chromium?.close()
-    this.#display?.kill()
+    await this.#display?.close()
   }
 
   async #keepRunning(): Promise<void> {
     const { events, config } = this.#options
     const first = await this.#launch()
-    const page = await Promise.race([first.firstPage(), failureOf(first)])
-    await this.#endpoint.promise
-    await this.#prepare(first)
     events.becomeReady()
-    this.#openStartPage(first, page, config.start_url)
+    this.#openStartPage(first, config.start_url)
 
     for (let current = first; ; ) {
-      const how = await current.ended
+      const how = await current.chromium.ended
       this.#endpoint = pendingEndpoint()
-      current.kill()
+      current.chromium.kill()
       if (this.#isStopping) return
-      this.#noteCrash(how)
+      // A display that dies takes its browser along, and may be seen to be gone only after it.
+      await immediate()
+      if (this.#lostDisplay === undefined) this.#noteCrash('chromium', how)
+      else this.#noteCrash('display', this.#lostDisplay)
       current = await this.#launch()
-      await Promise.race([current.firstPage(), failureOf(current)])
-      await this.#prepare(current)
+      this.#openStartPage(current, undefined)
     }
   }
 
-  async #launch(): Promise<Chromium> {
+  /** Resolves when the first page has answered; from then on clients are let in. */
+  async #launch(): Promise<RunningChromium> {
     this.#chromium = this.#launchWithDisplay()
     const chromium = await this.#chromium
-    chromium.endpoint.then((endpoint) => this.#endpoint.resolve(endpoint)).catch(() => {}) // Its end is handled where it is awaited.
-    return chromium
+    const failure = failureOf(chromium)
+    const page = await Promise.race([
+      // When the line breaks, the reason is how Chromium ended.
+      chromium.firstPage().catch(() => failure),
+      failure,
+      tooLate(startLimitMilliseconds, 'Chromium has started, but its first page does not answer'),
+    ])
+    const endpoint = await Promise.race([chromium.endpoint, failure])
+    await this.#prepare(chromium)
+    this.#endpoint.resolve(endpoint)
+    return { chromium, page }
   }
 
   async #launchWithDisplay(): Promise<Chromium> {
     const { config, proxyPort } = this.#options
     if (!config.headless && !this.#display) await this.#startDisplay()
-    const userAgent = config.stealth && config.headless ? await readUserAgent(config.chromium_path) : undefined
-    return Chromium.launch({ config, proxyPort, displayName: this.#display?.name, userAgent })
+    return Chromium.launch({ config, proxyPort, displayName: this.#display?.name })
   }
 
   async #startDisplay(): Promise<void> {
     const display = await Display.start(this.#options.config)
     this.#display = display
+    this.#lostDisplay = undefined
     void display.ended.then(async (how) => {
       this.#display = undefined
+      this.#lostDisplay = how
       display.kill()
-      if (this.#isStopping) return
-      this.#options.events.reportCrash('display', how)
       // Its windows are gone: a browser without them is of no use to anybody.
       const chromium = await this.#chromium?.catch(() => undefined)
       chromium?.kill()
@@ -120,8 +136,9 @@ export class Browser {
   }
 
   /** Dispatched and not awaited: whatever comes of it, the session is there (spec §2.1, start_url). */
-  #openStartPage({ pipe }: Chromium, page: string, startUrl: string | undefined): void {
+  #openStartPage({ chromium: { pipe }, page }: RunningChromium, startUrl: string | undefined): void {
     const ignore = () => {}
+    // Without it the address bar of an empty page has the focus.
     pipe.send('Page.bringToFront', {}, page).catch(ignore)
     const opened = startUrl ? pipe.send('Page.navigate', { url: startUrl }, page) : Promise.resolve({})
     opened
@@ -130,23 +147,29 @@ export class Browser {
       .catch(ignore)
   }
 
-  #noteCrash(how: string): void {
+  #noteCrash(service: ServiceName, how: string): void {
     const { events, logger } = this.#options
-    logger.warn({ how }, 'Chromium crashed; starting it again')
-    events.reportCrash('chromium', how)
+    logger.warn({ service, how }, 'a program crashed; starting it again')
+    events.reportCrash(service, how)
     const now = performance.now()
     this.#crashes = [...this.#crashes.filter((at) => now - at < crashWindowMilliseconds), now]
-    if (this.#crashes.length >= maxCrashes) throw new Error(`Chromium crashed ${maxCrashes} times: ${how}`)
+    if (this.#crashes.length >= maxCrashes) throw new Error(`${service} crashed ${maxCrashes} times: ${how}`)
   }
-}
-
-function pendingEndpoint(): PromiseWithResolvers<DevToolsEndpoint> {
-  const endpoint = Promise.withResolvers<DevToolsEndpoint>()
-  endpoint.promise.catch(() => {}) // Whoever waits for it sees the rejection; nobody has to wait.
-  return endpoint
 }
 
 async function failureOf(chromium: Chromium): Promise<never> {
   const how = await chromium.ended
-  throw new Error(`Chromium ended before its first page answered: ${how}`)
+  throw new Error(`Chromium ended before its first page answered (${how})`)
+}
+
+function tooLate(limitMilliseconds: number, message: string): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    setTimeout(() => reject(new Error(message)), limitMilliseconds).unref()
+  })
+}
+
+function pendingEndpoint(): PromiseWithResolvers<DevToolsEndpoint> {
+  const endpoint = Promise.withResolvers<DevToolsEndpoint>()
+  endpoint.promise.catch(() => {}) // Whoever waits for it sees the rejection.
+  return endpoint
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { setImmediate as immediate } from 'node:timers/promises'
 
 const rememberedLines = 20
 const maxLineLength = 2_000
@@ -59,6 +60,7 @@ export class ChildProgram {
 async function endOf(child: ChildProcess): Promise<string> {
   try {
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+    await immediate() // What it wrote last is read in the same turn.
     return signal ? `ended by ${signal}` : `exit code ${code}`
   } catch (error) {
     return `it cannot be run: ${(error as Error).message}`

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -6,6 +5,7 @@ import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { CdpPipe } from './cdp-pipe.ts'
 import { ChildProgram } from './child-program.ts'
 import { chromiumFlags } from './chromium-flags.ts'
+import { writePreferences } from './preferences.ts'
 
 const closeLimitMilliseconds = 5_000
 
@@ -14,13 +14,14 @@ export interface DevToolsEndpoint {
   readonly port: number
   /** Path of the browser's websocket: `/devtools/browser/<id>`. */
   readonly browserPath: string
+  /** Settles when this Chromium has ended. */
+  readonly ended: Promise<unknown>
 }
 
 interface ChromiumOptions {
   readonly config: AgentConfig
   readonly proxyPort: number
   readonly displayName: string | undefined
-  readonly userAgent: string | undefined
 }
 
 /** One run of Chromium, from launch to exit. */
@@ -46,16 +47,16 @@ export class Chromium {
     void this.ended.then((how) => this.#endpoint.reject(new Error(`Chromium ended: ${how}`)))
   }
 
-  static async launch({ config, proxyPort, displayName, userAgent }: ChromiumOptions): Promise<Chromium> {
+  static async launch({ config, proxyPort, displayName }: ChromiumOptions): Promise<Chromium> {
     const profileFolder = join(config.home_folder, '.config', 'chromium')
-    await mkdir(profileFolder, { recursive: true })
+    await writePreferences(config, profileFolder)
     const environment = {
       HOME: config.home_folder,
       PATH: '/usr/local/bin:/usr/bin:/bin',
       LANG: 'en_US.UTF-8',
       ...(displayName !== undefined && { DISPLAY: displayName }),
     }
-    return new Chromium(config, chromiumFlags(config, profileFolder, proxyPort, userAgent), environment)
+    return new Chromium(config, chromiumFlags(config, profileFolder, proxyPort), environment)
   }
 
   /** Resolves when the DevTools server listens. */
@@ -92,6 +93,6 @@ export class Chromium {
 
   #readLine(line: string): void {
     const [, port, browserPath] = /^DevTools listening on ws:\/\/127\.0\.0\.1:(\d+)(\/\S+)/.exec(line) ?? []
-    if (port && browserPath) this.#endpoint.resolve({ port: Number(port), browserPath })
+    if (port && browserPath) this.#endpoint.resolve({ port: Number(port), browserPath, ended: this.ended })
   }
 }

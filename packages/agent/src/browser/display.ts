@@ -1,8 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { ChildProgram } from './child-program.ts'
+
+const closeLimitMilliseconds = 1_000
 
 /**
  * Without a window manager Chromium makes its window a pixel smaller than the screen, and popups get no focus.
@@ -61,6 +64,14 @@ export class Display {
       pipes: 0,
     })
     return new Display(name, server, windowManager)
+  }
+
+  /** Lets the server take its lock file and sockets away. */
+  async close(): Promise<void> {
+    this.#server.child.kill('SIGTERM')
+    await Promise.race([this.ended, delay(closeLimitMilliseconds)])
+    this.kill()
+    await this.ended
   }
 
   kill(): void {

@@ -30,7 +30,7 @@ export class CdpConnection {
     this.#frames = new ClientFrames({
       forward: (bytes) => this.#toChromium(bytes),
       intercept: (message) => this.#intercept(message),
-      ping: (payload) => this.#inject(pongFrame(payload)),
+      ping: (payload) => this.#answerPing(payload),
       close: (payload) => this.#endWith(closeEcho(payload)),
       malformed: () => this.#endWith(closeFrame(closeCodes.protocolError)),
     })
@@ -53,6 +53,7 @@ export class CdpConnection {
     client.on('drain', () => {
       this.#noteLife()
       chromium.resume()
+      client.resume()
     })
     chromium.on('drain', () => client.resume())
     client.on('end', () => this.#end())
@@ -91,9 +92,16 @@ export class CdpConnection {
     if (this.#boundaries.isAtBoundary) this.#writeWaiting()
   }
 
+  /** A client that asks without taking the answers is not read any further: its answers must not pile up here. */
+  #answerPing(payload: Buffer): void {
+    this.#inject(pongFrame(payload))
+    if (this.#waiting.length > 0 || this.#client.writableNeedDrain) this.#client.pause()
+  }
+
   #writeWaiting(): void {
     this.#write(Buffer.concat(this.#waiting))
     this.#waiting = []
+    this.#client.resume()
     if (this.#endsAfterWaiting) this.#end()
   }
 

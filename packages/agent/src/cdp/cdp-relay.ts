@@ -1,9 +1,10 @@
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { agentCdpPath, agentDevToolsPath } from '@berth/contract/agent/agent-endpoints.ts'
+import { agentCdpPath, agentDevToolsPath } from '@berth/contract/agent/agent-protocol.ts'
 import type { Activity } from '../activity.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
+import { http } from '../http.ts'
 import { CdpConnection } from './cdp-connection.ts'
 
 interface CdpRelayOptions {
@@ -29,10 +30,23 @@ export class CdpRelay {
     client.on('close', end)
     client.on('error', () => client.destroy())
     try {
-      const endpoint = await this.#options.endpoint()
-      await openChromium(endpoint, request, client, head)
+      await this.#openChromium(request, client, head)
     } catch (error) {
       refuse(client, 503, `the browser cannot be reached: ${(error as Error).message}`)
+    }
+  }
+
+  /** A Chromium that has just died refuses before its end is known: then the next one is waited for. */
+  async #openChromium(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
+    for (;;) {
+      const endpoint = await this.#options.endpoint()
+      try {
+        return await openChromium(endpoint, request, client, head)
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException
+        if (client.destroyed || (code !== 'ECONNREFUSED' && code !== 'ECONNRESET')) throw error
+        await endpoint.ended
+      }
     }
   }
 }
@@ -44,7 +58,7 @@ function openChromium(
   head: Buffer,
 ): Promise<void> {
   const path = request.url === agentCdpPath ? endpoint.browserPath : request.url
-  const upstream = httpRequest({
+  const upstream = http.request({
     host: '127.0.0.1',
     port: endpoint.port,
     path,
@@ -71,13 +85,13 @@ function openChromium(
 }
 
 /** Without extensions, so that nothing is compressed; without an origin, which Chromium would judge. */
-function handshakeHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+export function handshakeHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const kept = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-protocol']
   const handshake = kept.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]]))
   return { connection: 'Upgrade', upgrade: 'websocket', ...Object.fromEntries(handshake) }
 }
 
-function switchingProtocols(headers: IncomingHttpHeaders): string {
+export function switchingProtocols(headers: IncomingHttpHeaders): string {
   const protocol = headers['sec-websocket-protocol']
   const lines = [
     'HTTP/1.1 101 Switching Protocols',
@@ -93,7 +107,7 @@ export function refuse(client: Socket, status: number, message: string): void {
   if (client.destroyed) return
   const body = JSON.stringify({ code: status === 404 ? 'not_found' : 'session_unreachable', message })
   client.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nconnection: close\r\ncontent-type: application/json\r\n` +
+    `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ''}\r\nconnection: close\r\ncontent-type: application/json\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
 }

@@ -1,9 +1,15 @@
 import { z } from 'zod'
 import { BrowserViewport } from '../browsers/viewport.ts'
 import { defineEndpoint } from '../endpoint.ts'
+import { agentContractVersion, agentStatePath, agentStopPath } from './agent-protocol.ts'
 
-/** Raised with every change that an older server or agent would misread. */
-export const agentContractVersion = 1
+export {
+  agentCdpPath,
+  agentContractVersion,
+  agentDevToolsPath,
+  agentDiscoveryPath,
+  agentEventsPath,
+} from './agent-protocol.ts'
 
 const tag = 'Agent'
 
@@ -58,7 +64,7 @@ export type AgentEvent = z.infer<typeof AgentEvent>
 export const getAgentState = defineEndpoint({
   operationId: 'getAgentState',
   method: 'GET',
-  path: '/state',
+  path: agentStatePath,
   summary: 'Where the agent stands',
   tag,
   access: 'internal',
@@ -71,23 +77,10 @@ export const getAgentState = defineEndpoint({
 export const stopAgent = defineEndpoint({
   operationId: 'stopAgent',
   method: 'POST',
-  path: '/stop',
+  path: agentStopPath,
   summary: 'End the browser and the agent',
   tag,
   access: 'internal',
   status: 204,
   errors: [],
 })
-
-/** `GET` answers `application/x-ndjson`, one AgentEvent a line, until either side ends. */
-export const agentEventsPath = '/events'
-
-/**
- * Upgrades that the agent passes on to Chromium's own DevTools server. `/cdp` is the browser's endpoint, whatever
- * its current id; everything below `/devtools/` goes through under its own name.
- */
-export const agentCdpPath = '/cdp'
-export const agentDevToolsPath = '/devtools/'
-
-/** Plain HTTP that the agent passes on to Chromium's DevTools server as it is: `/json/version`, `/json/list`, … */
-export const agentDiscoveryPath = '/json'

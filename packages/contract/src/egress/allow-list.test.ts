@@ -4,7 +4,17 @@ import { BerthError } from '../errors.ts'
 import { parseAllowList } from './allow-list.ts'
 
 test('reads hosts, addresses and ranges, with and without ports', () => {
-  const entries = parseAllowList(['App.Test', 'app.test:8080', '10.0.0.1', '10.0.0.1:80', '[fd00::1]', '[FD00::1]:80', '10.0.0.0/8', 'fd00::/8', '0.0.0.0/0'])
+  const entries = parseAllowList([
+    'App.Test',
+    'app.test:8080',
+    '10.0.0.1',
+    '10.0.0.1:80',
+    '[fd00::1]',
+    '[FD00::1]:80',
+    '10.0.0.0/8',
+    'fd00::/8',
+    '0.0.0.0/0',
+  ])
 
   assert.deepEqual(
     entries.map((entry) => (entry.kind === 'range' ? `${entry.range[0]}/${entry.range[1]}` : entry)),
@@ -53,7 +63,11 @@ test('says how to write a bad entry', () => {
   for (const [entry, hint] of hints) {
     assert.throws(
       () => parseAllowList(['good.test', entry]),
-      (error) => error instanceof BerthError && error.code === 'invalid_input' && hint.test(error.message) && error.message.includes(`"${entry}"`),
+      (error) =>
+        error instanceof BerthError &&
+        error.code === 'invalid_input' &&
+        hint.test(error.message) &&
+        error.message.includes(`"${entry}"`),
       entry,
     )
   }

@@ -12,12 +12,15 @@ export type AddressRange = readonly [first: ipaddr.IPv4 | ipaddr.IPv6, prefixLen
 
 /** Reads the entries of BERTH_EGRESS_ALLOW. The first bad one throws `invalid_input`, which says how to write it. */
 export function parseAllowList(entries: readonly string[]): readonly AllowEntry[] {
-  return entries.map((entry) => (entry.includes('/') ? { kind: 'range', range: parseRange(entry) } : parseDestination(entry)))
+  return entries.map((entry) =>
+    entry.includes('/') ? { kind: 'range', range: parseRange(entry) } : parseDestination(entry),
+  )
 }
 
 function parseDestination(entry: string): AllowEntry {
   if (entry.includes('*')) throw badEntry(entry, 'wildcards are not supported, name each host')
-  if (entry.includes(':') && parseAddress(entry)) throw badEntry(entry, `write an IPv6 address in brackets, as [${entry}]`)
+  if (entry.includes(':') && parseAddress(entry))
+    throw badEntry(entry, `write an IPv6 address in brackets, as [${entry}]`)
   const withPort = parseHostAndPort(entry)
   const host = withPort?.host ?? parseHost(entry)
   if (!host) throw badEntry(entry, 'expected host, host:port, address, address:port or a CIDR range')

@@ -10,14 +10,17 @@ const oddlyWritten = fc
   .record({
     bytes: octets,
     parts: fc.integer({ min: 1, max: 4 }),
-    bases: fc.tuple(...Array.from({ length: 4 }, () => fc.constantFrom('decimal', 'octal', 'hex', 'HEX') as fc.Arbitrary<string>)),
+    bases: fc.tuple(
+      ...Array.from({ length: 4 }, () => fc.constantFrom('decimal', 'octal', 'hex', 'HEX') as fc.Arbitrary<string>),
+    ),
     finalDot: fc.boolean(),
     spelling: fc.constantFrom('plain', 'full-width', 'percent', 'ideographic dots'),
   })
   .map(({ bytes, parts, bases, finalDot, spelling }) => {
     const last = bytes.slice(parts - 1).reduce((sum, byte) => sum * 256 + byte, 0)
     const numbers = [...bytes.slice(0, parts - 1), last]
-    const text = numbers.map((number, index) => inBase(number, bases[index] ?? 'decimal')).join('.') + (finalDot ? '.' : '')
+    const text =
+      numbers.map((number, index) => inBase(number, bases[index] ?? 'decimal')).join('.') + (finalDot ? '.' : '')
     return { address: bytes.join('.'), text: respell(text, spelling) }
   })
 
@@ -29,7 +32,8 @@ function inBase(number: number, base: string): string {
 }
 
 function respell(text: string, spelling: string): string {
-  if (spelling === 'full-width') return text.replaceAll(/[0-9]/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)))
+  if (spelling === 'full-width')
+    return text.replaceAll(/[0-9]/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)))
   if (spelling === 'percent') return text.replaceAll(/[0-9]/g, (digit) => `%3${digit}`)
   if (spelling === 'ideographic dots') return text.replaceAll('.', '。')
   return text
@@ -70,11 +74,19 @@ test('never takes for a name what a resolver could take for an address', () => {
 
 test('is stable: what it read, written again, reads the same', () => {
   fc.assert(
-    fc.property(fc.oneof(fc.domain(), fc.ipV4(), fc.ipV6().map((address) => `[${address}]`), fc.string()), (text) => {
-      const host = parseHost(text)
+    fc.property(
+      fc.oneof(
+        fc.domain(),
+        fc.ipV4(),
+        fc.ipV6().map((address) => `[${address}]`),
+        fc.string(),
+      ),
+      (text) => {
+        const host = parseHost(text)
 
-      if (host) assert.deepEqual(parseHost(hostText(host)), host)
-    }),
+        if (host) assert.deepEqual(parseHost(hostText(host)), host)
+      },
+    ),
     { numRuns: 2_000 },
   )
 })
@@ -95,9 +107,48 @@ test('brings names into one spelling', () => {
 
 test('reads nothing from what is no host', () => {
   const texts = [
-    ...['', '.', '..', 'a..b', '127.0.0.1..', '1.2.3.4.5', '256.1.1.1', '1.2.3.08', 'foo.0x1', 'example.1', '4294967296'],
-    ...['[', '[]', '[::1', '::1', '::1]', '[::1]]', '[fe80::1%eth0]', '[fe80::1%25eth0]', '[::1%lo]', '[1.2.3.4]', '[v1.x]'],
-    ...['a b', 'a\tb', 'a\nb', ' a', 'a/b', 'a?b', 'a#b', 'a@b', 'a\\b', 'a:80', 'a%00b', 'a%2fb', 'a%3a80', '*.example.com'],
+    ...[
+      '',
+      '.',
+      '..',
+      'a..b',
+      '127.0.0.1..',
+      '1.2.3.4.5',
+      '256.1.1.1',
+      '1.2.3.08',
+      'foo.0x1',
+      'example.1',
+      '4294967296',
+    ],
+    ...[
+      '[',
+      '[]',
+      '[::1',
+      '::1',
+      '::1]',
+      '[::1]]',
+      '[fe80::1%eth0]',
+      '[fe80::1%25eth0]',
+      '[::1%lo]',
+      '[1.2.3.4]',
+      '[v1.x]',
+    ],
+    ...[
+      'a b',
+      'a\tb',
+      'a\nb',
+      ' a',
+      'a/b',
+      'a?b',
+      'a#b',
+      'a@b',
+      'a\\b',
+      'a:80',
+      'a%00b',
+      'a%2fb',
+      'a%3a80',
+      '*.example.com',
+    ],
     ...['x'.repeat(64), `${'x.'.repeat(127)}xx`, 'http://a', 'a<b', '\u0000', '\ud800'],
   ]
 
@@ -109,7 +160,20 @@ test('reads a port from 1 to 65535, and needs one unless there is a usual one', 
 
   assert.deepEqual(parseHostAndPort('[::1]:65535'), { host: address, port: 65_535 })
   assert.deepEqual(parseHostAndPort('[::1]', 80), { host: address, port: 80 })
-  for (const text of ['[::1]', 'a:', 'a:0', 'a:65536', 'a:-1', 'a:+1', 'a:1e1', 'a: 1', 'a:1 ', 'a:1:2', ':80', '::1:80']) {
+  for (const text of [
+    '[::1]',
+    'a:',
+    'a:0',
+    'a:65536',
+    'a:-1',
+    'a:+1',
+    'a:1e1',
+    'a: 1',
+    'a:1 ',
+    'a:1:2',
+    ':80',
+    '::1:80',
+  ]) {
     assert.equal(parseHostAndPort(text), undefined, text)
   }
 })

@@ -4,7 +4,9 @@ import ipaddr from 'ipaddr.js'
  * A host in the one spelling that is compared and looked up: a name in lower-case ASCII without its final dot,
  * or an address as RFC 5952 and dotted decimals write it. An IPv4 address within IPv6 (`::ffff:10.0.0.1`) is IPv4.
  */
-export type Host = { readonly kind: 'name'; readonly name: string } | { readonly kind: 'address'; readonly address: string }
+export type Host =
+  | { readonly kind: 'name'; readonly name: string }
+  | { readonly kind: 'address'; readonly address: string }
 
 export interface HostAndPort {
   readonly host: Host

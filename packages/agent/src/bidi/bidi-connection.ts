@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto'
+import { BidiMapper } from 'chromium-bidi'
+import { BidiParser } from 'chromium-bidi/out/Default/gen/src/bidiTab/BidiParser.js'
+import type { WebSocket } from 'ws'
+import { newSessionResult, unmetBrowserName, withCapabilities } from './capabilities.ts'
+import { SharedBrowser } from './shared-browser.ts'
+
+/** What may wait in one socket before the other is not read any further. */
+const maxUnsentBytes = 1024 * 1024
+const pingIntervalMilliseconds = 30_000
+const lastWordsMilliseconds = 2_000
+const closeCodes = { normal: 1000, goingAway: 1001, internalError: 1011 } as const
+
+interface Command {
+  readonly id: number
+  readonly method: string
+  readonly params: Readonly<Record<string, unknown>>
+}
+
+type Deliver = (command: Command) => void
+type BidiTransport = BidiMapper.BidiTransport
+type MapperCommand = Parameters<Parameters<BidiTransport['setOnMessage']>[0]>[0]
+
+/**
+ * One BiDi client, with a line to Chromium and a mapper of its own. It has a BiDi session from `session.new` to the end
+ * of the connection, which `session.end` and `browser.close` bring about; the browser and its pages stay.
+ */
+export class BidiConnection {
+  readonly #client: WebSocket
+  readonly #chromium: WebSocket
+  readonly #browser: SharedBrowser
+  readonly #sessionId = randomUUID()
+  /** Takes the commands of the session; undefined while there is none. */
+  #session: Promise<Deliver> | undefined
+  /** Id of the `session.new` that is not answered yet. */
+  #creation: number | undefined
+  #isAlive = true
+
+  constructor(client: WebSocket, chromium: WebSocket) {
+    this.#client = client
+    this.#chromium = chromium
+    const leave = () => this.#close(closeCodes.normal, 'the BiDi session has ended')
+    this.#browser = new SharedBrowser(chromium, (message) => passOn(message, chromium, client), leave)
+    client.on('message', (message) => {
+      this.#isAlive = true
+      void this.#take(String(message))
+    })
+    client.on('pong', () => {
+      this.#isAlive = true
+    })
+    client.on('error', () => {}) // A close follows.
+    chromium.on('error', () => {})
+    const check = setInterval(() => this.#checkLife(), pingIntervalMilliseconds)
+    client.on('close', () => {
+      clearInterval(check)
+      this.#browser.close()
+    })
+    chromium.on('close', () => this.#close(closeCodes.goingAway, 'the browser has ended'))
+  }
+
+  async #take(text: string): Promise<void> {
+    const command = parseCommand(text)
+    if ('fault' in command) return this.#fail(command.id, 'invalid argument', command.fault)
+    const { id, method } = command
+    if (method === 'session.new') return this.#create(command)
+    if (!this.#session) {
+      if (method !== 'session.status') return this.#fail(id, 'invalid session id', 'there is no session: send session.new')
+      return this.#answer(id, { ready: true, message: '' })
+    }
+    if (method === 'session.end') {
+      this.#answer(id, {})
+      return this.#close(closeCodes.normal, 'the BiDi session has ended')
+    }
+    const deliver = await this.#session
+    deliver(command)
+  }
+
+  async #create(command: Command): Promise<void> {
+    if (this.#session) return this.#fail(command.id, 'session not created', 'this connection has a session already')
+    const params = withCapabilities(command.params)
+    const name = unmetBrowserName(params)
+    if (name !== undefined) return this.#fail(command.id, 'session not created', `the browser is chrome, not ${name}`)
+    this.#creation = command.id
+    this.#session = this.#startMapper()
+    try {
+      const deliver = await this.#session
+      deliver({ ...command, params })
+    } catch (error) {
+      // Without its line to the browser this connection is of no use.
+      this.#close(closeCodes.internalError, (error as Error).message)
+    }
+  }
+
+  async #startMapper(): Promise<Deliver> {
+    let deliver: (command: MapperCommand) => unknown = () => {}
+    const transport: BidiTransport = {
+      setOnMessage: (handler) => {
+        deliver = handler
+      },
+      sendMessage: (message) => this.#tell(message),
+      close: () => {},
+    }
+    // No page is the mapper's own: it runs here, not in a tab.
+    const ownTarget = ''
+    const session = await this.#browser.createBrowserSession()
+    await BidiMapper.BidiServer.createAndStart(transport, this.#browser, session, ownTarget, new BidiParser())
+    return (command) => {
+      if (asksForDownloads(command)) void this.#browser.reportDownloads(session)
+      // What the parameters must be is the mapper's to judge.
+      void deliver(command as MapperCommand)
+    }
+  }
+
+  #tell(message: Parameters<BidiTransport['sendMessage']>[0]): void {
+    if (!('id' in message) || message.id !== this.#creation) return this.#send(message)
+    this.#creation = undefined
+    if (message.type === 'success') {
+      return this.#answer(message.id, newSessionResult(this.#sessionId, message.result as never))
+    }
+    this.#session = undefined
+    this.#send(message)
+  }
+
+  #answer(id: number, result: object): void {
+    this.#send({ type: 'success', id, result })
+  }
+
+  #fail(id: number | null, error: string, message: string): void {
+    this.#send({ type: 'error', id, error, message })
+  }
+
+  #send(message: object): void {
+    passOn(JSON.stringify(message), this.#client, this.#chromium)
+  }
+
+  #close(code: number, reason: string): void {
+    this.#client.close(code, reason)
+    // A client that does not answer, or does not read what is on its way, is not waited for.
+    setTimeout(() => this.#client.terminate(), lastWordsMilliseconds).unref()
+  }
+
+  /** A client that is not read, because Chromium is slow, cannot show that it lives. */
+  #checkLife(): void {
+    if (!this.#isAlive && !this.#client.isPaused) return this.#client.terminate()
+    this.#isAlive = this.#client.isPaused
+    this.#client.ping()
+  }
+}
+
+/** Holds the source back while its target has too much to send. */
+function passOn(message: string, target: WebSocket, source: WebSocket): void {
+  if (target.readyState !== target.OPEN) return
+  target.send(message, () => {
+    if (target.bufferedAmount <= maxUnsentBytes) source.resume()
+  })
+  if (target.bufferedAmount > maxUnsentBytes) source.pause()
+}
+
+function asksForDownloads({ method, params }: Command): boolean {
+  const { events } = params
+  if (method !== 'session.subscribe' || !Array.isArray(events)) return false
+  return events.some((event) => event === 'browsingContext' || String(event).startsWith('browsingContext.download'))
+}
+
+function parseCommand(text: string): Command | { readonly id: number | null; readonly fault: string } {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    return { id: null, fault: 'the message is no JSON' }
+  }
+  const { id, method, params } = Object(parsed) as Partial<Record<keyof Command, unknown>>
+  if (typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0) return { id: null, fault: 'the id is no positive integer' }
+  if (typeof method !== 'string') return { id, fault: 'the method is no string' }
+  if (typeof params !== 'object' || params === null || Array.isArray(params)) return { id, fault: 'the params are no object' }
+  return parsed as Command
+}

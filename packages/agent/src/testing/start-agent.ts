@@ -1,0 +1,168 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { type AgentConfig, type AgentEvent, agentContractVersion } from '@berth/contract/agent/agent-endpoints.ts'
+import { CdpClient } from './cdp-client.ts'
+
+const agentMain = new URL('../main.ts', import.meta.url).pathname
+/** Chromium keeps its sandbox on, and as root it refuses to: the tests of root run the agent as nobody. */
+const unprivilegedUser = process.getuid?.() === 0 ? 65_534 : undefined
+
+export interface Answer {
+  readonly status: number
+  readonly body: string
+}
+
+/** An agent outside of a machine, and everything a test asks of it. */
+export class StartedAgent {
+  readonly process: ChildProcess
+  readonly config: AgentConfig
+  readonly folder: string
+  /** Exit code, or the signal that ended it. */
+  readonly exited: Promise<number | string>
+  /** What it has logged. */
+  log = ''
+  readonly #clients: CdpClient[] = []
+
+  constructor(child: ChildProcess, config: AgentConfig, folder: string) {
+    this.process = child
+    this.config = config
+    this.folder = folder
+    this.exited = once(child, 'close').then(([code, signal]) => (code as number | null) ?? (signal as string))
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+      this.log += chunk
+    })
+  }
+
+  get socketPath(): string {
+    return join(this.folder, 'agent.sock')
+  }
+
+  async call(method: string, path: string): Promise<Answer> {
+    const sent = request({ socketPath: this.socketPath, method, path, agent: false })
+    sent.end()
+    const [response] = await once(sent, 'response')
+    return { status: response.statusCode, body: await text(response) }
+  }
+
+  /** The events, as they come; ends with the agent. */
+  async *events(): AsyncGenerator<AgentEvent> {
+    const sent = request({ socketPath: this.socketPath, path: '/events', agent: false })
+    sent.end()
+    const [response] = await once(sent, 'response')
+    let unfinished = ''
+    try {
+      for await (const chunk of response.setEncoding('utf8')) {
+        const lines = `${unfinished}${chunk}`.split('\n')
+        unfinished = lines.pop() ?? ''
+        for (const line of lines) yield JSON.parse(line)
+      }
+    } catch {
+      // An agent that has ended tells nothing more.
+    } finally {
+      sent.destroy()
+    }
+  }
+
+  /** Every event up to and with the first that fits. */
+  async eventsUntil(fits: (event: AgentEvent) => boolean): Promise<readonly AgentEvent[]> {
+    const seen: AgentEvent[] = []
+    for await (const event of this.events()) {
+      seen.push(event)
+      if (fits(event)) return seen
+    }
+    throw new Error(`The agent ended before that: ${JSON.stringify(seen)}\n${this.log}`)
+  }
+
+  async becomesReady(): Promise<void> {
+    await this.eventsUntil((event) => event.event === 'state' && event.state === 'ready')
+  }
+
+  async connect(path = '/cdp'): Promise<CdpClient> {
+    const client = await CdpClient.open(`ws+unix:${this.socketPath}:${path}`)
+    this.#clients.push(client)
+    return client
+  }
+
+  /** A plain connection to the agent, for what no websocket library would send. */
+  async rawSocket(): Promise<Socket> {
+    const socket = connect(this.socketPath)
+    await once(socket, 'connect')
+    return socket
+  }
+
+  /** The processes that the agent itself has started, by the name of their program. */
+  children(program: string): readonly number[] {
+    const { pid } = this.process
+    const all = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+    return all.filter((child) => nameOf(child) === program).map(Number)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const client of this.#clients) client.terminate()
+    if (this.process.exitCode === null && this.process.signalCode === null) this.process.kill('SIGTERM')
+    await this.exited
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+  }
+}
+
+/** Starts the agent as a driver would: a listening socket as its descriptor 3, a file with its configuration. */
+export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<StartedAgent> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-agent-'))
+  for (const name of ['home', 'run']) mkdirSync(join(folder, name))
+  const config: AgentConfig = {
+    contract_version: agentContractVersion,
+    session_id: 'brw_test',
+    headless: true,
+    stealth: false,
+    gpu: false,
+    kiosk_mode: false,
+    viewport: { width: 1280, height: 800, refresh_rate: 60 },
+    home_folder: join(folder, 'home'),
+    run_folder: join(folder, 'run'),
+    egress_socket: join(folder, 'run', 'egress.sock'),
+    chromium_path: '/usr/lib/chromium/chromium',
+    devtools_port: 0,
+    proxy_port: 0,
+    ...changes,
+  }
+  const configPath = join(folder, 'config.json')
+  writeFileSync(configPath, JSON.stringify(config))
+  if (unprivilegedUser !== undefined) giveAway(folder, unprivilegedUser)
+
+  const boundPath = join(folder, 'agent.sock.new')
+  const listener = createServer().listen(boundPath)
+  await once(listener, 'listening')
+  chmodSync(boundPath, 0o666)
+  const child = spawn(process.execPath, [agentMain, configPath], {
+    stdio: ['ignore', 'ignore', 'pipe', descriptorOf(listener)],
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+    ...(unprivilegedUser !== undefined && { uid: unprivilegedUser, gid: unprivilegedUser }),
+  })
+  // From here on the agent alone accepts. Closing removes the path that was bound, so it has another by then.
+  renameSync(boundPath, join(folder, 'agent.sock'))
+  listener.close()
+  return new StartedAgent(child, config, folder)
+}
+
+function nameOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
+  } catch {
+    return '' // It has ended since it was listed.
+  }
+}
+
+function giveAway(folder: string, user: number): void {
+  for (const name of ['.', 'home', 'run', 'config.json']) chownSync(join(folder, name), user, user)
+}
+
+/** Node has no public name for the descriptor of a listening socket. */
+function descriptorOf(listener: object): number {
+  return (listener as { _handle: { fd: number } })._handle.fd
+}

@@ -1,0 +1,26 @@
+/*
+ * What both sides must agree on, without a schema: the agent loads this at every start of a session, and Zod would cost
+ * it 30 ms and 8 MB each time.
+ */
+
+/** Raised with every change that an older server or agent would misread. */
+export const agentContractVersion = 1
+
+export const agentStatePath = '/state'
+export const agentStopPath = '/stop'
+
+/** `GET` answers `application/x-ndjson`, one AgentEvent a line, until either side ends. */
+export const agentEventsPath = '/events'
+
+/**
+ * Upgrades that the agent passes on to Chromium's own DevTools server. `/cdp` is the browser's endpoint, whatever
+ * its current id; everything below `/devtools/` goes through under its own name.
+ */
+export const agentCdpPath = '/cdp'
+export const agentDevToolsPath = '/devtools/'
+
+/** Upgrades to WebDriver BiDi; each connection may have one BiDi session, which `session.new` begins. */
+export const agentWebDriverPath = '/webdriver'
+
+/** Plain HTTP that the agent passes on to Chromium's DevTools server as it is: `/json/version`, `/json/list`, … */
+export const agentDiscoveryPath = '/json'
