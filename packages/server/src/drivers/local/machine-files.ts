@@ -67,10 +67,12 @@ async function writeSystemFiles(folder: string, { uid, gid }: MachineUser): Prom
   await settleAll(Object.entries(files).map(([name, text]) => writeReadable(join(folder, name), text)))
 }
 
-/** In a folder of its own, which is there also when it is empty: what is mounted can get files later, not begin to exist. */
+/** All of a browser's connections go through one proxy, and Chromium's own limit of 32 would hold up large pages. */
+const machinePolicy = { MaxConnectionsPerProxy: 99 }
+
 async function writePolicies(folder: string, policy: MachineSpec['chromePolicy']): Promise<void> {
   await makeFolder(folder, 0o755)
-  if (Object.keys(policy).length > 0) await writeReadable(join(folder, 'session.json'), JSON.stringify(policy))
+  await writeReadable(join(folder, 'session.json'), JSON.stringify({ ...machinePolicy, ...policy }))
 }
 
 /** For the machine's user, whatever umask berth was started with. */

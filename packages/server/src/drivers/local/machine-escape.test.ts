@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { LocalGround, runIn } from '../../testing/local-ground.ts'
+import { machineSpec } from '../../testing/machine-spec.ts'
+import type { Machine } from '../driver.ts'
+import type { LocalDriver } from './local-driver.ts'
+import { machineFolders } from './machine-folders.ts'
+
+/*
+ * Attacks from inside, by children of a machine's first program: under its user, its limits and its filter of system
+ * calls. What is expected of an ordinary machine, machine-isolation.test.ts tells.
+ */
+
+const never = new AbortController().signal
+const isRoot = process.geteuid?.() === 0
+const isX64 = process.arch === 'x64'
+
+let ground: LocalGround
+let driver: LocalDriver
+let machine: Machine
+
+before(async () => {
+  ground = await LocalGround.open()
+  driver = await ground.openDriver()
+  machine = await driver.start(machineSpec(), never)
+})
+after(() => ground.close())
+
+async function shell(script: string, inside = machine): Promise<string> {
+  return (await runIn(inside, '/bin/bash', '-c', script)).output.trim()
+}
+
+/** Which of the scripts succeed. */
+async function succeeding(scripts: readonly string[], prefix = ''): Promise<readonly string[]> {
+  const runs = await Promise.all(scripts.map((script) => runIn(machine, '/bin/bash', '-c', prefix ? `${prefix} '${script}'` : script)))
+  return scripts.filter((_script, index) => runs[index]?.exitCode === 0)
+}
+
+test('programs that belong to root do not make root of anybody', async () => {
+  const found = await shell('find / -xdev -perm -4000 -type f 2>/dev/null')
+  const made = await shell('cp /usr/bin/id /tmp/id && chmod 6755 /tmp/id && /tmp/id -u; id -u')
+  const switched = await shell('su -c id root; mount --bind /tmp /home/kernel; newgrp root < /dev/null; id')
+
+  assert.match(found, /\/su$/m, 'there are such programs')
+  const [own, real] = made.split('\n')
+  assert.equal(own, real)
+  assert.doesNotMatch(switched, /uid=0|gid=0|groups=0/)
+})
+
+test('there is no device but the harmless ones, and none can be made', async () => {
+  const devices = await shell('find /dev -type c -o -type b | grep -v ^/dev/pts/ | sort')
+  const made = await succeeding(['mknod /tmp/disk b 8 0', 'mknod /tmp/memory c 1 1', 'mknod /tmp/null c 1 3'])
+  const opened = await succeeding(['/dev/mem', '/dev/kmsg', '/dev/sda', '/dev/vda', '/dev/fuse', '/dev/kvm'].map((path) => `head -c1 ${path}`))
+
+  assert.deepEqual(devices.split('\n'), ['full', 'null', 'ptmx', 'pts/ptmx', 'random', 'tty', 'urandom', 'zero'].filter((name) => !name.startsWith('pts')).map((name) => `/dev/${name}`))
+  assert.deepEqual([...made, ...opened], [])
+})
+
+test('the kernel’s settings cannot be changed, nor its memory read', async () => {
+  const files = [
+    ...['kernel/core_pattern', 'kernel/hostname', 'kernel/ns_last_pid', 'vm/drop_caches', 'net/ipv4/ip_forward', 'fs/file-max', 'user/max_user_namespaces'].map((name) => `/proc/sys/${name}`),
+    ...['/proc/sysrq-trigger', '/proc/irq/default_smp_affinity', '/proc/1/oom_score_adj', '/proc/1/mem', '/proc/1/uid_map', '/proc/1/attr/current'],
+  ]
+  const secrets = ['/proc/kcore', '/proc/kmsg', '/proc/1/environ', '/proc/1/maps', '/proc/1/root/', '/proc/1/cwd/', '/proc/1/fd/', '/sys/kernel/debug', '/sys/fs/cgroup']
+
+  const written = await succeeding(files.map((file) => `echo 1 > ${file}`))
+  const read = await succeeding(secrets.map((path) => `ls ${path} && head -c1 ${path}`))
+  const addresses = await shell(`awk '$1 !~ /^0+$/' /proc/kallsyms | head -1`)
+
+  assert.deepEqual([...written, ...read], [])
+  assert.equal(addresses, '')
+})
+
+test('the first process cannot be touched', async () => {
+  const done = await succeeding(['kill -9 1', 'kill -STOP 1', 'kill -CONT 1', 'renice -n -5 $$', 'prlimit --pid 1 --nofile=1', 'echo -500 > /proc/self/oom_score_adj', 'chrt -f 1 true'])
+
+  assert.deepEqual(done, [])
+  assert.equal(await shell('echo alive'), 'alive')
+})
+
+test('a user namespace, which Chromium needs, gains nobody anything outside of it', async () => {
+  const scripts = [
+    ...['mount -t tmpfs none /tmp', 'mount --bind /tmp /home', 'mount -t proc none /proc', 'mount -o remount,rw /', 'umount /etc/hosts', 'pivot_root /tmp /tmp'],
+    ...['mknod /tmp/disk b 8 0', 'hostname owned', 'echo 1 > /proc/sys/net/ipv4/ip_forward', 'echo x > /etc/passwd', 'chown 0 /usr/bin', 'touch /root-was-here'],
+    ...['unshare --mount true', 'unshare --ipc true', 'unshare --uts true', 'unshare --cgroup true', 'nsenter --target 1 --net true', 'nsenter --net=/proc/1/ns/net true'],
+    ...['kill -9 1', 'dmesg', 'swapoff -a', 'date -s 2000-01-01'],
+  ]
+
+  const outcome = await succeeding(scripts, 'unshare --user --map-root-user --net --pid --fork bash -c')
+  const isRootThere = await shell('unshare --user --map-root-user --net id -u')
+  const mapped = await succeeding(['unshare --user --map-users=0,0,1 true', 'unshare --user --map-users=0,1,1000 true'])
+
+  assert.equal(isRootThere, '0')
+  assert.deepEqual([...outcome, ...mapped], [])
+})
+
+test('a user namespace cannot give the kernel packet filters', { skip: !isX64 && 'the numbers are those of x64' }, async () => {
+  // IPT_SO_SET_REPLACE, IP6T_…, ARPT_… and EBT_…, on the sockets that these take.
+  const attempts = [[2, 0, 64], [2, 0, 65], [10, 41, 64], [2, 0, 96], [2, 0, 128]]
+  const script = attempts.map(
+    ([family, level, option]) =>
+      `socket(my $s${family}_${option}, ${family}, 3, 255) or die "no socket: $!"; $! = 0; syscall(54, fileno($s${family}_${option}), ${level}, ${option}, "x" x 96, 96); print "${level}/${option} $!{EPERM}\\n" unless $!{EPERM};`,
+  )
+
+  const { output, exitCode } = await runIn(machine, '/usr/bin/unshare', '--user', '--map-root-user', '--net', '/usr/bin/perl', '-MErrno', '-e', script.join(''))
+
+  assert.deepEqual([exitCode, output], [0, ''])
+})
+
+test('links lead nowhere but into the machine’s own view', async () => {
+  const secret = join(ground.folders.data, 'master-key')
+  await writeFile(secret, 'secret of the host')
+  const folders = machineFolders(ground.folders, machine.sessionId)
+
+  await shell(`ln -s ${secret} /tmp/key; ln -s /etc/shadow /home/kernel/shadow; ln -s ${folders.data} /tmp/own; ln -s / /tmp/root; ln -s /proc/1/root /tmp/first`)
+  const seen = await shell('cat /tmp/key /home/kernel/shadow /tmp/own/agent.json /tmp/root/etc/shadow /tmp/first/etc/shadow; cat ../../../../..' + secret)
+
+  assert.deepEqual(seen.split('\n').filter((line) => !/No such file|Permission denied/.test(line)), [])
+})
+
+test('a child gets no open file that leads out', async () => {
+  const files = (await shell('ls -l /proc/self/fd')).split('\n').flatMap((line) => / (\d+) -> (.*)$/.exec(line)?.slice(1).join(' ') ?? [])
+
+  const others = files.filter((file) => !/^[0-2] (pipe:|socket:|\/dev\/null)|\/proc\/\d+\/fd$/.test(file))
+  assert.deepEqual(others, [])
+})
+
+test('what a machine leaves on its disk is removed, however deep, closed and linked, and nothing else', { timeout: 60_000 }, async () => {
+  const doomed = await driver.start(machineSpec(), never)
+  const { data, runtime } = machineFolders(ground.folders, doomed.sessionId)
+  const bystander = await mkdtemp(join(tmpdir(), 'berth-bystander-'))
+  await writeFile(join(bystander, 'file'), 'must stay')
+  // Deeper than a path can be told: 4,096 bytes are all that a system call takes.
+  const dig = `cd /home/kernel && for i in $(seq 60); do mkdir ${'d'.repeat(200)} && cd ${'d'.repeat(200)} || exit; done; touch bottom; ln -s ${bystander} out`
+  const close = `mkdir -p /tmp/closed/inner && touch /tmp/closed/inner/x && ln -s ${bystander} /tmp/closed/inner/out && chmod 0 /tmp/closed/inner /tmp/closed`
+  const strange = `ln -s ${bystander} /tmp/link; ln -s ${bystander}/file /home/kernel/-rf; mkfifo /tmp/fifo; touch -- $'/tmp/new\\nline' '/tmp/--no-preserve-root' $'/tmp/\\xff\\xfe'; ln -s loop /tmp/loop`
+  for (const script of [dig, close, strange]) assert.equal(await shell(script, doomed), '')
+  // As if the way to the folder had been replaced meanwhile: a link in the place of a folder is a link.
+  await rm(join(data, 'policies'), { recursive: true })
+  await symlink(bystander, join(data, 'policies'))
+
+  await driver.stop(doomed.sessionId)
+
+  assert.deepEqual(await readdir(bystander), ['file'])
+  for (const folder of [data, runtime]) await assert.rejects(readdir(folder), { code: 'ENOENT' })
+  await rm(bystander, { recursive: true })
+})
+
+test('nothing of a machine changes what its processes are counted by', { skip: !isRoot && 'groups are made by root' }, async () => {
+  const groups = await shell('cat /proc/self/cgroup')
+  const pids = await ground.processesOf(machine.sessionId)
+  const seen = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '')))
+
+  for (const line of groups.split('\n')) assert.match(line, /:\/(\.\.)*$|:\/$|:.*:\/\.\.\//, 'the machine does not see where its groups are')
+  assert.ok(seen.every((text) => text.includes(machine.sessionId)))
+})
