@@ -23,6 +23,21 @@ async function readProcess(pid: number): Promise<ProcessInfo> {
   return { pid, parent: Number(parent), state, command: command.replaceAll('\0', ' ').trim() }
 }
 
+/** Chromium's main process in the machine of a session. */
+export async function browserProcess(sessionId: string): Promise<number> {
+  const processes = await listProcesses()
+  const machine = new Set(processes.filter(({ command }) => command.includes(`/${sessionId}/`)).map(({ pid }) => pid))
+  for (let size = -1; size !== machine.size; ) {
+    size = machine.size
+    for (const { pid, parent } of processes) if (machine.has(parent)) machine.add(pid)
+  }
+  const browser = processes.find(
+    ({ pid, command }) => machine.has(pid) && /\/chromium\/chromium /.test(command) && !command.includes('--type='),
+  )
+  if (!browser) throw new Error(`no browser runs for ${sessionId}`)
+  return browser.pid
+}
+
 /** Resident memory in MiB of the processes, as the kernel shares it out (PSS). */
 export async function memoryMiB(pids: readonly number[]): Promise<number> {
   const sizes = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '')))

@@ -69,7 +69,14 @@ test('a session that cannot be had is refused, and the next attempt on the same 
 test('messages that are no commands are answered with invalid argument', async () => {
   const client = await openSession()
 
-  for (const message of ['{', '[]', 'null', '{"id":-1}', '{"id":7}', '{"id":8,"method":"session.status","params":[]}']) {
+  for (const message of [
+    '{',
+    '[]',
+    'null',
+    '{"id":-1}',
+    '{"id":7}',
+    '{"id":8,"method":"session.status","params":[]}',
+  ]) {
     client.socket.send(message)
   }
   await client.ask('session.status')
@@ -185,7 +192,10 @@ test('a client does not take away where another lets downloads go', async () => 
 
   const client = await openSession()
   const done = cdp.nextEvent('Browser.downloadProgress', ({ state }) => state === 'completed')
-  await cdp.evaluate("Object.assign(document.createElement('a'), { href: 'data:,note', download: 'note.txt' }).click()", page)
+  await cdp.evaluate(
+    "Object.assign(document.createElement('a'), { href: 'data:,note', download: 'note.txt' }).click()",
+    page,
+  )
   await done
 
   assert.ok(existsSync(join(downloadPath, 'note.txt')))
@@ -200,6 +210,21 @@ test('a client is activity', async () => {
   client.terminate()
 
   await agent.eventsUntil((event) => event.event === 'state' && event.idle_since !== null)
+})
+
+test('a mapper that dies ends BiDi clients alone, and the next client starts another', async () => {
+  const [bidi, cdp] = [await openSession(), await agent.connect()]
+  const [pid] = agent.children('bidi-mapper')
+  assert.ok(pid)
+
+  process.kill(pid, 'SIGKILL')
+  await bidi.closed
+
+  const next = await openSession()
+  assert.equal(await next.evaluate(await next.firstContext(), '6 * 7'), 42)
+  assert.match((await cdp.send('Browser.getVersion')).product, /Chrome/)
+  next.terminate()
+  cdp.terminate()
 })
 
 // Last: it leaves the agent with another browser.

@@ -60,34 +60,43 @@ export class BidiConnection {
 
   async #take(text: string): Promise<void> {
     const command = parseCommand(text)
-    if ('fault' in command) return this.#fail(command.id, 'invalid argument', command.fault)
-    const { id, method } = command
-    if (method === 'session.new') return this.#create(command)
-    if (!this.#session) {
-      if (method !== 'session.status') return this.#fail(id, 'invalid session id', 'there is no session: send session.new')
-      return this.#answer(id, { ready: true, message: '' })
+    if ('fault' in command) {
+      this.#fail(command.id, 'invalid argument', command.fault)
+    } else if (command.method === 'session.new') {
+      await this.#begin(command)
+    } else if (!this.#session) {
+      this.#answerWithoutSession(command)
+    } else if (command.method === 'session.end') {
+      this.#answer(command.id, {})
+      this.#close(closeCodes.normal, 'the BiDi session has ended')
+    } else {
+      const deliver = await this.#session
+      deliver(command)
     }
-    if (method === 'session.end') {
-      this.#answer(id, {})
-      return this.#close(closeCodes.normal, 'the BiDi session has ended')
-    }
-    const deliver = await this.#session
-    deliver(command)
+  }
+
+  #answerWithoutSession({ id, method }: Command): void {
+    if (method === 'session.status') this.#answer(id, { ready: true, message: '' })
+    else this.#fail(id, 'invalid session id', 'there is no session: send session.new')
+  }
+
+  async #begin({ id, method, params: asked }: Command): Promise<void> {
+    const params = withCapabilities(asked)
+    const name = unmetBrowserName(params)
+    if (this.#session) this.#fail(id, 'session not created', 'this connection has a session already')
+    else if (name !== undefined) this.#fail(id, 'session not created', `the browser is chrome, not ${name}`)
+    else await this.#create({ id, method, params })
   }
 
   async #create(command: Command): Promise<void> {
-    if (this.#session) return this.#fail(command.id, 'session not created', 'this connection has a session already')
-    const params = withCapabilities(command.params)
-    const name = unmetBrowserName(params)
-    if (name !== undefined) return this.#fail(command.id, 'session not created', `the browser is chrome, not ${name}`)
     this.#creation = command.id
     this.#session = this.#startMapper()
     try {
       const deliver = await this.#session
-      deliver({ ...command, params })
-    } catch (error) {
-      // Without its line to the browser this connection is of no use.
-      this.#close(closeCodes.internalError, (error as Error).message)
+      deliver(command)
+    } catch {
+      // Its line to the browser has broken; the close of that may still be on its way.
+      this.#close(closeCodes.internalError, 'the browser does not answer')
     }
   }
 
@@ -112,13 +121,17 @@ export class BidiConnection {
   }
 
   #tell(message: Parameters<BidiTransport['sendMessage']>[0]): void {
-    if (!('id' in message) || message.id !== this.#creation) return this.#send(message)
+    if (!('id' in message) || message.id === null || message.id !== this.#creation) {
+      this.#send(message)
+      return
+    }
     this.#creation = undefined
     if (message.type === 'success') {
-      return this.#answer(message.id, newSessionResult(this.#sessionId, message.result as never))
+      this.#answer(message.id, newSessionResult(this.#sessionId, message.result as never))
+    } else {
+      this.#session = undefined
+      this.#send(message)
     }
-    this.#session = undefined
-    this.#send(message)
   }
 
   #answer(id: number, result: object): void {
@@ -141,9 +154,9 @@ export class BidiConnection {
 
   /** A client that is not read, because Chromium is slow, cannot show that it lives. */
   #checkLife(): void {
-    if (!this.#isAlive && !this.#client.isPaused) return this.#client.terminate()
-    this.#isAlive = this.#client.isPaused
-    this.#client.ping()
+    if (this.#isAlive || this.#client.isPaused) this.#client.ping()
+    else this.#client.terminate()
+    this.#isAlive = false
   }
 }
 
@@ -170,8 +183,10 @@ function parseCommand(text: string): Command | { readonly id: number | null; rea
     return { id: null, fault: 'the message is no JSON' }
   }
   const { id, method, params } = Object(parsed) as Partial<Record<keyof Command, unknown>>
-  if (typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0) return { id: null, fault: 'the id is no positive integer' }
+  if (typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0)
+    return { id: null, fault: 'the id is no positive integer' }
   if (typeof method !== 'string') return { id, fault: 'the method is no string' }
-  if (typeof params !== 'object' || params === null || Array.isArray(params)) return { id, fault: 'the params are no object' }
+  if (typeof params !== 'object' || params === null || Array.isArray(params))
+    return { id, fault: 'the params are no object' }
   return parsed as Command
 }

@@ -6,10 +6,11 @@ import type { Activity } from '../activity.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { handshakeHeaders, refuse, switchingProtocols } from '../cdp/cdp-relay.ts'
 import { http } from '../http.ts'
-import { MapperThread } from './mapper-thread.ts'
+import { MapperProcess } from './mapper-process.ts'
 
-/** After the last client the thread stays for the next one so long. */
+/** After the last client the mapper stays for the next one so long. */
 const idleLimitMilliseconds = 30_000
+const lastWordsMilliseconds = 2_000
 
 interface BidiRelayOptions {
   readonly endpoint: () => Promise<DevToolsEndpoint>
@@ -18,11 +19,11 @@ interface BidiRelayOptions {
   readonly logger: Logger
 }
 
-/** Takes the websockets of BiDi clients to the thread that translates for Chromium. */
+/** Takes the websockets of BiDi clients to the process that translates for Chromium. */
 export class BidiRelay {
   readonly #options: BidiRelayOptions
   readonly #clients = new Set<Socket>()
-  #thread: Promise<MapperThread> | undefined
+  #mapper: Promise<MapperProcess> | undefined
   #idle: NodeJS.Timeout | undefined
 
   constructor(options: BidiRelayOptions) {
@@ -49,25 +50,28 @@ export class BidiRelay {
     }
   }
 
-  /** False when the Chromium that was to be used has gone: then the next one is waited for. */
+  /** False when the Chromium or the mapper that was to be used has just died: then the next one is to be tried. */
   async #open(request: IncomingMessage, client: Socket, head: Buffer): Promise<boolean> {
     const endpoint = await this.#options.endpoint()
-    const { socketPath } = await this.#runningThread()
-    if (client.destroyed || (await openMapper(socketPath, endpoint, request, client, head))) return true
-    await endpoint.ended
-    return false
+    const mapper = await this.#runningMapper()
+    if (client.destroyed) return true
+    const outcome = await openMapper(mapper.socketPath, endpoint, request, client, head)
+    if (outcome === 'no browser') await endpoint.ended
+    if (outcome === 'no mapper') await mapper.ended
+    return outcome === 'answered'
   }
 
-  #runningThread(): Promise<MapperThread> {
-    if (this.#thread) return this.#thread
-    const thread = MapperThread.start(this.#options.runFolder)
-    this.#thread = thread
-    const forget = (fault: Error | undefined) => {
-      if (this.#thread === thread) this.#thread = undefined
-      if (fault) this.#options.logger.warn({ err: fault }, 'the BiDi thread has ended; the next client starts it again')
+  #runningMapper(): Promise<MapperProcess> {
+    if (this.#mapper) return this.#mapper
+    const mapper = MapperProcess.start(this.#options.runFolder)
+    this.#mapper = mapper
+    const forget = (how: string) => {
+      if (this.#mapper !== mapper) return // It was idle.
+      this.#mapper = undefined
+      this.#options.logger.warn({ how }, 'the BiDi mapper has ended; the next client starts it again')
     }
-    thread.then(({ ended }) => ended).then(forget, forget)
-    return thread
+    mapper.then(({ ended }) => ended).then(forget, ({ message }: Error) => forget(message))
+    return mapper
   }
 
   #enter(client: Socket): void {
@@ -78,16 +82,19 @@ export class BidiRelay {
   #leave(client: Socket): void {
     this.#clients.delete(client)
     if (this.#clients.size > 0) return
-    this.#idle = setTimeout(() => void this.#stopThread(), idleLimitMilliseconds)
+    this.#idle = setTimeout(() => this.#stopMapper(), idleLimitMilliseconds)
     this.#idle.unref()
   }
 
-  async #stopThread(): Promise<void> {
-    const thread = this.#thread
-    this.#thread = undefined
-    await thread?.then((running) => running.stop()).catch(() => {}) // It did not start: nothing to stop.
+  #stopMapper(): void {
+    const mapper = this.#mapper
+    this.#mapper = undefined
+    mapper?.then((running) => running.kill()).catch(() => {}) // It did not start: nothing to stop.
   }
 }
+
+/** What connecting to a process that has died comes to, before and after its socket is removed. */
+const gone: readonly unknown[] = ['ECONNREFUSED', 'ECONNRESET', 'ENOENT']
 
 function openMapper(
   socketPath: string,
@@ -95,23 +102,26 @@ function openMapper(
   request: IncomingMessage,
   client: Socket,
   head: Buffer,
-): Promise<boolean> {
+): Promise<'answered' | 'no browser' | 'no mapper'> {
   const path = `/${port}${browserPath}`
   const upstream = http.request({ socketPath, path, headers: handshakeHeaders(request.headers), agent: false })
   return new Promise((resolve, reject) => {
-    upstream.on('error', reject)
+    upstream.on('error', (error: NodeJS.ErrnoException) => {
+      if (gone.includes(error.code) && !client.destroyed) resolve('no mapper')
+      else reject(error)
+    })
     upstream.on('response', (response) => {
       response.resume()
-      if (response.statusCode === 502) return resolve(false)
+      if (response.statusCode === 502) return resolve('no browser')
       refuse(client, response.statusCode ?? 400, 'the handshake is not one of a websocket')
-      resolve(true)
+      resolve('answered')
     })
     upstream.on('upgrade', (response, mapper, mapperHead) => {
       client.write(switchingProtocols(response.headers))
       splice(client, mapper as Socket)
       if (mapperHead.length > 0) client.write(mapperHead)
       if (head.length > 0) mapper.write(head)
-      resolve(true)
+      resolve('answered')
     })
     client.once('close', () => upstream.destroy())
     upstream.end()
@@ -125,5 +135,9 @@ function splice(client: Socket, mapper: Socket): void {
   client.pipe(mapper)
   mapper.pipe(client)
   client.on('close', () => mapper.destroy())
-  mapper.on('close', () => client.end())
+  mapper.on('close', () => {
+    client.end()
+    // A client that does not read its last bytes is not waited for.
+    setTimeout(() => client.destroy(), lastWordsMilliseconds).unref()
+  })
 }

@@ -30,15 +30,22 @@ async function accept(
   socket: Duplex,
   head: Buffer,
 ): Promise<void> {
-  const [, port, path] = /^\/(\d+)(\/.+)$/.exec(request.url ?? '') ?? []
-  const chromium = new WebSocket(`ws://127.0.0.1:${port}${path}`, unlimited)
+  let chromium: WebSocket
   try {
-    await once(chromium, 'open')
+    chromium = await openChromium(request.url ?? '')
   } catch {
     socket.end('HTTP/1.1 502 Bad Gateway\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
     return
   }
-  if (socket.destroyed) return chromium.terminate()
+  // A client that has gone, or whose handshake is refused, leaves nothing behind.
   socket.once('close', () => chromium.terminate())
-  websockets.handleUpgrade(request, socket, head, (client) => new BidiConnection(client, chromium))
+  if (socket.destroyed) chromium.terminate()
+  else websockets.handleUpgrade(request, socket, head, (client) => new BidiConnection(client, chromium))
+}
+
+async function openChromium(address: string): Promise<WebSocket> {
+  const [, port, path] = /^\/(\d+)(\/.+)$/.exec(address) ?? []
+  const chromium = new WebSocket(`ws://127.0.0.1:${port}${path}`, unlimited)
+  await once(chromium, 'open')
+  return chromium
 }

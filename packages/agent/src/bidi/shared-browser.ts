@@ -36,7 +36,8 @@ export class SharedBrowser extends MapperCdpConnection {
       return Promise.resolve({})
     }
     // The mapper begins with this. It would take away, for all clients, what another has set.
-    if (method === 'Browser.setDownloadBehavior' && !this.#reportsDownloads && isDefault(params)) return Promise.resolve({})
+    if (method === 'Browser.setDownloadBehavior' && !this.#reportsDownloads && isDefault(params))
+      return Promise.resolve({})
     return super.sendCommand(method, params, sessionId)
   }
 }

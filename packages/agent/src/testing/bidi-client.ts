@@ -35,7 +35,10 @@ export class BidiClient {
   static async open(url: string): Promise<BidiClient> {
     const socket = new WebSocket(url, { maxPayload: 0, perMessageDeflate: false })
     const client = new BidiClient(socket)
-    await Promise.race([once(socket, 'open'), client.closed.then((code) => Promise.reject(new Error(`closed: ${code}`)))])
+    await Promise.race([
+      once(socket, 'open'),
+      client.closed.then((code) => Promise.reject(new Error(`closed: ${code}`))),
+    ])
     return client
   }
 

@@ -9,6 +9,7 @@ export {
   agentDevToolsPath,
   agentDiscoveryPath,
   agentEventsPath,
+  agentWebDriverPath,
 } from './agent-protocol.ts'
 
 const tag = 'Agent'
@@ -46,7 +47,7 @@ export const AgentState = z.object({
   state: z.enum(['starting', 'ready', 'failed']),
   failure: z.string().optional(),
   /** Milliseconds since the epoch at which the last activity ended; null while there is activity. */
-  idle_since: z.number().nullable(),
+  idle_since: z.number().min(0).max(8.64e15).nullable(), // The last millisecond that a Date can tell.
 })
 export type AgentState = z.infer<typeof AgentState>
 

@@ -58,9 +58,10 @@ export type Browser = z.infer<typeof Browser>
  * a session without its proxy or profile would be worse than none.
  */
 const NotYet = z
-  .null({ error: 'is not supported by this version of berth' })
+  .unknown()
+  .refine((value) => value === undefined || value === null, { error: 'is not supported by this version of berth' })
   .optional()
-  .meta({ description: 'Not supported yet.' })
+  .meta({ override: { type: 'null' }, description: 'Not supported yet.' })
 
 export const BrowserRequest = z
   .object({

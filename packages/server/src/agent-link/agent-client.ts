@@ -1,8 +1,17 @@
 import { once } from 'node:events'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { AgentEvent, AgentState, agentEventsPath, getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
+import { EventPace } from './event-pace.ts'
+
+/*
+ * Whoever runs programs in a machine can take its agent over: it has the same user. So an agent is believed nothing
+ * that concerns anything but its own session, and what it says is bounded in size, in number and in time.
+ */
 
 const answerLimitMilliseconds = 5_000
+const maxAnswerBytes = 16 * 1024 * 1024
+/** The longest lines tell a program's last words: 20 lines of 2,000 characters. */
+const maxEventLength = 128 * 1024
 
 interface AgentCall {
   readonly method: string
@@ -25,28 +34,58 @@ export async function callAgent(
     agent: false,
     ...(signal && { signal }),
   })
+  // An answer that turns into nonsense is an error of the request once more, and unheard it would end the process.
+  // Whoever reads the body learns of it there.
+  request.on('error', () => {})
   request.end()
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   return response
+}
+
+/** Calls an agent and reads all of its answer; rejects when that is too long or does not come before the signal. */
+export async function askAgent(
+  agentSocket: string,
+  call: AgentCall & { readonly signal: AbortSignal },
+): Promise<{ readonly status: number; readonly text: string }> {
+  const response = await callAgent(agentSocket, call)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > maxAnswerBytes) throw new Error(`the agent answers ${call.path} with more than ${maxAnswerBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return { status: response.statusCode ?? 502, text: Buffer.concat(chunks).toString() }
 }
 
 /** What the agent says of itself; rejects when it does not answer in time. */
 export async function readAgentState(agentSocket: string): Promise<AgentState> {
   const { method, path } = getAgentState
   const signal = AbortSignal.timeout(answerLimitMilliseconds)
-  const response = await callAgent(agentSocket, { method, path, signal })
-  return AgentState.parse(await new Response(response).json())
+  const { text } = await askAgent(agentSocket, { method, path, signal })
+  return AgentState.parse(JSON.parse(text))
 }
 
-/** Follows the agent's events until it goes away or the signal ends it. */
+/**
+ * Follows the agent's events until it goes away or the signal ends it; rejects at the first that is none. Those that
+ * come too fast wait in the machine.
+ */
 export async function* followAgent(agentSocket: string, signal: AbortSignal): AsyncGenerator<AgentEvent> {
   const response = await callAgent(agentSocket, { method: 'GET', path: agentEventsPath, signal })
   response.setEncoding('utf8')
+  const pace = new EventPace()
   let unfinished = ''
   // Not readline: it lets the error of a stream that breaks off end the process.
   for await (const chunk of response) {
     const lines = `${unfinished}${chunk}`.split('\n')
     unfinished = lines.pop() ?? ''
-    for (const line of lines) yield AgentEvent.parse(JSON.parse(line))
+    for (const line of [...lines, unfinished]) {
+      if (line.length > maxEventLength) throw new Error(`it sends an event of more than ${maxEventLength} characters`)
+    }
+    for (const line of lines) {
+      const event = AgentEvent.parse(JSON.parse(line))
+      await pace.admit(event, signal)
+      yield event
+    }
   }
 }

@@ -7,7 +7,7 @@ import { publicUrlOf } from '../access/public-url.ts'
 import type { SessionAccess } from '../access/session-access.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
 import { sessionRoot } from '../features/sessions/session-urls.ts'
-import { callAgent } from './agent-client.ts'
+import { askAgent } from './agent-client.ts'
 
 interface DiscoveryOptions {
   readonly access: SessionAccess
@@ -20,6 +20,9 @@ interface DiscoveryOptions {
  * appends to the address it was given) and at the top (Puppeteer drops the path); there the token names the session.
  */
 const roots = [`${sessionRoot}/:session`, `${sessionRoot}/:session/cdp`, '']
+
+/** The agent itself waits for a browser that is starting again. */
+const answerLimitMilliseconds = 20_000
 
 /** Serves Chromium's HTTP discovery with addresses that lead back through berth. */
 export function mountDiscovery(app: FastifyInstance, { access, machines, publicUrl }: DiscoveryOptions): void {
@@ -37,11 +40,11 @@ export function mountDiscovery(app: FastifyInstance, { access, machines, publicU
     if (!agentSocket) throw new BerthError('session_unreachable')
 
     const path = `${agentDiscoveryPath}${rest === undefined ? '' : `/${rest.replace(/\/$/, '')}`}${withoutToken(request.url)}`
-    const response = await callAgent(agentSocket, { method: request.method, path }).catch((cause: unknown) => {
+    const signal = AbortSignal.timeout(answerLimitMilliseconds)
+    const asked = askAgent(agentSocket, { method: request.method, path, signal })
+    const { status, text } = await asked.catch((cause: unknown) => {
       throw new BerthError('session_unreachable', undefined, { cause })
     })
-    const text = await new Response(response).text()
-    const status = response.statusCode ?? 502
     if (status === 404) throw new BerthError('route_not_found', { method: request.method, path: pathOf(request.url) })
     if (status === 405) throw new BerthError('method_not_allowed', { allowed: 'PUT' })
     reply.code(status)

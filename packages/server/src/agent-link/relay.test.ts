@@ -23,17 +23,19 @@ async function refusal(url: string): Promise<number | undefined> {
   return response.statusCode
 }
 
-test('passes bytes both ways', async () => {
-  const project = await server.project()
-  const { cdp_ws_url } = await project.session()
-  const socket = await open(cdp_ws_url)
+for (const name of ['cdp_ws_url', 'webdriver_ws_url'] as const) {
+  test(`passes bytes both ways on ${name}`, async () => {
+    const project = await server.project()
+    const session = await project.session()
+    const socket = await open(session[name])
 
-  socket.send('x'.repeat(3_000_000))
-  const [echo] = await once(socket, 'message')
+    socket.send('x'.repeat(3_000_000))
+    const [echo] = await once(socket, 'message')
 
-  assert.equal(String(echo).length, 3_000_000)
-  socket.terminate()
-})
+    assert.equal(String(echo).length, 3_000_000)
+    socket.terminate()
+  })
+}
 
 test('refuses a missing, a damaged and a foreign token before the upgrade', async () => {
   const project = await server.project()

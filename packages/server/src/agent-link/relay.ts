@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { agentCdpPath, agentDevToolsPath } from '@berth/contract/agent/agent-endpoints.ts'
+import { agentCdpPath, agentDevToolsPath, agentWebDriverPath } from '@berth/contract/agent/agent-protocol.ts'
 import { BerthError, errorCatalogue } from '@berth/contract/errors.ts'
 import { errorBody, pathOf, toBerthError } from '@berth/runtime/http/error-reply.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
@@ -80,12 +80,12 @@ interface UpgradeTarget {
   readonly agentPath: string
 }
 
-/** `/s/{session}/cdp?jwt=…` and `/s/{session}/devtools/…?jwt=…`. */
+/** `/s/{session}/cdp?jwt=…`, `/s/{session}/webdriver?jwt=…` and `/s/{session}/devtools/…?jwt=…`. */
 function upgradeTarget(request: IncomingMessage): UpgradeTarget {
   const url = URL.parse(request.url ?? '', 'http://berth')
   const match = new RegExp(`^${sessionRoot}/([^/]+)(/.+)$`).exec(url?.pathname ?? '')
   const [, sessionId, path] = match ?? []
-  const isServed = path === agentCdpPath || path?.startsWith(agentDevToolsPath)
+  const isServed = path === agentCdpPath || path === agentWebDriverPath || path?.startsWith(agentDevToolsPath)
   if (!url || !sessionId || !path || !isServed) {
     throw new BerthError('route_not_found', { method: 'websocket', path: pathOf(request.url ?? '') })
   }
@@ -122,7 +122,36 @@ function splice(client: Duplex, agent: Socket, request: string, head: Buffer, op
   agent.write(request)
   if (head.length > 0) agent.write(head)
   client.pipe(agent)
-  agent.pipe(client)
+  agent.once('data', (first: Buffer) => {
+    agent.pause()
+    if (!switchesProtocols(first)) return passRefusal(client, agent, first)
+    client.write(first)
+    agent.pipe(client)
+  })
+}
+
+function switchesProtocols(answer: Buffer): boolean {
+  return answer.toString('latin1', 0, 13) === 'HTTP/1.1 101 '
+}
+
+/**
+ * An answer that opens no websocket is told under a head of our own, and is the end of the connection. A proxy in front
+ * of berth may take such a connection for one that can be used again, and what a taken-over agent would send next for
+ * answers to requests of others.
+ */
+function passRefusal(client: Duplex, agent: Socket, answer: Buffer): void {
+  const [head = '', ...rest] = answer.toString('latin1').split('\r\n\r\n')
+  const body = Buffer.from(rest.join('\r\n\r\n'), 'latin1')
+  const told = Number(/^HTTP\/1\.1 ([45]\d\d) /.exec(head)?.[1] ?? errorCatalogue.session_unreachable.status)
+  client.end(
+    Buffer.concat([
+      Buffer.from(
+        `HTTP/1.1 ${told} \r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+      ),
+      body,
+    ]),
+  )
+  agent.destroy()
 }
 
 /** An agent that cannot be reached is an answer, not a silent end, while the client still waits for its handshake. */

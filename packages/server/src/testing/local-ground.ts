@@ -11,7 +11,7 @@ import { ask } from './ask.ts'
 
 const probeAgent = join(import.meta.dirname, 'probe-agent.ts')
 /** Nothing starts the second program: it only has to be there. */
-export const probeSources = { agent: probeAgent, bidiThread: probeAgent }
+export const probeSources = { agent: probeAgent, bidiMapper: probeAgent }
 
 /** A data folder of its own, with local machines in which the probe agent runs. */
 export class LocalGround implements DriverGround {

@@ -9,12 +9,12 @@ const agentFolder = join(import.meta.dirname, '../../../../agent/src')
 export interface AgentSources {
   readonly agent: string
   /** What the agent starts for its first BiDi client: a megabyte that no start of a session has to read. */
-  readonly bidiThread: string
+  readonly bidiMapper: string
 }
 
 export const agentSources: AgentSources = {
   agent: join(agentFolder, 'main.ts'),
-  bidiThread: join(agentFolder, 'bidi-thread.ts'),
+  bidiMapper: join(agentFolder, 'bidi-mapper.ts'),
 }
 
 /**

@@ -120,7 +120,7 @@ function view({ folders, ground, memoryBytes, gpuGroups }: MachineCommandOptions
     // folder above holds the agent's socket, which code in the machine must not be able to replace by a link.
     ...['--ro-bind', folders.egress, inMachine.egress],
     ...['--ro-bind', ground.node, inMachine.node, '--ro-bind', ground.agent, inMachine.agent],
-    ...['--ro-bind', ground.bidiThread, inMachine.bidiThread],
+    ...['--ro-bind', ground.bidiMapper, inMachine.bidiMapper],
     ...['--ro-bind', folders.agentConfig, inMachine.agentConfig],
     // What bubblewrap has built around all this is memory that no limit of a folder covers.
     ...['--remount-ro', '/dev', '--remount-ro', '/'],

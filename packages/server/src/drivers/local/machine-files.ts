@@ -15,7 +15,7 @@ export const inMachine = {
   node: '/opt/berth/node',
   agent: '/opt/berth/agent.mjs',
   // The agent looks for it beside itself.
-  bidiThread: '/opt/berth/bidi-thread.mjs',
+  bidiMapper: '/opt/berth/bidi-mapper.mjs',
   agentConfig: '/opt/berth/agent.json',
   // The binary itself: /usr/bin/chromium is a shell script around it.
   chromium: '/usr/lib/chromium/chromium',

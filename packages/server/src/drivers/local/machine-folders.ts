@@ -1,7 +1,11 @@
+import { execFile } from 'node:child_process'
 import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
+
+const run = promisify(execFile)
 
 /** Where everything of one machine is. Both folders exist from before its first process until after its last one. */
 export interface MachineFolders {
@@ -75,28 +79,17 @@ export async function listMachineFolders(folders: HostFolders): Promise<Readonly
   return new Set(names.flat() as SessionId[])
 }
 
-/** Removes a tree whose owner may have taken away the permission to do so. No process may be at work in it. */
+/**
+ * Removes a tree that somebody else has filled. It may be closed to its owner, deeper than a path can be told and full
+ * of names that are no text: what Node leaves of it for one of these reasons the system's own programs take away, which
+ * go from folder to folder and follow no link. No process may be at work in it.
+ */
 export async function removeTree(path: string): Promise<void> {
-  const options = { recursive: true, force: true, maxRetries: 2 }
   try {
-    await rm(path, options)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
-    await openFolders(path)
-    await rm(path, options)
-  }
-}
-
-async function openFolders(path: string): Promise<void> {
-  try {
-    await chmod(path, 0o700)
-    for (const entry of await readdir(path, { withFileTypes: true })) {
-      // Links are no directories here, so that none leads out of the tree.
-      if (entry.isDirectory()) await openFolders(join(path, entry.name))
-    }
-  } catch (error) {
-    // The removal that failed at one place has gone on at others.
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    await rm(path, { recursive: true, force: true })
+  } catch {
+    await run('/bin/chmod', ['-R', '--silent', 'u+rwx', '--', path]).catch(() => {}) // The removal tells what is wrong.
+    await run('/bin/rm', ['-rf', '--', path])
   }
 }
 

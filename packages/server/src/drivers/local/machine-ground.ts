@@ -11,7 +11,7 @@ export interface MachineGround {
   readonly systemFolders: readonly string[]
   readonly node: string
   readonly agent: string
-  readonly bidiThread: string
+  readonly bidiMapper: string
   /** The host's time zone, as a file below /usr; absent on a host that does not name it so. */
   readonly timeZoneFile: string | undefined
   /** Commands for `ip -batch`. */
@@ -40,14 +40,14 @@ export async function prepareGround(folders: HostFolders, sources: AgentSources)
   await mkdir(folder, { recursive: true })
   const filter = seccompFilter(process.arch)
   const files = { networkPlan: join(folder, 'network'), seccompFilter: filter && join(folder, 'seccomp') }
-  const [system, timeZoneFile, [agent, bidiThread]] = await Promise.all([
+  const [system, timeZoneFile, [agent, bidiMapper]] = await Promise.all([
     systemFolders(),
     findTimeZoneFile(),
-    bundleAgent([sources.agent, sources.bidiThread] as const, join(folders.data, 'agent')),
+    bundleAgent([sources.agent, sources.bidiMapper] as const, join(folders.data, 'agent')),
     writeFile(files.networkPlan, networkPlan),
     filter && files.seccompFilter && writeFile(files.seccompFilter, filter),
   ])
-  return { systemFolders: system, timeZoneFile, node: process.execPath, agent, bidiThread, ...files }
+  return { systemFolders: system, timeZoneFile, node: process.execPath, agent, bidiMapper, ...files }
 }
 
 async function findTimeZoneFile(): Promise<string | undefined> {

@@ -20,7 +20,7 @@ test('explains a start that fails by the last lines that the machine wrote', asy
   const ground = await openGround(context)
   const agent = join(ground.folders.data, 'broken-agent.ts')
   await writeFile(agent, "console.error('the display is missing'); process.exit(3)")
-  const driver = await ground.openDriver({ sources: { agent, bidiThread: agent } })
+  const driver = await ground.openDriver({ sources: { agent, bidiMapper: agent } })
 
   const start = driver.start(machineSpec(), never)
 
@@ -155,6 +155,7 @@ test('keeps a machine to its memory, and ends only the program that took it', as
 
   assert.equal(less.output, 'taken')
   assert.notEqual(more.output, 'taken')
+  assert.equal(await driver.countMemoryKills(machine.sessionId), 1)
   assert.equal((await runIn(machine, '/bin/echo', 'alive')).output, 'alive\n')
 })
 

@@ -88,6 +88,7 @@ const clone: Numbers = [56, 220]
 const unshare: Numbers = [272, 97]
 const ioctl: Numbers = [16, 29]
 const socket: Numbers = [41, 198]
+const setsockopt: Numbers = [54, 208]
 
 /** CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS and NEWIPC. NEWTIME shares its bit with clone's exit signal, which is no matter. */
 const forbiddenNamespaces = 0x0000_0080 | 0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000
@@ -98,6 +99,9 @@ const allowedSocketFamilies = [1, 2, 10]
 const netlinkFamily = 16
 /** NETLINK_ROUTE and NETLINK_KOBJECT_UEVENT: what networks and devices there are. The packet filter is one of the others. */
 const allowedNetlinkProtocols = [0, 15]
+/** SOL_IP and SOL_IPV6, and what replaces tables and counters of ip, ip6, arp and bridge filters there. */
+const packetFilterLevels = [0, 41]
+const packetFilterOptions = [64, 65, 96, 97, 128, 129]
 
 const load = 0x20
 const jumpIfEqual = 0x15
@@ -159,9 +163,22 @@ function filterOf({ id, column }: Architecture): readonly Instruction[] {
       ]),
       ...allowOnly(allowedSocketFamilies, EAFNOSUPPORT),
     ]),
+    ...when(call(setsockopt), [
+      { code: load, value: argumentOffset(1) },
+      ...packetFilterLevels.flatMap((level) => when(level, refusePacketFilters)),
+      { code: finish, value: allow },
+    ]),
     { code: finish, value: allow },
   ]
 }
+
+const refusePacketFilters: readonly Instruction[] = [
+  { code: load, value: argumentOffset(2) },
+  ...packetFilterOptions.flatMap((option) =>
+    when(option, [{ code: finish, value: refuseWith(constants.errno.EPERM) }]),
+  ),
+  { code: finish, value: allow },
+]
 
 /** Runs the body, which has to finish, when the loaded value is the wanted one; passes over it otherwise. */
 function when(value: number, body: readonly Instruction[]): readonly Instruction[] {

@@ -1,0 +1,79 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import WebSocket from 'ws'
+
+interface BidiMessage {
+  readonly type: 'success' | 'error' | 'event'
+  readonly id?: number | null
+  readonly method?: string
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows what it asked for.
+  readonly params?: any
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows what it asked for.
+  readonly result?: any
+  readonly error?: string
+  readonly message?: string
+}
+
+/** A BiDi client of the simplest kind: a websocket and numbered commands. */
+export class BidiClient {
+  readonly socket: WebSocket
+  /** Close code of the websocket. */
+  readonly closed: Promise<number>
+  readonly events: BidiMessage[] = []
+  /** Length of the last message, to see that it came in one. */
+  lastLength = 0
+  readonly #pending = new Map<number, PromiseWithResolvers<BidiMessage>>()
+  #lastId = 0
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket
+    this.closed = once(socket, 'close').then(([code]) => code as number)
+    socket.on('error', () => {}) // A close follows, and whoever waits hears of it.
+    socket.on('close', (code) => {
+      for (const { reject } of this.#pending.values()) reject(new Error(`the websocket closed with ${code}`))
+    })
+    socket.on('message', (data) => this.#take(String(data)))
+  }
+
+  static async open(url: string): Promise<BidiClient> {
+    const socket = new WebSocket(url, { maxPayload: 0, perMessageDeflate: false })
+    await once(socket, 'open')
+    return new BidiClient(socket)
+  }
+
+  /** The whole answer: a result, or an error. */
+  async ask(method: string, params: object = {}): Promise<BidiMessage> {
+    const id = ++this.#lastId
+    const pending = Promise.withResolvers<BidiMessage>()
+    this.#pending.set(id, pending)
+    this.socket.send(JSON.stringify({ id, method, params }))
+    return pending.promise.finally(() => this.#pending.delete(id))
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows what it asked for.
+  async send(method: string, params: object = {}): Promise<any> {
+    const { result, error, message } = await this.ask(method, params)
+    if (error) throw new Error(`${error}: ${message}`)
+    return result
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows what it asked for.
+  async evaluate(context: string, expression: string): Promise<any> {
+    const { result } = await this.send('script.evaluate', { expression, target: { context }, awaitPromise: true })
+    return result.value
+  }
+
+  /** Ends the connection as a program that dies would: with a reset. */
+  reset(): void {
+    const { _socket: socket } = this.socket as unknown as { _socket: Socket }
+    socket.resetAndDestroy()
+  }
+
+  #take(text: string): void {
+    const message: BidiMessage = JSON.parse(text)
+    this.lastLength = text.length
+    const pending = typeof message.id === 'number' ? this.#pending.get(message.id) : undefined
+    if (pending) pending.resolve(message)
+    else this.events.push(message)
+  }
+}

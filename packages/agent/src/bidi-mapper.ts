@@ -1,0 +1,17 @@
+import { Socket } from 'node:net'
+import { startBidiServer } from './bidi/bidi-server.ts'
+
+process.title = 'bidi-mapper'
+
+/** The agent's end of it closes with the agent, however that ends. */
+const agent = new Socket({ fd: 3 })
+agent.on('error', () => process.exit())
+agent.on('close', () => process.exit())
+agent.resume()
+
+// The mapper was written to run in a page, where a promise that nobody waits for is a line in the console: a tab that
+// closes while it is attached must not end every client.
+process.on('unhandledRejection', () => {})
+
+await startBidiServer(process.argv[2] ?? '')
+agent.write('listening')

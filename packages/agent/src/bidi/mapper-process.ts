@@ -1,0 +1,54 @@
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { dirname, extname, join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { ChildProgram } from '../browser/child-program.ts'
+
+/** More than any page's messages need; a client that needs more ends this process and not the agent. */
+const maxHeapMegabytes = 512
+
+let started = 0
+
+/**
+ * The process in which BiDi is translated. What it costs comes with the first client, its work does not hold up the
+ * agent's, and what a client does to it, up to all the memory it may have, ends BiDi clients alone.
+ */
+export class MapperProcess {
+  readonly socketPath: string
+  /** How it ended, as one phrase. Never rejects. */
+  readonly ended: Promise<string>
+  readonly #program: ChildProgram
+
+  private constructor(socketPath: string, program: ChildProgram) {
+    this.socketPath = socketPath
+    this.ended = program.ended.finally(() => rm(socketPath, { force: true }))
+    this.#program = program
+  }
+
+  /** Resolves when clients can connect. */
+  static async start(runFolder: string): Promise<MapperProcess> {
+    const socketPath = join(runFolder, `bidi-${process.pid}-${++started}.sock`)
+    const program = new ChildProgram({
+      program: process.execPath,
+      args: [`--max-old-space-size=${maxHeapMegabytes}`, besideMain('bidi-mapper'), socketPath],
+      environment: {},
+      pipes: 1,
+    })
+    const mapper = new MapperProcess(socketPath, program)
+    const line = program.child.stdio[3] as Duplex
+    line.on('error', () => {}) // The process has gone; its exit says so.
+    const how = await Promise.race([once(line, 'data').then(() => undefined), mapper.ended])
+    if (how !== undefined) throw new Error(`the BiDi mapper did not start: ${how}`)
+    return mapper
+  }
+
+  kill(): void {
+    this.#program.kill()
+  }
+}
+
+/** The mapper has a file of its own beside the agent's, as source and in a machine. */
+function besideMain(name: string): string {
+  const [, main = ''] = process.argv
+  return join(dirname(main), `${name}${extname(main)}`)
+}
