@@ -10,9 +10,13 @@ import { fileURLToPath } from 'node:url'
 /** A user without a name, without groups and without rights. */
 const uid = 54_321
 
-const files = ['local-driver', 'machine-isolation', 'machine-lifecycle', '../../host/host-folders'].map((name) =>
-  fileURLToPath(new URL(`${name}.test.ts`, import.meta.url)),
-)
+const files = [
+  'local-driver',
+  'machine-isolation',
+  'machine-escape',
+  'machine-lifecycle',
+  '../../host/host-folders',
+].map((name) => fileURLToPath(new URL(`${name}.test.ts`, import.meta.url)))
 
 test('all this holds for an ordinary user too', {
   skip: process.geteuid?.() !== 0 && 'these tests run as an ordinary user already',

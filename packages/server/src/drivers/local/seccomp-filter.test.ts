@@ -86,6 +86,23 @@ test('lets terminals be used but not typed into', () => {
   assert.equal(verdict('x64', { number: 16, args: [0, typeIntoConsole] }), EPERM)
 })
 
+test('lets options of sockets be set, but no packet filter', () => {
+  const [ip, ipv6, tcp] = [0, 41, 6]
+  const [replaceTables, replaceArpTables, noDelay, trafficClass] = [64, 96, 1, 67]
+
+  for (const [name, number] of [
+    ['x64', 54],
+    ['arm64', 208],
+  ] as const) {
+    for (const level of [ip, ipv6]) {
+      assert.equal(verdict(name, { number, args: [3, level, replaceTables] }), EPERM)
+      assert.equal(verdict(name, { number, args: [3, level, replaceArpTables] }), EPERM)
+    }
+    assert.equal(verdict(name, { number, args: [3, tcp, noDelay] }), allow)
+    assert.equal(verdict(name, { number, args: [3, ipv6, trafficClass] }), allow)
+  }
+})
+
 test('has no filter for an architecture that it does not know', () => {
   assert.equal(seccompFilter('riscv64'), undefined)
 })

@@ -1,0 +1,337 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readdir, readFile, readlink } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { after, before, suite, test } from 'node:test'
+import type Kernel from '@onkernel/sdk'
+import { CdpClient } from '../testing/cdp.ts'
+import { BesiegedBerth, canaryPort, secrets, stunPort } from './testing/besieged-berth.ts'
+import { connectTo, connectToUnix, lookUp, sendDatagrams, tunnel } from './testing/machine-attacks.ts'
+import { MachineShell } from './testing/machine-shell.ts'
+import { hostAddresses, networksProblem } from './testing/networks.ts'
+
+const { lan, home, public: ownPublic, uniqueLocal } = hostAddresses
+
+suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, () => {
+  let berth: BesiegedBerth
+  let session: Kernel.BrowserCreateResponse
+  /** Another session on the same host, with a display. */
+  let neighbour: Kernel.BrowserCreateResponse
+  let machine: MachineShell
+  let nextDoor: MachineShell
+
+  before(async () => {
+    berth = await BesiegedBerth.start()
+    const { browsers } = berth.client
+    ;[session, neighbour] = await Promise.all([
+      browsers.create({ headless: true }),
+      browsers.create({ headless: false }),
+    ])
+    machine = await MachineShell.enter(session.session_id)
+    nextDoor = await MachineShell.enter(neighbour.session_id)
+  })
+  after(() => berth?.[Symbol.asyncDispose]())
+
+  /** Everything that canaries have heard, but for what was meant to be reached. */
+  async function reached(): Promise<readonly string[]> {
+    // The last of all that was sent: what comes before it has been told by then.
+    await machine.node(tunnel([['45.255.255.255:80']]))
+    await berth.world.until('tcp 45.255.255.255 80')
+    const isMeant = (line: string) => /^tcp 45\.(5\.5\.5|255\.255\.255) 80$/.test(line)
+    const found = [...berth.host.reached, ...berth.world.reached.filter((line) => !isMeant(line))]
+    berth.forget()
+    return found
+  }
+
+  test('connects to nothing by itself, over IPv4 and IPv6', async () => {
+    const hosts = [
+      '127.0.0.1',
+      '::1',
+      lan,
+      home,
+      ownPublic,
+      uniqueLocal,
+      '100.127.0.1',
+      '100.127.0.2',
+      '10.0.0.1',
+      '10.0.0.2',
+    ]
+    const others = ['169.254.169.254', '169.254.170.2', 'fd00:ec2::254', '8.8.8.8', '2606:4700::1111', '45.5.5.5']
+    const ports = [berth.port, canaryPort, 80]
+
+    const connected = await machine.node(
+      connectTo([...hosts, ...others].flatMap((host) => ports.map((port) => [host, port]))),
+    )
+    const own = await machine.node(connectTo([['127.0.0.1', 3128]]))
+
+    assert.deepEqual(connected, [])
+    assert.deepEqual(own, ['127.0.0.1 3128'], 'the way to egress is open')
+    assert.deepEqual(await reached(), [])
+  })
+
+  test('sends no datagram out, and asks no name server', async () => {
+    await machine.node(
+      sendDatagrams(
+        ['100.127.0.2', '8.8.8.8', '169.254.169.254', '255.255.255.255', '224.0.0.251', lan],
+        [53, stunPort],
+      ),
+    )
+    const asked = await machine.node(lookUp(['leak.test', 'public.test', 'localhost.localdomain']))
+
+    assert.deepEqual(asked, [])
+    assert.deepEqual(await reached(), [])
+  })
+
+  test('gets through egress what is public, and nothing else', async () => {
+    const open = ['45.5.5.5:80', 'public.test:80', '[2606:4700::1111]:80']
+    const closed = [
+      ...[
+        `127.0.0.1:${berth.port}`,
+        `localhost:${berth.port}`,
+        `127.1:${berth.port}`,
+        `0x7f000001:${berth.port}`,
+        `0:${berth.port}`,
+      ],
+      ...[
+        `[::1]:${berth.port}`,
+        `[::ffff:127.0.0.1]:${berth.port}`,
+        `${lan}:${berth.port}`,
+        `${ownPublic}:${berth.port}`,
+        `own.test:${berth.port}`,
+      ],
+      ...[
+        `lan.test:${canaryPort}`,
+        `metadata.test:80`,
+        '169.254.169.254:80',
+        '2852039166:80',
+        '[fd00:ec2::254]:80',
+        `${home}:80`,
+      ],
+      ...[
+        `127.0.0.1.:${canaryPort}`,
+        `LOOPBACK.test.:${canaryPort}`,
+        `mapped.test:${canaryPort}`,
+        `[64:ff9b::7f00:1]:${canaryPort}`,
+      ],
+    ]
+
+    const statuses = await machine.node<number[]>(tunnel([open, closed]))
+
+    assert.deepEqual(
+      statuses.slice(0, open.length),
+      open.map(() => 200),
+    )
+    assert.deepEqual(
+      statuses.slice(open.length),
+      closed.map(() => 403),
+    )
+    berth.forget()
+  })
+
+  test('finds none of the host’s sockets, with a path or without one', async (context) => {
+    const secret = createServer((socket) => socket.end()).listen(`\0berth-attack-${process.pid}`)
+    context.after(() => secret.close())
+    await once(secret, 'listening')
+    const unix = await Promise.all([process.pid, berth.pid].map((pid) => readFile(`/proc/${pid}/net/unix`, 'utf8')))
+    const ofHost = new Set(
+      unix
+        .join('')
+        .split('\n')
+        .flatMap((line) => line.split(/\s+/)[7] ?? []),
+    )
+    assert.ok(ofHost.has(`@berth-attack-${process.pid}`))
+    // The kernel tells the name under which a socket was made; those of machines are renamed after that.
+    for (const path of ofHost) ofHost.add(path.replace(/\.new$/, ''))
+    assert.ok(
+      [...ofHost].some((path) => path.endsWith(`${neighbour.session_id}/agent.sock`)),
+      'the agents’ are among them',
+    )
+    assert.ok(
+      [...ofHost].some((path) => path.includes('.s.PGSQL')),
+      'the database’s is among them',
+    )
+
+    const connected = await machine.node(connectToUnix([...ofHost].map((path) => path.replace(/^@/, '\0'))))
+
+    assert.deepEqual(connected, [])
+  })
+
+  test('sees no display but its own', async () => {
+    const look = 'ls /tmp/.X11-unix; cat /proc/net/unix | grep -o "@\\?/tmp/.X11-unix.*"; ls /run/kernel'
+    const display = (await nextDoor.shell(look)).split('\n')
+    assert.ok(display.includes('X0') && display.includes('vnc.sock'), display.join())
+
+    const paths = ['\0/tmp/.X11-unix/X0', '/tmp/.X11-unix/X0', '/run/kernel/vnc.sock']
+    const own = await nextDoor.node(connectToUnix(paths))
+    const foreign = await machine.node(connectToUnix(paths))
+
+    assert.ok(Array.isArray(own) && own.length >= 2, 'whoever has the display can reach it')
+    assert.deepEqual(foreign, [])
+    assert.equal(await machine.shell(look), '')
+  })
+
+  test('sees no process of the host or of another machine, and can hurt none', async () => {
+    const own = await machine.shell('ps -e -o args')
+    const signalled = await machine.shell(
+      `for pid in 1 ${berth.pid}; do kill -9 $pid && echo killed $pid; done 2>/dev/null`,
+    )
+
+    assert.match(own, /\/opt\/berth\/agent\.mjs/)
+    assert.doesNotMatch(own, /postgres|packages\/(server|egress)|Xtigervnc/)
+    assert.ok(!own.includes(neighbour.session_id))
+    assert.equal(signalled, '')
+    assert.equal((await fetch(`${berth.url}/health`)).status, 200)
+  })
+
+  test('finds no secret of berth or of the host in files, environments and command lines', async () => {
+    const { pathname, search } = new URL(neighbour.cdp_ws_url)
+    const values = [
+      ...Object.values(secrets),
+      search.slice('?jwt='.length),
+      pathname.split('/')[2] ?? '',
+      await hostSecret(),
+    ]
+    const patterns = `${values.join('\n')}\n`
+    await nextDoor.shell(`cat > /tmp/of-the-neighbour`, patterns)
+
+    const everywhere =
+      'grep -rlsaF --devices=skip -f - /etc /home /opt /run /tmp /var /dev/shm; cat /proc/[0-9]*/{environ,cmdline,mountinfo} 2>/dev/null | grep -aoF -f -'
+    const script = `patterns=$(cat); for part in ${everywhere
+      .split('; ')
+      .map((part) => `'${part}'`)
+      .join(' ')}; do eval "$part" <<< "$patterns"; done`
+    const [found, control] = [await machine.shell(script, patterns), await nextDoor.shell(script, patterns)]
+
+    assert.match(control, /^\/tmp\/of-the-neighbour$/m, 'the search finds what is there')
+    assert.equal(found, '')
+  })
+
+  test('learns of the agent’s configuration nothing that opens anything', async () => {
+    const config = JSON.parse(await machine.shell('cat /opt/berth/agent.json'))
+
+    assert.deepEqual(
+      Object.keys(config).filter((name) => /key|token|secret|jwt|password|url/i.test(name)),
+      [],
+    )
+    for (const value of Object.values(secrets)) assert.ok(!JSON.stringify(config).includes(value))
+  })
+
+  test('gives Chromium no open file but its own', async () => {
+    const files = await machine.shell(
+      `for pid in $(pgrep -f '^/usr/lib/chromium/chromium' | head -1) $(pgrep -f '^/opt/berth/node'); do ls -l /proc/$pid/fd; done | grep -o ' -> .*' | sort -u`,
+    )
+
+    const own =
+      /^ ?-> (\/home\/kernel\/|\/tmp\/|\/dev\/(null|urandom|shm\/)|\/usr\/(lib|share)\/|\/opt\/berth\/|\/proc\/|\/memfd:|anon_inode:|pipe:|socket:|.*\/machine\.log$)/
+    assert.ok(files.includes('/home/kernel/'))
+    assert.deepEqual(
+      files.split('\n').filter((line) => !own.test(line)),
+      [],
+    )
+  })
+
+  test('gets nowhere with a Chromium of its own that knows no proxy', async () => {
+    const targets = [
+      publicUrl,
+      `http://127.0.0.1:${berth.port}/health`,
+      `http://${lan}:${canaryPort}/`,
+      'http://169.254.169.254/',
+      'http://public.test/',
+      `http://[${uniqueLocal}]/`,
+    ]
+    const page = `<script>${targets.map((url) => `new Image().src='${url}';fetch('${url}',{mode:'no-cors'}).then(()=>document.title='reached');`).join('')}
+      for (const url of ['stun:45.3.3.3:${stunPort}', 'stun:100.127.0.2:${stunPort}']) { const c = new RTCPeerConnection({iceServers:[{urls:url}]}); c.createDataChannel('x'); c.setLocalDescription() }
+      new WebSocket('ws://${lan}:${canaryPort}/')</script>here`
+    await machine.shell('cat > /tmp/attack.html', page)
+    const chromium = [
+      '/usr/lib/chromium/chromium',
+      '--headless',
+      '--disable-gpu',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+    ]
+
+    const alone = await machine.run([
+      ...chromium,
+      '--user-data-dir=/tmp/hand',
+      '--timeout=4000',
+      '--dump-dom',
+      'file:///tmp/attack.html',
+    ])
+    const reachedAlone = await reached()
+    const withProxy = await machine.run([
+      ...chromium,
+      '--user-data-dir=/tmp/hand',
+      '--proxy-server=127.0.0.1:3128',
+      '--dump-dom',
+      publicUrl,
+    ])
+
+    assert.match(alone, /here<\/body>/)
+    assert.doesNotMatch(alone, /<title>reached/)
+    assert.deepEqual(reachedAlone, [])
+    assert.match(withProxy, /the canary was reached/, 'it is the missing proxy that kept the first one in')
+  })
+
+  test('holds, with the token of one session, no key to another', async () => {
+    const token = new URL(session.cdp_ws_url).search
+    const foreign = neighbour.cdp_ws_url.replace(/\?.*/, token)
+
+    await assert.rejects(CdpClient.open(foreign), /401/)
+    await assert.rejects(
+      CdpClient.open(neighbour.cdp_ws_url.replace(/.$/, (last) => (last === 'A' ? 'Q' : 'A'))),
+      /401/,
+    )
+    assert.equal((await fetch(`${berth.url}/s/${neighbour.session_id}/json/list${token}`)).status, 401)
+    assert.equal(
+      (
+        await fetch(`${berth.url}/browsers/${neighbour.session_id}`, {
+          headers: { authorization: `Bearer ${token.slice(5)}` },
+        })
+      ).status,
+      401,
+    )
+    assert.equal((await fetch(`${berth.url}/s/${session.session_id}/json/list${token}`)).status, 200)
+  })
+
+  test('answers like nothing to ids that are nobody’s', async () => {
+    const id = `${session.session_id.slice(0, -4)}zzzz`
+
+    await assert.rejects(berth.client.browsers.retrieve(id), { status: 404 })
+    await assert.rejects(berth.client.browsers.deleteByID(id), { status: 404 })
+    assert.equal((await fetch(`${berth.url}/browsers/${session.session_id}`)).status, 401)
+  })
+
+  test('leaves egress and the database without a key in their environments', async () => {
+    const helpers = await processesBeside(berth.pid, /packages\/egress\/|^\S*postgres\0/)
+
+    for (const name of ['packages/egress/', 'postgres'])
+      assert.ok(
+        helpers.some((text) => text.includes(name)),
+        name,
+      )
+    for (const value of Object.values(secrets)) assert.ok(helpers.every((text) => !text.includes(value)))
+  })
+})
+
+/** Command lines and environments of those processes of berth that match, found by the network that is theirs alone. */
+async function processesBeside(pid: number, commandLine: RegExp): Promise<readonly string[]> {
+  const network = await readlink(`/proc/${pid}/ns/net`)
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const texts = pids.map(async (other) => {
+    if ((await readlink(`/proc/${other}/ns/net`).catch(() => '')) !== network) return ''
+    const files = ['cmdline', 'environ'].map((file) => readFile(`/proc/${other}/${file}`, 'utf8').catch(() => ''))
+    const [command = '', environment = ''] = await Promise.all(files)
+    return commandLine.test(command) ? `${command}${environment}` : ''
+  })
+  return (await Promise.all(texts)).filter((text) => text !== '')
+}
+
+const publicUrl = 'http://45.5.5.5/'
+
+/** A line of a file that only root of the host can read. */
+async function hostSecret(): Promise<string> {
+  const shadow = await readFile('/etc/shadow', 'utf8')
+  return shadow.split('\n', 1)[0] ?? ''
+}

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { BesiegedBerth, canaryPort, secrets, stunPort } from './testing/besieged-berth.ts'
+import { hostAddresses, networksProblem } from './testing/networks.ts'
+import { fetchStatus, gatherCandidates, loadEveryWay, openWebSockets } from './testing/page-attacks.ts'
+
+const { lan, home, public: ownPublic, uniqueLocal } = hostAddresses
+const publicPage = 'http://45.5.5.5/'
+
+/** Other ways to write loopback and metadata addresses; some of them only browsers understand. */
+const oddlyWritten = words(`
+  0177.0.0.1 0x7f.0.0.1 0x7f000001 2130706433 017700000001 127.1 127.0.0.1. 127.255.255.254 0 0.0.0.0
+  %31%32%37.0.0.1 １２７.0.0.1 127。0。0。1 [::1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1] [::127.0.0.1] [64:ff9b::127.0.0.1]
+  0xa9fea9fe 2852039166 169.254.43518 0251.0376.0251.0376 [::ffff:169.254.169.254] [fd00:ec2::254]
+`)
+const addresses = words(`
+  127.0.0.1 ${lan} ${home} ${ownPublic} [${uniqueLocal}] [::ffff:${lan}] 10.9.9.9 172.16.0.1 192.168.0.1 100.127.0.1 100.127.0.2
+  169.254.169.254 169.254.170.2 168.63.129.16 [fe80::1]
+`)
+const names = words(`
+  localhost LOCALHOST. a.localhost loopback.test loopback6.test lan.test neighbour.test metadata.test mapped.test own.test own.test.
+`)
+
+function words(text: string): string[] {
+  return text.trim().split(/\s+/)
+}
+
+suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
+  let berth: BesiegedBerth
+  let browser: Browser
+  let page: Page
+
+  before(async () => {
+    berth = await BesiegedBerth.start()
+    const { cdp_ws_url } = await berth.client.browsers.create({ headless: true })
+    browser = await chromium.connectOverCDP(cdp_ws_url)
+    page = (browser.contexts()[0] as NonNullable<ReturnType<Browser['contexts']>[0]>).pages()[0] as Page
+  })
+  after(async () => {
+    await browser?.close()
+    await berth?.[Symbol.asyncDispose]()
+  })
+
+  /** What came of a visit: the status, or `failed`. */
+  async function visit(url: string): Promise<number | 'failed'> {
+    try {
+      return (await page.goto(url, { timeout: 15_000 }))?.status() ?? 'failed'
+    } catch {
+      return 'failed'
+    }
+  }
+
+  /** Everything that canaries have heard, but for what was meant to be reached. */
+  async function reached(): Promise<readonly string[]> {
+    // The last of all that was sent: what comes before it has been told by then.
+    await page.goto('http://45.255.255.255/')
+    await berth.world.until('tcp 45.255.255.255 80')
+    const isMeant = (line: string) => /^tcp 45\.(5\.5\.5|255\.255\.255) 80$|^dns /.test(line)
+    const found = [...berth.host.reached, ...berth.world.reached.filter((line) => !isMeant(line))]
+    berth.forget()
+    return found
+  }
+
+  test('reaches the world, so that what it does not reach is no accident', async () => {
+    await page.goto(publicPage)
+    assert.equal(await page.title(), 'canary')
+
+    assert.equal(await visit('http://public.test/'), 200)
+    assert.equal(await visit(`http://45.7.7.7:${canaryPort}/`), 200)
+    // Twice, for the page and for its icon.
+    assert.deepEqual(new Set(await reached()), new Set([`tcp 45.7.7.7 ${canaryPort}`]))
+  })
+
+  test('reaches neither the host, nor its networks, nor metadata services, however they are written', async () => {
+    for (const host of [...addresses, ...oddlyWritten, ...names]) {
+      const status = await visit(`http://${host}:${canaryPort}/`)
+
+      assert.ok(status === 403 || status === 'failed', `${host}: ${status}`)
+      assert.doesNotMatch(await pageText(), /canary/, host)
+    }
+    assert.deepEqual(await reached(), [])
+  })
+
+  test('reaches neither the API, nor the DevTools of its own browser', async () => {
+    for (const host of ['127.0.0.1', 'localhost', lan, ownPublic, '[::1]', 'own.test']) {
+      assert.ok([403, 'failed'].includes(await visit(`http://${host}:${berth.port}/health`)), host)
+      assert.ok([403, 'failed'].includes(await visit(`http://${host}:9222/json/version`)), host)
+      assert.doesNotMatch(await pageText(), /database|webSocketDebuggerUrl/, host)
+    }
+  })
+
+  test('is not led astray by redirects, frames, images, scripts, workers and forms', async () => {
+    const targets = [
+      `http://127.0.0.1:${canaryPort}/x`,
+      `http://lan.test:${canaryPort}/x`,
+      'http://169.254.169.254/latest/meta-data',
+    ]
+    await page.goto(publicPage)
+
+    for (const target of targets) {
+      const redirect = `${publicPage}redirect?${encodeURIComponent(target)}`
+      const status = await visit(redirect)
+      assert.ok(status === 403 || status === 'failed', `${redirect}: ${status}`)
+      await page.goto(publicPage)
+      assert.deepEqual(await page.evaluate(loadEveryWay([target, redirect])), [])
+    }
+
+    assert.deepEqual(await reached(), [])
+  })
+
+  test('opens no websocket to what is not public', async () => {
+    await page.goto(publicPage)
+    const hosts = [
+      '127.0.0.1',
+      'localhost',
+      '[::1]',
+      lan,
+      'lan.test',
+      '169.254.169.254',
+      '2130706433',
+      'neighbour.test',
+    ]
+
+    const closed = hosts.map((host) => `ws://${host}:${canaryPort}/`)
+    closed.push(`ws://127.0.0.1:${berth.port}/s/x/cdp`, 'ws://127.0.0.1:9222/devtools/browser')
+
+    assert.deepEqual(await page.evaluate(openWebSockets(closed)), [])
+    assert.deepEqual(await reached(), [])
+  })
+
+  test('gains nothing by a name that changes between two looks at it', async () => {
+    for (const later of ['127.0.0.1', lan, '169.254.169.254']) {
+      const name = `public-then-${later}.rebind.test`
+      assert.equal(await visit(`http://${name}/`), 200)
+      const lookups = berth.world.reached.filter((line) => line === `dns ${name} 1`)
+      // One look alone: the address that was judged is the one that was used.
+      assert.equal(lookups.length, 1)
+
+      const again = await page.evaluate(fetchStatus(`http://${name}/`))
+
+      assert.ok(again === 403 || again === 'failed', `${name}: ${again}`)
+      assert.ok(berth.world.reached.filter((line) => line === `dns ${name} 1`).length > 1, 'it was asked for again')
+    }
+    assert.deepEqual(await reached(), [])
+  })
+
+  test('lets WebRTC look for no way past the proxy', async () => {
+    await page.goto(publicPage)
+
+    const { candidates, sdp } = await page.evaluate<{ candidates: string[]; sdp: string }>(
+      gatherCandidates(`45.3.3.3:${stunPort}`),
+    )
+
+    for (const candidate of candidates) assert.match(candidate, / [0-9a-f-]+\.local \d+ typ host/)
+    assert.doesNotMatch(sdp, /(?!0\.0\.0\.0|127\.0\.0\.1)\b\d+\.\d+\.\d+\.\d+/)
+    assert.deepEqual(await reached(), [])
+  })
+
+  test('reads no file of the host, and a page of the web reads none at all', async () => {
+    const files = [
+      `${berth.dataFolder}/master-key`,
+      `${berth.dataFolder}/`,
+      '/etc/shadow',
+      '/root/',
+      '/proc/1/environ',
+      '/var/lib/',
+    ]
+    for (const url of files.flatMap((file) => [`file://${file}`, `view-source:file://${file}`])) {
+      await visit(url)
+      assert.match(
+        await pageText(),
+        /^$|ERR_(FILE_NOT_FOUND|ACCESS_DENIED|FAILED)|could not be found|not be accessed/i,
+        url,
+      )
+    }
+    await visit('file:///etc/passwd')
+    assert.match(
+      await pageText(),
+      /^root:x:0:0:root:\/root:\/usr\/sbin\/nologin\nkernel:/,
+      'there is but the machine’s own',
+    )
+
+    await page.goto(publicPage)
+    const fetched = await page.evaluate(fetchStatus('file:///etc/passwd'))
+    await page.evaluate(`void open('file:///etc/passwd')`)
+    await page.evaluate(`void location.assign('file:///etc/passwd')`)
+
+    assert.equal(fetched, 'failed')
+    assert.equal(page.url(), publicPage)
+  })
+
+  test('finds no secret in the pages of the browser, and a page of the web cannot open them', async () => {
+    const told = [...Object.values(secrets), 'DATABASE_URL', berth.dataFolder]
+    const opened: string[] = []
+    for (const name of ['version', 'policy', 'system', 'net-internals', 'inspect', 'settings', 'process-internals']) {
+      if ((await visit(`chrome://${name}`)) !== 'failed' || page.url().startsWith('chrome://')) opened.push(name)
+      const text = await pageText()
+      for (const secret of told) assert.ok(!text.includes(secret), `chrome://${name} tells ${secret}`)
+    }
+    assert.ok(opened.includes('version'))
+
+    await page.goto(publicPage)
+    await page.evaluate(`void location.assign('chrome://version')`)
+    await page.evaluate(`void location.assign('view-source:file:///etc/passwd')`)
+
+    assert.equal(page.url(), publicPage)
+  })
+
+  async function pageText(): Promise<string> {
+    return page.evaluate<string>(`document.body?.innerText ?? ''`).catch(() => '')
+  }
+})

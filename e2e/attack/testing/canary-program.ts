@@ -1,0 +1,94 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/*
+ * Runs in a network namespace, listens there on the ports of every address, and tells whatever arrives, a line each.
+ * Arguments: `tcp:80`, `udp:3478`, `dns:100.127.0.2`.
+ */
+
+for (const argument of process.argv.slice(2)) {
+  const [kind = '', place = ''] = argument.split(':')
+  if (kind === 'tcp') await listen(Number(place))
+  else if (kind === 'udp') await receive(Number(place))
+  else await answerNames(place)
+}
+tell('ready')
+
+function tell(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+async function listen(port: number): Promise<void> {
+  const server = createServer(answer)
+  server.on('connection', (socket: Socket) => tell(`tcp ${plain(socket.localAddress)} ${port}`))
+  server.listen(port, '::')
+  await once(server, 'listening')
+}
+
+/** `/redirect?<address>` leads on; everything else is a page that says what it is, and may be read by any other. */
+function answer({ url = '/' }: IncomingMessage, response: ServerResponse): void {
+  const [path, to = ''] = url.split(/\?(.*)/s)
+  const headers = { connection: 'close', 'access-control-allow-origin': '*', 'content-type': 'text/html' }
+  if (path === '/redirect') response.writeHead(302, { ...headers, location: decodeURIComponent(to) }).end()
+  else response.writeHead(200, headers).end('<title>canary</title>the canary was reached')
+}
+
+async function receive(port: number): Promise<void> {
+  const socket = createSocket('udp6', () => tell(`udp ${port}`))
+  socket.bind(port, '::')
+  await once(socket, 'listening')
+}
+
+/**
+ * A name server for names that change: `public-then-<address>.rebind.test` is public when it is asked for first, and
+ * the other address from then on. Nothing else exists.
+ */
+async function answerNames(address: string): Promise<void> {
+  const asked = new Set<string>()
+  const socket = createSocket('udp4', (query, { port, address: client }) => {
+    const { name, type, end } = questionOf(query)
+    tell(`dns ${name} ${type}`)
+    const [, later] = /^public-then-([\d.]+)\.rebind\.test$/.exec(name) ?? []
+    const isAddressQuery = type === 1 && later !== undefined
+    const found = isAddressQuery ? (asked.has(name) ? later : '45.5.5.5') : undefined
+    if (isAddressQuery) asked.add(name)
+    socket.send(replyTo(query.subarray(0, end), later !== undefined, found), port, client)
+  })
+  socket.bind(53, address)
+  await once(socket, 'listening')
+}
+
+interface Question {
+  readonly name: string
+  /** 1 asks for an IPv4 address, 28 for an IPv6 one. */
+  readonly type: number
+  /** Where the question ends in the message. */
+  readonly end: number
+}
+
+function questionOf(query: Buffer): Question {
+  const labels: string[] = []
+  let offset = 12
+  for (let length = query[offset] ?? 0; length > 0; length = query[offset] ?? 0) {
+    labels.push(query.toString('latin1', offset + 1, offset + 1 + length))
+    offset += 1 + length
+  }
+  return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(offset + 1), end: offset + 5 }
+}
+
+function replyTo(question: Buffer, exists: boolean, address: string | undefined): Buffer {
+  const head = Buffer.from(question)
+  head.writeUInt16BE(exists ? 0x8180 : 0x8183, 2)
+  head.writeUInt16BE(address === undefined ? 0 : 1, 6)
+  head.fill(0, 8, 12)
+  if (address === undefined) return head
+  // The name by reference to the question, an address of the internet, to be forgotten at once.
+  const record = [0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]
+  return Buffer.concat([head, Buffer.from(record)])
+}
+
+function plain(address: string | undefined): string {
+  return address?.replace('::ffff:', '') ?? ''
+}

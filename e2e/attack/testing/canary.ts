@@ -1,0 +1,33 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+
+const program = new URL('canary-program.ts', import.meta.url).pathname
+
+/** Servers in a network namespace that tell what reached them. */
+export interface Canary extends AsyncDisposable {
+  /** `tcp <address> <port>`, `udp <port>` and `dns <name> <type>`, in the order in which they came. */
+  readonly reached: string[]
+  /** Resolves when such a line has come; so have all that came before it. */
+  until(line: string): Promise<void>
+}
+
+export async function startCanary(wrapper: readonly string[], listeners: readonly string[]): Promise<Canary> {
+  const [command = '', ...rest] = [...wrapper, process.execPath, program, ...listeners]
+  const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: child.stdout })
+  await once(lines, 'line')
+  const reached: string[] = []
+  lines.on('line', (line) => reached.push(line))
+
+  return {
+    reached,
+    async until(line) {
+      while (!reached.includes(line)) await once(lines, 'line')
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill()
+      await once(child, 'exit')
+    },
+  }
+}

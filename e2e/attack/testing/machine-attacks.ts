@@ -1,0 +1,63 @@
+/*
+ * Modules for the Node.js of a machine. They write JSON.
+ */
+
+/** Tells which `[host, port]` could be connected to. */
+export function connectTo(targets: readonly unknown[]): string {
+  return `
+import { connect } from 'node:net'
+const attempt = ([host, port]) => new Promise((resolve) => {
+  const socket = connect({ host, port, timeout: 3000 })
+  const end = (result) => { socket.destroy(); resolve(result) }
+  socket.on('connect', () => end(host + ' ' + port)).on('error', () => end()).on('timeout', () => end())
+})
+console.log(JSON.stringify((await Promise.all(${JSON.stringify(targets)}.map(attempt))).filter(Boolean)))`
+}
+
+export function connectToUnix(paths: readonly string[]): string {
+  return `
+import { connect } from 'node:net'
+const attempt = (path) => new Promise((resolve) => {
+  const socket = connect(path)
+  const end = (result) => { socket.destroy(); resolve(result) }
+  socket.on('connect', () => end(path)).on('error', () => end())
+})
+console.log(JSON.stringify((await Promise.all(${JSON.stringify(paths)}.map(attempt))).filter(Boolean)))`
+}
+
+export function sendDatagrams(hosts: readonly string[], ports: readonly number[]): string {
+  return `
+import { createSocket } from 'node:dgram'
+const socket = createSocket('udp4')
+await new Promise((resolve) => socket.bind(resolve))
+socket.setBroadcast(true)
+const send = (host, port) => new Promise((resolve) => socket.send('leak', port, host, resolve))
+for (const host of ${JSON.stringify(hosts)}) for (const port of ${JSON.stringify(ports)}) await send(host, port)
+socket.close()
+console.log('[]')`
+}
+
+/** Tells which names had an answer, from the system's resolver or from a server that is asked directly. */
+export function lookUp(names: readonly string[]): string {
+  return `
+import { lookup, Resolver } from 'node:dns/promises'
+const resolver = new Resolver({ timeout: 1000, tries: 1 })
+resolver.setServers(['100.127.0.2', '8.8.8.8'])
+const found = []
+for (const name of ${JSON.stringify(names)}) {
+  await lookup(name).then(() => found.push(name), () => {})
+  await resolver.resolve4(name).then(() => found.push(name), () => {})
+}
+console.log(JSON.stringify(found))`
+}
+
+/** Asks egress for tunnels and tells the statuses of its answers. */
+export function tunnel(groups: readonly (readonly string[])[]): string {
+  return `
+import { request } from 'node:http'
+const attempt = (path) => new Promise((resolve, reject) => {
+  const asking = request({ host: '127.0.0.1', port: 3128, method: 'CONNECT', path })
+  asking.on('connect', ({ statusCode }, socket) => { socket.destroy(); resolve(statusCode) }).on('error', reject).end()
+})
+console.log(JSON.stringify(await Promise.all(${JSON.stringify(groups.flat())}.map(attempt))))`
+}
