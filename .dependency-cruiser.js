@@ -92,8 +92,10 @@ export default {
     {
       name: 'end-to-end-sees-the-outside',
       severity: 'error',
-      comment: 'These tests must be able to try any deployment: they know a base URL and a key, and no code of ours.',
-      from: { path: '^e2e/' },
+      comment:
+        'End-to-end tests and the bench must be able to try any deployment: they know a base URL and a key, and no ' +
+        'code of ours.',
+      from: { path: '^(e2e|bench)/' },
       to: { path: '^packages/' },
     },
     {

@@ -124,6 +124,16 @@ test('odd page values are refused or clamped, never an error of ours (case 28)',
   }
 })
 
+test('a NUL character in an address is refused, and the server stays', async () => {
+  for (const path of ['/browsers?query=%00', '/browsers?tags[%00]=x', '/browsers/%00', '/browsers/a%00b']) {
+    const response = await berth.request(path)
+
+    assert.equal(response.status, 400, path)
+    assert.equal(((await response.json()) as { code: string }).code, 'bad_request')
+  }
+  assert.equal((await fetch(`${berth.url}/health?x=%00`)).status, 200)
+})
+
 const manyTags = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`k${index}`, 'v']))
 const refused: readonly (readonly [what: string, body: string | Buffer, status: number, field: string])[] = [
   ['a cut-off body', '{"headless":tr', 400, 'JSON'],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'
-import type { Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { json, text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -103,16 +103,16 @@ test('several clients on one session do not hear or hurt each other (case 3)', (
     const rawPage = await raw.openPage()
     const playwright = await chromium.connectOverCDP(cdp_ws_url)
     const page = await (playwright.contexts()[0] ?? (await playwright.newContext())).newPage()
-    const browser = await puppeteer.connect({ browserWSEndpoint: cdp_ws_url })
+    const way = await openResettableWay(cdp_ws_url)
+    const browser = await puppeteer.connect({ browserWSEndpoint: way.address })
     const doomed = await browser.newPage()
-    const doomedSocket = connectionOf(browser)
 
     let doomedAnswers = 0
     const [rawTokens, playwrightTokens] = await Promise.all([
       collect((token) => raw.evaluate(rawPage, `'${token}'`)),
       collect((token) => page.evaluate(`'${token}'`)),
       collect(async (token) => {
-        if (doomedAnswers === rounds / 2) doomedSocket.resetAndDestroy()
+        if (doomedAnswers === rounds / 2) way.reset()
         assert.equal(await doomed.evaluate(`'${token}'`), token)
         doomedAnswers++
         return token
@@ -242,22 +242,27 @@ function socketOf(socket: WebSocket): Socket {
   return (socket as unknown as { _socket: Socket })._socket
 }
 
-function connectionOf(browser: unknown): Socket {
-  // Puppeteer has no way to its socket; the transport of its connection holds the websocket.
-  const { _connection } = browser as { _connection?: unknown }
-  const found = findSocket(_connection ?? browser, 0)
-  assert.ok(found, 'the socket of Puppeteer is found')
-  return found
-}
-
-function findSocket(value: unknown, depth: number): Socket | undefined {
-  if (value instanceof WebSocket) return socketOf(value)
-  if (typeof value !== 'object' || value === null || depth > 4) return undefined
-  for (const key of Reflect.ownKeys(value)) {
-    const found = findSocket(Reflect.get(value, key), depth + 1)
-    if (found) return found
+/** A way to the address whose connections the test can reset, as if the client had died. */
+async function openResettableWay(address: string) {
+  const { port } = new URL(address)
+  const open = new Set<Socket>()
+  const server = createServer((client) => {
+    const service = connect(Number(port), '127.0.0.1')
+    open.add(service)
+    service.on('error', () => {})
+    service.on('close', () => client.destroy())
+    client.on('error', () => service.destroy())
+    client.pipe(service).pipe(client)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    address: address.replace(`:${port}`, `:${(server.address() as AddressInfo).port}`),
+    reset() {
+      server.close()
+      for (const socket of open) socket.resetAndDestroy()
+    },
   }
-  return undefined
 }
 
 function numberOf({ params = {} }: { readonly params?: Record<string, unknown> }): number {

@@ -90,7 +90,7 @@ test('a server that is told to stop its sessions does', async () => {
   assert.ok((await client.browsers.retrieve(session_id, { include_deleted: true })).deleted_at)
 })
 
-test('a taken port, a used folder and an unusable folder are one line and an exit code', async () => {
+test('a taken port, a used folder, an unusable folder and a database that is not there are one line and an exit code', async () => {
   await using folder = await temporaryFolder()
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
@@ -106,6 +106,9 @@ test('a taken port, a used folder and an unusable folder are one line and an exi
   const badAllow = await serveAndFail(['--port', '0', '--data-dir', join(folder.path, 'c')], {
     BERTH_EGRESS_ALLOW: '10.0.0.0/99',
   })
+  const noDatabase = await serveAndFail(['--port', '0', '--data-dir', join(folder.path, 'd')], {
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+  })
   taken.close()
 
   for (const [failure, pattern] of [
@@ -114,6 +117,7 @@ test('a taken port, a used folder and an unusable folder are one line and an exi
     [noFolder, /folder/],
     [badPort, /--port/],
     [badAllow, /BERTH_EGRESS_ALLOW/],
+    [noDatabase, /DATABASE_URL/],
   ] as const) {
     assert.notEqual(failure.code, 0)
     assert.match(failure.errors, pattern)

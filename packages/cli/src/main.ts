@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { addBenchCommand } from './commands/bench-command.ts'
 import { addCheckCommand } from './commands/check-command.ts'
 import { addDoctorCommand } from './commands/doctor-command.ts'
 import { addServeCommand } from './commands/serve-command.ts'
@@ -27,6 +28,7 @@ addSetupCommand(program)
 addDoctorCommand(program)
 addTestCommand(program)
 addCheckCommand(program)
+addBenchCommand(program)
 
 try {
   await program.parseAsync()

@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, replyWithErrors, sendError, toBerthError } from '@berth/runtime/http/error-reply.ts'
 import { acceptJsonBodies } from '@berth/runtime/http/json-body.ts'
-import { parseQuery } from '@berth/runtime/http/query-string.ts'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { authenticate } from './access/authenticate.ts'
@@ -34,7 +33,7 @@ export async function createApp(
 ): Promise<FastifyInstance> {
   const app = Fastify({
     bodyLimit: bodyLimitBytes,
-    routerOptions: { maxParamLength: maxPathParameterLength, querystringParser: parseQuery },
+    routerOptions: { maxParamLength: maxPathParameterLength },
     frameworkErrors: (error, _request, reply) => sendError(reply, toBerthError(error)),
     clientErrorHandler: refuseMalformedRequest,
     return503OnClosing: false,
@@ -48,11 +47,19 @@ export async function createApp(
   app.addHook('onRequest', async () => {
     if (isClosing()) throw new BerthError('shutting_down')
   })
+  // Of a request that was under way when the server began to stop, the connection would keep it from its end.
+  app.addHook('onSend', async (_request, reply) => {
+    if (isClosing()) reply.header('connection', 'close')
+  })
   await allowBrowserCallers(app)
 
   if (metrics) {
-    const { store, relay } = services
-    mountMetrics(app, { activeSessions: () => store.countActive(), openRelays: () => relay.openConnections })
+    const { store, relay, memoryWatch } = services
+    mountMetrics(app, {
+      activeSessions: () => store.countActive(),
+      openRelays: () => relay.openConnections,
+      memoryKills: () => memoryWatch.total,
+    })
   }
   mountServiceRoutes(app, services.health)
   await mountDocumentRoutes(app)

@@ -11,6 +11,7 @@ test('has the documented defaults', () => {
   assert.equal(config.json, false)
   assert.equal(config.metrics, true)
   assert.equal(config.region, 'us-east')
+  assert.deepEqual(config.reserve, { memoryBytes: 256 * 1024 ** 2, diskBytes: 256 * 1024 ** 2 })
   assert.equal(config.apiKey, undefined)
 })
 

@@ -35,6 +35,8 @@ export interface ServerConfig {
   /** Absent: a file in the data folder. */
   readonly masterKey: string | undefined
   readonly egressAllow: readonly string[]
+  /** What new sessions leave of the host's memory and of the data folder's disk. */
+  readonly reserve: { readonly memoryBytes: number; readonly diskBytes: number }
   /** The region that this server runs in. */
   readonly region: Region
   /** Where an ordinary user's sockets may go. */
@@ -60,6 +62,10 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     databaseUrl: databaseUrl(text('DATABASE_URL')),
     masterKey: secret('BERTH_MASTER_KEY', text('BERTH_MASTER_KEY')),
     egressAllow: allowList(text('BERTH_EGRESS_ALLOW') ?? ''),
+    reserve: {
+      memoryBytes: mebibytes('BERTH_RESERVED_MEMORY_MIB', text('BERTH_RESERVED_MEMORY_MIB') ?? '256'),
+      diskBytes: mebibytes('BERTH_RESERVED_DISK_MIB', text('BERTH_RESERVED_DISK_MIB') ?? '256'),
+    },
     region: oneOf('BERTH_REGION', text('BERTH_REGION') ?? 'us-east', Region.options),
     userRuntimeFolder: text('XDG_RUNTIME_DIR'),
   }
@@ -82,6 +88,11 @@ function portNumber(text: string): number {
   const port = Number(text)
   if (/^\d+$/.test(text) && port <= 65_535) return port
   throw new StartError('--port must be a whole number from 0 to 65535', 64)
+}
+
+function mebibytes(name: string, text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1024 ** 2
+  throw new StartError(`${name} must be a whole number of MiB`, 64)
 }
 
 function switchedOn(name: string, value: string | undefined, otherwise: boolean): boolean {

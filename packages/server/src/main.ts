@@ -14,7 +14,7 @@ import { readConfig, type ServeFlags, type ServerConfig } from './config.ts'
 import { type Database, openDatabase } from './database/database.ts'
 import { EmbeddedPostgres } from './database/embedded-postgres.ts'
 import { migrate } from './database/migrate.ts'
-import { LocalDriver } from './drivers/local/local-driver.ts'
+import { LocalDriver, type LocalDriverOptions } from './drivers/local/local-driver.ts'
 import { machinesRuntimeFolder, openMachinesFolders } from './drivers/local/machine-folders.ts'
 import { EgressDaemon } from './egress-link/egress-daemon.ts'
 import { ensureOrganization } from './features/organizations/first-start.ts'
@@ -31,6 +31,7 @@ const stopLimitMilliseconds = 10_000
 /** Requests under way may finish; what has not by then is cut. */
 const drainLimitMilliseconds = 6_000
 const reapIntervalMilliseconds = 1_000
+const memoryWatchIntervalMilliseconds = 2_000
 
 /** Starts the server of this host and returns once it is ready. It stops on SIGTERM and SIGINT. */
 export async function serve(flags: ServeFlags): Promise<void> {
@@ -56,15 +57,17 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   await openMachinesFolders(folders)
   const egress = new EgressDaemon({ folders, socketsFolder: machinesRuntimeFolder(folders), user, logger })
   shutdown.add('egress', () => egress.close())
-  const [database, masterKey, driverId, driver] = await Promise.all([
+  const opening = [
     startDatabase({ config, folders, user, logger, shutdown }),
     readMasterKey(folders.data, config.masterKey),
     readDriverId(folders.data),
-    LocalDriver.open({ folders, routes: egress, serviceUser: user }),
+    openDriver({ folders, routes: egress, serviceUser: user, reserve: config.reserve }, shutdown),
     egress.start(),
-  ])
+  ] as const
+  // When one fails, the others are waited for: what opens after the shutdown would keep the process running.
+  await Promise.allSettled(opening)
+  const [database, masterKey, driverId, driver] = await Promise.all(opening)
 
-  shutdown.add('the driver', () => driver.close())
   const services = createServices({
     database,
     driver,
@@ -89,9 +92,17 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the API', () => closeApi(app, services))
   await egress.setPolicy({ allow: [...config.egressAllow], own_addresses: ownAddresses(address, port) })
 
+  services.memoryWatch.start(memoryWatchIntervalMilliseconds)
+  shutdown.add('the memory watch', () => services.memoryWatch.close())
   const reaper = new SessionReaper({ ...services, driverId, clock: systemClock }, reapIntervalMilliseconds)
   shutdown.add('the reaper', () => reaper.close())
   announceReady({ config, port, apiKey })
+}
+
+async function openDriver(options: LocalDriverOptions, shutdown: Shutdown): Promise<LocalDriver> {
+  const driver = await LocalDriver.open(options)
+  shutdown.add('the driver', () => driver.close())
+  return driver
 }
 
 interface StartDatabaseOptions {
@@ -111,7 +122,7 @@ async function startDatabase({ config, folders, user, logger, shutdown }: StartD
       user,
       logger,
     })
-    await postgres.start()
+    await postgres.keepRunning()
     shutdown.add('PostgreSQL', () => postgres.stop())
     url = postgres.connectionString
   }

@@ -13,6 +13,7 @@ import { SessionMachines } from './features/sessions/session-machines.ts'
 import { SessionRecords } from './features/sessions/session-record.ts'
 import { SessionService } from './features/sessions/session-service.ts'
 import { SessionStore } from './features/sessions/session-store.ts'
+import { MemoryWatch } from './jobs/watch-memory.ts'
 
 export interface ServicesOptions {
   readonly database: Database
@@ -37,9 +38,11 @@ export function createServices(options: ServicesOptions) {
   const machines = new SessionMachines({ driver, store, logger })
   const ender = new SessionEnder({ machines, store, clock })
   const access = new SessionAccess(tokens, store)
+  const memoryWatch = new MemoryWatch({ driver, machines, logger })
   machines.onGone((id) => {
-    ender
-      .end(id)
+    memoryWatch
+      .look(id)
+      .then(() => ender.end(id))
       .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })
 
@@ -48,6 +51,7 @@ export function createServices(options: ServicesOptions) {
     store,
     machines,
     ender,
+    memoryWatch,
     access,
     organizations: new OrganizationStore(database),
     sessions: new SessionService({ store, machines, ender, driver, driverId, region, clock }),

@@ -29,6 +29,8 @@ Environment only:
   BERTH_PUBLIC_URL       where clients reach berth, if it is not where they ask
   BERTH_MASTER_KEY       encrypts secrets (default: a file in the data folder)
   BERTH_EGRESS_ALLOW     hosts, host:port or CIDRs, with commas, that sessions may reach besides public addresses
+  BERTH_RESERVED_MEMORY_MIB  memory that new sessions leave to the host (default: 256)
+  BERTH_RESERVED_DISK_MIB    disk that new sessions leave to the data folder (default: 256)
   BERTH_REGION           us-east, eu-west or ap-southeast (default: us-east)
   DATABASE_URL           a PostgreSQL to use instead of berth's own`
 

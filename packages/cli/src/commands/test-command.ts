@@ -13,7 +13,10 @@ export function addTestCommand(program: Command): void {
         'end-to-end tests with a started berth and real browsers.',
     )
     .argument('[tests...]', 'test files, folders, or parts of their paths: run these alone, without the checks')
-    .action(async (parts: string[]) => {
+    .option('--deep', 'go through many more rounds in the tests of faults and leaks; takes about an hour')
+    .action(async (parts: string[], { deep }: { deep?: boolean }) => {
+      // The files are processes of their own, and this is how they hear of it.
+      if (deep) process.env.BERTH_DEEP = '1'
       const hasPassed = await test(parts)
       if (!hasPassed) process.exitCode = 1
     })

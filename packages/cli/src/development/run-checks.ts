@@ -19,7 +19,7 @@ const sourceChecks: readonly SourceCheck[] = [
   { name: 'format', command: [...format, '.'] },
   { name: 'lint', command: [biome, 'lint', '--error-on-warnings', '.'] },
   { name: 'types', command: [tsc] },
-  { name: 'boundaries', command: ['node_modules/.bin/depcruise', 'packages', 'scripts', 'e2e'] },
+  { name: 'boundaries', command: ['node_modules/.bin/depcruise', 'packages', 'scripts', 'e2e', 'bench'] },
   { name: 'dead code', command: ['node_modules/.bin/knip'] },
   { name: 'generated files', command: ['scripts/generate-openapi.ts', '--check'] },
   { name: 'lists', command: ['scripts/check-lists.ts'] },

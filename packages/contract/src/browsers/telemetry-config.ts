@@ -3,7 +3,6 @@ import { z } from 'zod'
 export const operationalCategories = ['control', 'connection', 'system', 'captcha'] as const
 export const optionalCategories = ['console', 'network', 'page', 'interaction', 'screenshot', 'platform'] as const
 export const telemetryCategories = [...operationalCategories, ...optionalCategories] as const
-export type TelemetryCategory = (typeof telemetryCategories)[number]
 
 export const cdpCommandMethods = [
   'Input.dispatchMouseEvent',

@@ -2,6 +2,8 @@ import { type Page, type PageRequest, pageHeaders } from '@berth/contract/common
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
+import { checkText } from './json-body.ts'
+import { parseQuery, queryOf } from './query-string.ts'
 import { validate } from './validate.ts'
 
 /** What a handler is called with. `signal` aborts when the client goes away before its answer. */
@@ -50,9 +52,12 @@ export function mount<
     ...(onRequest && { onRequest }),
     // Answers are declared by the contract and made by our own code: they are not parsed a second time.
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
-      const query = endpoint.query && validate(endpoint.query, request.query, 'query')
+      // Not by the router: what a parser throws there is caught by nobody and would end the process.
+      const query = endpoint.query && validate(endpoint.query, parseQuery(queryOf(request.url)), 'query')
+      const params = request.params as Record<string, string>
+      for (const text of Object.values(params)) checkText(text)
       const result = await handler({
-        params: (endpoint.params && validate(endpoint.params, request.params, 'path')) as z.output<Params>,
+        params: (endpoint.params && validate(endpoint.params, params, 'path')) as z.output<Params>,
         query: query as z.output<Query>,
         body: (endpoint.body && validate(endpoint.body, request.body ?? undefined, 'body')) as z.output<Body>,
         request,

@@ -17,6 +17,12 @@ export function parseQuery(text: string): Record<string, unknown> {
   return query
 }
 
+/** The query of a request's address, without the question mark. */
+export function queryOf(url: string): string {
+  const start = url.indexOf('?')
+  return start === -1 ? '' : url.slice(start + 1)
+}
+
 function setMember(query: Record<string, unknown>, name: string, member: string, value: string): void {
   const known = query[name]
   const members = typeof known === 'object' && known !== null && !Array.isArray(known) ? known : Object.create(null)

@@ -18,7 +18,10 @@ export function validate<Schema extends z.ZodType>(schema: Schema, value: unknow
 
 function faultSentence(issue: z.core.$ZodIssue, root: unknown, place: string): string {
   const field = issue.path.length > 0 ? issue.path.map(String).join('.') : place
-  return `${shorten(field)}: ${ruleOf(issue)}, not ${kindOf(valueAt(root, issue.path))}.`
+  const rule = ruleOf(issue)
+  // What is forbidden is so whatever its kind.
+  const found = rule.startsWith('must') ? `, not ${kindOf(valueAt(root, issue.path))}` : ''
+  return `${shorten(field)}: ${rule}${found}.`
 }
 
 function ruleOf(issue: z.core.$ZodIssue): string {
@@ -61,7 +64,7 @@ function kindOf(value: unknown): string {
   if (Array.isArray(value)) return `an array of ${value.length} items`
   if (typeof value === 'string') return `a string of ${[...value].length} characters`
   if (typeof value === 'number') return `the number ${value}`
-  if (typeof value === 'object') return 'an object'
+  if (typeof value === 'object') return `an object of ${Object.keys(value).length} keys`
   return `a ${typeof value}`
 }
 

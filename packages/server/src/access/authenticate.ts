@@ -27,14 +27,13 @@ async function chooseProject(headers: IncomingHttpHeaders, scope: KeyScope, orga
   const idOrName = headerText(headers['x-kernel-project'])
   if (id) selectors.push({ id })
   if (idOrName) selectors.push({ idOrName })
-  if (selectors.length === 0 && scope.projectId) return scope.projectId
-  if (selectors.length === 0) selectors.push({ isDefault: true })
+  if (selectors.length === 0) return scope.projectId ?? scope.defaultProjectId ?? throwNoProject()
 
   const found = await Promise.all(
     selectors.map((selector) => organizations.findProject(scope.organizationId, selector)),
   )
   const projectId = found[0]
-  if (!projectId || found.includes(undefined)) throw new BerthError('project_not_found')
+  if (!projectId || found.includes(undefined)) return throwNoProject()
   if (found.some((other) => other !== projectId)) {
     throw new BerthError('bad_request', { reason: 'X-Kernel-Project-Id and X-Kernel-Project name different projects.' })
   }
@@ -42,6 +41,10 @@ async function chooseProject(headers: IncomingHttpHeaders, scope: KeyScope, orga
     throw new BerthError('forbidden', { reason: 'This API key belongs to another project.' })
   }
   return projectId
+}
+
+function throwNoProject(): never {
+  throw new BerthError('project_not_found')
 }
 
 /** Header bytes are UTF-8 where they are not ASCII; an empty value is an absent one. */

@@ -1,6 +1,7 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import type { Session, SessionStore } from '../features/sessions/session-store.ts'
+import type { Session } from '../features/sessions/session.ts'
+import type { SessionStore } from '../features/sessions/session-store.ts'
 import type { SessionTokens } from './session-tokens.ts'
 
 /** Admits the bearer of a session's token to that session, for as long as it is active. */

@@ -1,5 +1,6 @@
+import { BerthError } from '@berth/contract/errors.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import type { Tables } from './tables.ts'
 
@@ -19,8 +20,45 @@ export function openDatabase(connectionString: string, logger: Logger): Database
     connectionTimeoutMillis: connectTimeoutMilliseconds,
     allowExitOnIdle: true,
   })
+  // One that breaks while it is in use says so twice: to the query, and in an event that would end this process.
+  pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => logger.warn({ reason: error.message }, 'an idle database connection broke'))
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: new TellingPool(pool) }) })
+}
+
+/** Tells a database that cannot be reached, or is not ready, from a query that is wrong. */
+class TellingPool implements PostgresPool {
+  readonly options = {}
+  readonly #pool: pg.Pool
+
+  constructor(pool: pg.Pool) {
+    this.#pool = pool
+  }
+
+  async connect(): Promise<PostgresPoolClient> {
+    const client = await this.#pool.connect().catch(throwTelling)
+    const query = async (text: string, parameters: readonly unknown[]) =>
+      client.query(text, [...parameters]).catch(throwTelling)
+    // Kysely asks for cursors, the other form of a query, only when it streams, which berth does not.
+    return { query: query as unknown as PostgresPoolClient['query'], release: () => client.release() }
+  }
+
+  end(): Promise<void> {
+    return this.#pool.end()
+  }
+}
+
+function throwTelling(error: Error): never {
+  throw isUnavailable(error) ? new BerthError('database_unavailable', undefined, { cause: error }) : error
+}
+
+/** Classes of SQLSTATE: connection failures, lack of resources (disk, memory, connections), and a server that stops or starts. */
+const unavailableClasses = ['08', '53', '57']
+
+function isUnavailable(error: Error): boolean {
+  if (error instanceof pg.DatabaseError) return unavailableClasses.includes(error.code?.slice(0, 2) ?? '')
+  // Everything else that the client throws comes from its connection, but for a wrong use of the client itself.
+  return !(error instanceof TypeError)
 }
 
 /** Whether the error is PostgreSQL's word that the constraint, or unique index, was violated. */

@@ -1,15 +1,19 @@
 import { execFile } from 'node:child_process'
 import { chown, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import pg from 'pg'
 import { confinedCommand } from '../host/confined-process.ts'
 import type { ServiceUser } from '../host/service-user.ts'
 
 const run = promisify(execFile)
 
 const startLimitSeconds = 60
+const shortestPauseMilliseconds = 100
+const longestPauseMilliseconds = 5_000
 /** Small, because berth's rows are few; durable, because sessions must survive a power cut. */
 const settings = {
   listen_addresses: '',
@@ -38,7 +42,9 @@ export class EmbeddedPostgres {
   readonly #binaries: string
   readonly #user: ServiceUser | undefined
   readonly #logger: Logger
+  readonly #stopping = new AbortController()
   #starting: Promise<void> | undefined
+  #watch: pg.Client | undefined
 
   constructor({ dataFolder, socketFolder, user, logger }: EmbeddedPostgresOptions) {
     this.#cluster = join(dataFolder, 'postgres')
@@ -88,8 +94,42 @@ export class EmbeddedPostgres {
     }
   }
 
+  /** Starts the server and, until `stop`, again whenever it has ended, whatever ended it. */
+  async keepRunning(): Promise<void> {
+    await this.start()
+    const watch = new pg.Client({ connectionString: this.connectionString, application_name: 'berth watch' })
+    watch.on('error', () => {}) // Its end follows.
+    await watch.connect()
+    // A connection that nobody uses ends when PostgreSQL does, and not before.
+    watch.once('end', () => void this.#revive())
+    this.#watch = watch
+  }
+
+  async #revive(): Promise<void> {
+    const { signal } = this.#stopping
+    for (
+      let pause = shortestPauseMilliseconds;
+      !signal.aborted;
+      pause = Math.min(pause * 2, longestPauseMilliseconds)
+    ) {
+      this.#logger.error('PostgreSQL has ended; starting it again')
+      try {
+        await this.keepRunning()
+        this.#logger.info('PostgreSQL runs again')
+        return
+      } catch (error) {
+        // Processes of the one that was killed may still hold its files for a moment.
+        this.#logger.error({ err: error }, 'PostgreSQL did not start')
+        await delay(pause, undefined, { signal }).catch(() => {})
+      }
+    }
+  }
+
   /** Ends connections and stops; what was committed is on disk. */
   async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#starting?.catch(() => {}) // It says so itself.
+    await this.#watch?.end()
     if (await this.#isRunning())
       await this.#program('pg_ctl', ['stop', '-D', this.#cluster, '-m', 'fast', '-w', '-t', '8'])
   }

@@ -14,6 +14,8 @@ import { EgressClient } from './egress-client.ts'
 const startLimitMilliseconds = 15_000
 const retryMilliseconds = 20
 const restartPauseMilliseconds = 250
+/** What shows that nothing listens, or that what listened has just ended. */
+const goneCodes = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']
 const checkoutFolder = join(import.meta.dirname, '../../../..')
 
 interface EgressDaemonOptions {
@@ -76,9 +78,11 @@ export class EgressDaemon {
     void ended.then(() => this.#restart())
   }
 
-  /** Lets go of egress. It serves the machines that live on, and ends by itself when there is none. */
-  close(): void {
+  /** Lets go of egress: it goes on to serve the machines that live on, and ends where there is none. */
+  async close(): Promise<void> {
     this.#closing.abort()
+    const running = await this.#client.state().catch(() => undefined)
+    if (running?.machines.length === 0) process.kill(running.pid, 'SIGTERM')
   }
 
   async setPolicy(policy: EgressPolicy): Promise<void> {
@@ -88,16 +92,33 @@ export class EgressDaemon {
 
   async openRoute(sessionId: SessionId, socketPath: string, socketMode: number): Promise<void> {
     this.#routes.set(sessionId, { socketPath, socketMode })
-    await this.#client.putMachine(sessionId, { socket_path: socketPath, socket_mode: socketMode })
+    await this.#untilItAnswers(() =>
+      this.#client.putMachine(sessionId, { socket_path: socketPath, socket_mode: socketMode }),
+    )
   }
 
   async closeRoute(sessionId: SessionId): Promise<void> {
     this.#routes.delete(sessionId)
-    await this.#client.deleteMachine(sessionId)
+    await this.#untilItAnswers(() => this.#client.deleteMachine(sessionId))
+  }
+
+  /** A session that starts or ends while egress is started again is only late. What is told twice does no harm. */
+  async #untilItAnswers(tell: () => Promise<void>): Promise<void> {
+    const deadline = performance.now() + startLimitMilliseconds
+    for (;;) {
+      try {
+        return await tell()
+      } catch (error) {
+        const isGone = goneCodes.includes((error as NodeJS.ErrnoException).code ?? '')
+        if (!isGone || this.#closing.signal.aborted || performance.now() > deadline) throw error
+      }
+      await delay(retryMilliseconds)
+    }
   }
 
   async #tellAll(): Promise<void> {
     if (this.#policy) await this.#client.putPolicy(this.#policy)
+    // Of the map itself, not a copy: a route that is closed meanwhile is passed over.
     for (const [id, { socketPath, socketMode }] of this.#routes) {
       await this.#client.putMachine(id, { socket_path: socketPath, socket_mode: socketMode })
     }

@@ -9,7 +9,9 @@ import { StartError } from '../start-error.ts'
  * when the process ends, however it ends, so there is no stale lock to judge.
  */
 export async function lockDataFolder(dataFolder: string): Promise<{ close(): void }> {
-  const name = createHash('sha256').update(await realpath(dataFolder)).digest('hex')
+  const name = createHash('sha256')
+    .update(await realpath(dataFolder))
+    .digest('hex')
   const lock = createServer((socket) => socket.destroy())
   lock.listen(`\0berth-data-folder-${name}`)
   try {

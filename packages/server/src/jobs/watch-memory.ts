@@ -52,6 +52,9 @@ export class MemoryWatch {
     if (fresh <= 0) return
     this.#seen.set(id, kills)
     this.#total += fresh
-    logger.warn({ sessionId: id, processes: fresh }, 'a session reached its memory limit, and the kernel ended processes')
+    logger.warn(
+      { sessionId: id, processes: fresh },
+      'a session reached its memory limit, and the kernel ended processes',
+    )
   }
 }

@@ -7,11 +7,12 @@ const defaultOrganizationName = 'Default'
 /** Any number that no other part locks: servers that start on one new database wait for each other here. */
 const firstStartLock = 7_301
 
-/** A key that may call: its organization, and its project when it is bound to one. */
+/** A key that may call: its organization, its project when it is bound to one, and the organization's default project. */
 export interface KeyScope {
   readonly keyId: ApiKeyId
   readonly organizationId: OrganizationId
   readonly projectId: ProjectId | null
+  readonly defaultProjectId: ProjectId | null
 }
 
 export class OrganizationStore {
@@ -21,12 +22,24 @@ export class OrganizationStore {
     this.#database = database
   }
 
+  /** With the default project at once: every request asks for the key, and nearly every one works in that project. */
   async findKey(hash: Buffer): Promise<KeyScope | undefined> {
     return this.#database
       .selectFrom('api_keys')
-      .select(['id as keyId', 'organization_id as organizationId', 'project_id as projectId'])
-      .where('key_hash', '=', hash)
-      .where('deleted_at', 'is', null)
+      .leftJoin('projects', (join) =>
+        join
+          .onRef('projects.organization_id', '=', 'api_keys.organization_id')
+          .on('projects.is_default', '=', true)
+          .on('projects.archived_at', 'is', null),
+      )
+      .select([
+        'api_keys.id as keyId',
+        'api_keys.organization_id as organizationId',
+        'api_keys.project_id as projectId',
+        'projects.id as defaultProjectId',
+      ])
+      .where('api_keys.key_hash', '=', hash)
+      .where('api_keys.deleted_at', 'is', null)
       .executeTakeFirst()
   }
 
@@ -38,7 +51,6 @@ export class OrganizationStore {
       .where('organization_id', '=', organizationId)
       .where('archived_at', 'is', null)
       .where((where) => {
-        if ('isDefault' in selector) return where('is_default', '=', true)
         if ('id' in selector) return where('id', '=', selector.id as ProjectId)
         return where.or([where('id', '=', selector.idOrName as ProjectId), where('name', '=', selector.idOrName)])
       })
@@ -86,7 +98,7 @@ export class OrganizationStore {
   }
 }
 
-export type ProjectSelector = { readonly isDefault: true } | { readonly id: string } | { readonly idOrName: string }
+export type ProjectSelector = { readonly id: string } | { readonly idOrName: string }
 
 async function insertKey(
   database: Database,

@@ -139,6 +139,16 @@ test('the machine is started with what was asked for', async () => {
   })
 })
 
+test('a window that nobody could make is as large as one can be, and the record tells what was asked for', async () => {
+  const project = await server.project()
+  const viewport = { width: Number.MAX_SAFE_INTEGER, height: 100, refresh_rate: 10 }
+
+  const session = await project.session({ viewport })
+
+  assert.deepEqual(session.viewport, viewport)
+  assert.deepEqual(server.host.specOf(session.session_id as SessionId).viewport, { ...viewport, width: 10_000 })
+})
+
 test('the addresses of a session are those by which the caller reached berth', async () => {
   const project = await server.project()
   const { session_id } = await project.session({})

@@ -2,9 +2,9 @@ import { createBrowser, deleteBrowser, getBrowser, listBrowsers } from '@berth/c
 import type { FastifyRequest } from 'fastify'
 import type { MountForCallers } from '../../access/mount-for-callers.ts'
 import { publicUrlOf } from '../../access/public-url.ts'
+import type { Session } from './session.ts'
 import type { SessionRecords } from './session-record.ts'
 import type { SessionService } from './session-service.ts'
-import type { Session } from './session.ts'
 
 interface SessionRoutesOptions {
   readonly sessions: SessionService

@@ -6,9 +6,9 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Driver, MachineSpec } from '../../drivers/driver.ts'
 import type { SessionEnder } from './end-session.ts'
+import type { Session } from './session.ts'
 import type { SessionMachines } from './session-machines.ts'
 import type { SessionFilter, SessionStore } from './session-store.ts'
-import type { Session } from './session.ts'
 import { selectTelemetry } from './telemetry-selection.ts'
 
 /** What a session is made of, after the defaults of the contract. */
@@ -136,6 +136,15 @@ function viewportOf({ viewport, gpu }: SessionRequest) {
   return { width, height, refresh_rate: viewport.refresh_rate ?? derivedRefreshRate(width, height) }
 }
 
+/** A larger window than that is asked for in vain: Chromium and X servers end when they are to make one. */
+const maxWindowSide = 10_000
+
+/** Any size may be asked for, and the record tells it; the window is as large as there can be one. */
+function windowOf(request: SessionRequest) {
+  const { width, height, refresh_rate } = viewportOf(request)
+  return { width: Math.min(width, maxWindowSide), height: Math.min(height, maxWindowSide), refresh_rate }
+}
+
 function machineSpec(session: Session, request: SessionRequest): MachineSpec {
   return {
     sessionId: session.id,
@@ -143,7 +152,7 @@ function machineSpec(session: Session, request: SessionRequest): MachineSpec {
     stealth: session.stealth,
     gpu: session.gpu,
     kioskMode: session.kiosk_mode,
-    viewport: viewportOf(request),
+    viewport: windowOf(request),
     memory: session.memory,
     startUrl: session.start_url ?? undefined,
     chromePolicy: request.chrome_policy ?? {},

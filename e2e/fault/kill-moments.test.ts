@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
+import pg from 'pg'
+import { rounds } from './testing/deep.ts'
+import { FaultGround } from './testing/fault-ground.ts'
+import type { Holdings } from './testing/holdings.ts'
+import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
+
+/*
+ * The server is killed the moment a step of a create or a delete can be seen from outside: in the database, on the
+ * disk, or in the kernel. Whatever it had done by then, the next start must leave either a session that works or nothing.
+ */
+const ground = await FaultGround.open()
+after(() => ground[Symbol.asyncDispose]())
+let berth = await ground.start()
+const before: Holdings = await ground.view.holdings()
+const { dataFolder, runtimeFolder } = ground.view
+const machineFolder = () => firstIn(join(dataFolder, 'machines'))
+const socketFolder = () => firstIn(join(runtimeFolder, 'm'))
+const isThere = (folder: string | undefined, ...path: string[]) =>
+  folder !== undefined && existsSync(join(folder, ...path))
+
+/** In the order in which they come. */
+const momentsOfCreate: readonly Moment[] = [
+  { name: 'its row is there', isReached: () => hasRow('starting') },
+  { name: 'its runtime folder is there', isReached: () => socketFolder() !== undefined },
+  { name: 'its folder is there', isReached: () => machineFolder() !== undefined },
+  { name: 'its agent’s socket has its name', isReached: () => isThere(socketFolder(), 'agent.sock') },
+  {
+    name: 'bubblewrap has told the number of its first process',
+    isReached: () => isWritten(machineFolder(), 'sandbox.json'),
+  },
+  { name: 'egress serves it', isReached: () => isThere(socketFolder(), 'egress', 'egress.sock') },
+  {
+    name: 'Chromium makes its profile',
+    isReached: () => isThere(machineFolder(), 'home', '.config', 'chromium', 'Local State'),
+  },
+  { name: 'its row is active', isReached: () => hasRow('active') },
+]
+const momentsOfDelete: readonly Moment[] = [
+  { name: 'its row is ending', isReached: () => hasRow('ending') },
+  { name: 'its control groups are gone', isReached: async () => (await ground.view.controlGroups()).length === 0 },
+  { name: 'its folder is gone', isReached: () => machineFolder() === undefined },
+  { name: 'its runtime folder is gone', isReached: () => socketFolder() === undefined },
+]
+/** The short form leaves out those whose neighbours tell almost the same. */
+const inShortForm = new Set([0, 2, 4, 6])
+const chosen = (moments: readonly Moment[]) =>
+  moments.filter((_moment, index) => rounds({ short: 0, deep: 1 }) || inShortForm.has(index))
+
+interface Moment {
+  readonly name: string
+  readonly isReached: () => Promise<boolean> | boolean
+}
+
+for (const moment of chosen(momentsOfCreate)) {
+  test(`a server that is killed during a create when ${moment.name} leaves nothing behind`, async () => {
+    const creation = call(berth, 'POST', '/browsers', { headless: true, name: 'moment' }).catch(() => undefined)
+    await killAt(moment)
+    await creation
+
+    await checkNextServer(moment.name)
+  })
+}
+
+for (const moment of chosen(momentsOfDelete)) {
+  test(`a server that is killed during a delete when ${moment.name} leaves nothing behind`, async () => {
+    const { session_id } = await createSession(berth, { name: 'moment' })
+    const deletion = call(berth, 'DELETE', `/browsers/${session_id}`).catch(() => undefined)
+    await killAt(moment)
+    const answer = await deletion
+
+    await checkNextServer(moment.name)
+    if (answer?.status === 204) assert.equal(await isActive(berth, session_id), false)
+  })
+}
+
+test('a server that is killed at any time after the begin of a create or a delete leaves nothing behind', async () => {
+  const kills = rounds({ short: 2, deep: 25 })
+  for (let index = 0; index < kills; index++) {
+    const milliseconds = Math.round((1200 * (index + 0.5)) / kills)
+    const creation = call(berth, 'POST', '/browsers', { headless: true, name: 'moment' }).catch(() => undefined)
+    await delay(milliseconds)
+    await berth.signal('SIGKILL')
+    await creation
+    await checkNextServer(`${milliseconds} ms after the begin of a create`)
+
+    const { session_id } = await createSession(berth, { name: 'moment' })
+    const deletion = call(berth, 'DELETE', `/browsers/${session_id}`).catch(() => undefined)
+    await delay(milliseconds / 6)
+    await berth.signal('SIGKILL')
+    await deletion
+    await checkNextServer(`${milliseconds / 6} ms after the begin of a delete`)
+  }
+})
+
+async function killAt({ name, isReached }: Moment): Promise<void> {
+  const deadline = performance.now() + 20_000
+  while (!(await isReached())) {
+    assert.ok(performance.now() < deadline, `the moment has come: ${name}`)
+    await immediate()
+  }
+  await berth.signal('SIGKILL')
+}
+
+/** What is left is a session that works, or nothing; then its name is free and everything is as before. */
+async function checkNextServer(moment: string): Promise<void> {
+  berth = await ground.start()
+  assert.deepEqual(
+    (await statesOfRows()).filter((state) => state === 'starting' || state === 'ending'),
+    [],
+    `no half-made row: ${moment}`,
+  )
+  const { body: sessions } = await call<{ session_id: string; cdp_ws_url: string }[]>(berth, 'GET', '/browsers')
+  for (const session of sessions) {
+    assert.ok(await canBeUsed(session), `what is listed works: ${moment}`)
+    assert.equal(await deleteSession(berth, session.session_id), 204)
+  }
+  assert.deepEqual(await ground.view.findLeft(before, 20), [], moment)
+  assert.deepEqual(await readdir(join(dataFolder, 'machines')), [])
+}
+
+async function hasRow(state: string): Promise<boolean> {
+  return (await statesOfRows()).includes(state)
+}
+
+/** Asked of the database itself: the API does not show sessions that start. */
+async function statesOfRows(): Promise<readonly string[]> {
+  const client = new pg.Client({ host: join(runtimeFolder, 'postgres'), user: 'berth', database: 'postgres' })
+  client.on('error', () => {})
+  await client.connect()
+  const { rows } = await client.query("select state from sessions where state <> 'deleted'")
+  await client.end()
+  return rows.map(({ state }) => state)
+}
+
+function firstIn(folder: string): string | undefined {
+  const name = readdirSync(folder).find((candidate) => !candidate.startsWith('.'))
+  return name === undefined ? undefined : join(folder, name)
+}
+
+function isWritten(folder: string | undefined, file: string): boolean {
+  return folder !== undefined && existsSync(join(folder, file)) && readFileSync(join(folder, file)).length > 0
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { CdpClient } from '../testing/cdp.ts'
+import { FaultGround } from './testing/fault-ground.ts'
+import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
+import { until } from './testing/until.ts'
+
+test('five live sessions with clients go on after kill -9 of the server, as if nothing had been', async () => {
+  await using ground = await FaultGround.open()
+  const first = await ground.start()
+  const port = new URL(first.url).port
+  const sessions = []
+  for (const [index, headless] of [true, false, true, false, true].entries()) {
+    sessions.push(
+      await createSession(first, { headless, name: `five-${index}`, timeout_seconds: index === 4 ? 10 : 600 }),
+    )
+  }
+  const clients = await Promise.all(sessions.map(({ cdp_ws_url }) => CdpClient.open(cdp_ws_url)))
+  for (const [index, client] of clients.entries()) {
+    const page = await client.openPage()
+    await client.evaluate(page, `globalThis.mark = ${index}; document.title = 'page ${index}'`)
+  }
+  const targetsBefore = await Promise.all(clients.map(pagesOf))
+  // Its time begins before the kill and must not begin anew with the next server.
+  await clients[4]?.close()
+  const idleSince = Date.now()
+
+  const cut = clients.slice(0, 4).map(({ socket }) => once(socket, 'close'))
+  await first.signal('SIGKILL')
+  await Promise.all(cut)
+  const second = await ground.start({ flags: ['--port', port] })
+
+  const { body: listed } = await call<{ session_id: string }[]>(second, 'GET', '/browsers')
+  assert.deepEqual(
+    new Set(listed.map(({ session_id }) => session_id)),
+    new Set(sessions.map(({ session_id }) => session_id)),
+  )
+  const again = await call(second, 'POST', '/browsers', { headless: true, name: 'five-1' })
+  assert.deepEqual([again.status, again.shouldRetry], [409, 'false'], 'names are still taken')
+  for (const [index, { cdp_ws_url }] of sessions.slice(0, 4).entries()) {
+    const client = await CdpClient.open(cdp_ws_url)
+    const targets = await pagesOf(client)
+    assert.deepEqual(targets, targetsBefore[index], 'the old address leads to the same tabs')
+    const page = targets.find(({ title }) => title === `page ${index}`)
+    const { sessionId } = await client.send('Target.attachToTarget', { targetId: page?.targetId, flatten: true })
+    assert.equal(await client.evaluate(sessionId as string, 'globalThis.mark'), index, 'the page was not loaded anew')
+    await client.close()
+  }
+  await until('the end of the idle session', async () => !(await isActive(second, 'five-4')), { limitSeconds: 20 })
+  const idleSeconds = (Date.now() - idleSince) / 1000
+  assert.ok(idleSeconds >= 9.9, `it was idle for ${idleSeconds} s`)
+  assert.ok(idleSeconds < 16, `its timer went on through the restart, and it ended after ${idleSeconds} s`)
+  assert.ok(await isActive(second, 'five-0'), 'the others stay')
+})
+
+test('after the loss of power the next start ends what is dead, leaves nothing of it, and serves', async () => {
+  await using ground = await FaultGround.open()
+  const first = await ground.start()
+  const before = await ground.view.holdings()
+  const sessions = [
+    await createSession(first, { name: 'dead' }),
+    await createSession(first, { headless: false, name: 'dead-too' }),
+  ]
+
+  const { server, egress, postgres, machines } = await ground.view.processes()
+  for (const { pid } of [...server, ...egress, ...postgres, ...machines]) killIfThere(pid)
+  await first.signal('SIGKILL')
+  await until(
+    'the end of all processes',
+    async () => Object.values(await ground.view.processes()).flat().length === 0,
+    {
+      limitSeconds: 10,
+    },
+  )
+  const second = await ground.start()
+
+  for (const { session_id } of sessions) {
+    assert.equal(await isActive(second, session_id), false)
+    const { body } = await call<{ usage_status: string }>(second, 'GET', `/browsers/${session_id}?include_deleted=true`)
+    assert.equal(body.usage_status, 'ready', 'the record of an ended session')
+  }
+  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+  const session = await createSession(second, { name: 'dead' })
+  assert.ok(await canBeUsed(session))
+  assert.equal(await deleteSession(second, 'dead'), 204)
+})
+
+test('a server that is stopped during a delete and a create keeps what it has confirmed', async () => {
+  await using ground = await FaultGround.open()
+  const first = await ground.start()
+  const before = await ground.view.holdings()
+  const { session_id } = await createSession(first, { name: 'between' })
+
+  const deletion = call(first, 'DELETE', `/browsers/${session_id}`).then(
+    ({ status }) => status,
+    () => 'cut',
+  )
+  const creation = call(first, 'POST', '/browsers', { headless: true, name: 'late' }).then(
+    ({ status }) => status,
+    () => 'cut',
+  )
+  await first.signal('SIGTERM')
+  const outcomes = [await deletion, await creation]
+  const second = await ground.start()
+
+  assert.ok([204, 503, 'cut'].includes(outcomes[0] as number | string), `the delete answers ${outcomes[0]}`)
+  assert.ok([200, 503, 'cut'].includes(outcomes[1] as number | string), `the create answers ${outcomes[1]}`)
+  if (outcomes[0] === 204) assert.equal(await isActive(second, session_id), false, 'what was confirmed holds')
+  if (outcomes[1] === 200) assert.equal(await isActive(second, 'late'), true, 'what was confirmed holds')
+  for (const name of ['between', 'late']) await deleteSession(second, name)
+  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+})
+
+async function pagesOf(client: CdpClient): Promise<{ targetId: string; title: string; url: string }[]> {
+  const { targetInfos } = await client.send('Target.getTargets')
+  return (targetInfos as { targetId: string; title: string; url: string; type: string }[])
+    .filter(({ type }) => type === 'page')
+    .map(({ targetId, title, url }) => ({ targetId, title, url }))
+    .toSorted((one, other) => one.targetId.localeCompare(other.targetId))
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It went with one of those before it.
+  }
+}

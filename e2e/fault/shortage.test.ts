@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, statfs, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { CdpClient } from '../testing/cdp.ts'
+import { FaultGround } from './testing/fault-ground.ts'
+import { findPart } from './testing/parts.ts'
+import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
+import { until } from './testing/until.ts'
+
+const mebibyte = 1024 ** 2
+const ground = await FaultGround.open()
+const { view } = ground
+const berth = await ground.start()
+after(() => ground[Symbol.asyncDispose]())
+const isRoot = process.geteuid?.() === 0
+const asRoot = { skip: isRoot ? false : 'needs root, to mount a small disk or to enter the groups of a session' }
+
+test('a page that takes all memory of its session is ended alone, and that is noticed', async () => {
+  const [greedy, other] = [await createSession(berth), await createSession(berth)]
+  const witness = await CdpClient.open(other.cdp_ws_url)
+  const witnessPage = await witness.openPage()
+  await witness.evaluate(witnessPage, 'globalThis.mark = 7')
+  const client = await CdpClient.open(greedy.cdp_ws_url)
+  const page = await client.openPage()
+
+  // Several buffers, each written to, since memory that nobody has touched is not there.
+  client
+    .evaluate(
+      page,
+      `globalThis.kept = []; for (let i = 0; i < 64; i++) kept.push(new Uint8Array(64 * ${mebibyte}).fill(i))`,
+    )
+    .catch(() => {})
+
+  await until('the metric', async () => (await memoryKills()) > 0, { limitSeconds: 30, everyMilliseconds: 200 })
+  assert.match(berth.log, new RegExp(`"sessionId":"${greedy.session_id}"[^\\n]*memory limit`))
+  assert.equal(await witness.evaluate(witnessPage, 'globalThis.mark'), 7, 'the other session did not notice')
+  await until('a page in the greedy session', () => canBeUsed(greedy).catch(() => false), {
+    limitSeconds: 20,
+    everyMilliseconds: 200,
+  })
+  client.reset()
+  await witness.close()
+  for (const { session_id } of [greedy, other]) assert.equal(await deleteSession(berth, session_id), 204)
+})
+
+test('a session whose shared memory is full stays, recovers, and touches no other', asRoot, async () => {
+  const [full, other] = [await createSession(berth), await createSession(berth)]
+  const agent = await findPart(view, full.session_id, 'agent')
+  const sharedMemory = `/proc/${agent.pid}/root/dev/shm`
+  const filling = join(sharedMemory, 'filling')
+
+  const { bavail, bsize } = await statfs(sharedMemory)
+  assert.ok(bavail * bsize <= 1024 * mebibyte, 'a session’s shared memory is limited by its own memory')
+  await fill(sharedMemory, filling, 0)
+  assert.equal((await statfs(sharedMemory)).bavail, 0)
+
+  assert.ok(await isActive(berth, full.session_id))
+  assert.ok(await canBeUsed(other))
+  await rm(filling)
+  assert.ok(await canBeUsed(full))
+  for (const { session_id } of [full, other]) assert.equal(await deleteSession(berth, session_id), 204)
+})
+
+test(
+  'a session can have hundreds of processes and no more than its limit, and other sessions do not notice',
+  asRoot,
+  async () => {
+    const [crowded, other] = [await createSession(berth), await createSession(berth)]
+    const group = (await view.controlGroups()).find(
+      (path) => path.endsWith(crowded.session_id) && path.includes('pids'),
+    ) as string
+    const limit = Number(await readFile(join(group, 'pids.max'), 'utf8'))
+    const before = await view.processesOf(crowded.session_id)
+
+    const crowd = spawn(
+      'sh',
+      [
+        '-c',
+        `echo $$ > ${join(group, 'cgroup.procs')} || exit; for i in $(seq 300); do sleep 100 & done; echo 300; while sleep 101 & do :; done`,
+      ],
+      {
+        stdio: ['ignore', 'pipe', 'ignore'],
+        detached: true,
+      },
+    )
+    const ended = once(crowd, 'exit')
+    await once(crowd.stdout, 'data')
+    const many = (await view.processesOf(crowded.session_id)).length
+    assert.ok(many >= before.length + 300, `300 processes more can be there, and ${many - before.length} are`)
+    await until('the limit', async () => Number(await readFile(join(group, 'pids.current'), 'utf8')) >= limit - 1, {
+      limitSeconds: 20,
+    })
+
+    assert.ok(await canBeUsed(other))
+    assert.ok(await isActive(berth, crowded.session_id))
+    // A shell that cannot make a process waits and tries again.
+    process.kill(-(crowd.pid as number), 'SIGKILL')
+    await ended
+    await until('a page in the crowded session', () => canBeUsed(crowded).catch(() => false), {
+      limitSeconds: 20,
+      everyMilliseconds: 200,
+    })
+    for (const { session_id } of [crowded, other]) assert.equal(await deleteSession(berth, session_id), 204)
+  },
+)
+
+test('a create for which the host has no memory is refused, may be sent again, and leaves nothing', async () => {
+  await using small = await FaultGround.open()
+  const first = await small.start()
+  const kept = await createSession(first, { name: 'kept' })
+  await first.signal('SIGTERM')
+  const second = await small.start({
+    environment: { BERTH_RESERVED_MEMORY_MIB: '99999999' },
+    flags: ['--port', new URL(first.url).port],
+  })
+  const before = await small.view.holdings()
+
+  const { status, shouldRetry, body } = await call<{ code: string; message: string }>(second, 'POST', '/browsers', {
+    headless: true,
+    name: 'no-room',
+  })
+
+  assert.deepEqual([status, shouldRetry, body.code], [529, 'true', 'capacity_exhausted'])
+  assert.match(body.message, /memory/)
+  assert.deepEqual(await small.view.findLeft(before, 20), [])
+  assert.deepEqual(
+    (await call<{ name: string }[]>(second, 'GET', '/browsers')).body.map(({ name }) => name),
+    ['kept'],
+  )
+  assert.ok(await canBeUsed(kept), 'a session that is there is not touched')
+})
+
+test(
+  'on a full disk creates are refused, live sessions go on, and all is well when there is room again',
+  asRoot,
+  async () => {
+    await using disk = await mountDisk(640)
+    await using small = await FaultGround.open(disk.folder)
+    const server = await small.start()
+    const session = await createSession(server)
+    const filling = join(small.folder, 'filling')
+
+    await fill(small.folder, filling, 64)
+    const little = await call<{ code: string; message: string }>(server, 'POST', '/browsers', { headless: true })
+    assert.deepEqual([little.status, little.shouldRetry, little.body.code], [529, 'true', 'capacity_exhausted'])
+    assert.match(little.body.message, /disk/)
+    await fill(small.folder, `${filling}-2`, 0)
+    const none = await call(server, 'POST', '/browsers', { headless: true })
+    assert.ok([503, 529].includes(none.status), `a create on a full disk answers ${none.status}`)
+    assert.equal(none.shouldRetry, 'true')
+    const seen = await call(server, 'GET', `/browsers/${session.session_id}`)
+    assert.ok([200, 503].includes(seen.status))
+    const client = await CdpClient.open(session.cdp_ws_url)
+    assert.ok(await client.send('Browser.getVersion'))
+    await client.close()
+
+    for (const file of [filling, `${filling}-2`]) await rm(file)
+    await until('room', async () => (await call(server, 'GET', '/browsers')).status === 200, { limitSeconds: 10 })
+    assert.ok(await canBeUsed(session), 'the session has outlived the full disk')
+    assert.equal(await deleteSession(server, session.session_id), 204)
+    assert.ok(await canBeUsed(await createSession(server)))
+  },
+)
+
+/** A small disk of its own. */
+async function mountDisk(mebibytes: number) {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-disk-'))
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'berth-fault', folder])
+  return {
+    folder,
+    async [Symbol.asyncDispose]() {
+      execFileSync('umount', [folder])
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+/** Leaves so much of the folder's file system free. */
+async function fill(folder: string, file: string, leftMebibytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder)
+  const bytes = bavail * bsize - leftMebibytes * mebibyte
+  await writeFile(file, Buffer.alloc(Math.max(0, bytes))).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOSPC') throw error // Somebody else was faster, and the disk is full.
+  })
+}
+
+async function memoryKills(): Promise<number> {
+  const text = await (await fetch(`${berth.url}/metrics`, { headers: { connection: 'close' } })).text()
+  return Number(/^berth_memory_kills_total (\d+)$/m.exec(text)?.[1])
+}

@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Berth, type BerthOptions } from '../../testing/berth.ts'
+import { HostView } from './holdings.ts'
+
+/** A data folder that one berth after another is started on, however the one before it has ended. */
+export class FaultGround {
+  readonly folder: string
+  readonly view: HostView
+  #last: Berth | undefined
+
+  private constructor(folder: string, view: HostView) {
+    this.folder = folder
+    this.view = view
+  }
+
+  static async open(parent = tmpdir()): Promise<FaultGround> {
+    const folder = await mkdtemp(join(parent, 'berth-fault-'))
+    return new FaultGround(folder, await HostView.of(folder))
+  }
+
+  async start(options: Omit<BerthOptions, 'dataFolder'> = {}): Promise<Berth> {
+    this.#last = await Berth.start({ ...options, dataFolder: this.folder })
+    return this.#last
+  }
+
+  /** Ends whatever is left, also after a test that has failed half way. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#last?.signal('SIGKILL')
+    // The next start knows best how to find what the last one has left.
+    const last = await Berth.start({ dataFolder: this.folder })
+    await last[Symbol.asyncDispose]()
+    await rm(this.folder, { recursive: true, force: true })
+  }
+}

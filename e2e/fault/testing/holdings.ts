@@ -1,0 +1,259 @@
+import { createHash } from 'node:crypto'
+import { lstat, readdir, readFile, readlink, realpath } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { listProcesses, type ProcessInfo } from '../../testing/processes.ts'
+import { rounds } from './deep.ts'
+
+/**
+ * Everything of this host that one berth holds, in groups, each entry under a name that is the same after a restart.
+ * Taken from the kernel and the disk, not from berth's own account of it. Other berths of the host are left out.
+ */
+export type Holdings = Readonly<Record<HoldingKind, readonly string[]>>
+
+type HoldingKind =
+  | 'processes'
+  | 'zombies'
+  | 'namespaces'
+  | 'unix sockets'
+  | 'mounts'
+  | 'control groups'
+  | 'folders'
+  | 'users'
+  | 'shared memory'
+  | 'files of the server'
+  | 'files of egress'
+  | 'database connections'
+
+const namespaceKinds = ['net', 'mnt', 'pid', 'ipc', 'uts', 'user', 'cgroup']
+/** The server's pool keeps up to so many for ten seconds after a use: time that only the deep form has. */
+const pooledConnections = rounds({ short: 20, deep: 2 })
+const claimsFolder = '/run/berth/users'
+
+export interface BerthProcesses {
+  readonly server: readonly ProcessInfo[]
+  readonly egress: readonly ProcessInfo[]
+  readonly postgres: readonly ProcessInfo[]
+  /** What sessions run in, agents, displays and browsers. */
+  readonly machines: readonly ProcessInfo[]
+}
+
+/** One berth as the host sees it. */
+export class HostView {
+  readonly dataFolder: string
+  readonly runtimeFolder: string
+
+  private constructor(dataFolder: string, runtimeFolder: string) {
+    this.dataFolder = dataFolder
+    this.runtimeFolder = runtimeFolder
+  }
+
+  static async of(dataFolder: string): Promise<HostView> {
+    const data = await realpath(dataFolder)
+    const name = createHash('sha256').update(data).digest('hex').slice(0, 8)
+    const uid = process.geteuid?.()
+    const base = uid === 0 ? '/run/berth' : `/tmp/berth-${uid}`
+    return new HostView(data, join(base, name))
+  }
+
+  async holdings(): Promise<Holdings> {
+    const processes = await this.processes()
+    const { server, egress, postgres, machines } = processes
+    const connections = postgres.filter(({ command }) => command.includes('[local]')).map(() => 'connection')
+    const own = [...server, ...egress, ...postgres, ...machines]
+    return {
+      processes: [
+        ...server.map(() => 'server'),
+        ...egress.map(() => 'egress'),
+        ...machines.map(({ command }) => `in a machine: ${command.slice(0, 120)}`),
+      ].toSorted(),
+      zombies: await zombiesBelow(own),
+      namespaces: await namespacesOf(machines),
+      'unix sockets': await this.#sockets(),
+      mounts: await this.#mounts(),
+      'control groups': await this.controlGroups(),
+      folders: await this.#folders(),
+      users: await this.#users(),
+      'shared memory': await sharedMemory(),
+      'files of the server': without(await filesOf(server), 'socket', connections.length),
+      'files of egress': await filesOf(egress),
+      'database connections': connections,
+    }
+  }
+
+  /** Waits until nothing is held that was not held before, and says what is left when the time is over. */
+  async findLeft(before: Holdings, limitSeconds: number): Promise<readonly string[]> {
+    const deadline = performance.now() + limitSeconds * 1000
+    for (;;) {
+      const left = more(before, await this.holdings())
+      if (left.length === 0 || performance.now() > deadline) return left
+      await delay(200)
+    }
+  }
+
+  async processes(): Promise<BerthProcesses> {
+    const all = await listProcesses()
+    const marks = await Promise.all(all.map(({ pid }) => this.#marksOf(pid)))
+    const own = all.filter(
+      ({ state, command }, index) => state !== 'Z' && (marks[index] || this.#isMentionedIn(command)),
+    )
+    const inMachine = (await Promise.all(own.map(({ pid }) => this.#isInMachine(pid)))).map(Boolean)
+    const others = own.filter((_process, index) => !inMachine[index])
+    const isServer = ({ command }: ProcessInfo) => /\bserve\b/.test(command) && command.includes(this.dataFolder)
+    const isEgress = ({ command }: ProcessInfo) => command.includes('packages/egress/') && !command.includes('bwrap')
+    const isPostgres = ({ command }: ProcessInfo) => /^postgres:|\/postgres /.test(command)
+    return {
+      server: others.filter(isServer),
+      egress: others.filter((candidate) => !isServer(candidate) && isEgress(candidate)),
+      postgres: others.filter(isPostgres),
+      machines: own.filter((candidate, index) => inMachine[index] || this.#buildsMachine(candidate)),
+    }
+  }
+
+  /** The processes of one session. */
+  async processesOf(sessionId: string): Promise<readonly ProcessInfo[]> {
+    const { machines } = await this.processes()
+    const belongs = await Promise.all(
+      machines.map(
+        async ({ pid, command }) => command.includes(sessionId) || (await read(pid, 'cgroup')).includes(sessionId),
+      ),
+    )
+    return machines.filter((_process, index) => belongs[index])
+  }
+
+  /** Folders of the machines' control groups, in every hierarchy. */
+  async controlGroups(): Promise<readonly string[]> {
+    const names = await readdir('/sys/fs/cgroup', { recursive: true }).catch(() => [])
+    return names
+      .filter((name) => basename(name).startsWith(this.#groupPrefix))
+      .map((name) => join('/sys/fs/cgroup', name))
+  }
+
+  get #groupPrefix(): string {
+    return `berth-${basename(this.runtimeFolder)}-`
+  }
+
+  #isMentionedIn(text: string): boolean {
+    return [this.dataFolder, this.runtimeFolder].some((path) => text.includes(path))
+  }
+
+  #buildsMachine({ command }: ProcessInfo): boolean {
+    return command.includes(join(this.runtimeFolder, 'm/')) && /bwrap|unshare|berth-machine/.test(command)
+  }
+
+  /** A process that has changed its command line, or its root as Chromium's do, still lives on our mounts or in our groups. */
+  async #marksOf(pid: number): Promise<boolean> {
+    const [mounts, groups] = await Promise.all([read(pid, 'mountinfo'), read(pid, 'cgroup')])
+    const names = [basename(this.dataFolder), basename(this.runtimeFolder)]
+    return (
+      groups.includes(this.#groupPrefix) || (pid !== process.pid && names.some((name) => inOtherView(mounts, name)))
+    )
+  }
+
+  async #isInMachine(pid: number): Promise<boolean> {
+    const [mounts, groups] = await Promise.all([read(pid, 'mountinfo'), read(pid, 'cgroup')])
+    return groups.includes(this.#groupPrefix) || inOtherView(mounts, `${basename(this.dataFolder)}/machines/`)
+  }
+
+  async #sockets(): Promise<readonly string[]> {
+    const lines = (await readFile('/proc/net/unix', 'utf8')).split('\n')
+    const paths = lines.map((line) => line.trim().split(/\s+/)[7] ?? '')
+    // Each connection to a socket is a line of its own, with the same path: the database has some, as it likes.
+    const isCounted = (path: string) => this.#isMentionedIn(path) && !path.includes('/postgres/')
+    return paths.filter(isCounted).toSorted()
+  }
+
+  async #mounts(): Promise<readonly string[]> {
+    const lines = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n')
+    return lines
+      .map((line) => line.split(' ')[4] ?? '')
+      .filter((path) => path !== this.dataFolder && this.#isMentionedIn(path))
+  }
+
+  async #folders(): Promise<readonly string[]> {
+    const folders = [join(this.dataFolder, 'machines'), join(this.runtimeFolder, 'm')]
+    const names = await Promise.all(
+      folders.map(async (folder) => (await list(folder)).map((name) => join(folder, name))),
+    )
+    return names.flat().toSorted()
+  }
+
+  async #users(): Promise<readonly string[]> {
+    const names = await list(claimsFolder)
+    const owners = await Promise.all(names.map((name) => readlink(join(claimsFolder, name)).catch(() => '')))
+    return owners.filter((owner) => owner.startsWith(this.runtimeFolder))
+  }
+}
+
+/** What is held now and was not before, as lines for a person. */
+function more(before: Holdings, now: Holdings): readonly string[] {
+  return Object.entries(now).flatMap(([kind, entries]) => {
+    const unmatched = [...before[kind as HoldingKind]]
+    const fresh = entries.filter((entry) => {
+      const index = unmatched.indexOf(entry)
+      if (index === -1) return true
+      unmatched.splice(index, 1)
+      return false
+    })
+    // Descriptors and connections are made anew all the time: what counts is how many there are.
+    const isCounted = kind.startsWith('files') || kind === 'database connections'
+    const allowed = before[kind as HoldingKind].length + (kind === 'database connections' ? pooledConnections : 0)
+    const excess = entries.length - allowed
+    return isCounted
+      ? fresh.slice(0, Math.max(0, excess)).map((entry) => `${kind}: ${entry}`)
+      : fresh.map((entry) => `${kind}: ${entry}`)
+  })
+}
+
+async function zombiesBelow(parents: readonly ProcessInfo[]): Promise<readonly string[]> {
+  const pids = new Set(parents.map(({ pid }) => pid))
+  const zombies = (await listProcesses()).filter(({ state, parent }) => state === 'Z' && pids.has(parent))
+  return zombies.map(({ pid, parent }) => `${pid}, a child of ${parent}`)
+}
+
+async function namespacesOf(processes: readonly ProcessInfo[]): Promise<readonly string[]> {
+  const links = processes.flatMap(({ pid }) =>
+    namespaceKinds.map((kind) => readlink(`/proc/${pid}/ns/${kind}`).catch(() => '')),
+  )
+  return [...new Set(await Promise.all(links))].filter(Boolean)
+}
+
+async function filesOf(processes: readonly ProcessInfo[]): Promise<readonly string[]> {
+  const files = processes.map(async ({ pid }) => {
+    const numbers = await list(`/proc/${pid}/fd`)
+    return Promise.all(numbers.map((number) => readlink(`/proc/${pid}/fd/${number}`).catch(() => '')))
+  })
+  return (await Promise.all(files)).flat().filter(Boolean).map(withoutNumbers).toSorted()
+}
+
+/** Less so many of one name: the server's sockets to the database are counted on their own. */
+function without(entries: readonly string[], name: string, count: number): readonly string[] {
+  let left = count
+  return entries.filter((entry) => entry !== name || left-- <= 0)
+}
+
+/** Those of root are the host's own; each machine has a shared memory of its own, which goes with it. */
+async function sharedMemory(): Promise<readonly string[]> {
+  const names = await list('/dev/shm')
+  const owners = await Promise.all(
+    names.map(async (name) => (await lstat(join('/dev/shm', name)).catch(() => undefined))?.uid),
+  )
+  return names.filter((_name, index) => (owners[index] ?? 0) >= 1_900_000_000)
+}
+
+/** A mount tells its path within its file system; a mount of the whole data folder is the test's own. */
+function inOtherView(mountinfo: string, name: string): boolean {
+  return mountinfo.split('\n').some((line) => line.split(' ')[3]?.includes(name))
+}
+
+function withoutNumbers(link: string): string {
+  return link.replace(/:\[\d+\]$/, '')
+}
+
+function read(pid: number, file: string): Promise<string> {
+  return readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')
+}
+
+function list(folder: string): Promise<readonly string[]> {
+  return readdir(folder).catch(() => [])
+}

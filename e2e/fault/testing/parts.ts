@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import type { ProcessInfo } from '../../testing/processes.ts'
+import type { HostView } from './holdings.ts'
+
+export type SessionPart = 'agent' | 'chromium' | 'display'
+
+const commands: Readonly<Record<SessionPart, RegExp>> = {
+  agent: /^\/opt\/berth\/node /,
+  chromium: /^\/usr\/lib\/chromium\/chromium --remote-debugging/,
+  display: /^Xtigervnc /,
+}
+
+export async function findPart(view: HostView, sessionId: string, part: SessionPart): Promise<ProcessInfo> {
+  const found = (await view.processesOf(sessionId)).find(({ command }) => commands[part].test(command))
+  assert.ok(found, `the session has a process that is its ${part}`)
+  return found
+}
+
+export async function killPart(view: HostView, sessionId: string, part: SessionPart): Promise<void> {
+  process.kill((await findPart(view, sessionId, part)).pid, 'SIGKILL')
+}
+
+export async function killEgress(view: HostView): Promise<void> {
+  const { egress } = await view.processes()
+  assert.equal(egress.length, 1, 'one egress runs')
+  for (const { pid } of egress) process.kill(pid, 'SIGKILL')
+}
+
+/** The process whose children all other processes of the database are. */
+export async function killPostgres(view: HostView): Promise<void> {
+  const first = (await view.processes()).postgres.find(({ command }) => command.includes('/postgres -D'))
+  assert.ok(first, 'PostgreSQL runs')
+  process.kill(first.pid, 'SIGKILL')
+}

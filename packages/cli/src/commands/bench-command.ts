@@ -1,0 +1,55 @@
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
+import { type MeasurementName, measurementNames } from '../../../../bench/measurement-names.ts'
+import { say } from '../output.ts'
+
+interface BenchFlags {
+  readonly rounds: number
+  readonly sessions: number
+  readonly json?: boolean
+}
+
+/** What a session does while nobody uses it is seen in this time. */
+const idleSeconds = 10
+
+export function addBenchCommand(program: Command): void {
+  program
+    .command('bench')
+    .summary('measure what sessions cost, beside a bare Chromium')
+    .description(
+      'Starts a berth of its own and measures it beside Chromium started by hand: time, memory, processor and rates, ' +
+        'against the budgets. It takes some minutes; docs/benchmarks.md tells what the figures mean.',
+    )
+    .addArgument(new Argument('[names...]', 'measure these alone').choices(measurementNames))
+    .addOption(new Option('--rounds <number>', 'how often each thing is done').argParser(wholeNumber).default(10))
+    .addOption(
+      new Option('--sessions <number>', 'how many sessions at most, to see what grows with them')
+        .argParser(wholeNumber)
+        .default(10),
+    )
+    .option('--json', 'print the figures as one JSON object')
+    .action(bench)
+}
+
+async function bench(names: readonly MeasurementName[], { rounds, sessions, json }: BenchFlags): Promise<void> {
+  const [{ runBench }, { asJson, asTables }] = await Promise.all([
+    import('../../../../bench/run-bench.ts'),
+    import('../../../../bench/report.ts'),
+  ])
+  const interrupt = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => interrupt.abort(new Error(`ended by ${signal}`)))
+  }
+
+  const report = await runBench({
+    names: names.length > 0 ? names : measurementNames,
+    ...{ rounds, maxSessions: sessions, idleSeconds, signal: interrupt.signal },
+    onBegin: (name) => say(`measuring ${name}`),
+  })
+
+  process.stdout.write(json ? asJson(report) : asTables(report))
+}
+
+function wholeNumber(text: string): number {
+  if (/^[1-9]\d*$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a whole number above zero.')
+}

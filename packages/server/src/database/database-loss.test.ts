@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createLogger } from '@berth/runtime/process/logger.ts'
+import { sql } from 'kysely'
+import { openHostFolders } from '../host/host-folders.ts'
+import { openServiceUser } from '../host/service-user.ts'
+import { openDatabase } from './database.ts'
+import { EmbeddedPostgres } from './embedded-postgres.ts'
+
+const logger = createLogger({ name: 'test', level: 'silent', json: true })
+
+test('PostgreSQL that is killed is started again, and until then each query says that it is unavailable', async (context) => {
+  const folders = await openHostFolders({
+    dataFolder: await mkdtemp(join(tmpdir(), 'berth-loss-')),
+    userRuntimeFolder: undefined,
+  })
+  const socketFolder = join(folders.runtime, 'postgres')
+  const postgres = new EmbeddedPostgres({
+    dataFolder: folders.data,
+    socketFolder,
+    user: await openServiceUser(),
+    logger,
+  })
+  await postgres.keepRunning()
+  const database = openDatabase(postgres.connectionString, logger)
+  context.after(async () => {
+    await database.destroy()
+    await postgres.stop()
+    for (const folder of [folders.data, folders.runtime]) await rm(folder, { recursive: true })
+  })
+  const underWay = sql`select pg_sleep(60)`.execute(database)
+  await sql`select 1`.execute(database)
+
+  process.kill(Number.parseInt(await readFile(join(folders.data, 'postgres', 'postmaster.pid'), 'utf8'), 10), 'SIGKILL')
+
+  await assert.rejects(underWay, { code: 'database_unavailable', status: 503, retry: true })
+  for (;;) {
+    const answer = await sql`select 1`.execute(database).catch((error: Error & { code?: string }) => error)
+    if (!(answer instanceof Error)) break
+    assert.equal(answer.code, 'database_unavailable')
+    await delay(10) // Leaves the processor to PostgreSQL.
+  }
+  await assert.rejects(sql`select 1 / 0`.execute(database), { code: '22012' }, 'a query that is wrong stays what it is')
+})
