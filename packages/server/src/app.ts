@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, replyWithErrors, sendError, toBerthError } from '@berth/runtime/http/error-reply.ts'
@@ -101,9 +100,5 @@ function refuseMalformedRequest(error: NodeJS.ErrnoException, socket: Socket): v
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       ? new BerthError('request_timeout')
       : new BerthError('bad_request', { reason: 'The request is not valid HTTP.' })
-  const body = JSON.stringify(errorBody(refusal))
-  socket.end(
-    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nconnection: close\r\ncontent-type: application/json\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  )
+  endWithAnswer(socket, refusal.status, errorBody(refusal))
 }

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { agentCdpPath, agentDevToolsPath } from '@berth/contract/agent/agent-protocol.ts'
+import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
 import type { Activity } from '../activity.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { http } from '../http.ts'
@@ -104,10 +105,5 @@ export function switchingProtocols(headers: IncomingHttpHeaders): string {
 }
 
 export function refuse(client: Socket, status: number, message: string): void {
-  if (client.destroyed) return
-  const body = JSON.stringify({ code: status === 404 ? 'not_found' : 'session_unreachable', message })
-  client.end(
-    `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ''}\r\nconnection: close\r\ncontent-type: application/json\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  )
+  endWithAnswer(client, status, { code: status === 404 ? 'not_found' : 'session_unreachable', message })
 }

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { agentCdpPath, agentDevToolsPath, agentWebDriverPath } from '@berth/contract/agent/agent-protocol.ts'
 import { BerthError, errorCatalogue } from '@berth/contract/errors.ts'
 import { errorBody, pathOf, toBerthError } from '@berth/runtime/http/error-reply.ts'
+import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionAccess } from '../access/session-access.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
@@ -60,17 +61,10 @@ export class Relay {
   }
 
   #refuse(socket: Duplex, error: BerthError): void {
-    if (error.status >= 500)
+    if (error.status >= 500) {
       this.#options.logger.error({ err: error.cause ?? error }, `a websocket was refused: ${error.code}`)
-    if (socket.destroyed) return
-    const body = JSON.stringify(errorBody(error))
-    const head = [
-      `HTTP/1.1 ${error.status} ${error.code}`,
-      'content-type: application/json; charset=utf-8',
-      `content-length: ${Buffer.byteLength(body)}`,
-      'connection: close',
-    ]
-    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+    }
+    endWithAnswer(socket, error.status, errorBody(error))
   }
 }
 
@@ -143,21 +137,13 @@ function passRefusal(client: Duplex, agent: Socket, answer: Buffer): void {
   const [head = '', ...rest] = answer.toString('latin1').split('\r\n\r\n')
   const body = Buffer.from(rest.join('\r\n\r\n'), 'latin1')
   const told = Number(/^HTTP\/1\.1 ([45]\d\d) /.exec(head)?.[1] ?? errorCatalogue.session_unreachable.status)
-  client.end(
-    Buffer.concat([
-      Buffer.from(
-        `HTTP/1.1 ${told} \r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
-      ),
-      body,
-    ]),
-  )
+  endWithAnswer(client, told, body)
   agent.destroy()
 }
 
 /** An agent that cannot be reached is an answer, not a silent end, while the client still waits for its handshake. */
 function refuseUnanswered(client: Duplex, agent: Socket): void {
-  if (agent.bytesRead > 0 || client.destroyed) return
-  client.end(
-    `HTTP/1.1 ${errorCatalogue.session_unreachable.status} session_unreachable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
-  )
+  if (agent.bytesRead > 0) return
+  const error = new BerthError('session_unreachable')
+  endWithAnswer(client, error.status, errorBody(error))
 }
