@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { systemClock } from '@berth/runtime/async/clock.ts'
@@ -20,6 +19,7 @@ import { EgressDaemon } from './egress-link/egress-daemon.ts'
 import { ensureOrganization } from './features/organizations/first-start.ts'
 import { recoverSessions } from './features/sessions/recover-sessions.ts'
 import { type HostFolders, openHostFolders } from './host/host-folders.ts'
+import { readKeptFile } from './host/kept-file.ts'
 import { lockDataFolder } from './host/lock-data-folder.ts'
 import { openServiceUser, type ServiceUser } from './host/service-user.ts'
 import { SessionReaper } from './jobs/reap-sessions.ts'
@@ -138,12 +138,8 @@ async function startDatabase({ config, folders, user, logger, shutdown }: StartD
 }
 
 /** Made once for a data folder: it outlives every change of host name. */
-async function readDriverId(dataFolder: string): Promise<string> {
-  const path = join(dataFolder, 'driver-id')
-  await writeFile(path, `local-${randomUUID()}`, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error
-  })
-  return readFile(path, 'utf8')
+function readDriverId(dataFolder: string): Promise<string> {
+  return readKeptFile(join(dataFolder, 'driver-id'), () => `local-${randomUUID()}`)
 }
 
 /** Says at once that the address cannot be used, before anything is made for a server that will not run. */

@@ -1,6 +1,6 @@
 import { createHash, hkdfSync, randomBytes } from 'node:crypto'
-import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readKeptFile } from '../host/kept-file.ts'
 
 const masterKeyBytes = 32
 
@@ -17,18 +17,7 @@ export function hashApiKey(key: string): Buffer {
 /** The operator's master key, or the one in the data folder, which the first start makes (mode 0600). */
 export async function readMasterKey(dataFolder: string, configured: string | undefined): Promise<string> {
   if (configured !== undefined) return configured
-  const path = join(dataFolder, 'master-key')
-  try {
-    await using file = await open(path, 'wx', 0o600)
-    await file.writeFile(randomBytes(masterKeyBytes).toString('hex'))
-    await file.sync()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-  const key = await readFile(path, 'utf8')
-  if (key.length < masterKeyBytes * 2)
-    throw new Error(`${path} is damaged: it must hold ${masterKeyBytes * 2} hexadecimal digits`)
-  return key
+  return readKeptFile(join(dataFolder, 'master-key'), () => randomBytes(masterKeyBytes).toString('hex'))
 }
 
 /** A key for one purpose alone, so that no two uses of the master key can be played against each other. */

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { readKeptFile } from './kept-file.ts'
+
+const folder = await mkdtemp(join(tmpdir(), 'berth-kept-'))
+after(() => rm(folder, { recursive: true }))
+
+test('makes the file once, for its owner alone, and leaves nothing beside it', async () => {
+  const path = join(folder, 'once')
+
+  const first = await readKeptFile(path, () => 'one')
+  const second = await readKeptFile(path, () => 'two')
+
+  assert.deepEqual([first, second], ['one', 'one'])
+  assert.equal((await stat(path)).mode & 0o777, 0o600)
+  assert.deepEqual(await readdir(folder), ['once'])
+})
+
+test('passes on why a file cannot be made', async () => {
+  await assert.rejects(
+    readKeptFile(join(folder, 'missing', 'file'), () => 'x'),
+    { code: 'ENOENT' },
+  )
+})
