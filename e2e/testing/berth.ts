@@ -14,6 +14,8 @@ export interface BerthOptions {
   readonly dataFolder?: string
   readonly flags?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
+  /** In a process group of its own: Ctrl-C reaches whoever started it, who ends the sessions before the server. */
+  readonly isOwnGroup?: boolean
 }
 
 export interface ReadyMessage {
@@ -52,12 +54,15 @@ export class Berth {
 
   static readonly testKey = 'sk_e2e_0123456789abcdefghij'
 
-  static async start({ dataFolder, flags = [], environment = {} }: BerthOptions = {}): Promise<Berth> {
+  static async start({
+    dataFolder,
+    flags = [],
+    environment = {},
+    isOwnGroup = false,
+  }: BerthOptions = {}): Promise<Berth> {
     const folder = dataFolder ?? (await mkdtemp(join(tmpdir(), 'berth-e2e-')))
-    const child = launch(['serve', '--json', '--port', '0', '--data-dir', folder, ...flags], {
-      BERTH_API_KEY: Berth.testKey,
-      ...environment,
-    })
+    const args = ['serve', '--json', '--port', '0', '--data-dir', folder, ...flags]
+    const child = launch(args, { BERTH_API_KEY: Berth.testKey, ...environment }, isOwnGroup)
     const log: string[] = []
     createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => log.push(line))
     const ready = await Promise.race([readReady(child), once(child, 'exit').then(() => undefined)])
@@ -110,8 +115,13 @@ export class Berth {
 }
 
 /** Runs `./berth` with a short environment of its own. */
-export function launch(args: readonly string[], environment: Readonly<Record<string, string>> = {}): ChildProcess {
+export function launch(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  isOwnGroup = false,
+): ChildProcess {
   return spawn(launcher, args, {
+    detached: isOwnGroup,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environment },
   })

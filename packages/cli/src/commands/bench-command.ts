@@ -37,14 +37,23 @@ async function bench(names: readonly MeasurementName[], { rounds, sessions, json
   ])
   const interrupt = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => interrupt.abort(new Error(`ended by ${signal}`)))
+    // Not once: a second one, as Ctrl-C and `timeout` send them, would end the bench before its sessions.
+    process.on(signal, () => interrupt.abort(new Error(`ended by ${signal}`)))
   }
 
-  const report = await runBench({
+  const running = runBench({
     names: names.length > 0 ? names : measurementNames,
     ...{ rounds, maxSessions: sessions, idleSeconds, signal: interrupt.signal },
     onBegin: (name) => say(`measuring ${name}`),
   })
+  const report = await running.catch((error: unknown) => {
+    if (!interrupt.signal.aborted) throw error
+    say('ended before its time')
+  })
+  if (!report) {
+    process.exitCode = 1
+    return
+  }
 
   process.stdout.write(json ? asJson(report) : asTables(report))
 }

@@ -20,6 +20,7 @@ const managedPolicies = [
   'CommandLineFlagSecurityWarningsEnabled',
   'CloudManagement*',
   'BrowserSignin',
+  'ForceBrowserSignin',
   'ChromeVariations',
   'HeadlessMode',
 ]

@@ -30,6 +30,8 @@ export function toBerthError(thrown: unknown): BerthError {
 
 export function sendError(reply: FastifyReply, error: BerthError): FastifyReply {
   if (error.retry !== undefined) reply.header('x-should-retry', String(error.retry))
+  // The rest of the body may come later, and is no request.
+  if (error.code === 'request_timeout') reply.header('connection', 'close')
   return reply.code(error.status).header('content-type', 'application/json; charset=utf-8').send(errorBody(error))
 }
 

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
+import { type AddressInfo, connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import test from 'node:test'
 import fc from 'fast-check'
-import { parseJson } from './json-body.ts'
+import Fastify from 'fastify'
+import { createLogger } from '../process/logger.ts'
+import { replyWithErrors } from './error-reply.ts'
+import { acceptJsonBodies, parseJson } from './json-body.ts'
 
 const parseText = (text: string) => parseJson(Buffer.from(text))
 
@@ -46,4 +51,20 @@ test('keeps a key named constructor like any other', () => {
 
 test('takes the last of two equal keys', () => {
   assert.deepEqual(parseText('{"name":"a","name":"b"}'), { name: 'b' })
+})
+
+test('answers a body that does not arrive in time, and closes its connection', async () => {
+  const app = Fastify()
+  acceptJsonBodies(app, { deadlineMilliseconds: 20 })
+  replyWithErrors(app, createLogger({ name: 'test', level: 'silent', json: true }))
+  app.post('/', () => 'read')
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
+  socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"a":')
+
+  const answer = await text(socket)
+  await app.close()
+
+  assert.match(answer, /^HTTP\/1\.1 408 /)
+  assert.match(answer, /"code":"request_timeout"/)
 })

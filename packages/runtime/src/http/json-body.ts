@@ -5,11 +5,19 @@ import { parse } from 'secure-json-parse'
 const maxDepth = 100
 const bodyDeadlineMilliseconds = 30_000
 
+interface JsonBodyOptions {
+  /** How long a body may take to arrive. */
+  readonly deadlineMilliseconds?: number
+}
+
 /**
  * Reads JSON bodies strictly: UTF-8 only, no `__proto__`, at most 100 levels, no NUL character (PostgreSQL cannot
  * store it) and no unpaired surrogate. An empty body is an absent one, whatever its content type says.
  */
-export function acceptJsonBodies(app: FastifyInstance): void {
+export function acceptJsonBodies(
+  app: FastifyInstance,
+  { deadlineMilliseconds = bodyDeadlineMilliseconds }: JsonBodyOptions = {},
+): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
     '*',
@@ -18,7 +26,8 @@ export function acceptJsonBodies(app: FastifyInstance): void {
       payload: AsyncIterable<Buffer>,
     ) => {
       const contentType = mediaType(request.headers['content-type'])
-      const bytes = await readAll(payload, request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 1024 * 1024)
+      const limitBytes = request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 1024 * 1024
+      const bytes = await within(deadlineMilliseconds, readAll(payload, limitBytes))
       if (bytes.length === 0) return undefined
 
       if (contentType !== 'application/json' && !contentType.endsWith('+json')) {
@@ -42,19 +51,27 @@ function mediaType(header: unknown): string {
   )
 }
 
+/** Ends the waiting, not the reading: a stream that is destroyed takes the connection with it, and the answer. */
+async function within<Value>(milliseconds: number, reading: Promise<Value>): Promise<Value> {
+  reading.catch(() => {}) // After the deadline nobody else hears how it ends.
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new BerthError('request_timeout')), milliseconds)
+  })
+  try {
+    return await Promise.race([reading, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 async function readAll(payload: AsyncIterable<Buffer>, limitBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
-  const stream = payload as AsyncIterable<Buffer> & { destroy(error: Error): void }
-  const deadline = setTimeout(() => stream.destroy(new BerthError('request_timeout')), bodyDeadlineMilliseconds)
-  try {
-    for await (const chunk of stream) {
-      length += chunk.length
-      if (length > limitBytes) throw new BerthError('body_too_large', { limitBytes })
-      chunks.push(chunk)
-    }
-  } finally {
-    clearTimeout(deadline)
+  for await (const chunk of payload) {
+    length += chunk.length
+    if (length > limitBytes) throw new BerthError('body_too_large', { limitBytes })
+    chunks.push(chunk)
   }
   return Buffer.concat(chunks, length)
 }

@@ -8,6 +8,7 @@ export type Database = Kysely<Tables>
 
 const maxConnections = 20
 const connectTimeoutMilliseconds = 5_000
+const maxPreparedStatements = 200
 const int8 = 20
 
 /** Opens a pool. A connection that breaks while idle is dropped and made anew by the next query. */
@@ -30,6 +31,7 @@ export function openDatabase(connectionString: string, logger: Logger): Database
 class TellingPool implements PostgresPool {
   readonly options = {}
   readonly #pool: pg.Pool
+  readonly #statements = new PreparedStatements()
 
   constructor(pool: pg.Pool) {
     this.#pool = pool
@@ -37,15 +39,45 @@ class TellingPool implements PostgresPool {
 
   async connect(): Promise<PostgresPoolClient> {
     const client = await this.#pool.connect().catch(throwTelling)
+    let isStale = false
     const query = async (text: string, parameters: readonly unknown[]) =>
-      client.query(text, [...parameters]).catch(throwTelling)
+      client.query(this.#statements.prepare(text, parameters)).catch((error: Error) => {
+        isStale ||= isStalePlan(error)
+        throwTelling(error)
+      })
     // Kysely asks for cursors, the other form of a query, only when it streams, which berth does not.
-    return { query: query as unknown as PostgresPoolClient['query'], release: () => client.release() }
+    return { query: query as unknown as PostgresPoolClient['query'], release: () => client.release(isStale) }
   }
 
   end(): Promise<void> {
     return this.#pool.end()
   }
+}
+
+/**
+ * Names for statements, under which each connection has them planned once: that is a third of the time of a short
+ * query. The texts are few, for values are parameters; should they ever be many, the later ones go without.
+ */
+class PreparedStatements {
+  readonly #names = new Map<string, string>()
+
+  prepare(text: string, parameters: readonly unknown[]): pg.QueryConfig {
+    const values = [...parameters]
+    // What has no parameters may be several statements, as migrations are, and those cannot be prepared.
+    if (values.length === 0) return { text, values }
+    const known = this.#names.get(text)
+    if (known !== undefined) return { name: known, text, values }
+    if (this.#names.size >= maxPreparedStatements) return { text, values }
+    const name = `berth_${this.#names.size}`
+    this.#names.set(text, name)
+    return { name, text, values }
+  }
+}
+
+/** A later version of berth has changed the tables meanwhile: the connection goes, and a new one plans anew. */
+function isStalePlan(error: Error): boolean {
+  // Its code stands for other errors too, and its words are in the language of the database.
+  return error instanceof pg.DatabaseError && error.routine === 'RevalidateCachedQuery'
 }
 
 function throwTelling(error: Error): never {
@@ -56,6 +88,7 @@ function throwTelling(error: Error): never {
 const unavailableClasses = ['08', '53', '57']
 
 function isUnavailable(error: Error): boolean {
+  if (isStalePlan(error)) return true
   if (error instanceof pg.DatabaseError) return unavailableClasses.includes(error.code?.slice(0, 2) ?? '')
   // Everything else that the client throws comes from its connection, but for a wrong use of the client itself.
   return !(error instanceof TypeError)

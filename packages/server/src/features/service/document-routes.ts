@@ -12,7 +12,7 @@ export async function mountDocumentRoutes(app: FastifyInstance): Promise<void> {
   await app.register(swagger, { mode: 'static', specification: { document: document as never } })
   await app.register(swaggerUi, {
     routePrefix: '/docs',
-    theme: { title: 'berth API', css: [{ filename: 'berth.css', content: '.topbar { display: none }' }] },
+    theme: { title: 'berth API', css: [{ filename: 'berth.css', content: '.swagger-ui .topbar { display: none }' }] },
     uiConfig: { docExpansion: 'list', validatorUrl: null, persistAuthorization: true },
   })
 }

@@ -1,0 +1,106 @@
+import type { Figures } from './figures.ts'
+import { apiRateName } from './measurements/api.ts'
+import { createName } from './measurements/create.ts'
+import { evaluateName } from './measurements/evaluate.ts'
+import { idleBeyondBrowser, idleName } from './measurements/idle.ts'
+import { beyondBrowser, memoryName } from './measurements/memory.ts'
+import { messageDirections, messageName } from './measurements/messages.ts'
+
+export interface Verdict {
+  readonly budget: string
+  readonly service: string
+  readonly value: number
+  readonly limit: number
+  readonly unit: string
+  readonly holds: boolean
+}
+
+/** The p50 of a figure; NaN where it was not measured. */
+type Look = (name: string) => number
+
+interface Budget {
+  readonly text: string
+  readonly unit: string
+  /** `direct` is the bare browser of the same run. */
+  readonly value: (own: Look, direct: Look) => number
+  readonly limit: number
+  /** Absent: the value must be at most the limit. */
+  readonly isMinimum?: true
+}
+
+const cold = { client: 'raw CDP', atOnce: 1 } as const
+const headless = createName({ shape: 'headless', ...cold }, 'created')
+const headful = createName({ shape: 'headful', ...cold }, 'created')
+const bareAnswer = createName({ shape: 'headless', ...cold }, 'first CDP answer')
+
+const budgets: readonly Budget[] = [
+  {
+    text: "create headless, cold, to bare Chromium's first CDP answer",
+    unit: 'times',
+    value: (own, direct) => own(headless) / direct(bareAnswer),
+    limit: 1.5,
+  },
+  {
+    text: 'create headful, cold, more than headless',
+    unit: 'ms',
+    value: (own) => own(headful) - own(headless),
+    limit: 300,
+  },
+  {
+    text: 'Runtime.evaluate, p50, to direct',
+    unit: 'times',
+    value: (own, direct) => own(evaluateName) / direct(evaluateName),
+    limit: 1.5,
+  },
+  ...messageDirections.map((direction): Budget => {
+    const name = messageName(10, direction)
+    return {
+      text: `10 MiB ${direction}, rate to direct`,
+      unit: '%',
+      value: (own, direct) => (own(name) / direct(name)) * 100,
+      limit: 70,
+      isMinimum: true,
+    }
+  }),
+  {
+    text: 'memory beyond Chromium, headless',
+    unit: 'MiB',
+    value: (own) => own(memoryName('headless', beyondBrowser)),
+    limit: 45,
+  },
+  {
+    text: 'memory beyond Chromium, headful',
+    unit: 'MiB',
+    value: (own) => own(memoryName('headful', beyondBrowser)),
+    limit: 100,
+  },
+  ...(['headless', 'headful'] as const).map((shape): Budget => {
+    // One tick of the kernel's clock: top, ps and accounting show less than that as nothing.
+    const limit = 10
+    return {
+      text: `10 s idle, ${shape}`,
+      unit: 'ms of CPU',
+      value: (own) => own(idleName(shape, idleBeyondBrowser)),
+      limit,
+    }
+  }),
+  { text: 'reads of a session', unit: 'requests/s', value: (own) => own(apiRateName), limit: 2000, isMinimum: true },
+]
+
+/** Holds what was measured of the services against the budgets; what was not measured has no verdict. */
+export function judge(figures: Figures, direct: string, services: readonly string[]): readonly Verdict[] {
+  return services.flatMap((service) => budgets.flatMap((budget) => judgeOne(figures, budget, service, direct) ?? []))
+}
+
+function judgeOne(figures: Figures, budget: Budget, service: string, direct: string): Verdict | undefined {
+  let isMeasured = true
+  const look = (of: string) => (name: string) => {
+    const figure = figures.find(of, name)
+    isMeasured &&= figure !== undefined
+    return figure?.p50 ?? Number.NaN
+  }
+  const value = budget.value(look(service), look(direct))
+  if (!isMeasured) return undefined
+  const holds = budget.isMinimum ? value >= budget.limit : value <= budget.limit
+  return { budget: budget.text, service, value, limit: budget.limit, unit: budget.unit, holds }
+}

@@ -1,0 +1,12 @@
+/** All that can be measured, in this order. */
+export const measurementNames = [
+  'create',
+  'evaluate',
+  'messages',
+  'screenshots',
+  'memory',
+  'idle',
+  'api',
+  'growth',
+] as const
+export type MeasurementName = (typeof measurementNames)[number]

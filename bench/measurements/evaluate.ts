@@ -1,0 +1,15 @@
+import { timeInTurns, withPages } from './in-session.ts'
+import type { BenchContext } from './measurement.ts'
+
+export const evaluateName = 'Runtime.evaluate round trip'
+const perTurn = 100
+
+/** A command and its answer, both as short as can be: what the way costs. */
+export async function measureEvaluate(context: BenchContext): Promise<void> {
+  await withPages(context, 'about:blank', async (pages) => {
+    const times = await timeInTurns(pages, { turns: context.rounds, perTurn }, ({ client, page }) =>
+      client.send('Runtime.evaluate', { expression: '1' }, page),
+    )
+    for (const [{ service }, samples] of times) context.figures.add(service.name, evaluateName, 'ms', samples)
+  })
+}

@@ -1,0 +1,21 @@
+import type { MeasurementName } from '../measurement-names.ts'
+import { measureApi } from './api.ts'
+import { measureCreate } from './create.ts'
+import { measureEvaluate } from './evaluate.ts'
+import { measureGrowth } from './growth.ts'
+import { measureIdle } from './idle.ts'
+import type { Measurement } from './measurement.ts'
+import { measureMemory } from './memory.ts'
+import { measureMessages } from './messages.ts'
+import { measureScreenshots } from './screenshots.ts'
+
+export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
+  create: measureCreate,
+  evaluate: measureEvaluate,
+  messages: measureMessages,
+  screenshots: measureScreenshots,
+  memory: measureMemory,
+  idle: measureIdle,
+  api: measureApi,
+  growth: measureGrowth,
+}

@@ -1,0 +1,86 @@
+import { readdir, readFile, readlink } from 'node:fs/promises'
+import { listProcesses, type ProcessInfo } from '../e2e/testing/processes.ts'
+import type { PartProcess, Service } from './services/service.ts'
+
+/** The processes whose command names the folder, or that write into a file in it, and all that descend from them. */
+export async function findProcesses(folder: string): Promise<readonly ProcessInfo[]> {
+  const all = await listProcesses()
+  const children = Map.groupBy(all, ({ parent }) => parent)
+  const isRoot = await Promise.all(
+    all.map(async ({ pid, command }) => command.includes(folder) || (await outputOf(pid)).startsWith(folder)),
+  )
+  const found = new Map<number, ProcessInfo>()
+  const add = (info: ProcessInfo): void => {
+    if (found.has(info.pid) || info.pid === process.pid) return
+    found.set(info.pid, info)
+    for (const child of children.get(info.pid) ?? []) add(child)
+  }
+  for (const [index, info] of all.entries()) if (isRoot[index]) add(info)
+  return [...found.values()]
+}
+
+function outputOf(pid: number): Promise<string> {
+  return readlink(`/proc/${pid}/fd/1`).catch(() => '')
+}
+
+/** A number for each part. */
+export type PartSums = ReadonlyMap<string, number>
+
+/** Memory in MiB, with what processes share divided among them (PSS). */
+export function memoryByPart(processes: readonly PartProcess[]): Promise<PartSums> {
+  return sumByPart(processes, async (pid) => {
+    const text = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8')
+    return Number(/^Pss:\s+(\d+)/m.exec(text)?.[1] ?? 0) / 1024
+  })
+}
+
+/** Milliseconds that each process has been on a processor since it began. */
+async function processorTimes(processes: readonly PartProcess[]): Promise<ReadonlyMap<number, number>> {
+  const times = await Promise.all(
+    processes.map(async ({ pid }) => [pid, await unlessEnded(processorTime(pid))] as const),
+  )
+  return new Map(times)
+}
+
+async function processorTime(pid: number): Promise<number> {
+  // Not /proc/<pid>/stat: it counts in ticks of 10 ms, and an idle process may need less than one.
+  const threads = await readdir(`/proc/${pid}/task`)
+  const texts = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8')))
+  return texts.reduce((sum, text) => sum + Number(text.split(' ')[0]) / 1e6, 0)
+}
+
+/** Milliseconds of processor time that the service needs while `work` runs. Of what ends meanwhile nothing is counted. */
+export async function processorTimeDuring<Result>(
+  service: Service,
+  work: () => Promise<Result>,
+): Promise<{ readonly used: PartSums; readonly result: Result }> {
+  const before = await processorTimes(await service.processes())
+  const result = await work()
+  const processes = await service.processes()
+  const after = await processorTimes(processes)
+  const used = await sumByPart(processes, async (pid) => Math.max(0, (after.get(pid) ?? 0) - (before.get(pid) ?? 0)))
+  return { used, result }
+}
+
+async function sumByPart(
+  processes: readonly PartProcess[],
+  measure: (pid: number) => Promise<number>,
+): Promise<PartSums> {
+  const sums = new Map<string, number>()
+  for (const { pid, part } of processes) sums.set(part, (sums.get(part) ?? 0) + (await unlessEnded(measure(pid))))
+  return sums
+}
+
+/** 0 for what has ended. What may not be read is another matter: a sum without it would be too small. */
+function unlessEnded(value: Promise<number>): Promise<number> {
+  return value.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ESRCH') return 0
+    throw error
+  })
+}
+
+/** `after` less `before`, for every part of either. */
+export function differenceByPart(before: PartSums, after: PartSums): PartSums {
+  const parts = new Set([...before.keys(), ...after.keys()])
+  return new Map([...parts].map((part) => [part, (after.get(part) ?? 0) - (before.get(part) ?? 0)]))
+}

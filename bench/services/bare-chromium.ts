@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { findProcesses } from '../processes.ts'
+import { type BenchSession, browserPart, type Service, type Shape } from './service.ts'
+
+const chromium = '/usr/lib/chromium/chromium'
+const screen = { width: 1920, height: 1080 }
+/** Chromium does not use its sandbox as root; a bench that is no root has an ordinary user already. */
+const user = process.geteuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined
+
+/**
+ * What any service would give it to be quiet and quick. So that the ratios tell what a service adds, and not which flags
+ * it has found, the ones that cost or save time and memory are here too.
+ */
+const flags: readonly string[] = [
+  '--remote-debugging-port=0',
+  ...['--no-first-run', '--no-default-browser-check', '--password-store=basic', '--disable-sync'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-domain-reliability'],
+  ...['--component-updater=url-source=https://127.0.0.1:9', '--gaia-url=https://127.0.0.1:9'],
+  ...['--disable-gpu', '--disable-software-rasterizer'],
+  '--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,Translate,MediaRouter,OptimizationHints,HttpsUpgrades',
+]
+
+/** Chromium as it comes, each started for its session alone, and for headful ones a display. */
+export async function startBareChromium(): Promise<Service> {
+  const folder = await mkdtemp(join(tmpdir(), 'bench-chromium-'))
+  await chmod(folder, 0o711)
+  const children = new Set<ChildProcess>()
+  let lastProfile = 0
+  return {
+    name: 'bare Chromium',
+    create: async (shape) => {
+      lastProfile += 1
+      return new BareSession(join(folder, String(lastProfile)), children).start(shape)
+    },
+    processes: async () => {
+      const processes = await findProcesses(folder)
+      return processes.map(({ pid, command }) => ({ pid, part: /Xtigervnc /.test(command) ? 'display' : browserPart }))
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...children].map(killGroup))
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+class BareSession {
+  readonly #folder: string
+  readonly #children: Set<ChildProcess>
+  readonly #own: ChildProcess[] = []
+
+  constructor(folder: string, children: Set<ChildProcess>) {
+    this.#folder = folder
+    this.#children = children
+  }
+
+  async start(shape: Shape): Promise<BenchSession> {
+    await mkdir(this.#folder)
+    if (user) await chown(this.#folder, user.uid, user.gid)
+    const display = shape === 'headful' ? await this.#startDisplay() : undefined
+    const look = display === undefined ? ['--headless', `--screen-info={${screen.width}x${screen.height}}`] : []
+    const child = this.#spawn(
+      chromium,
+      [
+        ...[...flags, ...look, `--user-data-dir=${join(this.#folder, 'profile')}`],
+        ...[`--window-size=${screen.width},${screen.height}`, 'about:blank'],
+      ],
+      display === undefined ? {} : { DISPLAY: display },
+    )
+    const cdpUrl = await findLine(child.stderr as Readable, /^DevTools listening on (ws:\S+)/)
+    child.stderr?.resume()
+    return { cdpUrl, end: () => this.#end() }
+  }
+
+  async #startDisplay(): Promise<string> {
+    // An X server that is not root uses this folder but does not make it.
+    await mkdir('/tmp/.X11-unix', { mode: 0o1777 }).then(() => chmod('/tmp/.X11-unix', 0o1777), ignore)
+    const size = ['-geometry', `${screen.width}x${screen.height}`, '-depth', '24']
+    const sockets = ['-rfbport', '-1', `-rfbunixpath=${join(this.#folder, 'vnc.sock')}`, '-nolisten', 'tcp']
+    const server = this.#spawn('Xtigervnc', [...size, ...sockets, '-SecurityTypes', 'None', '-displayfd', '3'])
+    return `:${await findLine(server.stdio[3] as Readable, /^(\d+)$/)}`
+  }
+
+  #spawn(program: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}): ChildProcess {
+    const child = spawn(program, args, {
+      ...user,
+      cwd: this.#folder,
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      env: { HOME: this.#folder, PATH: '/usr/bin:/bin', LANG: 'en_US.UTF-8', ...environment },
+    })
+    // One that cannot be run or breaks off is seen where its first line is awaited.
+    child.on('error', ignore)
+    this.#children.add(child)
+    this.#own.unshift(child)
+    return child
+  }
+
+  async #end(): Promise<void> {
+    for (const child of this.#own) {
+      await killGroup(child)
+      this.#children.delete(child)
+    }
+    await rm(this.#folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+async function killGroup(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  process.kill(-child.pid, 'SIGKILL')
+  await ended
+}
+
+async function findLine(output: Readable, pattern: RegExp): Promise<string> {
+  const lines: string[] = []
+  const reader = createInterface({ input: output })
+  return new Promise((resolve, reject) => {
+    reader.on('line', (line) => {
+      lines.push(line)
+      const [, found] = pattern.exec(line) ?? []
+      if (found === undefined) return
+      resolve(found) // Before the close, which is seen at once and would be a failure.
+      reader.close()
+    })
+    reader.on('close', () => reject(new Error(`no line matches ${pattern} in:\n${lines.join('\n')}`)))
+  })
+}
+
+function ignore(): void {}
