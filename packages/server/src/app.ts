@@ -66,7 +66,7 @@ export async function createApp(
   mountDiscovery(app, { access: services.access, machines: services.machines, publicUrl })
   services.relay.attach(app.server)
 
-  const mount = mountForCallers(app, (headers) => authenticate(headers, services.organizations))
+  const mount = mountForCallers(app, (headers) => authenticate(headers, services.keys, services.organizations))
   mountSessionRoutes(mount, { sessions: services.sessions, records: services.records, publicUrl })
   return app
 }

@@ -1,6 +1,7 @@
 import type { Region } from '@berth/contract/browsers/browser.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import { KnownKeys } from './access/known-keys.ts'
 import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
@@ -34,6 +35,7 @@ export type Services = ReturnType<typeof createServices>
 export function createServices(options: ServicesOptions) {
   const { database, driver, driverId, egressIsUp, masterKey, region, clock, logger, version } = options
   const store = new SessionStore(database)
+  const organizations = new OrganizationStore(database)
   const tokens = new SessionTokens(masterKey)
   const machines = new SessionMachines({ driver, store, logger })
   const ender = new SessionEnder({ machines, store, clock })
@@ -53,7 +55,8 @@ export function createServices(options: ServicesOptions) {
     ender,
     memoryWatch,
     access,
-    organizations: new OrganizationStore(database),
+    organizations,
+    keys: new KnownKeys(organizations, clock),
     sessions: new SessionService({ store, machines, ender, driver, driverId, region, clock }),
     records: new SessionRecords({ tokens, clock }),
     relay: new Relay({ access, machines, logger }),

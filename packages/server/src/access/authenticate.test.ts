@@ -69,13 +69,15 @@ test('a key of one project is limited to it', async () => {
   )
 })
 
-test('a deleted key is not valid', async () => {
+test('a deleted key is not valid, a second after its last use at the latest', async () => {
   const project = await server.project()
+  assert.equal((await project.call('GET', '/browsers')).status, 200)
   await server.database
     .updateTable('api_keys')
     .set({ deleted_at: server.clock.now() })
     .where('organization_id', '=', project.organizationId)
     .execute()
+  server.clock.advance(1)
 
   assert.equal((await project.call('GET', '/browsers')).status, 401)
 })

@@ -3,15 +3,20 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { checkText } from '@berth/runtime/http/json-body.ts'
 import type { KeyScope, OrganizationStore, ProjectSelector } from '../features/organizations/organization-store.ts'
 import type { Caller } from './caller.ts'
+import type { KnownKeys } from './known-keys.ts'
 import { hashApiKey } from './secrets.ts'
 
 const keyHeader = 'Send the header Authorization: Bearer <API key>.'
 
 /** Says who is calling and in which project (facts: conventions.md §3 and §4). */
-export async function authenticate(headers: IncomingHttpHeaders, organizations: OrganizationStore): Promise<Caller> {
+export async function authenticate(
+  headers: IncomingHttpHeaders,
+  keys: KnownKeys,
+  organizations: OrganizationStore,
+): Promise<Caller> {
   const key = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
   if (!key) throw new BerthError('unauthorized', { reason: `No API key. ${keyHeader}` })
-  const scope = await organizations.findKey(hashApiKey(key))
+  const scope = await keys.find(hashApiKey(key))
   if (!scope) throw new BerthError('unauthorized', { reason: `The API key is not valid. ${keyHeader}` })
 
   return {
