@@ -56,6 +56,11 @@ test('project headers choose the one project, and any other is 404', async () =>
   assert.equal(await status({ 'X-Kernel-Project': 'Default', 'X-Kernel-Project-Id': 'nope' }), 404)
 })
 
+test('an unknown path is 401 without a key', async () => {
+  for (const path of ['/nope', '/browsers/a/b', '/'])
+    assert.equal((await fetch(`${berth.url}${path}`)).status, 401, path)
+})
+
 test('an unknown path is a JSON 404', async () => {
   for (const path of ['/nope', '/browsers/a/b/c', '/%zz', '/s/x/y']) {
     const response = await berth.request(path)

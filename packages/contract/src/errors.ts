@@ -48,12 +48,12 @@ export const errorCatalogue = {
   },
   internal_error: {
     status: 500,
-    sentence: () => 'An unexpected error happened. It was logged with the id of this request.',
+    sentence: () => 'An unexpected error happened. It was logged with the x-request-id of this answer.',
   },
   session_start_failed: {
     status: 500,
-    // Nothing is left of a start that failed, so the client may try again.
-    retry: true,
+    // What kept it from starting is likely to keep the next one, and each attempt takes the host's time.
+    retry: false,
     sentence: (details: { reason: string }) => `The session could not be started: ${details.reason}`,
   },
   session_unreachable: {

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, replyWithErrors, sendError, toBerthError } from '@berth/runtime/http/error-reply.ts'
@@ -39,11 +41,13 @@ export async function createApp(
     return503OnClosing: false,
     // How long a body may take is decided where it is read: an upload may take its time, a JSON body may not.
     requestTimeout: 0,
-    http: { headersTimeout: headersLimitMilliseconds },
+    http: { headersTimeout: headersLimitMilliseconds, requireHostHeader: false },
+    genReqId: () => randomUUID(),
   })
   app.decorateRequest('caller', undefined)
   acceptJsonBodies(app)
-  replyWithErrors(app, services.logger)
+  const callerOf = (headers: IncomingHttpHeaders) => authenticate(headers, services.keys, services.organizations)
+  replyWithErrors(app, services.logger, { admit: ({ headers }) => callerOf(headers) })
   app.addHook('onRequest', async () => {
     if (isClosing()) throw new BerthError('shutting_down')
   })
@@ -66,7 +70,7 @@ export async function createApp(
   mountDiscovery(app, { access: services.access, machines: services.machines, publicUrl })
   services.relay.attach(app.server)
 
-  const mount = mountForCallers(app, (headers) => authenticate(headers, services.keys, services.organizations))
+  const mount = mountForCallers(app, callerOf)
   mountSessionRoutes(mount, { sessions: services.sessions, records: services.records, publicUrl })
   return app
 }
@@ -81,6 +85,7 @@ async function allowBrowserCallers(app: FastifyInstance): Promise<void> {
     'X-Sse-Content-Type',
     'Retry-After',
     'X-Should-Retry',
+    'X-Request-Id',
   ]
   // Without a list of headers the plugin allows those that the browser asks for: the SDK's set grows with its versions.
   await app.register(cors, {
@@ -88,6 +93,7 @@ async function allowBrowserCallers(app: FastifyInstance): Promise<void> {
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
     exposedHeaders: exposed,
     maxAge: 86_400,
+    strictPreflight: false,
   })
 }
 

@@ -56,7 +56,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     json: flags.json ?? switchedOn('BERTH_JSON', text('BERTH_JSON'), false),
     stopSessions: flags.stopSessions ?? switchedOn('BERTH_STOP_SESSIONS', text('BERTH_STOP_SESSIONS'), false),
     metrics: flags.metrics ?? switchedOn('BERTH_METRICS', text('BERTH_METRICS'), true),
-    logLevel: oneOf('log-level', flags.logLevel ?? text('BERTH_LOG_LEVEL') ?? 'info', logLevels),
+    logLevel: oneOf('--log-level', flags.logLevel ?? text('BERTH_LOG_LEVEL') ?? 'info', logLevels),
     apiKey: secret('BERTH_API_KEY', text('BERTH_API_KEY')),
     publicUrl: publicUrl(text('BERTH_PUBLIC_URL')),
     databaseUrl: databaseUrl(text('DATABASE_URL')),

@@ -29,18 +29,24 @@ export function toBerthError(thrown: unknown): BerthError {
 }
 
 export function sendError(reply: FastifyReply, error: BerthError): FastifyReply {
+  if (error.code === 'internal_error') reply.header('x-request-id', reply.request.id)
   if (error.retry !== undefined) reply.header('x-should-retry', String(error.retry))
   // The rest of the body may come later, and is no request.
   if (error.code === 'request_timeout') reply.header('connection', 'close')
   return reply.code(error.status).header('content-type', 'application/json; charset=utf-8').send(errorBody(error))
 }
 
-/** One place where a throw becomes a reply, and a bug a line in the log. */
-export function replyWithErrors(app: FastifyInstance, logger: Logger): void {
+interface ErrorReplyOptions {
+  /** Who may learn that a path does not exist; throws for everybody else. */
+  readonly admit?: (request: FastifyRequest) => Promise<unknown>
+}
+
+/** One place where a throw becomes a reply, and a bug a line in the log; expected failures are logged where they happen. */
+export function replyWithErrors(app: FastifyInstance, logger: Logger, { admit }: ErrorReplyOptions = {}): void {
   app.setErrorHandler((thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const error = toBerthError(thrown)
     const clientHasLeft = reply.raw.destroyed
-    if (error.status >= 500 && !clientHasLeft) {
+    if (error.code === 'internal_error' && !clientHasLeft) {
       const facts = {
         err: error.cause ?? error,
         requestId: request.id,
@@ -51,9 +57,10 @@ export function replyWithErrors(app: FastifyInstance, logger: Logger): void {
     }
     return sendError(reply, error)
   })
-  app.setNotFoundHandler((request, reply) =>
-    sendError(reply, new BerthError('route_not_found', { method: request.method, path: pathOf(request.url) })),
-  )
+  app.setNotFoundHandler(async (request) => {
+    await admit?.(request)
+    throw new BerthError('route_not_found', { method: request.method, path: pathOf(request.url) })
+  })
 }
 
 /** Without the query: it can hold a token. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { request } from 'node:http'
 import { after, test } from 'node:test'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import WebSocket from 'ws'
@@ -46,6 +47,27 @@ test('refuses a missing, a damaged and a foreign token before the upgrade', asyn
   assert.equal(await refusal(`${path}?jwt=a.b.c`), 401)
   assert.equal(await refusal(`${path}${new URL(two.cdp_ws_url).search}`), 401)
   assert.equal(await refusal(one.cdp_ws_url.replace('/cdp', '/nothing')), 404)
+})
+
+test('refuses a handshake that is none of websockets', async () => {
+  const project = await server.project()
+  const { pathname, search } = new URL((await project.session()).cdp_ws_url)
+  const key = 'dGhlIHNhbXBsZSBub25jZQ=='
+  const statusOf = async (headers: Record<string, string>) => {
+    const asking = request({
+      port: server.port,
+      path: `${pathname}${search}`,
+      headers: { connection: 'Upgrade', ...headers },
+    })
+    asking.end()
+    const [response] = await once(asking, 'response')
+    response.resume()
+    return response.statusCode
+  }
+
+  assert.equal(await statusOf({ upgrade: 'websocket', 'sec-websocket-version': '12', 'sec-websocket-key': key }), 400)
+  assert.equal(await statusOf({ upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'x' }), 400)
+  assert.equal(await statusOf({ upgrade: 'h2c', 'sec-websocket-version': '13', 'sec-websocket-key': key }), 400)
 })
 
 test('a token dies with its session, and open connections end', async () => {

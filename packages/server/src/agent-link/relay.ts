@@ -54,6 +54,7 @@ export class Relay {
   async #take(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     const target = upgradeTarget(request)
     const session = await this.#options.access.admit(target.token, target.sessionId)
+    checkHandshake(request)
     const agentSocket = this.#options.machines.agentSocket(session.id)
     if (!agentSocket) throw new BerthError('session_unreachable')
     if (client.destroyed) return
@@ -84,6 +85,18 @@ function upgradeTarget(request: IncomingMessage): UpgradeTarget {
     throw new BerthError('route_not_found', { method: 'websocket', path: pathOf(request.url ?? '') })
   }
   return { sessionId, token: url.searchParams.get('jwt'), agentPath: path }
+}
+
+/** RFC 6455 §4.2.1: what a handshake must say. */
+function checkHandshake({ headers }: IncomingMessage): void {
+  const refuse = (reason: string) => {
+    throw new BerthError('bad_request', { reason })
+  }
+  if (headers.upgrade?.toLowerCase() !== 'websocket') refuse('upgrade: must be websocket.')
+  if (headers['sec-websocket-version'] !== '13') refuse('sec-websocket-version: must be 13.')
+  if (!/^[A-Za-z0-9+/]{22}==$/.test(headers['sec-websocket-key'] ?? '')) {
+    refuse('sec-websocket-key: must be 16 bytes in Base64.')
+  }
 }
 
 function handshake(request: IncomingMessage, path: string): string {

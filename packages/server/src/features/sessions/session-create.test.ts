@@ -46,7 +46,7 @@ test('two projects may use one name, and neither sees the other', async () => {
   assert.equal((await one.call('GET', '/browsers/shared')).body.session_id, session.session_id)
 })
 
-test('a start that fails is an error that may be retried, and leaves neither row nor machine', async () => {
+test('a start that fails is an error, and leaves neither row nor machine', async () => {
   const project = await server.project()
   const before = await server.host.remains()
   server.host.failNextStart('no bubblewrap')
@@ -56,10 +56,22 @@ test('a start that fails is an error that may be retried, and leaves neither row
   assert.equal(failed.status, 500)
   assert.equal(failed.body.code, 'session_start_failed')
   assert.match(failed.body.message, /no bubblewrap/)
-  assert.equal(failed.headers.get('x-should-retry'), 'true')
+  assert.equal(failed.headers.get('x-should-retry'), 'false')
   assert.deepEqual(await server.host.remains(), before)
   assert.deepEqual((await project.call<unknown[]>('GET', '/browsers?status=all')).body, [])
   assert.equal((await project.call('POST', '/browsers', { name: 'failing' })).status, 200)
+})
+
+test('policies with which the browser does not start are refused', async () => {
+  const project = await server.project()
+  server.host.failNextStart('Chromium ended')
+
+  const failed = await project.call<ErrorAnswer>('POST', '/browsers', {
+    chrome_policy: { CookiesSessionOnlyForUrls: [1] },
+  })
+
+  assert.equal(failed.status, 400)
+  assert.match(failed.body.message, /^chrome_policy: /)
 })
 
 test('an agent that fails before its first page ends the create', async () => {

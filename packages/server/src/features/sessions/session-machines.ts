@@ -6,6 +6,7 @@ import type { Driver, Machine, MachineSpec } from '../../drivers/driver.ts'
 import type { SessionStore } from './session-store.ts'
 
 const startLimitMilliseconds = 45_000
+const maxReasonLength = 200
 
 interface LiveMachine {
   readonly machine: Machine
@@ -76,7 +77,7 @@ export class SessionMachines {
       this.#logger.error({ err: cause, sessionId: id, lastLines }, 'a session did not start')
       const reason = limit.aborted
         ? `the browser did not answer within ${startLimitMilliseconds / 1000} s`
-        : (cause as Error).message
+        : firstLine((cause as Error).message)
       throw new BerthError('session_start_failed', { reason }, { cause })
     }
   }
@@ -149,6 +150,11 @@ export class SessionMachines {
     for (const { watch } of this.#live.values()) watch.close()
     this.#live.clear()
   }
+}
+
+/** What programs wrote behind it is for the log: it can be long, and tell of the host. */
+function firstLine(message: string): string {
+  return message.split('\n', 1)[0]?.slice(0, maxReasonLength) ?? ''
 }
 
 function rejectedBy(signal: AbortSignal): Promise<never> {

@@ -53,7 +53,7 @@ export class SessionService {
       // Its browser may be ready, and only the database does not hear of it.
       await machines.stop(session.id)
       await store.removeStarting(session.id)
-      if (!(await this.#wasDeleted(session))) throw error
+      if (!(await this.#wasDeleted(session))) throw blamePolicies(error, request)
     }
     await machines.stop(session.id)
     throw new BerthError('session_ended_while_starting')
@@ -157,4 +157,12 @@ function machineSpec(session: Session, request: SessionRequest): MachineSpec {
     startUrl: session.start_url ?? undefined,
     chromePolicy: request.chrome_policy ?? {},
   }
+}
+
+/** Chromium takes a policy of the wrong kind, or some pairs of them, for a reason to end: that is a fault of the request. */
+function blamePolicies(error: unknown, { chrome_policy = {} }: SessionRequest): unknown {
+  const hasNotStarted = error instanceof BerthError && error.code === 'session_start_failed'
+  if (!hasNotStarted || Object.keys(chrome_policy).length === 0) return error
+  const reason = 'the browser does not start with these policies.'
+  return new BerthError('field_not_supported', { field: 'chrome_policy', reason }, { cause: error })
 }
