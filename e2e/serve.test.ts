@@ -129,7 +129,7 @@ test('a taken port, a used folder, an unusable folder and a database that is not
 test('metrics can be switched off', async () => {
   await using berth = await Berth.start({ flags: ['--no-metrics'] })
 
-  assert.equal((await fetch(`${berth.url}/metrics`)).status, 404)
+  assert.equal((await berth.request('/metrics')).status, 404)
 })
 
 test('--help and an unknown command explain themselves', async () => {

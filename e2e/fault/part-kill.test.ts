@@ -113,7 +113,7 @@ test('an agent or a Chromium that dies while its session starts or ends leaves n
 
     // Ready before the kill: then it lives on with a new Chromium, or ends with its agent.
     if (status === 200) assert.ok([204, 404].includes(await deleteSession(berth, body.session_id)))
-    else assert.deepEqual([status, shouldRetry], [500, 'true'])
+    else assert.deepEqual([status, shouldRetry], [500, 'false'])
   }
   const ending = await createSession(berth)
   const deletion = deleteSession(berth, ending.session_id)

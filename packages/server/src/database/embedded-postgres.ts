@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { chown, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +15,9 @@ const run = promisify(execFile)
 
 const startLimitSeconds = 60
 const shortestPauseMilliseconds = 100
-const longestPauseMilliseconds = 5_000
+const longestPauseMilliseconds = 2_000
+/** For so long a start that fails is tried again. */
+const patienceMilliseconds = 10_000
 /** Small, because berth's rows are few; durable, because sessions must survive a power cut. */
 const settings = {
   listen_addresses: '',
@@ -69,7 +73,7 @@ export class EmbeddedPostgres {
   async #start(): Promise<void> {
     await this.#ownFolder(this.#socketFolder)
     if (!(await exists(this.#cluster))) await this.#create()
-    if (await this.#isRunning()) return
+    if (await this.#answers()) return
 
     const log = join(this.#cluster, 'server.log')
     const options = Object.entries({ ...settings, unix_socket_directories: this.#socketFolder })
@@ -96,6 +100,19 @@ export class EmbeddedPostgres {
 
   /** Starts the server and, until `stop`, again whenever it has ended, whatever ended it. */
   async keepRunning(): Promise<void> {
+    const deadline = performance.now() + patienceMilliseconds
+    for (let pause = shortestPauseMilliseconds; ; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
+      try {
+        return await this.#startAndWatch()
+      } catch (error) {
+        // One that was killed may still hold its files for a moment, and one that recovers takes nobody in yet.
+        if (this.#stopping.signal.aborted || performance.now() > deadline) throw error
+      }
+      await delay(pause)
+    }
+  }
+
+  async #startAndWatch(): Promise<void> {
     await this.start()
     const watch = new pg.Client({ connectionString: this.connectionString, application_name: 'berth watch' })
     watch.on('error', () => {}) // Its end follows.
@@ -106,21 +123,14 @@ export class EmbeddedPostgres {
   }
 
   async #revive(): Promise<void> {
-    const { signal } = this.#stopping
-    for (
-      let pause = shortestPauseMilliseconds;
-      !signal.aborted;
-      pause = Math.min(pause * 2, longestPauseMilliseconds)
-    ) {
+    while (!this.#stopping.signal.aborted) {
       this.#logger.error('PostgreSQL has ended; starting it again')
       try {
         await this.keepRunning()
         this.#logger.info('PostgreSQL runs again')
         return
       } catch (error) {
-        // Processes of the one that was killed may still hold its files for a moment.
         this.#logger.error({ err: error }, 'PostgreSQL did not start')
-        await delay(pause, undefined, { signal }).catch(() => {})
       }
     }
   }
@@ -130,8 +140,8 @@ export class EmbeddedPostgres {
     this.#stopping.abort()
     await this.#starting?.catch(() => {}) // It says so itself.
     await this.#watch?.end()
-    if (await this.#isRunning())
-      await this.#program('pg_ctl', ['stop', '-D', this.#cluster, '-m', 'fast', '-w', '-t', '8'])
+    if (!(await this.#answers())) return
+    await this.#program('pg_ctl', ['stop', '-D', this.#cluster, '-m', 'fast', '-w', '-t', '8'])
   }
 
   async #create(): Promise<void> {
@@ -146,11 +156,17 @@ export class EmbeddedPostgres {
     await rename(unfinished, this.#cluster)
   }
 
-  async #isRunning(): Promise<boolean> {
-    return this.#program('pg_ctl', ['status', '-D', this.#cluster]).then(
-      () => true,
-      () => false,
-    )
+  /** Asks the socket, not the file that names a process: after a loss of power, another may have its number. */
+  async #answers(): Promise<boolean> {
+    const socket = connect(join(this.#socketFolder, '.s.PGSQL.5432'))
+    try {
+      await once(socket, 'connect')
+      return true
+    } catch {
+      return false
+    } finally {
+      socket.destroy()
+    }
   }
 
   async #ownFolder(folder: string): Promise<void> {
