@@ -1,13 +1,14 @@
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import { Shutdown } from '@berth/runtime/process/shutdown.ts'
+import { isServed } from '@berth/runtime/process/unix-socket.ts'
 import { createApp } from './app.ts'
 import { type EgressConfig, readConfig } from './config.ts'
 import { Guard } from './guard/guard.ts'
 import { HostAddresses } from './guard/host-addresses.ts'
 import { lookupOnHost } from './guard/lookup.ts'
 import { Machines } from './machines.ts'
-import { isServed, removeStaleSocket } from './socket-files.ts'
+import { removeStaleSocket } from './socket-files.ts'
 
 const stopLimitMilliseconds = 5_000
 

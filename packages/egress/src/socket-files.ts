@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { lstat, unlink } from 'node:fs/promises'
-import { connect } from 'node:net'
 
 /** Makes way for a new listener: removes the socket that a dead process left. Nothing but a socket is ever removed. */
 export async function removeStaleSocket(path: string): Promise<void> {
@@ -15,17 +13,4 @@ export async function existsSocket(path: string): Promise<boolean> {
   })
   if (found && !found.isSocket()) throw new Error(`${path} is in the way: it is not a socket.`)
   return found !== undefined
-}
-
-/** Whether a process listens on the socket. */
-export async function isServed(path: string): Promise<boolean> {
-  const socket = connect(path)
-  try {
-    await once(socket, 'connect')
-    return true
-  } catch {
-    return false
-  } finally {
-    socket.destroy()
-  }
 }

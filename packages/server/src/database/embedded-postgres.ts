@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { chown, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import { isServed } from '@berth/runtime/process/unix-socket.ts'
 import pg from 'pg'
 import { confinedCommand } from '../host/confined-process.ts'
 import type { ServiceUser } from '../host/service-user.ts'
@@ -157,16 +156,8 @@ export class EmbeddedPostgres {
   }
 
   /** Asks the socket, not the file that names a process: after a loss of power, another may have its number. */
-  async #answers(): Promise<boolean> {
-    const socket = connect(join(this.#socketFolder, '.s.PGSQL.5432'))
-    try {
-      await once(socket, 'connect')
-      return true
-    } catch {
-      return false
-    } finally {
-      socket.destroy()
-    }
+  #answers(): Promise<boolean> {
+    return isServed(join(this.#socketFolder, '.s.PGSQL.5432'))
   }
 
   async #ownFolder(folder: string): Promise<void> {
