@@ -1,8 +1,10 @@
 import { Buffer } from 'node:buffer'
+import { headerLengthBeforeMask, payloadLength } from './frame-header.ts'
 
 /** How much of a message is looked at: every command that berth must know of is shorter. */
 const headBytes = 1024
 const maxControlPayload = 125
+const maskBytes = 4
 
 const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
@@ -157,17 +159,9 @@ export class ClientFrames {
 }
 
 function headerLength(bytes: Buffer): number | undefined {
-  const second = bytes[1]
-  if (second === undefined) return undefined
-  const short = second & 0x7f
-  const maskBytes = (second & 0x80) === 0 ? 0 : 4
-  return 2 + (short === 126 ? 2 : short === 127 ? 8 : 0) + maskBytes
-}
-
-function payloadLength(header: Buffer): number {
-  const short = (header[1] ?? 0) & 0x7f
-  if (short === 126) return header.readUInt16BE(2)
-  return short === 127 ? Number(header.readBigUInt64BE(2)) : short
+  const beforeMask = headerLengthBeforeMask(bytes)
+  const isMasked = ((bytes[1] ?? 0) & 0x80) !== 0
+  return beforeMask === undefined ? undefined : beforeMask + (isMasked ? maskBytes : 0)
 }
 
 /** `position` is that of the first byte within the frame's payload. */

@@ -1,3 +1,5 @@
+import { headerLengthBeforeMask, payloadLength } from './frame-header.ts'
+
 const maxHeaderBytes = 10 // Servers do not mask.
 
 /**
@@ -37,7 +39,7 @@ export class FrameBoundaries {
       known === 0
         ? chunk.subarray(offset, offset + maxHeaderBytes)
         : Buffer.concat([this.#header, chunk.subarray(offset, offset + maxHeaderBytes - known)])
-    const length = headerLength(bytes)
+    const length = headerLengthBeforeMask(bytes)
     if (length === undefined || bytes.length < length) {
       this.#header = Buffer.from(bytes) // A copy: the chunk's memory is the socket's.
       return chunk.length
@@ -46,17 +48,4 @@ export class FrameBoundaries {
     this.#payloadLeft = payloadLength(bytes)
     return offset + length - known
   }
-}
-
-function headerLength(bytes: Buffer): number | undefined {
-  const second = bytes[1]
-  if (second === undefined) return undefined
-  const short = second & 0x7f
-  return 2 + (short === 126 ? 2 : short === 127 ? 8 : 0)
-}
-
-function payloadLength(header: Buffer): number {
-  const short = (header[1] ?? 0) & 0x7f
-  if (short === 126) return header.readUInt16BE(2)
-  return short === 127 ? Number(header.readBigUInt64BE(2)) : short
 }

@@ -1,0 +1,14 @@
+/** Length of a frame's header up to where a mask would stand (RFC 6455 §5.2); undefined while too little of it is known. */
+export function headerLengthBeforeMask(bytes: Buffer): number | undefined {
+  const second = bytes[1]
+  if (second === undefined) return undefined
+  const short = second & 0x7f
+  return 2 + (short === 126 ? 2 : short === 127 ? 8 : 0)
+}
+
+/** What a whole header says of its payload's length. */
+export function payloadLength(header: Buffer): number {
+  const short = (header[1] ?? 0) & 0x7f
+  if (short === 126) return header.readUInt16BE(2)
+  return short === 127 ? Number(header.readBigUInt64BE(2)) : short
+}
