@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ProcessInfo } from '../../testing/processes.ts'
 import type { HostView } from './holdings.ts'
+import { until } from './until.ts'
 
 export type SessionPart = 'agent' | 'chromium' | 'display'
 
@@ -26,9 +27,20 @@ export async function killEgress(view: HostView): Promise<void> {
   for (const { pid } of egress) process.kill(pid, 'SIGKILL')
 }
 
-/** The process whose children all other processes of the database are. */
+/**
+ * The process whose children all other processes of the database are; resolves when these have noticed and are gone
+ * too, because until then they answer.
+ */
 export async function killPostgres(view: HostView): Promise<void> {
-  const first = (await view.processes()).postgres.find(({ command }) => command.includes('/postgres -D'))
+  const all = (await view.processes()).postgres
+  const first = all.find(({ command }) => command.includes('/postgres -D'))
   assert.ok(first, 'PostgreSQL runs')
   process.kill(first.pid, 'SIGKILL')
+  const old = new Set(all.map(({ pid }) => pid))
+  const isAnyLeft = async () =>
+    (await view.processes()).postgres.some(({ pid, state }) => old.has(pid) && state !== 'Z')
+  await until('the end of every process of the database', async () => !(await isAnyLeft()), {
+    limitSeconds: 10,
+    everyMilliseconds: 1,
+  })
 }

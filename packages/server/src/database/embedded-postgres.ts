@@ -14,7 +14,8 @@ const run = promisify(execFile)
 
 const startLimitSeconds = 60
 const shortestPauseMilliseconds = 100
-const longestPauseMilliseconds = 2_000
+/** Short: a killed server is in its successor's way until the host's first process has taken note of its end. */
+const longestPauseMilliseconds = 400
 /** For so long a start that fails is tried again. */
 const patienceMilliseconds = 10_000
 /** Small, because berth's rows are few; durable, because sessions must survive a power cut. */
