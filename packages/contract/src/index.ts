@@ -1,4 +1,4 @@
-import { createBrowser, deleteBrowser, getBrowser, listBrowsers } from './browsers/browser-endpoints.ts'
+import { createBrowser, deleteBrowser, getBrowser, listBrowsers, updateBrowser } from './browsers/browser-endpoints.ts'
 import type { Endpoint } from './endpoint.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
 
@@ -7,6 +7,7 @@ export const publicEndpoints: readonly Endpoint[] = [
   createBrowser,
   listBrowsers,
   getBrowser,
+  updateBrowser,
   deleteBrowser,
   getHealth,
   getStatus,

@@ -71,7 +71,7 @@ export async function createApp(
   services.relay.attach(app.server)
 
   const mount = mountForCallers(app, callerOf)
-  mountSessionRoutes(mount, { sessions: services.sessions, records: services.records, publicUrl })
+  mountSessionRoutes(mount, { ...services, publicUrl })
   return app
 }
 

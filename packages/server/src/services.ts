@@ -5,19 +5,24 @@ import { KnownKeys } from './access/known-keys.ts'
 import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
+import type { BlobStore } from './blobs/blob-store.ts'
 import type { Database } from './database/database.ts'
 import type { Driver } from './drivers/driver.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { SessionEnder } from './features/sessions/end-session.ts'
+import { plainChanges } from './features/sessions/plain-changes.ts'
 import { SessionMachines } from './features/sessions/session-machines.ts'
 import { SessionRecords } from './features/sessions/session-record.ts'
 import { SessionService } from './features/sessions/session-service.ts'
 import { SessionStore } from './features/sessions/session-store.ts'
+import { SessionUpdater } from './features/sessions/update-session.ts'
 import { MemoryWatch } from './jobs/watch-memory.ts'
+import { ProjectSecrets } from './secrets/project-secrets.ts'
 
 export interface ServicesOptions {
   readonly database: Database
+  readonly blobs: BlobStore
   readonly driver: Driver
   /** Tells this host's machines from those of other servers on the same database. */
   readonly driverId: string
@@ -33,9 +38,10 @@ export type Services = ReturnType<typeof createServices>
 
 /** Wires the server: who works with whom. */
 export function createServices(options: ServicesOptions) {
-  const { database, driver, driverId, egressIsUp, masterKey, region, clock, logger, version } = options
+  const { database, blobs, driver, driverId, egressIsUp, masterKey, region, clock, logger, version } = options
   const store = new SessionStore(database)
   const organizations = new OrganizationStore(database)
+  const secrets = new ProjectSecrets(database, masterKey)
   const tokens = new SessionTokens(masterKey)
   const machines = new SessionMachines({ driver, store, logger })
   const ender = new SessionEnder({ machines, store, clock })
@@ -50,6 +56,8 @@ export function createServices(options: ServicesOptions) {
 
   return {
     logger,
+    blobs,
+    secrets,
     store,
     machines,
     ender,
@@ -58,6 +66,7 @@ export function createServices(options: ServicesOptions) {
     organizations,
     keys: new KnownKeys(organizations, clock),
     sessions: new SessionService({ store, machines, ender, driver, driverId, region, clock }),
+    updater: new SessionUpdater({ store, plans: plainChanges, logger }),
     records: new SessionRecords({ tokens, clock }),
     relay: new Relay({ access, machines, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),

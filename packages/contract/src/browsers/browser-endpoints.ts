@@ -4,6 +4,7 @@ import { PageQuery } from '../common/page.ts'
 import { QueryBoolean } from '../common/query.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { Browser, BrowserRequest, Region } from './browser.ts'
+import { BrowserUpdateRequest } from './browser-update.ts'
 
 const tag = 'Browsers'
 const OneBrowser = z.object({ id_or_name: IdOrName })
@@ -62,6 +63,21 @@ export const getBrowser = defineEndpoint({
   reply: Browser,
   status: 200,
   errors: ['session_not_found'],
+})
+
+export const updateBrowser = defineEndpoint({
+  operationId: 'updateBrowser',
+  method: 'PATCH',
+  path: '/browsers/{id_or_name}',
+  summary: 'Update a browser session',
+  description: 'All of the update is applied, or nothing of it. What is absent stays as it is.',
+  tag,
+  access: 'project',
+  params: OneBrowser,
+  body: BrowserUpdateRequest,
+  reply: Browser,
+  status: 200,
+  errors: ['session_not_found', 'session_name_taken', 'field_not_supported'],
 })
 
 export const deleteBrowser = defineEndpoint({

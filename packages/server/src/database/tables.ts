@@ -3,7 +3,7 @@ import type { Tags } from '@berth/contract/browsers/tags.ts'
 import type { BrowserTelemetryConfig } from '@berth/contract/browsers/telemetry-config.ts'
 import type { BrowserViewport } from '@berth/contract/browsers/viewport.ts'
 import type { ApiKeyId, OrganizationId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
-import type { ColumnType } from 'kysely'
+import type { ColumnType, Generated } from 'kysely'
 import type { SessionState } from '../features/sessions/session-state.ts'
 
 /** Written as JSON text: the driver would make a PostgreSQL array of a JavaScript one. */
@@ -20,6 +20,7 @@ interface OrganizationTable {
   id: OrganizationId
   name: string
   created_at: Date
+  sealed_key: Generated<Buffer | null>
 }
 
 interface ProjectTable {

@@ -1,10 +1,14 @@
+import { mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import { newId, type OrganizationId, type ProjectId } from '@berth/contract/common/ids.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { FastifyInstance } from 'fastify'
 import { hashApiKey, newApiKey } from '../access/secrets.ts'
 import { createApp } from '../app.ts'
+import { FolderBlobs } from '../blobs/folder-blobs.ts'
 import type { Database } from '../database/database.ts'
 import { recoverSessions } from '../features/sessions/recover-sessions.ts'
 import { SessionReaper } from '../jobs/reap-sessions.ts'
@@ -34,20 +38,25 @@ export class TestServer {
   readonly database: Database
   readonly #testDatabase: TestDatabase
   readonly #driver: FakeDriver
+  readonly #blobsFolder: string
+  readonly #blobs: FolderBlobs
   #services: Services
   #app: FastifyInstance | undefined
 
-  private constructor(testDatabase: TestDatabase, host: FakeHost) {
+  private constructor(testDatabase: TestDatabase, host: FakeHost, blobsFolder: string, blobs: FolderBlobs) {
     this.#testDatabase = testDatabase
     this.database = testDatabase.database
     this.host = host
     this.#driver = new FakeDriver(host)
+    this.#blobsFolder = blobsFolder
+    this.#blobs = blobs
     this.#services = this.#createServices()
   }
 
   static async open(): Promise<TestServer> {
     const [testDatabase, host] = await Promise.all([TestDatabase.open(), FakeHost.open()])
-    const server = new TestServer(testDatabase, host)
+    const blobsFolder = await mkdtemp(join(tmpdir(), 'berth-blobs-'))
+    const server = new TestServer(testDatabase, host, blobsFolder, await FolderBlobs.open(blobsFolder))
     await server.start()
     return server
   }
@@ -110,11 +119,13 @@ export class TestServer {
     await this.crash()
     await this.host.close()
     await this.#testDatabase.close()
+    await rm(this.#blobsFolder, { recursive: true })
   }
 
   #createServices(): Services {
     return createServices({
       database: this.#testDatabase.database,
+      blobs: this.#blobs,
       driver: this.#driver,
       driverId: 'test',
       egressIsUp: () => true,

@@ -1,20 +1,28 @@
-import { createBrowser, deleteBrowser, getBrowser, listBrowsers } from '@berth/contract/browsers/browser-endpoints.ts'
+import {
+  createBrowser,
+  deleteBrowser,
+  getBrowser,
+  listBrowsers,
+  updateBrowser,
+} from '@berth/contract/browsers/browser-endpoints.ts'
 import type { FastifyRequest } from 'fastify'
 import type { MountForCallers } from '../../access/mount-for-callers.ts'
 import { publicUrlOf } from '../../access/public-url.ts'
 import type { Session } from './session.ts'
 import type { SessionRecords } from './session-record.ts'
 import type { SessionService } from './session-service.ts'
+import type { SessionUpdater } from './update-session.ts'
 
 interface SessionRoutesOptions {
   readonly sessions: SessionService
+  readonly updater: SessionUpdater
   readonly records: SessionRecords
   readonly publicUrl: string | undefined
 }
 
 export function mountSessionRoutes(
   mount: MountForCallers,
-  { sessions, records, publicUrl }: SessionRoutesOptions,
+  { sessions, updater, records, publicUrl }: SessionRoutesOptions,
 ): void {
   const record = (session: Session, request: FastifyRequest) =>
     records.write(session, publicUrlOf(request.raw, publicUrl))
@@ -32,6 +40,10 @@ export function mountSessionRoutes(
 
   mount(getBrowser, async ({ caller, params, query, request }) =>
     record(await sessions.get(caller.projectId, params.id_or_name, query.include_deleted), request),
+  )
+
+  mount(updateBrowser, async ({ caller, params, body, request }) =>
+    record(await updater.update(caller.projectId, params.id_or_name, body), request),
   )
 
   mount(deleteBrowser, ({ caller, params }) => sessions.delete(caller.projectId, params.id_or_name))

@@ -2,7 +2,7 @@ import type { Region } from '@berth/contract/browsers/browser.ts'
 import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import { type Insertable, sql } from 'kysely'
+import { type Insertable, sql, type Updateable } from 'kysely'
 import { type Database, violates } from '../../database/database.ts'
 import type { SessionTable } from '../../database/tables.ts'
 import type { Session } from './session.ts'
@@ -33,14 +33,42 @@ export class SessionStore {
 
   /** Records a session before its machine exists. Of two with one name, the index lets one through. */
   async insert(session: Insertable<SessionTable>): Promise<Session> {
-    try {
-      return await this.#database.insertInto('sessions').values(session).returningAll().executeTakeFirstOrThrow()
-    } catch (error) {
-      if (violates(error, 'session_names')) {
-        throw new BerthError('session_name_taken', { name: session.name ?? '' }, { cause: error })
-      }
-      throw error
-    }
+    return this.#database
+      .insertInto('sessions')
+      .values(session)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+      .catch((error: unknown) => throwTaken(error, session.name))
+  }
+
+  /**
+   * Holds an active session still while `change` works, and keeps what it has written when it succeeds. `write` tells
+   * at once when the name is taken.
+   */
+  async changing(
+    id: SessionId,
+    change: (session: Session, write: (columns: Updateable<SessionTable>) => Promise<Session>) => Promise<Session>,
+  ): Promise<Session> {
+    return this.#database.transaction().execute(async (database) => {
+      const session = await database
+        .selectFrom('sessions')
+        .selectAll()
+        .where('id', '=', id)
+        .where('state', '=', 'active')
+        .forUpdate()
+        .executeTakeFirst()
+      if (!session) throw new BerthError('session_not_found', { session: id })
+      return change(session, async (columns) => {
+        if (Object.keys(columns).length === 0) return session
+        return database
+          .updateTable('sessions')
+          .set(columns)
+          .where('id', '=', id)
+          .returningAll()
+          .executeTakeFirstOrThrow()
+          .catch((error: unknown) => throwTaken(error, columns.name))
+      })
+    })
   }
 
   /** The session is usable; nothing when it was deleted before. */
@@ -195,4 +223,9 @@ export class SessionStore {
       .executeTakeFirstOrThrow()
     return count
   }
+}
+
+function throwTaken(error: unknown, name: string | null | undefined): never {
+  if (!violates(error, 'session_names')) throw error
+  throw new BerthError('session_name_taken', { name: name ?? '' }, { cause: error })
 }

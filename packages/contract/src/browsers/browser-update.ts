@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { NotYet, SessionName, StartUrl } from './browser.ts'
+import { Tags } from './tags.ts'
+import { BrowserTelemetryRequestConfig } from './telemetry-config.ts'
+import { BrowserViewport } from './viewport.ts'
+
+const BrowserViewportUpdate = BrowserViewport.extend({
+  force: z.boolean().default(false).meta({ description: 'Also while a live view or a recording is active.' }),
+}).meta({ id: 'BrowserViewportUpdate' })
+
+/** What a caller changes in a session (spec §4.1); what is absent stays. */
+export const BrowserUpdateRequest = z
+  .object({
+    name: SessionName.or(z.literal('')).nullish().meta({ description: 'An empty string clears the name.' }),
+    start_url: StartUrl.optional(),
+    tags: Tags.nullish(),
+    telemetry: BrowserTelemetryRequestConfig.nullish(),
+    viewport: BrowserViewportUpdate.optional(),
+    profile: NotYet,
+    proxy: NotYet,
+    proxy_id: NotYet,
+    disable_default_proxy: NotYet,
+  })
+  .meta({ id: 'BrowserUpdateRequest' })
+export type BrowserUpdateRequest = z.infer<typeof BrowserUpdateRequest>

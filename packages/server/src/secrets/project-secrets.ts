@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto'
+import type { Transform } from 'node:stream'
+import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
+import { deriveKey } from '../access/secrets.ts'
+import type { Database } from '../database/database.ts'
+import { seal, sealing, unseal, unsealing } from './seal.ts'
+
+const keyBytes = 32
+
+/**
+ * Keeps what must not be readable in the database or in the blobs, under a key that each organization has of its own.
+ * `context` says what is kept, and for which row: `proxy prx…`.
+ */
+export class ProjectSecrets {
+  readonly #database: Database
+  readonly #masterKey: Uint8Array
+  readonly #keys = new Map<ProjectId, Promise<Uint8Array>>()
+
+  constructor(database: Database, masterKey: string) {
+    this.#database = database
+    this.#masterKey = deriveKey(masterKey, 'organization keys')
+  }
+
+  async seal(projectId: ProjectId, text: string, context: string): Promise<Buffer> {
+    return seal(await this.#keyOf(projectId), Buffer.from(text), context)
+  }
+
+  async unseal(projectId: ProjectId, sealed: Uint8Array, context: string): Promise<string> {
+    return unseal(await this.#keyOf(projectId), sealed, context).toString()
+  }
+
+  async sealing(projectId: ProjectId, context: string): Promise<Transform> {
+    return sealing(await this.#keyOf(projectId), context)
+  }
+
+  /** Keep nothing of what it gives before it has ended well. */
+  async unsealing(projectId: ProjectId, context: string): Promise<Transform> {
+    return unsealing(await this.#keyOf(projectId), context)
+  }
+
+  #keyOf(projectId: ProjectId): Promise<Uint8Array> {
+    const known = this.#keys.get(projectId)
+    if (known) return known
+    const key = this.#readKey(projectId)
+    this.#keys.set(projectId, key)
+    key.catch(() => this.#keys.delete(projectId))
+    return key
+  }
+
+  async #readKey(projectId: ProjectId): Promise<Uint8Array> {
+    const { organization_id: organizationId } = await this.#database
+      .selectFrom('projects')
+      .select('organization_id')
+      .where('id', '=', projectId)
+      .executeTakeFirstOrThrow()
+    const context = `organization ${organizationId}`
+    const sealed = await this.#sealedKey(organizationId, seal(this.#masterKey, randomBytes(keyBytes), context))
+    return unseal(this.#masterKey, sealed, context)
+  }
+
+  /** One statement: of two that make the first key, both get the one that was stored. */
+  async #sealedKey(organizationId: OrganizationId, made: Buffer): Promise<Buffer> {
+    const { sealed_key } = await this.#database
+      .updateTable('organizations')
+      .set(({ fn, ref, val }) => ({ sealed_key: fn.coalesce(ref('sealed_key'), val(made)) }))
+      .where('id', '=', organizationId)
+      .returning('sealed_key')
+      .executeTakeFirstOrThrow()
+    return sealed_key as Buffer
+  }
+}
