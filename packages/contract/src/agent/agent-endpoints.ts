@@ -9,6 +9,7 @@ export {
   agentDevToolsPath,
   agentDiscoveryPath,
   agentEventsPath,
+  agentOperationsPath,
   agentWebDriverPath,
 } from './agent-protocol.ts'
 
