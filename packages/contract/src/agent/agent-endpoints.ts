@@ -9,7 +9,6 @@ export {
   agentDevToolsPath,
   agentDiscoveryPath,
   agentEventsPath,
-  agentOperationsPath,
   agentWebDriverPath,
 } from './agent-protocol.ts'
 
