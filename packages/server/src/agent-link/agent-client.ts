@@ -18,13 +18,14 @@ interface AgentCall {
   /** Path and query. */
   readonly path: string
   readonly headers?: Record<string, string | string[] | undefined>
+  readonly body?: string
   readonly signal?: AbortSignal
 }
 
 /** Calls an agent over the unix socket of its machine; the body of the answer is the caller's to read. */
 export async function callAgent(
   agentSocket: string,
-  { method, path, headers, signal }: AgentCall,
+  { method, path, headers, body, signal }: AgentCall,
 ): Promise<IncomingMessage> {
   const request: ClientRequest = httpRequest({
     socketPath: agentSocket,
@@ -37,7 +38,7 @@ export async function callAgent(
   // An answer that turns into nonsense is an error of the request once more, and unheard it would end the process.
   // Whoever reads the body learns of it there.
   request.on('error', () => {})
-  request.end()
+  request.end(body)
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   return response
 }
