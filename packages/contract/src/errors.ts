@@ -24,6 +24,10 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { path: string }) => `path: there is no ${details.path}.`,
   },
+  executor_not_found: {
+    status: 404,
+    sentence: (details: { name: string }) => `name: there is no executor ${details.name}.`,
+  },
   method_not_allowed: {
     status: 405,
     sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
@@ -41,6 +45,11 @@ export const errorCatalogue = {
     status: 409,
     retry: false,
     sentence: () => 'The session was deleted before it had started.',
+  },
+  executor_limit_reached: {
+    status: 409,
+    retry: false,
+    sentence: (details: { limit: number }) => `executor: there are ${details.limit} already. Delete one that is done.`,
   },
   body_too_large: {
     status: 413,

@@ -4,6 +4,7 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import type { AgentConfig, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { AgentEvents } from '../agent-events.ts'
+import type { CdpPipe } from './cdp-pipe.ts'
 import { Chromium, type DevToolsEndpoint } from './chromium.ts'
 import { Display } from './display.ts'
 
@@ -63,6 +64,12 @@ export class Browser {
   /** The DevTools server of the Chromium that runs, or of the next one while there is none. */
   async endpoint(): Promise<DevToolsEndpoint> {
     return Promise.race([this.#endpoint.promise, tooLate(endpointLimitMilliseconds, 'the browser is not ready')])
+  }
+
+  /** The agent's own line to the Chromium that runs, or to the next one while there is none. */
+  async pipe(): Promise<CdpPipe> {
+    await this.endpoint()
+    return (await (this.#chromium as Promise<Chromium>)).pipe
   }
 
   async stop(): Promise<void> {

@@ -19,8 +19,11 @@ export const agentPrograms: AgentPrograms = {
     agent: join(agentFolder, 'main.ts'),
     // What the agent starts for its first BiDi client: a megabyte that no start of a session has to read.
     'bidi-mapper': join(agentFolder, 'bidi-mapper.ts'),
+    // What runs callers' Playwright code, and the thread beside that code.
+    'playwright-executor': join(agentFolder, 'playwright-executor.ts'),
+    'playwright-gate': join(agentFolder, 'playwright-gate.ts'),
   },
-  packages: [],
+  packages: ['playwright-core', 'patchright-core'],
 }
 
 /**
