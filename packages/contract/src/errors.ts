@@ -28,6 +28,14 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { name: string }) => `name: there is no executor ${details.name}.`,
   },
+  page_not_found: {
+    status: 404,
+    sentence: () => 'The browser has no page open.',
+  },
+  tool_not_found: {
+    status: 404,
+    sentence: () => 'tool_ref: there is no such tool, or it went with its document. List the tools again.',
+  },
   method_not_allowed: {
     status: 405,
     sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
@@ -68,6 +76,10 @@ export const errorCatalogue = {
     status: 500,
     sentence: () => 'An unexpected error happened. It was logged with the x-request-id of this answer.',
   },
+  page_not_answering: {
+    status: 500,
+    sentence: () => 'The page does not answer. Nothing was begun.',
+  },
   session_start_failed: {
     status: 500,
     // What kept it from starting is likely to keep the next one, and each attempt takes the host's time.
@@ -93,6 +105,12 @@ export const errorCatalogue = {
     // Asking again is safe: what was half done is undone when the database is back.
     retry: true,
     sentence: () => 'The database does not answer. Try again in a moment.',
+  },
+  outcome_unknown: {
+    status: 504,
+    // It was begun, and may have done what it is for.
+    retry: false,
+    sentence: (details: { reason: string }) => `What the tool has done cannot be told: ${details.reason}`,
   },
   capacity_exhausted: {
     status: 529,

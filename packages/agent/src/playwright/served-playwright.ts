@@ -10,15 +10,17 @@ import { systemClock } from '@berth/runtime/async/clock.ts'
 import { errorBody } from '@berth/runtime/http/error-reply.ts'
 import { Content, type OperationContext, type ServedOperation, serve } from '../operations/served-operation.ts'
 import { scriptEnvironment } from '../script-process/script-process.ts'
+import type { WebMcp } from '../webmcp/webmcp.ts'
+import { answerScript } from '../webmcp/webmcp-of-scripts.ts'
 import { Executors, maxNamedExecutors } from './executors.ts'
 
-export function servedPlaywright({ config, browser }: OperationContext): readonly ServedOperation[] {
+export function servedPlaywright({ config, browser }: OperationContext, webMcp: WebMcp): readonly ServedOperation[] {
   const executors = new Executors({
     browser,
     environment: scriptEnvironment(config),
     library: config.stealth ? 'patchright' : 'playwright',
     now: () => systemClock.now(),
-    ask: async () => undefined,
+    ask: (method, params, signal) => answerScript(webMcp, method, params, signal),
   })
   return [
     serve(executePlaywrightCode, async ({ body, signal }) => {
