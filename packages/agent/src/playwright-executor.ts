@@ -1,10 +1,12 @@
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type * as Playwright from 'playwright-core'
-import { CapturedOutput } from './playwright/captured-output.ts'
+import { CallOutput } from './playwright/call-output.ts'
 import { CodeRunner } from './playwright/code-runner.ts'
 import { type FromExecutor, maxMessageBytes, type ToExecutor } from './playwright/executor-messages.ts'
 import { GatedConnection } from './playwright/gated-connection.ts'
+import { AgentQuestions, webMcpOfCode } from './script-process/agent-questions.ts'
+import { captureOutput } from './script-process/captured-output.ts'
 import { MessageLine } from './script-process/message-line.ts'
 
 process.title = 'playwright'
@@ -18,14 +20,17 @@ const line = new MessageLine<FromExecutor, ToExecutor>(agent, {
   onCorruption: () => process.exit(1),
   onMessage: (message) => {
     if (message.type === 'run') void runner.run(message)
-    else runner.takeAnswer(message)
+    else questions.take(message)
   },
 })
-const output = new CapturedOutput((channel, text) => line.send({ type: 'output', channel, text }))
+const questions = new AgentQuestions((question) => line.send(question))
+const output = new CallOutput((channel, text) => line.send({ type: 'output', channel, text }))
+captureOutput((channel, text) => output.write(channel, text))
 const runner = new CodeRunner({
   line,
   output,
   gate,
+  webmcp: webMcpOfCode(questions),
   library: loadLibrary(process.argv[2]),
   // Imports of the code find the packages that this program has.
   codeFile: join(import.meta.dirname, 'code.js'),

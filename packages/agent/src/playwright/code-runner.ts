@@ -3,22 +3,17 @@ import type { Worker } from 'node:worker_threads'
 import type { chromium } from 'playwright-core'
 import type { MessageLine } from '../script-process/message-line.ts'
 import { type BrowserOfCall, openBrowser } from './browser-of-call.ts'
-import type { CapturedOutput } from './captured-output.ts'
+import type { CallOutput } from './call-output.ts'
 import { compileCode } from './compile-code.ts'
-import {
-  type FromExecutor,
-  maxResultBytes,
-  type RunOutcome,
-  type ToExecutor,
-  type ToolFailure,
-} from './executor-messages.ts'
+import { type FromExecutor, maxResultBytes, type RunOutcome, type ToExecutor } from './executor-messages.ts'
 
 type RunMessage = Extract<ToExecutor, { type: 'run' }>
 
 interface CodeRunnerOptions {
   readonly line: MessageLine<FromExecutor, ToExecutor>
-  readonly output: CapturedOutput
+  readonly output: CallOutput
   readonly gate: Worker
+  readonly webmcp: object
   readonly library: Promise<{ readonly chromium: typeof chromium }>
   /** Where the code would lie if it were a file. */
   readonly codeFile: string
@@ -30,8 +25,6 @@ interface CodeRunnerOptions {
  */
 export class CodeRunner {
   readonly #options: CodeRunnerOptions
-  readonly #asked = new Map<number, PromiseWithResolvers<unknown>>()
-  #lastId = 0
   /** The end of the connection before. */
   #left: Promise<unknown> = Promise.resolve()
   #isRunning = false
@@ -50,7 +43,7 @@ export class CodeRunner {
       const code = compileCode(message.code, this.#options.codeFile)
       browser = await this.#open(message)
       const require = process.getBuiltinModule('node:module').createRequire(this.#options.codeFile)
-      const result = await code(browser.page, browser.context, browser.browser, this.#webmcp(), require)
+      const result = await code(browser.page, browser.context, browser.browser, this.#options.webmcp, require)
       this.#finish({ success: true, ...serialized(result) })
     } catch (thrown) {
       this.#finish(failureOf(thrown))
@@ -65,13 +58,6 @@ export class CodeRunner {
   fail(error: unknown, told: () => void): void {
     if (this.#isRunning) this.#finish(failureOf(error), told)
     else told()
-  }
-
-  takeAnswer({ id, result, error }: Extract<ToExecutor, { type: 'answer' }>): void {
-    const asked = this.#asked.get(id)
-    this.#asked.delete(id)
-    if (error) asked?.reject(new ToolError(error))
-    else asked?.resolve(result)
   }
 
   async #open({ browser: address, tab }: RunMessage): Promise<BrowserOfCall> {
@@ -89,39 +75,6 @@ export class CodeRunner {
     this.#isRunning = false
     this.#options.output.close()
     this.#options.line.send({ type: 'done', outcome, isSpoiled: told !== undefined }, told)
-  }
-
-  #webmcp(): object {
-    return {
-      listTools: () => this.#ask('listTools', {}),
-      invokeTool: (toolRef: string, input?: object, { timeoutSec }: { timeoutSec?: number } = {}) =>
-        this.#ask('invokeTool', { tool_ref: toolRef, input, timeout_sec: timeoutSec }),
-    }
-  }
-
-  #ask(method: string, params: object): Promise<unknown> {
-    const id = ++this.#lastId
-    const answer = Promise.withResolvers<unknown>()
-    this.#asked.set(id, answer)
-    this.#options.line.send({ type: 'ask', id, method, params })
-    return answer.promise
-  }
-}
-
-/** What a tool of the page could not do, as callers of the API would be told. */
-class ToolError extends Error {
-  override readonly name = 'WebMCPError'
-  readonly statusCode: number
-  readonly code: string
-  readonly invocationId: string | undefined
-  readonly body: object
-
-  constructor({ message, status, code, invocationId }: ToolFailure) {
-    super(message)
-    this.statusCode = status
-    this.code = code
-    this.invocationId = invocationId
-    this.body = { code, message, ...(invocationId !== undefined && { invocation_id: invocationId }) }
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Answer, Question } from '../script-process/agent-questions.ts'
+
 /** Largest message of an executor: a result of the limit below as JSON, with what belongs to it. */
 export const maxMessageBytes = 24 * 1024 * 1024
 export const maxResultBytes = 16 * 1024 * 1024
@@ -16,24 +18,16 @@ export type TabChoice = { readonly kind: 'shown' } | { readonly kind: 'own'; rea
 /** What the agent tells an executor. */
 export type ToExecutor =
   | { readonly type: 'run'; readonly code: string; readonly browser: BrowserAddress; readonly tab: TabChoice }
-  | { readonly type: 'answer'; readonly id: number; readonly result?: unknown; readonly error?: ToolFailure }
+  | Answer
 
 /** What an executor tells the agent of the call that it runs. */
 export type FromExecutor =
   | { readonly type: 'tab'; readonly targetId: string; readonly created: boolean }
   | { readonly type: 'output'; readonly channel: 'stdout' | 'stderr'; readonly text: string }
-  | { readonly type: 'ask'; readonly id: number; readonly method: string; readonly params: unknown }
+  | Question
   /** `isSpoiled`: nobody knows what state the process is in, and no other call should meet it. */
   | { readonly type: 'done'; readonly outcome: RunOutcome; readonly isSpoiled: boolean }
 
 export type RunOutcome =
   | { readonly success: true; readonly result?: unknown }
   | { readonly success: false; readonly error: string; readonly stack?: string }
-
-/** Why the agent could not do what code asked of it. */
-export interface ToolFailure {
-  readonly message: string
-  readonly status: number
-  readonly code: string
-  readonly invocationId?: string
-}

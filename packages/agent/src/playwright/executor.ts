@@ -1,5 +1,6 @@
 import type { ExecutePlaywrightResult } from '@berth/contract/agent/playwright-operations.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
+import { answerQuestion, type Question } from '../script-process/agent-questions.ts'
 import { ScriptProcess } from '../script-process/script-process.ts'
 import {
   type FromExecutor,
@@ -7,7 +8,6 @@ import {
   type RunOutcome,
   type TabChoice,
   type ToExecutor,
-  type ToolFailure,
 } from './executor-messages.ts'
 
 /** An executor that nobody uses gives its memory back; its tab stays, and the next call costs what a first one does. */
@@ -180,22 +180,9 @@ export class Executor {
     }
   }
 
-  async #answer(
-    process: Process,
-    { id, method, params }: Extract<FromExecutor, { type: 'ask' }>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    try {
-      process.send({ type: 'answer', id, result: await this.#options.ask(method, params, signal) })
-    } catch (error) {
-      process.send({ type: 'answer', id, error: toolFailure(error) })
-    }
+  async #answer(process: Process, question: Question, signal: AbortSignal): Promise<void> {
+    process.send(await answerQuestion(question, (method, params) => this.#options.ask(method, params, signal)))
   }
-}
-
-function toolFailure(error: unknown): ToolFailure {
-  const { message, status = 500, code = 'internal_error', invocationId } = error as Partial<ToolFailure> & Error
-  return { message, status, code, ...(invocationId !== undefined && { invocationId }) }
 }
 
 function resultOf(outcome: RunOutcome, { output, tab }: RunningCall): ExecutePlaywrightResult {

@@ -1,11 +1,13 @@
 import { fsOperations } from './fs-operations.ts'
 import type { Operation } from './operation.ts'
 import { playwrightOperations } from './playwright-operations.ts'
+import { replOperations } from './repl-operations.ts'
 import { webMcpOperations } from './webmcp-operations.ts'
 
 /** Every operation that the agent serves, in the order of the API document. */
 export const operations: readonly Operation[] = [
   ...fsOperations,
   ...playwrightOperations,
+  ...replOperations,
   ...webMcpOperations,
 ] as unknown as readonly Operation[]

@@ -22,6 +22,8 @@ export const agentPrograms: AgentPrograms = {
     // What runs callers' Playwright code, and the thread beside that code.
     'playwright-executor': join(agentFolder, 'playwright-executor.ts'),
     'playwright-gate': join(agentFolder, 'playwright-gate.ts'),
+    // The Node.js process in which callers define things and find them again.
+    'repl-process': join(agentFolder, 'repl-process.ts'),
   },
   packages: ['playwright-core', 'patchright-core'],
 }
