@@ -21,6 +21,8 @@ interface RunningChromium {
   readonly page: string
   /** Of its windows, but those that a client has given one of their own. */
   size: AgentConfig['viewport']
+  /** False from the begin of a change of size to its end: one that breaks off leaves it so. */
+  isSized: boolean
 }
 
 interface BrowserOptions {
@@ -80,10 +82,13 @@ export class Browser {
     const endpoint = await this.endpoint()
     const running = this.#current()
     const { chromium, size } = running
+    if (running.isSized && size.width === viewport.width && size.height === viewport.height) return
+    running.isSized = false
     const pages = { pipe: chromium.pipe, tabs: await tabsByActivity(endpoint), from: size, to: viewport }
     if (this.#config.headless) await resizeHeadless(pages)
     else await resizeHeadful({ ...pages, display: this.#display })
     running.size = viewport
+    running.isSized = true
   }
 
   /** Resolves when the page that a person would see has been told to go there; what comes of it shows in the page. */
@@ -142,7 +147,7 @@ export class Browser {
     ])
     const endpoint = await Promise.race([chromium.endpoint, failure])
     await this.#prepare(chromium)
-    this.#running = { chromium, page, size }
+    this.#running = { chromium, page, size, isSized: !this.#display || this.#display.hasSize(size) }
     this.#endpoint.resolve(endpoint)
     return this.#running
   }
