@@ -45,7 +45,10 @@ export class SessionUpdater {
 
   /** Restores what was left unsure. Called again and again, for the database or an agent may be away for longer. */
   async restoreUnsure(): Promise<void> {
-    await Promise.all([...this.#unsure].map((id) => this.restore(id)))
+    const unsure = [...this.#unsure]
+    // Taken out until it fails again: of one that takes long there must not be a second attempt behind the first.
+    this.#unsure.clear()
+    await Promise.all(unsure.map((id) => this.restore(id)))
   }
 
   async #update(id: SessionId, update: BrowserUpdateRequest): Promise<Session> {
@@ -97,7 +100,6 @@ export class SessionUpdater {
     try {
       const session = await store.findActive(id)
       if (session) for (const restore of restores) await restore(session)
-      this.#unsure.delete(id)
     } catch (error) {
       this.#unsure.add(id)
       logger.warn({ err: error, sessionId: id }, 'could not make a browser what its session says; trying again')
