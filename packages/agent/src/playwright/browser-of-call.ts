@@ -1,8 +1,8 @@
 import type { Worker } from 'node:worker_threads'
 import type { Browser, BrowserContext, BrowserType, Page } from 'playwright-core'
+import { tabsByActivity } from '../browser/tabs.ts'
 import type { BrowserAddress, TabChoice } from './executor-messages.ts'
 import { GatedConnection } from './gated-connection.ts'
-import { shownTab } from './shown-tab.ts'
 
 export interface BrowserOfCall {
   readonly browser: Browser
@@ -25,7 +25,7 @@ interface OpenOptions {
 
 /** Connects Playwright to the browser, with the tab that the call is for. */
 export async function openBrowser({ chromium, gate, address, tab }: OpenOptions): Promise<BrowserOfCall> {
-  const known = tab.kind === 'shown' ? await shownTab(address) : tab.targetId
+  const known = tab.kind === 'shown' ? (await tabsByActivity(address))[0] : tab.targetId
   const connection = await GatedConnection.open(gate, address, known)
   // Before Playwright comes, so that it finds the tab there, and with it no moment in which it is another one.
   const opened = known === undefined || !(await isOpen(connection, known)) ? await newTab(connection, tab) : undefined

@@ -1,5 +1,4 @@
-import { get } from 'node:http'
-import { json } from 'node:stream/consumers'
+import { tabsByActivity } from '../../browser/tabs.ts'
 import type { BrowserLine, CdpResult } from './browser-line.ts'
 
 export interface Tab {
@@ -91,16 +90,9 @@ export class AttachedTab {
     return { targetId, sessionId }
   }
 
-  /** Chromium lists the tab first that was last in front. */
   async #shown(): Promise<string> {
-    const targets = await new Promise((resolve, reject) => {
-      get(`${this.#endpoint}/json/list`, { agent: false }, (answer) => json(answer).then(resolve, reject)).on(
-        'error',
-        reject,
-      )
-    })
-    const shown = (targets as { id: string; type: string }[]).find(({ type }) => type === 'page')
-    return shown?.id ?? (await this.#line.send('Target.createTarget', { url: 'about:blank' })).targetId
+    const [shown] = await tabsByActivity({ port: Number(new URL(this.#endpoint).port) })
+    return shown ?? (await this.#line.send('Target.createTarget', { url: 'about:blank' })).targetId
   }
 
   async #leave(): Promise<void> {
