@@ -214,6 +214,134 @@ test('code of Playwright uses the same tools', async () => {
   assert.deepEqual(result, { output: '/within', status: 404, code: 'tool_not_found', body: 'tool_not_found' })
 })
 
+test('custom tools stand in the pages that match, and work in the page or beside it', async () => {
+  const { targetId } = await cdp.send('Target.createTarget', { url: `${pages.url}/next?page=1#here` })
+  const source = `(() => {
+    const shared = 'from one source'
+    return [
+      { kind: 'page', match: { url_patterns: ['${pages.url}/next*'] },
+        tool: { name: 'heading', title: 'Heading', description: 'Says what the page is', annotations: { readOnlyHint: true } },
+        async execute({ mark }) { if (mark === 'throw') throw new Error('no mark'); return [document.title + mark, shared] } },
+      { kind: 'cdp', match: { url_patterns: ['${pages.url}/next*', 'https://*.example.test/*'] },
+        tool: { name: 'beside', description: 'Works outside', inputSchema: { type: 'object' } },
+        execute: async (input, { matches }) => {
+          if (input.ends) process.exit(3)
+          const { sep } = await import('node:path')
+          return { title: await js('document.title'), url: matches[0].url, input, sep, frames: (await cdp('Page.getFrameTree')).frameTree.frame.id }
+        } },
+    ]
+  })()`
+
+  const added = await ask('POST', '/custom-tools', { namespace: 'shop', source })
+
+  assert.equal(added.status, 201, JSON.stringify(added.body))
+  assert.deepEqual(
+    added.body.tools.map((tool: { kind: string; namespace: string; tool: { name: string } }) => [
+      tool.kind,
+      tool.namespace,
+      tool.tool.name,
+    ]),
+    [
+      ['page', 'shop', 'heading'],
+      ['cdp', 'shop', 'beside'],
+    ],
+  )
+  for (const { id } of added.body.tools) assert.match(id, /^ct_[a-z][a-z0-9]{23}$/)
+  assert.deepEqual((await ask('GET', '/custom-tools')).body, added.body)
+  const listed = (await tools()).filter(({ source }) => source.custom && source.target_id === targetId)
+  assert.deepEqual(
+    listed.map(({ tool, source }) => [tool.name, source.target_id, source.page_url]),
+    [
+      ['heading', targetId, `${pages.url}/next?page=1`],
+      ['beside', targetId, `${pages.url}/next?page=1`],
+    ],
+  )
+  assert.equal(
+    (await tools('?exclude_custom=true')).some(({ source }) => source.custom),
+    false,
+  )
+
+  assert.deepEqual((await invoke('heading', { mark: '!' })).body.output, ['Next!', 'from one source'])
+  const failed = await invoke('heading', { mark: 'throw' })
+  assert.deepEqual([failed.body.status, failed.body.error_text], ['error', 'Error: no mark'])
+  assert.deepEqual((await invoke('beside', { a: 1 })).body.output, {
+    title: 'Next',
+    url: `${pages.url}/next?page=1`,
+    input: { a: 1 },
+    sep: '/',
+    frames: targetId,
+  })
+  const ended = await invoke('beside', { ends: true })
+  assert.deepEqual([ended.status, ended.body.code], [504, 'outcome_unknown'])
+  assert.equal((await invoke('beside')).body.output.title, 'Next')
+
+  const heading = await toolNamed('heading')
+  const [{ id }] = added.body.tools
+  assert.equal((await ask('DELETE', `/custom-tools/${id}`)).status, 204)
+  assert.equal((await ask('DELETE', `/custom-tools/${id}`)).status, 404)
+  assert.equal((await ask('POST', '/invoke', { tool_ref: heading.tool_ref, input: {} })).status, 404)
+})
+
+test('custom tools are added all or not at all, and names are taken once', async () => {
+  const define = (...names: string[]) =>
+    `[${names.map((name) => `{ kind: 'page', match: { url_patterns: ['*'] }, tool: { name: '${name}', description: 'd' }, execute() {} }`)}]`
+  const add = (names: string[], force = false) =>
+    ask('POST', '/custom-tools', { namespace: 'once', source: define(...names), force_overwrite_namespace: force })
+  const names = async () =>
+    (await ask('GET', '/custom-tools')).body.tools
+      .filter(({ namespace }: { namespace: string }) => namespace === 'once')
+      .map(({ tool }: Tool) => tool.name)
+
+  const racing = await Promise.all([add(['one']), add(['one']), add(['one'])])
+  assert.deepEqual(racing.map(({ status }) => status).sort(), [201, 409, 409])
+  const taken = await add(['two', 'one'])
+  assert.deepEqual(
+    [taken.status, taken.body.code, taken.headers.get('x-should-retry')],
+    [409, 'custom_tool_name_taken', 'false'],
+  )
+  assert.deepEqual(await names(), ['one'])
+  assert.deepEqual(
+    (await add(['three'])).body.tools.map(({ tool }: Tool) => tool.name),
+    ['three'],
+  )
+  assert.deepEqual(await names(), ['one', 'three'])
+  assert.equal((await add(['one', 'four'], true)).status, 201)
+  assert.deepEqual(await names(), ['one', 'four'])
+
+  for (const [source, rule] of [
+    ['(', /source: SyntaxError/],
+    ['document.title', /source: ReferenceError/],
+    ['[]', /source/],
+    ['5', /list of objects/],
+    [
+      `[{ kind: 'other', match: { url_patterns: ['*'] }, tool: { name: 'a', description: 'd' }, execute() {} }]`,
+      /kind/,
+    ],
+    [
+      `[{ kind: 'page', match: { url_patterns: [] }, tool: { name: 'a', description: 'd' }, execute() {} }]`,
+      /url_patterns/,
+    ],
+    [
+      `[{ kind: 'page', match: { url_patterns: ['not a url'] }, tool: { name: 'a', description: 'd' }, execute() {} }]`,
+      /URL pattern/,
+    ],
+    [`[{ kind: 'page', match: { url_patterns: ['*'] }, tool: { name: 'a', description: 'd' } }]`, /execute/],
+    [define('five').replace(/\]$/, ', {}]'), /kind/],
+  ] as const) {
+    const refused = await ask('POST', '/custom-tools', { namespace: 'bad', source })
+    assert.equal(refused.status, 400, source)
+    assert.match(refused.body.message, rule)
+  }
+  for (const body of [
+    { source: '[]' },
+    { namespace: 'a b', source: '[]' },
+    { namespace: 'a', source: '' },
+    { namespace: 'a', source: 'x'.repeat(8_000_001) },
+  ]) {
+    assert.equal((await ask('POST', '/custom-tools', body)).status, 400)
+  }
+})
+
 test('bad invocations are refused, and name the field', async () => {
   for (const [body, field] of [
     [{}, 'tool_ref'],

@@ -7,6 +7,7 @@ import { type FromExecutor, maxMessageBytes, type ToExecutor } from './playwrigh
 import { GatedConnection } from './playwright/gated-connection.ts'
 import { AgentQuestions, webMcpOfCode } from './script-process/agent-questions.ts'
 import { captureOutput } from './script-process/captured-output.ts'
+import { Deadline } from './script-process/deadline.ts'
 import { MessageLine } from './script-process/message-line.ts'
 
 process.title = 'playwright'
@@ -23,7 +24,7 @@ const line = new MessageLine<FromExecutor, ToExecutor>(agent, {
     else questions.take(message)
   },
 })
-const questions = new AgentQuestions((question) => line.send(question))
+const questions = new AgentQuestions((question) => line.send(question), new Deadline())
 const output = new CallOutput((channel, text) => line.send({ type: 'output', channel, text }))
 captureOutput((channel, text) => output.write(channel, text))
 const runner = new CodeRunner({

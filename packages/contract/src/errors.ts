@@ -28,6 +28,10 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { name: string }) => `name: there is no executor ${details.name}.`,
   },
+  custom_tool_not_found: {
+    status: 404,
+    sentence: (details: { id: string }) => `id: there is no custom tool ${details.id}.`,
+  },
   page_not_found: {
     status: 404,
     sentence: () => 'The browser has no page open.',
@@ -53,6 +57,12 @@ export const errorCatalogue = {
     status: 409,
     retry: false,
     sentence: () => 'The session was deleted before it had started.',
+  },
+  custom_tool_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string; namespace: string }) =>
+      `source: ${details.name} is the name of another tool in the namespace ${details.namespace}.`,
   },
   executor_limit_reached: {
     status: 409,

@@ -2,11 +2,11 @@ import { servedFs } from '../fs/served-fs.ts'
 import { servedPlaywright } from '../playwright/served-playwright.ts'
 import { servedRepl } from '../repl/served-repl.ts'
 import { servedWebMcp } from '../webmcp/served-webmcp.ts'
-import { WebMcp } from '../webmcp/webmcp.ts'
+import { createWebMcp } from '../webmcp/webmcp-of-session.ts'
 import type { OperationContext, ServedOperation } from './served-operation.ts'
 
 /** Every operation with who serves it. What is heavy loads with its first use, not here. */
 export function servedOperations(context: OperationContext): readonly ServedOperation[] {
-  const webMcp = new WebMcp(context.browser)
+  const webMcp = createWebMcp(context)
   return [...servedFs(), ...servedPlaywright(context, webMcp), ...servedRepl(context, webMcp), ...servedWebMcp(webMcp)]
 }

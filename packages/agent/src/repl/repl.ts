@@ -90,7 +90,6 @@ export class Repl {
       () => resolve(terminated(`execution timed out after ${timeoutMilliseconds}ms`)),
       timeoutMilliseconds,
     )
-    void repl.process.ended.then((how) => resolve(terminated(`the process has ended: ${how}`)))
     repl.process.send({ type: 'run', code, timeoutMilliseconds })
     try {
       return await promise
@@ -125,6 +124,7 @@ export class Repl {
     this.#repl = repl
     void process.ended.then((how) => {
       ready.resolve(how)
+      repl.end(terminated(`the process has ended: ${how}`))
       // A call that runs has it terminated; between calls nobody is there to hear of it.
       if (this.#repl === repl) this.#repl = undefined
     })

@@ -1,3 +1,5 @@
+import type { Deadline } from './deadline.ts'
+
 /** Why the agent could not do what code asked of it. */
 export interface ToolFailure {
   readonly message: string
@@ -24,19 +26,24 @@ export interface Answer {
 /** In a process that runs code: what `webmcp` is made of. */
 export class AgentQuestions {
   readonly #send: (question: Question) => void
+  readonly #deadline: Deadline
   readonly #open = new Map<number, PromiseWithResolvers<unknown>>()
   #lastId = 0
 
-  constructor(send: (question: Question) => void) {
+  constructor(send: (question: Question) => void, deadline: Deadline) {
     this.#send = send
+    this.#deadline = deadline
   }
 
-  ask(method: string, params: object): Promise<unknown> {
+  async ask(method: string, params: object): Promise<unknown> {
     const id = ++this.#lastId
     const answer = Promise.withResolvers<unknown>()
     this.#open.set(id, answer)
     this.#send({ type: 'ask', id, method, params })
-    return answer.promise
+    const answered = answer.promise.then((result) => ({ result }))
+    const inTime = await this.#deadline.race(this.#deadline.within(), answered)
+    if (!inTime) throw new Error(`webmcp.${method} was not answered in time.`)
+    return inTime.result
   }
 
   take({ id, result, error }: Answer): void {
@@ -75,6 +82,22 @@ export async function answerQuestion(
     const { message, status = 500, code = 'internal_error', invocationId } = error as Partial<ToolFailure> & Error
     return { type: 'answer', id, error: { message, status, code, ...(invocationId !== undefined && { invocationId }) } }
   }
+}
+
+/** What code may do to custom tools, besides. */
+export function customToolsOfCode(questions: AgentQuestions) {
+  return {
+    addCustomTools: ({ namespace, source, forceOverwriteNamespace }: NewCustomTools) =>
+      questions.ask('addCustomTools', { namespace, source, force_overwrite_namespace: forceOverwriteNamespace }),
+    listCustomTools: () => questions.ask('listCustomTools', {}),
+    removeCustomTool: (id: string) => questions.ask('removeCustomTool', { id }),
+  }
+}
+
+interface NewCustomTools {
+  readonly namespace: string
+  readonly source: string
+  readonly forceOverwriteNamespace?: boolean
 }
 
 /** `webmcp` as code sees it. */

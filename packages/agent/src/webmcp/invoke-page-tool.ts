@@ -130,7 +130,7 @@ export function completed(id: string, output: unknown): WebMcpInvocation {
   return { invocation_id: id, status: 'completed', ...(output !== undefined && { output }) }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })

@@ -1,5 +1,11 @@
 import { Buffer } from 'node:buffer'
-import { invokeWebMcpTool, listWebMcpTools } from '@berth/contract/agent/webmcp-operations.ts'
+import {
+  addCustomWebMcpTools,
+  deleteCustomWebMcpTool,
+  invokeWebMcpTool,
+  listCustomWebMcpTools,
+  listWebMcpTools,
+} from '@berth/contract/agent/webmcp-operations.ts'
 import { errorBody } from '@berth/runtime/http/error-reply.ts'
 import { Content, type ServedOperation, serve } from '../operations/served-operation.ts'
 import { InvocationError } from './invocation-error.ts'
@@ -18,6 +24,9 @@ export function servedWebMcp(webMcp: WebMcp): readonly ServedOperation[] {
         throw error
       }
     }),
+    serve(listCustomWebMcpTools, () => ({ tools: [...webMcp.listCustom()] })),
+    serve(addCustomWebMcpTools, async ({ body, signal }) => ({ tools: [...(await webMcp.addCustom(body, signal))] })),
+    serve(deleteCustomWebMcpTool, ({ params }) => webMcp.removeCustom(params.id)),
   ]
 }
 

@@ -6,10 +6,11 @@ const tag = 'Browser WebMCP'
 
 const kibibyte = 1024
 const maxInputBytes = 1024 * kibibyte
+const maxSourceBytes = 8_000_000
 
 const JsonObject = z.record(z.string(), z.unknown())
 
-const WebMcpTool = z
+export const WebMcpTool = z
   .object({
     name: z.string(),
     description: z.string(),
@@ -97,9 +98,78 @@ export const invokeWebMcpTool = defineOperation({
   errors: ['tool_not_found', 'page_not_answering', 'outcome_unknown'],
 })
 
+const CustomWebMcpTool = z
+  .object({
+    id: z.string().regex(/^ct_[a-z][a-z0-9]{23}$/),
+    namespace: z.string(),
+    kind: z.enum(['page', 'cdp']),
+    match: z.object({ url_patterns: z.array(z.string()).min(1) }),
+    tool: WebMcpTool,
+  })
+  .meta({ id: 'CustomWebMcpTool' })
+export type CustomWebMcpTool = z.infer<typeof CustomWebMcpTool>
+
+export const listCustomWebMcpTools = defineOperation({
+  operationId: 'listCustomWebMcpTools',
+  method: 'GET',
+  path: '/webmcp/custom-tools',
+  summary: 'List the tools that callers have added to pages',
+  tag,
+  category: 'control',
+  reply: z.object({ tools: z.array(CustomWebMcpTool) }),
+  status: 200,
+  errors: [],
+})
+
+export const AddCustomWebMcpTools = z.strictObject({
+  namespace: z.string().regex(/^[A-Za-z0-9_.-]{1,128}$/, {
+    error: 'must have 1 to 128 characters of A-Z, a-z, 0-9, _, . and -',
+  }),
+  source: z
+    .string()
+    .min(1)
+    .refine((source) => byteLength(source) <= maxSourceBytes, { error: `must have at most ${maxSourceBytes} bytes` })
+    .meta({ description: 'A JavaScript expression for a list of {kind, match: {url_patterns}, tool, execute}.' }),
+  force_overwrite_namespace: z.boolean().default(false),
+})
+export type AddCustomWebMcpTools = z.infer<typeof AddCustomWebMcpTools>
+
+export const addCustomWebMcpTools = defineOperation({
+  operationId: 'addCustomWebMcpTools',
+  method: 'POST',
+  path: '/webmcp/custom-tools',
+  summary: 'Add tools to the pages that match',
+  tag,
+  category: 'control',
+  // The source may need several bytes for each of its own in JSON.
+  bodyLimitBytes: 3 * maxSourceBytes,
+  body: AddCustomWebMcpTools,
+  reply: z.object({ tools: z.array(CustomWebMcpTool) }),
+  status: 201,
+  errors: ['custom_tool_name_taken'],
+})
+
+export const deleteCustomWebMcpTool = defineOperation({
+  operationId: 'deleteCustomWebMcpTool',
+  method: 'DELETE',
+  path: '/webmcp/custom-tools/{id}',
+  summary: 'Take a tool away from pages',
+  tag,
+  category: 'control',
+  params: z.object({ id: z.string() }),
+  status: 204,
+  errors: ['custom_tool_not_found'],
+})
+
 /** TextEncoder belongs to every place where the contract is loaded, Node's Buffer does not. */
 function byteLength(text: string): number {
   return new TextEncoder().encode(text).length
 }
 
-export const webMcpOperations = [listWebMcpTools, invokeWebMcpTool] as const
+export const webMcpOperations = [
+  listWebMcpTools,
+  invokeWebMcpTool,
+  listCustomWebMcpTools,
+  addCustomWebMcpTools,
+  deleteCustomWebMcpTool,
+] as const

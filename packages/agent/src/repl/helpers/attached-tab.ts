@@ -65,6 +65,11 @@ export class AttachedTab {
 
   async switchTo(targetId: string): Promise<void> {
     await this.#line.send('Target.activateTarget', { targetId })
+    await this.workIn(targetId)
+  }
+
+  /** Without bringing it to the front. */
+  async workIn(targetId: string): Promise<void> {
     await this.#leave()
     this.#wanted = targetId
     await this.#attach()

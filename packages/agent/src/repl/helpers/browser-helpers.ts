@@ -1,6 +1,6 @@
+import type { Deadline } from '../../script-process/deadline.ts'
 import { AttachedTab } from './attached-tab.ts'
 import { BrowserLine } from './browser-line.ts'
-import type { Deadline } from './deadline.ts'
 import { type JsOptions, js } from './evaluate.ts'
 import { inputHelpers } from './input-helpers.ts'
 import { pageHelpers } from './page-helpers.ts'
@@ -14,9 +14,9 @@ interface BrowserHelpersOptions {
 
 /** What code of the session finds by name, to drive the browser by CDP. Nothing is connected before its first use. */
 export function browserHelpers({ cdpEndpoint, deadline }: BrowserHelpersOptions) {
-  const line = new BrowserLine(cdpEndpoint)
+  const line = new BrowserLine(cdpEndpoint, deadline)
   const tab = new AttachedTab(line, cdpEndpoint)
-  return {
+  const helpers = {
     /** Without a session the tab is meant, with null the browser. */
     async cdp(method: string, params: object = {}, sessionId?: string | null) {
       if (sessionId === undefined) return tab.send(method, params)
@@ -37,4 +37,5 @@ export function browserHelpers({ cdpEndpoint, deadline }: BrowserHelpersOptions)
       return text
     },
   }
+  return { tab, helpers }
 }

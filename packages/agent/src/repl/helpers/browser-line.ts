@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import WebSocket from 'ws'
+import type { Deadline } from '../../script-process/deadline.ts'
 
 export interface CdpEvent {
   readonly method: string
@@ -21,6 +22,7 @@ const keptEvents = 500
 /** The helpers' own connection to the browser; after a restart of Chromium the next command opens another. */
 export class BrowserLine {
   readonly #endpoint: string
+  readonly #deadline: Deadline
   #socket: Promise<WebSocket> | undefined
   readonly #pending = new Map<number, PromiseWithResolvers<CdpResult>>()
   readonly #listeners = new Set<(event: CdpEvent) => void>()
@@ -29,11 +31,19 @@ export class BrowserLine {
   /** Called when what was attached over the connection is so no more. */
   onLost: () => void = () => {}
 
-  constructor(endpoint: string) {
+  constructor(endpoint: string, deadline: Deadline) {
     this.#endpoint = endpoint
+    this.#deadline = deadline
   }
 
+  /** Fails when there is no answer while the call that runs can still hear of it. */
   async send(method: string, params: object = {}, sessionId?: string): Promise<CdpResult> {
+    const answer = await this.#deadline.race(this.#deadline.within(), this.#send(method, params, sessionId))
+    if (answer === undefined) throw new Error(`${method} was not answered in time.`)
+    return answer
+  }
+
+  async #send(method: string, params: object, sessionId: string | undefined): Promise<CdpResult> {
     if (method === 'Browser.close') throw new Error('Browser.close would end the browser for everybody in the session.')
     this.#socket ??= this.#open()
     const socket = await this.#socket
@@ -78,7 +88,7 @@ export class BrowserLine {
       const pending = this.#pending.get(id)
       this.#pending.delete(id)
       if (error) pending?.reject(new Error(error.message))
-      else pending?.resolve(result)
+      else pending?.resolve(result ?? {})
     } else if (method !== undefined) {
       const event = { method, params, ...(sessionId !== undefined && { sessionId }) }
       this.#events.push(event)

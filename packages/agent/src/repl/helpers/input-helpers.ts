@@ -1,5 +1,5 @@
+import type { Deadline } from '../../script-process/deadline.ts'
 import type { AttachedTab } from './attached-tab.ts'
-import type { Deadline } from './deadline.ts'
 import { js } from './evaluate.ts'
 import { dispatchKeyEvent, focusForText, stateOfElement, tellOfChange } from './in-page.js'
 import { keyDefinition, modifierBits } from './keys.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Deadline } from '../../script-process/deadline.ts'
 import type { AttachedTab } from './attached-tab.ts'
 import type { BrowserLine, CdpEvent } from './browser-line.ts'
-import type { Deadline } from './deadline.ts'
 import { js } from './evaluate.ts'
 import { isInState } from './in-page.js'
 
@@ -15,7 +15,9 @@ const elementStates = ['attached', 'detached', 'visible', 'hidden']
 /** Each ends a little before the call would be ended, and says whether what it waited for has come. */
 export function waitHelpers(line: BrowserLine, tab: AttachedTab, deadline: Deadline) {
   async function waitMs(milliseconds = 1000) {
-    await delay(deadline.within(milliseconds / 1000))
+    const possible = deadline.within(milliseconds / 1000)
+    await delay(possible)
+    if (possible < milliseconds) throw new Error(`waitMs: the call may not take another ${milliseconds} ms.`)
   }
 
   async function waitForLoad(timeoutSec = 15) {

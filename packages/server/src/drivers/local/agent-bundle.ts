@@ -24,6 +24,8 @@ export const agentPrograms: AgentPrograms = {
     'playwright-gate': join(agentFolder, 'playwright-gate.ts'),
     // The Node.js process in which callers define things and find them again.
     'repl-process': join(agentFolder, 'repl-process.ts'),
+    // What callers' own tools do outside of pages.
+    'tool-process': join(agentFolder, 'tool-process.ts'),
   },
   packages: ['playwright-core', 'patchright-core'],
 }
@@ -73,7 +75,9 @@ async function bundle(
     format: 'esm',
     target: `node${process.versions.node}`,
     // Packages in the older module format load Node's own modules by this name.
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as requireBy } from 'node:module'; const require = requireBy(import.meta.url);",
+    },
     logLevel: 'silent',
   })
   // Its helper process would stay as long as the server.
