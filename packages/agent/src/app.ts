@@ -83,6 +83,8 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
     return (await options.operations()).answer(request, response)
   }
   if (method === 'POST' && path === agentExtensionsPath) {
+    // Before the first launch there is no time that could run out.
+    if (options.browser.hasBegun) response.once('close', options.events.activity.begin())
     await (await options.extensionLoader()).take(request)
     response.writeHead(201, { 'content-length': 0 }).end()
     return

@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { createWriteStream } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -36,16 +36,16 @@ export class ChromeStoreService {
   /** The archive that a page of the store offers, without what signs it. */
   async download(page: string, system: System, signal: AbortSignal): Promise<{ content: Readable; sizeBytes: number }> {
     const id = extensionIdOf(page)
-    const folder = await this.#options.temporaryFolders.make()
-    const remove = () => void folder[Symbol.asyncDispose]()
+    await using folder = await this.#options.temporaryFolders.make()
     try {
       const path = await this.#fetch(this.#addressOf(id, system), folder, signal)
       const start = await readZipOffset(path)
       const sizeBytes = (await stat(path)).size - start
       if (sizeBytes <= 0) throw refusal('what it answers ends before the archive')
-      return { content: createReadStream(path, { start }).once('close', remove), sizeBytes }
+      // An open file stays readable when its folder has gone.
+      const file = await open(path)
+      return { content: file.createReadStream({ start }), sizeBytes }
     } catch (error) {
-      remove()
       throw error instanceof BadArchive ? refusal(error.message, error) : error
     }
   }

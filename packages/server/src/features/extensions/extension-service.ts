@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -84,16 +84,10 @@ export class ExtensionService {
   /** The archive, byte for byte; checked as a whole before the first byte is given out. */
   async download(projectId: ProjectId, idOrName: string): Promise<{ content: Readable; sizeBytes: number }> {
     const extension = await this.get(projectId, idOrName)
-    const folder = await this.#options.temporaryFolders.make()
-    const remove = () => void folder[Symbol.asyncDispose]()
-    try {
-      const path = await this.unseal(extension, folder.path)
-      const content = createReadStream(path).once('close', remove)
-      return { content, sizeBytes: extension.size_bytes }
-    } catch (error) {
-      remove()
-      throw error
-    }
+    await using folder = await this.#options.temporaryFolders.make()
+    // An open file stays readable when its folder has gone.
+    const file = await open(await this.unseal(extension, folder.path))
+    return { content: file.createReadStream(), sizeBytes: extension.size_bytes }
   }
 
   async delete(projectId: ProjectId, idOrName: string): Promise<void> {
