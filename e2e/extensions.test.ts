@@ -6,6 +6,7 @@ import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { rounds } from './fault/testing/deep.ts'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { packCrx, talkingExtension, zipOf } from './testing/extension-files.ts'
@@ -120,7 +121,7 @@ test('of several extensions all are loaded or none, and loads at the same time w
   await assert.rejects(load(session_id, { good, other: await zipOf(talkingExtension('other', 2)), bad }), isBad)
   await page.goto(`${pages.url}/visit`)
   assert.deepEqual(await answersIn(page, []), {})
-  assert.deepEqual(await workersOf(cdp_ws_url), [])
+  await until('no worker of the first', async () => (await workersOf(cdp_ws_url)).length === 0, { limitSeconds: 10 })
 
   await Promise.all([load(session_id, { good }), load(session_id, { nested })])
   await page.reload()

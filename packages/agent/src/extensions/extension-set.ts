@@ -8,6 +8,8 @@ import type { CdpPipe } from '../browser/cdp-pipe.ts'
 export interface UnpackedExtension {
   readonly name: string
   readonly folder: string
+  /** Whether it has a background worker, which Chromium starts when the extension is loaded. */
+  readonly hasWorker: boolean
   /** Of one that a policy has installed; the folder then holds it packed. */
   readonly policy: PolicyExtension | undefined
 }
@@ -28,7 +30,9 @@ export class ExtensionRefused extends Error {
 }
 
 const installLimitMilliseconds = 15_000
-const installPollMilliseconds = 50
+/** Far more than a worker takes to start. */
+const workerLimitMilliseconds = 5_000
+const pollMilliseconds = 50
 
 /** The extensions of the session. Chromium forgets them when it ends, or has another profile: each launch loads them again. */
 export class ExtensionSet {
@@ -99,7 +103,7 @@ export class ExtensionSet {
         loaded.push({ ...extension, id })
       }
     } catch (error) {
-      for (const { id } of loaded) await pipe.send('Extensions.uninstall', { id }).catch(() => {})
+      await unload(pipe, loaded)
       throw error
     }
     this.#loaded = [...this.#loaded, ...loaded]
@@ -127,17 +131,43 @@ async function loadUnpacked(pipe: CdpPipe, extension: UnpackedExtension): Promis
   return id as string
 }
 
+/**
+ * A worker whose start an uninstall breaks off stays among the targets for ever, and answers nobody who attaches to it:
+ * those that have one are taken away when it runs.
+ */
+async function unload(pipe: CdpPipe, extensions: readonly LoadedExtension[]): Promise<void> {
+  for (const { id, hasWorker } of extensions) {
+    if (hasWorker) await Promise.race([workerAnswers(pipe, id), delay(workerLimitMilliseconds)]).catch(() => {})
+    await pipe.send('Extensions.uninstall', { id }).catch(() => {})
+  }
+}
+
+async function workerAnswers(pipe: CdpPipe, id: string): Promise<void> {
+  const worker = await findTarget(pipe, id, workerLimitMilliseconds)
+  const { sessionId } = await pipe.send('Target.attachToTarget', { targetId: worker?.targetId, flatten: true })
+  await pipe.send('Runtime.evaluate', { expression: '1' }, sessionId as string)
+  await pipe.send('Target.detachFromTarget', { sessionId })
+}
+
 /** Resolves when Chromium has fetched and started it. It tells of its worker alone, and of a refusal not at all. */
 async function installed(pipe: CdpPipe, extension: UnpackedExtension, id: string): Promise<string> {
-  const giveUp = performance.now() + installLimitMilliseconds
+  if (await findTarget(pipe, id, installLimitMilliseconds)) return id
+  throw new ExtensionRefused(extension, `Chromium has not installed it within ${installLimitMilliseconds / 1000} s`)
+}
+
+interface Target {
+  readonly targetId: string
+  readonly url: string
+}
+
+/** A target of the extension, as soon as there is one; nothing when the time is over. */
+async function findTarget(pipe: CdpPipe, id: string, limitMilliseconds: number): Promise<Target | undefined> {
+  const giveUp = performance.now() + limitMilliseconds
   for (;;) {
     const { targetInfos } = await pipe.send('Target.getTargets')
-    const urls = (targetInfos as readonly { url: string }[]).map(({ url }) => url)
-    if (urls.some((url) => url.startsWith(`chrome-extension://${id}/`))) return id
-    if (performance.now() > giveUp) {
-      throw new ExtensionRefused(extension, `Chromium has not installed it within ${installLimitMilliseconds / 1000} s`)
-    }
-    await delay(installPollMilliseconds)
+    const found = (targetInfos as readonly Target[]).find(({ url }) => url.startsWith(`chrome-extension://${id}/`))
+    if (found || performance.now() > giveUp) return found
+    await delay(pollMilliseconds)
   }
 }
 

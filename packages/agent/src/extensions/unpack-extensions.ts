@@ -58,10 +58,10 @@ async function unpackOne(
   await pipeline(content, createWriteStream(zip))
   try {
     await using archive = await Archive.open(zip, extensionArchiveLimits)
-    const { root, policy } = await inspectExtension(archive)
+    const { root, hasWorker, policy } = await inspectExtension(archive)
     await unpackArchive(archive, { folder: made, root })
     await rename(made, place)
-    return { name, folder: place, policy }
+    return { name, folder: place, hasWorker, policy }
   } catch (error) {
     await rm(made, { recursive: true, force: true })
     if (!(error instanceof BadArchive)) throw error

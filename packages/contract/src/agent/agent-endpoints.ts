@@ -9,9 +9,7 @@ export {
   agentDevToolsPath,
   agentDiscoveryPath,
   agentEventsPath,
-  agentExtensionsPath,
   agentWebDriverPath,
-  policyExtensionPort,
 } from './agent-protocol.ts'
 
 const tag = 'Agent'

@@ -8,6 +8,7 @@ import { zipOffsetOfCrx } from './crx.ts'
 export interface ExtensionFacts {
   /** The one top-level folder that holds it; absent when it is at the root of the archive. */
   readonly root: string | undefined
+  readonly hasWorker: boolean
   /** Of an extension that Chromium runs only when a policy has it installed. */
   readonly policy: PolicyExtension | undefined
 }
@@ -30,8 +31,9 @@ const updateManifestName = 'update.xml'
 export async function inspectExtension(archive: Archive): Promise<ExtensionFacts> {
   const root = findRoot(archive)
   const manifest = await readManifest(archive, below(root, manifestName))
-  if (!needsPolicy(manifest)) return { root, policy: undefined }
-  return { root, policy: await readPolicyExtension(archive, root) }
+  const hasWorker = hasBackgroundWorker(manifest)
+  const policy = needsPolicy(manifest) ? await readPolicyExtension(archive, root) : undefined
+  return { root, hasWorker, policy }
 }
 
 /** What macOS adds to archives is no top-level folder of the extension. */
@@ -51,6 +53,7 @@ function below(root: string | undefined, name: string): string {
 }
 
 interface Manifest {
+  readonly background?: unknown
   readonly permissions?: unknown
   readonly optional_permissions?: unknown
 }
@@ -73,6 +76,10 @@ async function readManifest(archive: Archive, path: string): Promise<Manifest> {
     if (typeof manifest[field] !== 'string') throw new BadArchive(`its ${manifestName} must have a ${field}`)
   }
   return manifest
+}
+
+function hasBackgroundWorker({ background }: Manifest): boolean {
+  return typeof (background as { service_worker?: unknown } | null | undefined)?.service_worker === 'string'
 }
 
 /** Chromium lets extensions hold requests up only when the browser's owner has installed them. */
