@@ -5,9 +5,11 @@ import {
   agentDiscoveryPath,
   agentEventsPath,
   agentExtensionsPath,
+  agentNavigationPath,
   agentOperationsPath,
   agentStatePath,
   agentStopPath,
+  agentViewportPath,
 } from '@berth/contract/agent/agent-protocol.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, pathOf, toBerthError } from '@berth/runtime/http/error-reply.ts'
@@ -20,6 +22,7 @@ import { answerDiscovery } from './discovery.ts'
 import type { ExtensionLoader } from './extensions/extension-loader.ts'
 import type { ExtensionSet } from './extensions/extension-set.ts'
 import { http } from './http.ts'
+import { readJson } from './json-body.ts'
 import type { OperationServer } from './operations/operation-server.ts'
 
 /** A watcher that takes nothing for so long is let go; it asks again, and then learns the current state. */
@@ -35,7 +38,7 @@ interface AppOptions {
 }
 
 /**
- * Every route of the agent, on Node's bare server: there are four, and a framework would cost every start of a session
+ * Every route of the agent, on Node's bare server: there are few, and a framework would cost every start of a session
  * 80 ms of the processor that Chromium needs at that moment.
  */
 export function createApp(options: AppOptions): Server {
@@ -88,6 +91,16 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
     await (await options.extensionLoader()).take(request)
     response.writeHead(201, { 'content-length': 0 }).end()
     return
+  }
+  switch (`${method} ${path}`) {
+    case `POST ${agentViewportPath}`:
+      await options.browser.resize(await readJson(request))
+      response.writeHead(204).end()
+      return
+    case `POST ${agentNavigationPath}`:
+      await options.browser.navigate((await readJson<{ url: string }>(request)).url)
+      response.writeHead(204).end()
+      return
   }
   request.resume() // No other route takes a body.
   switch (`${method} ${path}`) {

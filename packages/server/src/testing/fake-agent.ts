@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import {
+  type AgentConfig,
   type AgentEvent,
   type AgentState,
   agentCdpPath,
@@ -10,7 +11,9 @@ import {
   agentEventsPath,
   agentWebDriverPath,
   getAgentState,
+  navigateActivePage,
   type ServiceName,
+  setViewport,
   stopAgent,
 } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentExtensionsPath, agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
@@ -30,6 +33,11 @@ export class FakeAgent {
   takeExtensions: RequestListener = (request, response) => {
     request.resume().once('end', () => response.writeHead(201).end())
   }
+  /** What the server has asked for, in its order. */
+  readonly viewports: AgentConfig['viewport'][] = []
+  readonly navigations: string[] = []
+  /** What becomes of each change of size. */
+  onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
   readonly #websockets = new WebSocketServer({ noServer: true })
   readonly #listeners = new Set<FastifyReply>()
@@ -92,6 +100,11 @@ export class FakeAgent {
       request.raw.socket.once('close', () => this.kill())
     })
     app.post(agentExtensionsPath, () => {}) // Taken before.
+    mount(app, setViewport, async ({ body }) => {
+      this.viewports.push(body)
+      await this.onResize()
+    })
+    mount(app, navigateActivePage, ({ body }) => void this.navigations.push(body.url))
     app.get(agentEventsPath, (_request, reply) => this.#listen(reply))
     app.get(`${agentDiscoveryPath}/version`, () => ({
       Browser: 'Fake/1',
