@@ -16,11 +16,15 @@ import { browserProcess } from './testing/processes.ts'
 const pages = await startPages()
 pages.serve('/visit', '<!doctype html><title>Visit</title>')
 pages.serve('/blocked', '<!doctype html><title>Not blocked</title>')
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` } })
+const store = await startPages()
+const berth = await Berth.start({
+  environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}`, BERTH_CHROME_STORE_URL: `${store.url}/crx` },
+})
 const client = await berth.client()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
+  await store[Symbol.asyncDispose]()
 })
 
 const fileOf = (bytes: Buffer, name = 'extension.zip') => new File([new Uint8Array(bytes)], name)
@@ -57,6 +61,33 @@ async function workersOf(url: string): Promise<readonly string[]> {
   const workers = (targetInfos as { type: string; url: string }[]).filter(({ type }) => type === 'service_worker')
   return workers.map(({ url }) => url)
 }
+
+test('the official client keeps extensions, and fetches them from the store', async () => {
+  const zip = await zipOf(talkingExtension('kept', 1))
+  const uploads = await Promise.allSettled(
+    Array.from({ length: 20 }, () => client.extensions.upload({ file: fileOf(zip), name: 'kept' })),
+  )
+  const [kept] = uploads.flatMap((upload) => (upload.status === 'fulfilled' ? upload.value : []))
+  const refusals = uploads.flatMap((upload) => (upload.status === 'rejected' ? upload.reason.status : []))
+  assert.ok(kept)
+  assert.deepEqual(refusals, Array(19).fill(409))
+  assert.deepEqual(await client.extensions.get('kept'), kept)
+  assert.deepEqual(await Array.fromAsync(client.extensions.list({ name: 'KEPT' })), [kept])
+  const bytes = Buffer.from(await (await client.extensions.download(kept.id)).arrayBuffer())
+  assert.deepEqual(bytes, zip)
+
+  await client.extensions.delete('kept')
+
+  await assert.rejects(client.extensions.get(kept.id), { status: 404 })
+  const again = await client.extensions.upload({ file: fileOf(zip), name: 'kept' })
+  await client.extensions.delete(again.id)
+
+  const { crx, id } = packCrx(zip)
+  store.serve('/crx', (_request, response) => void response.end(crx))
+  const url = `https://chromewebstore.google.com/detail/kept/${id}`
+  const fetched = await client.extensions.downloadFromChromeStore({ url, os: 'win' })
+  assert.deepEqual(Buffer.from(await fetched.arrayBuffer()), zip)
+})
 
 for (const kind of [{ headless: false }, { headless: true }, { headless: true, stealth: true }]) {
   const words = `${kind.stealth ? 'stealthy ' : ''}${kind.headless ? 'headless' : 'headful'}`

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { PolicyExtension } from '@berth/runtime/archive/extension-archive.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
+import { findTarget, installedOf, workerRuns } from './targets.ts'
 
 /** An extension that lies unpacked in a folder of its own. */
 export interface UnpackedExtension {
@@ -29,10 +29,12 @@ export class ExtensionRefused extends Error {
   }
 }
 
-const installLimitMilliseconds = 15_000
+/** Fetched from the loopback, an extension is installed within half a second. */
+const installLimitMilliseconds = 10_000
 /** Far more than a worker takes to start. */
 const workerLimitMilliseconds = 5_000
-const pollMilliseconds = 50
+/** One that was just installed starts at once; one that was installed before, when it is needed. */
+const firstStartMilliseconds = 500
 
 /** The extensions of the session. Chromium forgets them when it ends, or has another profile: each launch loads them again. */
 export class ExtensionSet {
@@ -44,6 +46,8 @@ export class ExtensionSet {
   /** Those that Chromium may fetch, and has not been seen to have. */
   #offered: readonly UnpackedExtension[] = []
   #loaded: readonly LoadedExtension[] = []
+  /** Ids of those that a policy has installed in this Chromium. */
+  #installed: ReadonlySet<string> = new Set()
 
   constructor(logger: Logger, { isExpected }: { readonly isExpected: boolean }) {
     this.#logger = logger
@@ -84,10 +88,8 @@ export class ExtensionSet {
 
   /** Loads everything into a Chromium that has just been launched, before clients are let in. */
   async loadInto(pipe: CdpPipe): Promise<void> {
-    const lost = this.#loaded.filter(({ policy }) => !policy)
-    const kept = this.#loaded.filter(({ policy }) => policy)
-    const again = await Promise.all(lost.map((extension) => this.#loadAgain(pipe, extension)))
-    this.#loaded = [...kept, ...again.flatMap((extension) => extension ?? [])]
+    this.#installed = await this.#awaitPolicies(pipe)
+    this.#loaded = await Promise.all(this.#loaded.map((extension) => this.#loadAgain(pipe, extension)))
     await this.add(pipe, this.#initial).then(this.#firstLoaded.resolve, this.#firstLoaded.reject)
     this.#initial = []
   }
@@ -97,10 +99,7 @@ export class ExtensionSet {
     const loaded: LoadedExtension[] = []
     try {
       for (const extension of extensions) {
-        const id = extension.policy
-          ? await installed(pipe, extension, extension.policy.id)
-          : await loadUnpacked(pipe, extension)
-        loaded.push({ ...extension, id })
+        loaded.push({ ...extension, id: await this.#load(pipe, extension) })
       }
     } catch (error) {
       await unload(pipe, loaded)
@@ -109,17 +108,42 @@ export class ExtensionSet {
     this.#loaded = [...this.#loaded, ...loaded]
   }
 
+  /** Resolves with Chromium's id of it. */
+  async #load(pipe: CdpPipe, extension: UnpackedExtension): Promise<string> {
+    const { policy } = extension
+    if (!policy) return loadUnpacked(pipe, extension)
+    if (!this.#installed.has(policy.id)) throw new ExtensionRefused(extension, 'Chromium does not install it.')
+    return policy.id
+  }
+
+  async #awaitPolicies(pipe: CdpPipe): Promise<ReadonlySet<string>> {
+    const policies = this.#known().flatMap(({ policy }) => policy ?? [])
+    if (policies.length === 0) return new Set()
+    const ids = policies.map(({ id }) => id)
+    try {
+      const installed = await installedOf(pipe, ids, installLimitMilliseconds)
+      const started = await Promise.all(ids.map((id) => findTarget(pipe, id, firstStartMilliseconds)))
+      // A policy of the session's own may close the page that was asked.
+      return new Set(ids.filter((id, index) => installed.has(id) || started[index] !== undefined))
+    } catch {
+      return new Set() // Chromium has ended; the next launch looks again.
+    }
+  }
+
   #known(): readonly UnpackedExtension[] {
     return [...this.#loaded, ...this.#initial, ...this.#offered]
   }
 
-  /** A crash is no reason to lose the session: what does not come back is missed, and told of. */
-  async #loadAgain(pipe: CdpPipe, extension: LoadedExtension): Promise<LoadedExtension | undefined> {
+  /** A crash is no reason to lose the session: what does not come back is told of, and tried again with the next launch. */
+  async #loadAgain(pipe: CdpPipe, extension: LoadedExtension): Promise<LoadedExtension> {
     try {
-      return { ...extension, id: await loadUnpacked(pipe, extension) }
+      return { ...extension, id: await this.#load(pipe, extension) }
     } catch (error) {
-      this.#logger.error({ extension: extension.name, reason: (error as Error).message }, 'an extension is lost')
-      return undefined
+      this.#logger.error(
+        { extension: extension.name, reason: (error as Error).message },
+        'an extension is not loaded again',
+      )
+      return extension
     }
   }
 }
@@ -136,38 +160,10 @@ async function loadUnpacked(pipe: CdpPipe, extension: UnpackedExtension): Promis
  * those that have one are taken away when it runs.
  */
 async function unload(pipe: CdpPipe, extensions: readonly LoadedExtension[]): Promise<void> {
-  for (const { id, hasWorker } of extensions) {
-    if (hasWorker) await Promise.race([workerAnswers(pipe, id), delay(workerLimitMilliseconds)]).catch(() => {})
+  for (const { id, hasWorker, policy } of extensions) {
+    if (policy) continue // It goes with its policy.
+    if (hasWorker) await workerRuns(pipe, id, workerLimitMilliseconds)
     await pipe.send('Extensions.uninstall', { id }).catch(() => {})
-  }
-}
-
-async function workerAnswers(pipe: CdpPipe, id: string): Promise<void> {
-  const worker = await findTarget(pipe, id, workerLimitMilliseconds)
-  const { sessionId } = await pipe.send('Target.attachToTarget', { targetId: worker?.targetId, flatten: true })
-  await pipe.send('Runtime.evaluate', { expression: '1' }, sessionId as string)
-  await pipe.send('Target.detachFromTarget', { sessionId })
-}
-
-/** Resolves when Chromium has fetched and started it. It tells of its worker alone, and of a refusal not at all. */
-async function installed(pipe: CdpPipe, extension: UnpackedExtension, id: string): Promise<string> {
-  if (await findTarget(pipe, id, installLimitMilliseconds)) return id
-  throw new ExtensionRefused(extension, `Chromium has not installed it within ${installLimitMilliseconds / 1000} s`)
-}
-
-interface Target {
-  readonly targetId: string
-  readonly url: string
-}
-
-/** A target of the extension, as soon as there is one; nothing when the time is over. */
-async function findTarget(pipe: CdpPipe, id: string, limitMilliseconds: number): Promise<Target | undefined> {
-  const giveUp = performance.now() + limitMilliseconds
-  for (;;) {
-    const { targetInfos } = await pipe.send('Target.getTargets')
-    const found = (targetInfos as readonly Target[]).find(({ url }) => url.startsWith(`chrome-extension://${id}/`))
-    if (found || performance.now() > giveUp) return found
-    await delay(pollMilliseconds)
   }
 }
 
