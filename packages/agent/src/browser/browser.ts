@@ -147,7 +147,8 @@ export class Browser {
     ])
     const endpoint = await Promise.race([chromium.endpoint, failure])
     await this.#prepare(chromium)
-    this.#running = { chromium, page, size, isSized: !this.#display || this.#display.hasSize(size) }
+    await this.#display?.resize(size)
+    this.#running = { chromium, page, size, isSized: true }
     this.#endpoint.resolve(endpoint)
     return this.#running
   }
@@ -156,6 +157,7 @@ export class Browser {
     const config = this.#config
     const { proxyPort } = this.#options
     if (!config.headless && !this.#display) await this.#startDisplay()
+    await this.#display?.makeRoom(config.viewport)
     return Chromium.launch({ config, proxyPort, displayName: this.#display?.name })
   }
 
