@@ -177,7 +177,8 @@ export class Browser {
     ])
     const endpoint = await Promise.race([chromium.endpoint, failure])
     await this.#prepare(chromium)
-    this.#running = { chromium, page, size, isSized: !this.#display || this.#display.hasSize(size) }
+    await this.#display?.resize(size)
+    this.#running = { chromium, page, size, isSized: true }
     this.#endpoint.resolve(endpoint)
     return this.#running
   }
@@ -186,6 +187,7 @@ export class Browser {
     const config = this.#config
     const { proxyPort, extensions } = this.#options
     if (!config.headless && !this.#display) await this.#startDisplay()
+    await this.#display?.makeRoom(config.viewport)
     const { needPolicies } = extensions
     return Chromium.launch({ config, proxyPort, needPolicies, displayName: this.#display?.name })
   }
