@@ -8,7 +8,7 @@ interface OpenApiDocument {
 
 interface Operation {
   readonly responses: Readonly<
-    Record<string, { readonly content?: unknown; readonly headers?: Readonly<Record<string, unknown>> }>
+    Record<string, { readonly content?: object; readonly headers?: Readonly<Record<string, unknown>> }>
   >
 }
 
@@ -44,6 +44,9 @@ export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch>
       assert.equal(body, '', `${name} has a body that is not declared`)
       return response
     }
+    const mediaType = response.headers.get('content-type')?.split(';')[0] ?? ''
+    assert.ok(mediaType in declared.content, `${name} is ${mediaType}, which is not declared`)
+    if (mediaType !== 'application/json') return response
     const pointer = [
       'paths',
       route.path,

@@ -2,6 +2,20 @@
 export const errorCatalogue = {
   bad_request: { status: 400, sentence: (details: { reason: string }) => details.reason },
   invalid_input: { status: 400, sentence: (details: { reason: string }) => details.reason },
+  archive_refused: {
+    status: 400,
+    sentence: (details: { field: string; reason: string }) =>
+      `${details.field}: the archive is refused: ${details.reason}.`,
+  },
+  extension_not_loadable: {
+    status: 400,
+    sentence: (details: { extension: string; reason: string }) =>
+      `The extension ${details.extension} cannot be loaded: ${details.reason}`,
+  },
+  chrome_store_refused: {
+    status: 400,
+    sentence: (details: { reason: string }) => `url: the Chrome Web Store gives no such extension: ${details.reason}.`,
+  },
   field_not_supported: {
     status: 400,
     sentence: (details: { field: string; reason: string }) => `${details.field}: ${details.reason}`,
@@ -20,6 +34,10 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { session: string }) => `There is no active session with the id or name ${details.session}.`,
   },
+  extension_not_found: {
+    status: 404,
+    sentence: (details: { extension: string }) => `There is no extension with the id or name ${details.extension}.`,
+  },
   file_not_found: {
     status: 404,
     sentence: (details: { path: string }) => `path: there is no ${details.path}.`,
@@ -36,6 +54,11 @@ export const errorCatalogue = {
     status: 409,
     retry: false,
     sentence: (details: { name: string }) => `name: ${details.name} is the name of another active session.`,
+  },
+  extension_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string }) => `name: ${details.name} is the name of another extension.`,
   },
   session_ended_while_starting: {
     status: 409,

@@ -22,9 +22,14 @@ export function acceptJsonBodies(
   app.addContentTypeParser(
     '*',
     async (
-      request: { headers: Record<string, unknown>; routeOptions: { bodyLimit?: number } },
+      request: {
+        headers: Record<string, unknown>
+        routeOptions: { bodyLimit?: number; config: { streamsBody?: boolean } }
+      },
       payload: AsyncIterable<Buffer>,
     ) => {
+      // Its handler reads it as it comes.
+      if (request.routeOptions.config.streamsBody) return undefined
       const limitBytes = request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 1024 * 1024
       return readJsonBody(request.headers, payload, { limitBytes, deadlineMilliseconds })
     },
