@@ -2,6 +2,11 @@
 export const errorCatalogue = {
   bad_request: { status: 400, sentence: (details: { reason: string }) => details.reason },
   invalid_input: { status: 400, sentence: (details: { reason: string }) => details.reason },
+  archive_refused: {
+    status: 400,
+    sentence: (details: { field: string; reason: string }) =>
+      `${details.field}: the archive is refused: ${details.reason}.`,
+  },
   field_not_supported: {
     status: 400,
     sentence: (details: { field: string; reason: string }) => `${details.field}: ${details.reason}`,
