@@ -22,6 +22,9 @@ import type { OperationServer } from './operations/operation-server.ts'
 /** A watcher that takes nothing for so long is let go; it asks again, and then learns the current state. */
 const maxUnreadEventBytes = 64 * 1024
 
+/** No limit: how long a body may stop is for whoever reads it to say. */
+const bodiesTakeTheirTime = 0
+
 interface AppOptions {
   readonly config: AgentConfig
   readonly browser: Browser
@@ -40,7 +43,7 @@ export function createApp(options: AppOptions): Server {
     const { OperationServer } = await import('./operations/operation-server.ts')
     return new OperationServer({ config, browser, logger })
   })
-  const server = http.createServer((request, response) => {
+  const server = http.createServer({ requestTimeout: bodiesTakeTheirTime }, (request, response) => {
     answer({ ...options, operations }, request, response).catch((thrown: unknown) =>
       replyWithError(request, response, thrown, logger),
     )
