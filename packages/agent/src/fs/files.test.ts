@@ -34,11 +34,8 @@ async function ground(): Promise<string> {
 const at = (path: string) => `path=${encodeURIComponent(path)}`
 const read = (path: string, headers: Record<string, string> = {}) =>
   app.call('GET', `/fs/read_file?${at(path)}`, { headers })
-const write = (path: string, body: BodyInit | null, query = '') =>
-  app.call('PUT', `/fs/write_file?${at(path)}${query}`, {
-    body,
-    ...(body instanceof ReadableStream && { duplex: 'half' }),
-  } as RequestInit)
+const write = (path: string, body: string | null, query = '') =>
+  app.call('PUT', `/fs/write_file?${at(path)}${query}`, { body })
 const refusal = async (answer: Promise<Response>) => {
   const response = await answer
   return `${response.status} ${((await response.json()) as { message: string }).message}`
@@ -392,6 +389,28 @@ test('moves to another file system as a whole', { skip: await isOneDisk() }, asy
   assert.equal(await readlink(join(there, 'dir', 'link')), '/nowhere')
   assert.deepEqual(await readdir(folder), ['pipe'])
   await rm(there, { recursive: true })
+})
+
+test('a full disk is told as one, and leaves the old file', { skip: process.getuid?.() !== 0 }, async () => {
+  const folder = await ground()
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'berth-test', folder])
+  try {
+    await writeFile(join(folder, 'file'), 'old')
+
+    const answer = await write(join(folder, 'file'), 'x'.repeat(2_000_000))
+
+    assert.equal(answer.headers.get('x-should-retry'), 'false')
+    assert.match(await refusal(Promise.resolve(answer)), /^507 path: there is no room left/)
+    assert.deepEqual(await readdir(folder), ['file'])
+    assert.equal(await readFile(join(folder, 'file'), 'utf8'), 'old')
+    await writeFile(join(app.folder, 'large'), 'x'.repeat(2_000_000))
+    const move = { src_path: join(app.folder, 'large'), dest_path: join(folder, 'large') }
+    assert.match(await refusal(app.send('PUT', '/fs/move', move)), /^507 dest_path: /)
+    assert.deepEqual(await readdir(folder), ['file'])
+    assert.ok(await stat(move.src_path))
+  } finally {
+    execFileSync('umount', [folder])
+  }
 })
 
 async function isOneDisk(): Promise<boolean> {

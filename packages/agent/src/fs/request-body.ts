@@ -10,10 +10,15 @@ export async function* bytesOfBody(
   stallMilliseconds = stallLimitMilliseconds,
 ): AsyncGenerator<Uint8Array> {
   const chunks = request.iterator({ destroyOnReturn: false }) // An answer still has to go out.
-  for (;;) {
-    const { done, value } = await within(stallMilliseconds, chunks.next().catch(brokenOff))
-    if (done) return
-    yield value
+  try {
+    for (;;) {
+      const { done, value } = await within(stallMilliseconds, chunks.next().catch(brokenOff))
+      if (done) return
+      yield value
+    }
+  } finally {
+    // As long as it listens, what is left of a refused body stays where it is, and its sender waits.
+    void chunks.return?.()
   }
 }
 

@@ -5,7 +5,7 @@ import { partPrefix } from '../staged-file.ts'
 import { changesOf, type Difference, type FileChange, type KnownFile, pairMoves } from './changes.ts'
 import { EventBuffer } from './event-buffer.ts'
 import { childKey, lookAt, lookAtAll, namesIn, splitKey, toKey, toText } from './raw-path.ts'
-import { type WatchedFolder, watchFolder } from './watched-folder.ts'
+import { WatchedFolder } from './watched-folder.ts'
 
 const bufferedEvents = 1000
 /** How long changes are gathered: the two halves of a rename are looked at together. */
@@ -85,7 +85,7 @@ export class FileWatch {
     this.events.close()
   }
 
-  #mark(folder: string, name: string): void {
+  #mark({ key: folder }: WatchedFolder, name: string): void {
     if (!this.#counts(name) && folder !== this.#root) return
     this.#gatheredEvents += 1
     const marks = this.#marks.get(folder)
@@ -104,12 +104,16 @@ export class FileWatch {
   }
 
   async #look(): Promise<void> {
+    let lastingMilliseconds = 0
     while (this.#marks.size > 0) {
-      if (this.#isOpen) await delay(gatherMilliseconds)
+      // In a flood, looking takes no more than half of the time.
+      if (this.#isOpen) await delay(Math.max(gatherMilliseconds, lastingMilliseconds))
+      const begunAt = performance.now()
       const differences = await this.#compareMarked()
       const changes = changesOf(differences)
       this.#remember(differences)
       for (const change of changes) this.#tell(change)
+      lastingMilliseconds = performance.now() - begunAt
     }
   }
 
@@ -172,8 +176,10 @@ export class FileWatch {
     for (const difference of differences) {
       const { path, before, after } = difference
       if (before?.identity === after?.identity) continue
-      if (before?.isFolder) this.#forget(path, !moves.has(difference))
-      if (after?.isFolder) this.#follow(path, isQuiet || arrivals.has(difference), after)
+      const moved = moves.get(difference)
+      if (moved && before?.isFolder) this.#moveFolders(path, moved.path)
+      else if (before?.isFolder) this.#forget(path, true)
+      if (after?.isFolder && !arrivals.has(difference)) this.#follow(path, isQuiet, after)
     }
   }
 
@@ -182,10 +188,8 @@ export class FileWatch {
     // What is mounted below is none of it, least of all a file system of the kernel's.
     if (!isRoot && (!this.#target.recursive || file?.device !== this.#rootFile?.device)) return
     try {
-      this.#folders.set(
-        path,
-        watchFolder(path, isQuiet, (name) => this.#mark(path, name)),
-      )
+      const folder = new WatchedFolder(path, isQuiet, (changed, name) => this.#mark(changed, name))
+      this.#folders.set(path, folder)
       this.#marks.set(path, 'all')
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
@@ -194,10 +198,21 @@ export class FileWatch {
     }
   }
 
+  /** What is known of a folder goes with it; what has changed in it meanwhile is found there. */
+  #moveFolders(from: string, to: string): void {
+    for (const [key, folder] of [...this.#folders]) {
+      if (!isBelow(key, from)) continue
+      this.#folders.delete(key)
+      folder.key = `${to}${key.slice(from.length)}`
+      this.#folders.set(folder.key, folder)
+      this.#marks.set(folder.key, 'all')
+    }
+  }
+
   /** Ends the watch of a folder and all below it; what was in them may be told as deleted. */
   #forget(path: string, isTold = false): void {
     for (const [key, folder] of this.#folders) {
-      if (key !== path && !key.startsWith(childKey(path, ''))) continue
+      if (!isBelow(key, path)) continue
       folder.close()
       this.#folders.delete(key)
       this.#room.files += folder.files.size
@@ -224,4 +239,8 @@ export class FileWatch {
     const { only } = this.#target
     return only === undefined ? !name.startsWith(partPrefix) : name === toKey(only)
   }
+}
+
+function isBelow(key: string, folder: string): boolean {
+  return key === folder || key.startsWith(childKey(folder, ''))
 }
