@@ -65,6 +65,22 @@ export class Browser {
     return Promise.race([this.#endpoint.promise, tooLate(endpointLimitMilliseconds, 'the browser is not ready')])
   }
 
+  /** The Chromium that runs, or the next one while there is none. */
+  async running(): Promise<Chromium> {
+    const { port } = await this.endpoint()
+    const chromium = await this.#chromium
+    // Between the two it may have ended, and the next may have begun.
+    const isSame = chromium && (await chromium.endpoint.catch(() => undefined))?.port === port
+    return isSame ? chromium : this.running()
+  }
+
+  /** The display's name of a headful session, once its browser is there. */
+  async displayName(): Promise<string> {
+    await this.endpoint()
+    if (!this.#display) throw new Error('the session has no display')
+    return this.#display.name
+  }
+
   async stop(): Promise<void> {
     this.#isStopping = true
     const chromium = await this.#chromium?.catch(() => undefined)

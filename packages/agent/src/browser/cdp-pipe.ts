@@ -17,7 +17,7 @@ const separator = 0
 export class CdpPipe {
   readonly #input: Writable
   readonly #pending = new Map<number, PromiseWithResolvers<Record<string, unknown>>>()
-  readonly #handlers = new Map<string, EventHandler>()
+  readonly #handlers = new Map<string, Set<EventHandler>>()
   #lastId = 0
   #unfinished: Buffer[] = []
 
@@ -38,8 +38,11 @@ export class CdpPipe {
     return answer.promise
   }
 
-  on(method: string, handler: EventHandler): void {
-    this.#handlers.set(method, handler)
+  /** Calls with every such event, until the returned function is called. */
+  on(method: string, handler: EventHandler): () => void {
+    const handlers = this.#handlers.get(method) ?? new Set()
+    this.#handlers.set(method, handlers.add(handler))
+    return () => void handlers.delete(handler)
   }
 
   #read(chunk: Buffer): void {
@@ -55,7 +58,7 @@ export class CdpPipe {
 
   #take({ id, method, params = {}, result, error, sessionId }: PipeMessage): void {
     if (id === undefined) {
-      this.#handlers.get(method ?? '')?.(params, sessionId)
+      for (const handler of this.#handlers.get(method ?? '') ?? []) handler(params, sessionId)
       return
     }
     const answer = this.#pending.get(id)
