@@ -67,18 +67,19 @@ export class Browser {
 
   /** The Chromium that runs, or the next one while there is none. */
   async running(): Promise<Chromium> {
-    const { port } = await this.endpoint()
+    const { ended } = await this.endpoint()
     const chromium = await this.#chromium
     // Between the two it may have ended, and the next may have begun.
-    const isSame = chromium && (await chromium.endpoint.catch(() => undefined))?.port === port
-    return isSame ? chromium : this.running()
+    return chromium?.ended === ended ? chromium : this.running()
   }
 
-  /** The display's name of a headful session, once its browser is there. */
+  /** The name of the display that runs, or of the next one; only a headful session has one. */
   async displayName(): Promise<string> {
-    await this.endpoint()
-    if (!this.#display) throw new Error('the session has no display')
-    return this.#display.name
+    const chromium = await this.running()
+    if (this.#display) return this.#display.name
+    // It has gone, and takes its browser along before both are started again.
+    await chromium.ended
+    return this.displayName()
   }
 
   async stop(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import type { ComputerAction, ScreenshotRegion } from '@berth/contract/agent/computer-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
@@ -10,7 +11,7 @@ import type { Point, Screen } from './screen.ts'
 
 interface ComputerOptions {
   readonly browser: Browser
-  readonly isHeadless: boolean
+  readonly config: Pick<AgentConfig, 'headless' | 'viewport'>
 }
 
 /** Screen, mouse, keyboard and clipboard of the session, for one caller at a time. */
@@ -76,14 +77,14 @@ export class Computer {
 
   /** The screen of the browser that runs: after a crash it is another. */
   async #screen(): Promise<Screen> {
-    const { browser, isHeadless } = this.#options
-    const chromium = await browser.running()
-    if (this.#page?.chromium !== chromium) this.#page = new PageScreen(chromium)
-    if (isHeadless) return this.#page
-
+    const { browser, config } = this.#options
+    if (config.headless) {
+      const chromium = await browser.running()
+      if (this.#page?.chromium !== chromium) this.#page = new PageScreen(chromium, config.viewport)
+      return this.#page
+    }
     if (!this.#display || this.#display.isLost) {
-      const insertIntoPage = async (text: string) => this.#page?.insertIntoFocused(text) ?? false
-      this.#display = await DisplayScreen.open({ displayName: await browser.displayName(), insertIntoPage })
+      this.#display = await DisplayScreen.open(await browser.displayName())
     }
     return this.#display
   }

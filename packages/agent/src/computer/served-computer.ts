@@ -19,7 +19,7 @@ import type { Computer } from './computer.ts'
 export function servedComputer({ browser, config }: OperationContext): readonly ServedOperation[] {
   let loading: Promise<Computer> | undefined
   const computer = () => {
-    loading ??= import('./computer.ts').then((module) => new module.Computer({ browser, isHeadless: config.headless }))
+    loading ??= import('./computer.ts').then((module) => new module.Computer({ browser, config }))
     return loading
   }
   return [

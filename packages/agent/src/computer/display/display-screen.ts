@@ -1,6 +1,6 @@
 import type { MouseButton, ScreenshotRegion } from '@berth/contract/agent/computer-operations.ts'
 import type { Key } from '../keys.ts'
-import { keyOf } from '../keys.ts'
+import { keysymOf } from '../keysyms.ts'
 import type { Point, Screen, Size, WheelDirection } from '../screen.ts'
 import { encodePng, type Picture } from './png.ts'
 import { drawPointer, type PointerImage } from './pointer-image.ts'
@@ -17,31 +17,21 @@ const wheelNumbers: Readonly<Record<WheelDirection, number>> = { up: 4, down: 5,
 const zPixmap = 2
 const allPlanes = 0xffff_ffff
 
-interface DisplayScreenOptions {
-  readonly displayName: string
-  /** Enters text into the page that has the focus; false when none has. */
-  readonly insertIntoPage: (text: string) => Promise<boolean>
-}
-
 /** The X display of a headful session, seen and steered as by a person in front of it. */
 export class DisplayScreen implements Screen {
   readonly #connection: XConnection
   readonly #keyboard: XKeyboard
   readonly #clipboard: XClipboard
-  readonly #ping: WindowPing
-  readonly #insertIntoPage: DisplayScreenOptions['insertIntoPage']
   #isPointerHidden = false
 
-  private constructor(connection: XConnection, { displayName, insertIntoPage }: DisplayScreenOptions) {
+  private constructor(connection: XConnection, displayName: string) {
     this.#connection = connection
-    this.#ping = new WindowPing(connection)
-    this.#keyboard = new XKeyboard(connection, this.#ping)
+    this.#keyboard = new XKeyboard(connection, new WindowPing(connection))
     this.#clipboard = new XClipboard(connection, displayName)
-    this.#insertIntoPage = insertIntoPage
   }
 
-  static async open(options: DisplayScreenOptions): Promise<DisplayScreen> {
-    return new DisplayScreen(await XConnection.open(options.displayName), options)
+  static async open(displayName: string): Promise<DisplayScreen> {
+    return new DisplayScreen(await XConnection.open(displayName), displayName)
   }
 
   /** Whether the display has gone, so that this is of no more use. */
@@ -99,14 +89,10 @@ export class DisplayScreen implements Screen {
     return this.#keyboard.release(key)
   }
 
+  /** The toolkit's input method makes text of keysyms that Chromium has no key for. */
   async insertText(text: string): Promise<void> {
-    // What was typed before must be in the page before it.
-    await this.#ping.answered()
-    if (await this.#insertIntoPage(text)) return
-    // Not a page but a window of Chromium itself or of another program: these take keys, if anything.
     for (const character of text) {
-      const key = keyOf(character)
-      if (!key) continue
+      const key = { keysym: keysymOf(character) }
       await this.pressKey(key)
       await this.releaseKey(key)
     }

@@ -10,7 +10,8 @@ export class XConnection {
   readonly test: Extension
   readonly fixes: Extension
   readonly #client: XClient
-  readonly #lost = Promise.withResolvers<never>()
+  /** Rejects what waits for an answer. */
+  readonly #waiting = new Set<(error: Error) => void>()
   #isLost = false
 
   private constructor(display: XDisplay, { test, fixes }: { readonly test: Extension; readonly fixes: Extension }) {
@@ -20,7 +21,6 @@ export class XConnection {
     this.test = test
     this.fixes = fixes
     this.#client = client
-    this.#lost.promise.catch(() => {}) // Whoever waits for an answer sees it.
     client.stream.on('close', () => this.#lose())
     // A request without an answer fails when its window is gone by then; the next thing that matters tells.
     client.on('error', () => {})
@@ -41,12 +41,12 @@ export class XConnection {
   }
 
   /** Sends a request and waits for its answer. */
-  async ask<Reply>(request: string, ...args: unknown[]): Promise<Reply> {
+  ask<Reply>(request: string, ...args: unknown[]): Promise<Reply> {
     return this.#answer((callback) => this.#client[request]?.(...args, callback))
   }
 
   /** Sends a request of an extension and waits for its answer. */
-  async askExtension<Reply>(extension: Extension, request: string, ...args: unknown[]): Promise<Reply> {
+  askExtension<Reply>(extension: Extension, request: string, ...args: unknown[]): Promise<Reply> {
     return this.#answer((callback) => extension[request]?.(...args, callback))
   }
 
@@ -70,22 +70,28 @@ export class XConnection {
     this.#client.stream.destroy()
   }
 
-  async #answer<Reply>(send: (callback: (error: Error | null, reply: Reply) => boolean) => void): Promise<Reply> {
-    const answer = new Promise<Reply>((resolve, reject) => {
-      if (this.#isLost) return
+  #answer<Reply>(send: (callback: (error: Error | null, reply: Reply) => boolean) => void): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      if (this.#isLost) return reject(lost())
+      this.#waiting.add(reject)
       send((error, reply) => {
+        this.#waiting.delete(reject)
         if (error) reject(error)
         else resolve(reply)
-        return true
+        return true // An error has found somebody who sees it.
       })
     })
-    return Promise.race([answer, this.#lost.promise])
   }
 
   #lose(): void {
     this.#isLost = true
-    this.#lost.reject(new Error('the display has gone'))
+    for (const reject of this.#waiting) reject(lost())
+    this.#waiting.clear()
   }
+}
+
+function lost(): Error {
+  return new Error('the display has gone')
 }
 
 function extensionOf({ client }: XDisplay, name: string): Promise<Extension> {

@@ -3,9 +3,10 @@ import { characterOf, keysymNamed } from '../keysyms.ts'
 import type { WindowPing } from './window-ping.ts'
 import type { XConnection } from './x-connection.ts'
 
-/** Bits in the state of the pointer: which of the two groups of a layout is in use. */
+/** Bits in the state of the pointer: which of the two groups of a layout is in use, and whether Caps Lock is on. */
 const groupShift = 13
 const groupMask = 3
+const lockMask = 2
 
 /** Free key codes that browsers take for keys of some keyboard, of Japan for one: pages would see that key's place. */
 const namedByBrowsers = [93, 97, 103, 120, 132, 197, 202]
@@ -86,7 +87,11 @@ export class XKeyboard {
     const layout = await this.#readLayout()
     const { keyMask } = await this.#connection.ask<{ keyMask: number }>('QueryPointer', this.#connection.root)
     const column = 2 * Math.min((keyMask >> groupShift) & groupMask, 1)
-    return this.#find(layout, column, (other) => other === keysym) ?? this.#findCharacter(layout, column, keysym)
+    const found = this.#find(layout, column, (other) => other === keysym)
+    const place = found ?? (await this.#findCharacter(layout, column, keysym))
+    // Caps Lock turns the letters around, and Shift turns them back.
+    const isTurned = (keyMask & lockMask) !== 0 && /^[a-z]$/i.test(characterOf(keysym) ?? '')
+    return isTurned ? { ...place, isShifted: !place.isShifted } : place
   }
 
   /** The same character may have another number: those of older alphabets have two. */

@@ -12,10 +12,12 @@ interface ListedTarget {
 /** One page and the agent's line to it. */
 export interface ActivePage {
   readonly targetId: string
+  /** The CDP session in which the agent speaks to it. */
+  readonly session: string
   send(method: string, params?: Record<string, unknown>): Promise<Record<string, unknown>>
 }
 
-/** Finds the page that a person would see, in a browser whose windows nobody sees. */
+/** Finds the page that a person would see. */
 export class ActivePages {
   readonly chromium: Chromium
   readonly #sessions = new Map<string, Promise<string>>()
@@ -25,6 +27,19 @@ export class ActivePages {
     chromium.pipe.on('Target.detachedFromTarget', ({ targetId }) => {
       this.#sessions.delete(targetId as string)
     })
+  }
+
+  /** From now on listens to the dialogs of all pages; a new one may show a dialog at once. */
+  watchDialogs(): void {
+    const { pipe } = this.chromium
+    pipe.on('Target.targetCreated', ({ targetInfo }) => {
+      const { type, targetId } = targetInfo as { type: string; targetId: string }
+      if (type !== 'page') return
+      // A page that waits for the answer to an older dialog does not answer, and one may be gone again.
+      const listening = this.#attach(targetId).then(({ send }) => send('Page.enable'))
+      listening.catch(() => {})
+    })
+    pipe.send('Target.setDiscoverTargets', { discover: true }).catch(() => {}) // Chromium has just ended.
   }
 
   /** The page that was brought to the front last; undefined when every page is closed. */
@@ -57,7 +72,7 @@ export class ActivePages {
       this.#sessions.delete(targetId)
       throw error
     })
-    return { targetId, send: (method, params) => pipe.send(method, params, session) }
+    return { targetId, session, send: (method, params) => pipe.send(method, params, session) }
   }
 
   async #open(targetId: string): Promise<string> {

@@ -1,4 +1,5 @@
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
+import { type HiddenPage, inHiddenPage } from './hidden-page.ts'
 
 /** Gives the clipboard text, or takes it, in place of what an editor would do. */
 const listen = `
@@ -15,7 +16,7 @@ addEventListener('paste', (event) => {
 
 /**
  * The clipboard of a browser without a display, which is in Chromium alone. It is reached as by the menu of an editor, in
- * a page of our own that nobody sees: no page of the session is asked, or learns of it.
+ * a page of our own: no page of the session is asked, or learns of it.
  */
 export class PageClipboard {
   readonly #pipe: CdpPipe
@@ -25,39 +26,22 @@ export class PageClipboard {
   }
 
   async read(): Promise<string> {
-    return this.#inEditor(async (evaluate, command) => {
-      await command('paste')
-      return String((await evaluate('globalThis.taken ?? ""')) ?? '')
+    return inHiddenPage(this.#pipe, async (page) => {
+      await command(page, 'paste')
+      return String((await page.evaluate('globalThis.taken')) ?? '')
     })
   }
 
   async write(text: string): Promise<void> {
-    await this.#inEditor(async (evaluate, command) => {
-      await evaluate(`globalThis.given = ${JSON.stringify(text)}`)
-      await command('copy')
+    await inHiddenPage(this.#pipe, async (page) => {
+      await page.evaluate(`globalThis.given = ${JSON.stringify(text)}`)
+      await command(page, 'copy')
     })
   }
+}
 
-  async #inEditor<Result>(
-    work: (
-      evaluate: (expression: string) => Promise<unknown>,
-      command: (name: 'copy' | 'paste') => Promise<unknown>,
-    ) => Promise<Result>,
-  ): Promise<Result> {
-    const { targetId } = await this.#pipe.send('Target.createTarget', { url: 'about:blank', hidden: true })
-    try {
-      const { sessionId } = await this.#pipe.send('Target.attachToTarget', { targetId, flatten: true })
-      const send = (method: string, params: Record<string, unknown>) =>
-        this.#pipe.send(method, params, sessionId as string)
-      const evaluate = async (expression: string) => {
-        const { result } = await send('Runtime.evaluate', { expression, returnByValue: true })
-        return (result as { value?: unknown }).value
-      }
-      await send('Emulation.setFocusEmulationEnabled', { enabled: true })
-      await evaluate(listen)
-      return await work(evaluate, (name) => send('Input.dispatchKeyEvent', { type: 'keyDown', commands: [name] }))
-    } finally {
-      await this.#pipe.send('Target.closeTarget', { targetId }).catch(() => {}) // It went with its Chromium.
-    }
-  }
+async function command(page: HiddenPage, name: 'copy' | 'paste'): Promise<void> {
+  await page.send('Emulation.setFocusEmulationEnabled', { enabled: true })
+  await page.evaluate(listen)
+  await page.send('Input.dispatchKeyEvent', { type: 'keyDown', commands: [name] })
 }

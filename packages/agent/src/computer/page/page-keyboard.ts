@@ -6,7 +6,8 @@ import { characterKeys, namedKeys, type PageKey } from './us-keyboard.ts'
 export type KeyEvent = Readonly<Record<string, unknown>>
 
 /** CDP's bits for modifiers, by the key that pages know them by. */
-const modifierBits: Readonly<Record<string, number>> = { Alt: 1, Control: 2, Meta: 4, Shift: 8 }
+const shiftBit = 8
+const modifierBits: Readonly<Record<string, number>> = { Alt: 1, Control: 2, Meta: 4, Shift: shiftBit }
 
 const keysByKeysym = new Map(Object.entries(namedKeys).map(([name, key]) => [keysymNamed(name), key]))
 
@@ -19,9 +20,14 @@ export class PageKeyboard {
   /** CDP's bits of the modifiers that are down. */
   get modifiers(): number {
     const bits = this.#pressed.values().map(({ key, hasShift }) => {
-      return (modifierBits[key.key] ?? 0) | (hasShift ? (modifierBits.Shift ?? 0) : 0)
+      return (modifierBits[key.key] ?? 0) | (hasShift ? shiftBit : 0)
     })
     return bits.reduce((all, bit) => all | bit, 0)
+  }
+
+  /** Whether a modifier is down that makes a key a command: any but Shift. */
+  get isCommanding(): boolean {
+    return (this.modifiers & ~shiftBit) !== 0
   }
 
   press({ keysym }: Key): readonly KeyEvent[] {
@@ -37,13 +43,13 @@ export class PageKeyboard {
     const { key, hasShift } = pressed
     // Its Shift is still down while it comes up, and a modifier is up in its own event.
     this.#pressed.delete(keysym)
-    const own = hasShift ? (modifierBits.Shift ?? 0) : 0
+    const own = hasShift ? shiftBit : 0
     const up = this.#event('keyUp', key, own)
     return hasShift ? [up, this.#event('keyUp', shift)] : [up]
   }
 
   #isShiftDown(): boolean {
-    return (this.modifiers & (modifierBits.Shift ?? 0)) !== 0
+    return (this.modifiers & shiftBit) !== 0
   }
 
   #down(key: PageKey): KeyEvent {
@@ -52,16 +58,15 @@ export class PageKeyboard {
     return { ...this.#event('keyDown', key), text, unmodifiedText: text }
   }
 
-  /** With any modifier but Shift a key is a command. */
   #textOf(key: PageKey): string | undefined {
-    if ((this.modifiers & ~(modifierBits.Shift ?? 0)) !== 0) return undefined
+    if (this.isCommanding) return undefined
     if (key.key === 'Enter') return '\r'
     const character = this.#meaningOf(key)
     return [...character].length === 1 ? character : undefined
   }
 
   #meaningOf({ key, shiftedKey }: PageKey, extraModifiers = 0): string {
-    const isShifted = ((this.modifiers | extraModifiers) & (modifierBits.Shift ?? 0)) !== 0
+    const isShifted = ((this.modifiers | extraModifiers) & shiftBit) !== 0
     return isShifted ? (shiftedKey ?? key) : key
   }
 

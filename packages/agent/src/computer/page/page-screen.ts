@@ -3,8 +3,11 @@ import type { Chromium } from '../../browser/chromium.ts'
 import type { Key } from '../keys.ts'
 import type { Point, Screen, Size, WheelDirection } from '../screen.ts'
 import { type ActivePage, ActivePages } from './active-page.ts'
+import { dialogPicture } from './dialog-picture.ts'
+import { Dialogs } from './dialogs.ts'
 import { PageClipboard } from './page-clipboard.ts'
-import { PageKeyboard } from './page-keyboard.ts'
+import { type KeyEvent, PageKeyboard } from './page-keyboard.ts'
+import { PageViews } from './page-views.ts'
 
 const buttonBits: Readonly<Record<MouseButton, number>> = { left: 1, right: 2, middle: 4, back: 8, forward: 16 }
 
@@ -34,30 +37,36 @@ interface Press extends Point {
 export class PageScreen implements Screen {
   readonly chromium: Chromium
   readonly #pages: ActivePages
+  readonly #dialogs: Dialogs
+  readonly #views: PageViews
   readonly #keyboard = new PageKeyboard()
   readonly #clipboard: PageClipboard
   readonly #pressed = new Set<MouseButton>()
   #pointer: Point | undefined
   #lastPress: Press | undefined
+  #pressedIn: ActivePage | undefined
 
-  constructor(chromium: Chromium) {
+  /** The size is that of a page that has not told its own yet. */
+  constructor(chromium: Chromium, size: Size) {
     this.chromium = chromium
     this.#pages = new ActivePages(chromium)
+    this.#dialogs = new Dialogs(chromium)
+    this.#views = new PageViews(size)
     this.#clipboard = new PageClipboard(chromium.pipe)
+    this.#pages.watchDialogs()
   }
 
   async size(): Promise<Size> {
     const page = await this.#page()
-    const { cssLayoutViewport } = await page.send('Page.getLayoutMetrics')
-    const { clientWidth, clientHeight } = cssLayoutViewport as { clientWidth: number; clientHeight: number }
-    return { width: clientWidth, height: clientHeight }
+    return this.#views.sizeOf(page, this.#dialogs.of(page.session) !== undefined)
   }
 
   async picture(region: ScreenshotRegion | undefined): Promise<Uint8Array> {
     const page = await this.#page()
-    const clip = region && { ...region, scale: 1 }
-    const { data } = await page.send('Page.captureScreenshot', { format: 'png', optimizeForSpeed: true, clip })
-    return Buffer.from(data as string, 'base64')
+    const dialog = this.#dialogs.of(page.session)
+    if (!dialog) return this.#views.picture(page, region)
+    const screen = await this.#views.sizeOf(page, true)
+    return dialogPicture(this.chromium.pipe, { dialog, screen, behind: this.#views.lastPicture(page), region })
   }
 
   /** In the middle at first, as on a display. */
@@ -73,15 +82,23 @@ export class PageScreen implements Screen {
   }
 
   async press(button: MouseButton): Promise<void> {
+    const page = await this.#page()
+    if (this.#dialogs.of(page.session)) return
     const { x, y } = await this.pointer()
     this.#lastPress = { x, y, button, at: performance.now(), count: this.#clickCount({ x, y }, button) }
     this.#pressed.add(button)
+    this.#pressedIn = page
     await this.#dispatchMouse({ type: 'mousePressed', button, clickCount: this.#lastPress.count })
   }
 
   async release(button: MouseButton): Promise<void> {
-    this.#pressed.delete(button)
-    await this.#dispatchMouse({ type: 'mouseReleased', button, clickCount: this.#lastPress?.count ?? 1 })
+    if (this.#pressed.delete(button)) {
+      await this.#dispatchMouse({ type: 'mouseReleased', button, clickCount: this.#lastPress?.count ?? 1 })
+      if (this.#pressed.size === 0) this.#pressedIn = undefined
+      return
+    }
+    const page = await this.#page()
+    if (button === 'left') await this.#dialogs.takeClick(page.session, await this.pointer(), await this.size())
   }
 
   async turnWheel(direction: WheelDirection): Promise<void> {
@@ -89,24 +106,19 @@ export class PageScreen implements Screen {
   }
 
   async pressKey(key: Key): Promise<void> {
-    for (const event of this.#keyboard.press(key)) await this.#dispatch('Input.dispatchKeyEvent', event)
+    const events = this.#keyboard.press(key)
+    if (await this.#dialogs.takeKey((await this.#page()).session, key, this.#keyboard.isCommanding)) return
+    for (const event of events) await this.#dispatchKey(event)
   }
 
   async releaseKey(key: Key): Promise<void> {
-    for (const event of this.#keyboard.release(key)) await this.#dispatch('Input.dispatchKeyEvent', event)
+    for (const event of this.#keyboard.release(key)) await this.#dispatchKey(event)
   }
 
   async insertText(text: string): Promise<void> {
-    await this.#dispatch('Input.insertText', { text })
-  }
-
-  /** The same for a browser with a display, whose windows are not all pages: says whether a page has the focus. */
-  async insertIntoFocused(text: string): Promise<boolean> {
-    const page = await this.#pages.find()
-    const { result } = (await page?.send('Runtime.evaluate', { expression: 'document.hasFocus()' })) ?? {}
-    if (!page || (result as { value?: unknown } | undefined)?.value !== true) return false
-    await page.send('Input.insertText', { text })
-    return true
+    const page = await this.#page()
+    if (this.#dialogs.takeText(page.session, text)) return
+    await this.#send(page, 'Input.insertText', { text })
   }
 
   /** Nobody sees a pointer on a headless screen. */
@@ -127,19 +139,34 @@ export class PageScreen implements Screen {
     return isNear && performance.now() - last.at <= doubleClick.milliseconds ? last.count + 1 : 1
   }
 
+  /** A page that a button went down in has the mouse until it comes up, whatever is in front by then. */
   async #dispatchMouse(event: Readonly<Record<string, unknown>>): Promise<void> {
+    const page = this.#pressedIn ?? (await this.#page())
+    if (page !== this.#pressedIn && this.#dialogs.of(page.session)) return
     const buttons = this.#pressed.values().reduce((bits, button) => bits | buttonBits[button], 0)
     const modifiers = this.#keyboard.modifiers
-    await this.#dispatch('Input.dispatchMouseEvent', { ...(await this.pointer()), ...event, buttons, modifiers })
+    await this.#send(page, 'Input.dispatchMouseEvent', { ...(await this.pointer()), ...event, buttons, modifiers })
   }
 
-  /** Resolves when the page has taken the event, or takes too long to. */
-  async #dispatch(method: string, event: Readonly<Record<string, unknown>>): Promise<void> {
-    const page = await this.#page()
+  async #dispatchKey(event: KeyEvent): Promise<void> {
+    await this.#send(await this.#page(), 'Input.dispatchKeyEvent', event)
+  }
+
+  /** Resolves when the page has taken the input, cannot because it shows a dialog, or takes too long to. */
+  async #send(page: ActivePage, method: string, event: Readonly<Record<string, unknown>>): Promise<void> {
     const limit = Promise.withResolvers<void>()
     const timer = setTimeout(limit.resolve, inputLimitMilliseconds)
-    await Promise.race([page.send(method, event), limit.promise])
-    clearTimeout(timer)
+    const taken = page.send(method, event).catch((error: Error) => {
+      // A page may close or go elsewhere with the input that it takes; the rest of a click then meets nobody.
+      if (this.chromium.pipe.isClosed) throw error
+    })
+    const unwatch = this.#dialogs.watch(page.session, limit.resolve)
+    try {
+      await Promise.race([taken, limit.promise])
+    } finally {
+      unwatch()
+      clearTimeout(timer)
+    }
   }
 
   async #page(): Promise<ActivePage> {
