@@ -28,7 +28,10 @@ function faultSentence(issue: z.core.$ZodIssue, root: unknown, place: string): s
 /** `hosts.0`; an item that has a type is named with it: `actions[0] (scroll): scroll.x`. */
 function fieldName(path: readonly PropertyKey[], root: unknown): string {
   const [list, index, ...rest] = path
-  const item = valueAt(root, [list, index].filter((step) => step !== undefined)) as { type?: unknown } | undefined
+  const item = valueAt(
+    root,
+    [list, index].filter((step) => step !== undefined),
+  ) as { type?: unknown } | undefined
   if (typeof index !== 'number' || typeof item?.type !== 'string') return path.map(String).join('.')
   const place = `${String(list)}[${index}] (${shorten(item.type)})`
   return rest.length > 0 ? `${place}: ${rest.map(String).join('.')}` : place
