@@ -11,12 +11,14 @@ import type { Driver } from './drivers/driver.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { SessionEnder } from './features/sessions/end-session.ts'
-import { plainChanges } from './features/sessions/plain-changes.ts'
+import { planName, planTags, planTelemetry } from './features/sessions/plain-changes.ts'
 import { SessionMachines } from './features/sessions/session-machines.ts'
 import { SessionRecords } from './features/sessions/session-record.ts'
 import { SessionService } from './features/sessions/session-service.ts'
 import { SessionStore } from './features/sessions/session-store.ts'
+import { planNavigation } from './features/sessions/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update-session.ts'
+import { ViewportChanges } from './features/sessions/viewport-change.ts'
 import { MemoryWatch } from './jobs/watch-memory.ts'
 import { ProjectSecrets } from './secrets/project-secrets.ts'
 
@@ -46,6 +48,7 @@ export function createServices(options: ServicesOptions) {
   const machines = new SessionMachines({ driver, store, logger })
   const ender = new SessionEnder({ machines, store, clock })
   const access = new SessionAccess(tokens, store)
+  const viewport = new ViewportChanges(machines)
   const memoryWatch = new MemoryWatch({ driver, machines, logger })
   machines.onGone((id) => {
     memoryWatch
@@ -66,7 +69,12 @@ export function createServices(options: ServicesOptions) {
     organizations,
     keys: new KnownKeys(organizations, clock),
     sessions: new SessionService({ store, machines, ender, driver, driverId, region, clock }),
-    updater: new SessionUpdater({ store, plans: plainChanges, logger }),
+    updater: new SessionUpdater({
+      store,
+      plans: [planName(store), planTags, planTelemetry, viewport.plan, planNavigation(machines)],
+      restores: [viewport.restore],
+      logger,
+    }),
     records: new SessionRecords({ tokens, clock }),
     relay: new Relay({ access, machines, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),

@@ -1,11 +1,25 @@
+import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { ChildProgram } from './child-program.ts'
 
+const run = promisify(execFile)
+
 const closeLimitMilliseconds = 1_000
+const resizeLimitMilliseconds = 5_000
+
+type Size = Pick<AgentConfig['viewport'], 'width' | 'height'>
+
+/** The one output of Xtigervnc. */
+const output = 'VNC-0'
+/** Chromium draws as often as the display says, whoever looks. */
+const pictureRate = 60
+/** RandR counts pixels per second in 32 bits. */
+const maxPixelRate = 4_000_000_000
 
 /**
  * Without a window manager Chromium makes its window a pixel smaller than the screen, and popups get no focus.
@@ -30,9 +44,14 @@ export class Display {
   readonly ended: Promise<string>
   readonly #server: ChildProgram
   readonly #windowManager: ChildProgram
+  #size: Size
+  /** RandR's name for the present size, unless it is the one from the start. */
+  #mode: string | undefined
+  #modes = 0
 
-  private constructor(name: string, server: ChildProgram, windowManager: ChildProgram) {
+  private constructor(name: string, size: Size, server: ChildProgram, windowManager: ChildProgram) {
     this.name = name
+    this.#size = size
     this.#server = server
     this.#windowManager = windowManager
     this.ended = Promise.race([server.ended, windowManager.ended.then((how) => `its window manager has gone: ${how}`)])
@@ -63,7 +82,34 @@ export class Display {
       environment: { HOME: home_folder, PATH: '/usr/bin:/bin', DISPLAY: name },
       pipes: 0,
     })
-    return new Display(name, server, windowManager)
+    return new Display(name, viewport, server, windowManager)
+  }
+
+  hasSize({ width, height }: Size): boolean {
+    return this.#size.width === width && this.#size.height === height
+  }
+
+  /** Resolves when the server has the new size; the window manager follows. */
+  async resize({ width, height }: Size): Promise<void> {
+    if (this.hasSize({ width, height })) return
+    const [old, mode] = [this.#mode, `berth-${++this.#modes}-${width}x${height}`]
+    const megahertz = Math.min(width * height * pictureRate, maxPixelRate) / 1e6
+    // A display without a beam: lines and pictures have no margins.
+    const [line, picture] = [Array(4).fill(`${width}`), Array(4).fill(`${height}`)]
+    await this.#xrandr('--newmode', mode, megahertz.toFixed(9), ...line, ...picture)
+    await this.#xrandr('--addmode', output, mode)
+    await this.#xrandr('--output', output, '--mode', mode)
+    this.#mode = mode
+    this.#size = { width, height }
+    if (old === undefined) return
+    await this.#xrandr('--delmode', output, old)
+    await this.#xrandr('--rmmode', old)
+  }
+
+  /** Of several changes in one call it would not see its own. */
+  async #xrandr(...args: string[]): Promise<void> {
+    const environment = { PATH: '/usr/bin:/bin', DISPLAY: this.name }
+    await run('xrandr', args, { env: environment, timeout: resizeLimitMilliseconds })
   }
 
   /** Lets the server take its lock file and sockets away. */

@@ -77,7 +77,13 @@ export const updateBrowser = defineEndpoint({
   body: BrowserUpdateRequest,
   reply: Browser,
   status: 200,
-  errors: ['session_not_found', 'session_name_taken', 'field_not_supported'],
+  errors: [
+    'session_not_found',
+    'session_name_taken',
+    'field_not_supported',
+    'session_update_failed',
+    'session_unreachable',
+  ],
 })
 
 export const deleteBrowser = defineEndpoint({

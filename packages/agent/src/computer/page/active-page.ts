@@ -1,13 +1,5 @@
 import type { Chromium } from '../../browser/chromium.ts'
-import { http } from '../../http.ts'
-
-const limitMilliseconds = 5_000
-
-interface ListedTarget {
-  readonly id: string
-  readonly type: string
-  readonly url: string
-}
+import { tabsByActivity } from '../../browser/tabs.ts'
 
 /** One page and the agent's line to it. */
 export interface ActivePage {
@@ -42,26 +34,13 @@ export class ActivePages {
     pipe.send('Target.setDiscoverTargets', { discover: true }).catch(() => {}) // Chromium has just ended.
   }
 
-  /** The page that was brought to the front last; undefined when every page is closed. */
+  /**
+   * The page that was brought to the front last; undefined when every page is closed. Pages are not asked who has the
+   * focus: that takes too long before each event, and one that shows a dialog cannot answer.
+   */
   async find(): Promise<ActivePage | undefined> {
-    const targets = await this.#list()
-    const front = targets.find(({ type, url }) => type === 'page' && !url.startsWith('devtools://'))
-    return front && this.#attach(front.id)
-  }
-
-  /** Chromium lists what was shown last first; the pipe's own list is in no order. */
-  async #list(): Promise<readonly ListedTarget[]> {
-    const { port } = await this.chromium.endpoint
-    return new Promise((resolve, reject) => {
-      const signal = AbortSignal.timeout(limitMilliseconds)
-      const request = http.get({ host: '127.0.0.1', port, path: '/json/list', agent: false, signal }, (response) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', reject)
-        response.on('end', () => resolve(JSON.parse(Buffer.concat(chunks).toString('utf8'))))
-      })
-      request.on('error', reject)
-    })
+    const [front] = await tabsByActivity(await this.chromium.endpoint)
+    return front === undefined ? undefined : this.#attach(front)
   }
 
   async #attach(targetId: string): Promise<ActivePage> {
