@@ -27,21 +27,32 @@ export class PageClipboard {
 
   async read(): Promise<string> {
     return inHiddenPage(this.#pipe, async (page) => {
-      await command(page, 'paste')
-      return String((await page.evaluate('globalThis.taken')) ?? '')
+      await beEditor(page)
+      return paste(page)
     })
   }
 
   async write(text: string): Promise<void> {
     await inHiddenPage(this.#pipe, async (page) => {
+      await beEditor(page)
       await page.evaluate(`globalThis.given = ${JSON.stringify(text)}`)
       await command(page, 'copy')
+      // A page that goes at once takes along what is still on its way; what it reads again has arrived.
+      if ((await paste(page)) !== text) throw new Error('the clipboard did not take the text')
     })
   }
 }
 
-async function command(page: HiddenPage, name: 'copy' | 'paste'): Promise<void> {
+async function beEditor(page: HiddenPage): Promise<void> {
   await page.send('Emulation.setFocusEmulationEnabled', { enabled: true })
   await page.evaluate(listen)
+}
+
+async function paste(page: HiddenPage): Promise<string> {
+  await command(page, 'paste')
+  return String((await page.evaluate('globalThis.taken')) ?? '')
+}
+
+async function command(page: HiddenPage, name: 'copy' | 'paste'): Promise<void> {
   await page.send('Input.dispatchKeyEvent', { type: 'keyDown', commands: [name] })
 }
