@@ -95,6 +95,12 @@ export const errorCatalogue = {
     status: 500,
     sentence: () => 'An unexpected error happened. It was logged with the x-request-id of this answer.',
   },
+  computer_action_failed: {
+    status: 500,
+    // Part of it may have been done.
+    retry: false,
+    sentence: (details: { reason: string }) => details.reason,
+  },
   session_start_failed: {
     status: 500,
     // What kept it from starting is likely to keep the next one, and each attempt takes the host's time.

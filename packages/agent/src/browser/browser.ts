@@ -89,9 +89,8 @@ export class Browser {
 
   /** The line to the Chromium that runs, or to the next one while there is none. */
   async pipe(): Promise<CdpPipe> {
-    await this.endpoint()
-    const chromium = (await this.#chromium) as Chromium
-    return chromium.pipe
+    const { pipe } = await this.running()
+    return pipe
   }
 
   /** Ends Chromium as a person would, and resolves when the next one runs under the same addresses. */
@@ -101,6 +100,23 @@ export class Browser {
     this.#isRelaunching = true
     await chromium?.close()
     await this.endpoint()
+  }
+
+  /** The Chromium that runs, or the next one while there is none. */
+  async running(): Promise<Chromium> {
+    const { ended } = await this.endpoint()
+    const chromium = await this.#chromium
+    // Between the two it may have ended, and the next may have begun.
+    return chromium?.ended === ended ? chromium : this.running()
+  }
+
+  /** The name of the display that runs, or of the next one; only a headful session has one. */
+  async displayName(): Promise<string> {
+    const chromium = await this.running()
+    if (this.#display) return this.#display.name
+    // It has gone, and takes its browser along before both are started again.
+    await chromium.ended
+    return this.displayName()
   }
 
   /** Changes the size of what runs; the next Chromium has it from its start. One at a time: the server sees to that. */
