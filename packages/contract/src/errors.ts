@@ -2,6 +2,20 @@
 export const errorCatalogue = {
   bad_request: { status: 400, sentence: (details: { reason: string }) => details.reason },
   invalid_input: { status: 400, sentence: (details: { reason: string }) => details.reason },
+  archive_refused: {
+    status: 400,
+    sentence: (details: { field: string; reason: string }) =>
+      `${details.field}: the archive is refused: ${details.reason}.`,
+  },
+  extension_not_loadable: {
+    status: 400,
+    sentence: (details: { extension: string; reason: string }) =>
+      `The extension ${details.extension} cannot be loaded: ${details.reason}`,
+  },
+  chrome_store_refused: {
+    status: 400,
+    sentence: (details: { reason: string }) => `url: the Chrome Web Store gives no such extension: ${details.reason}.`,
+  },
   field_not_supported: {
     status: 400,
     sentence: (details: { field: string; reason: string }) => `${details.field}: ${details.reason}`,
@@ -20,9 +34,17 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { session: string }) => `There is no active session with the id or name ${details.session}.`,
   },
+  extension_not_found: {
+    status: 404,
+    sentence: (details: { extension: string }) => `There is no extension with the id or name ${details.extension}.`,
+  },
   file_not_found: {
     status: 404,
-    sentence: (details: { path: string }) => `path: there is no ${details.path}.`,
+    sentence: (details: { field: string; path: string }) => `${details.field}: there is no ${details.path}.`,
+  },
+  watch_not_found: {
+    status: 404,
+    sentence: (details: { watch: string }) => `watch_id: there is no watch ${details.watch}.`,
   },
   executor_not_found: {
     status: 404,
@@ -53,6 +75,11 @@ export const errorCatalogue = {
     retry: false,
     sentence: (details: { name: string }) => `name: ${details.name} is the name of another active session.`,
   },
+  extension_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string }) => `name: ${details.name} is the name of another extension.`,
+  },
   session_ended_while_starting: {
     status: 409,
     retry: false,
@@ -69,6 +96,11 @@ export const errorCatalogue = {
     retry: false,
     sentence: (details: { limit: number }) => `executor: there are ${details.limit} already. Delete one that is done.`,
   },
+  watch_limit_reached: {
+    status: 409,
+    retry: false,
+    sentence: (details: { reason: string }) => details.reason,
+  },
   body_too_large: {
     status: 413,
     sentence: (details: { limitBytes: number }) => `The body is larger than ${details.limitBytes} bytes.`,
@@ -82,6 +114,10 @@ export const errorCatalogue = {
     status: 415,
     sentence: (details: { reason: string }) => details.reason,
   },
+  range_not_satisfiable: {
+    status: 416,
+    sentence: (details: { sizeBytes: number }) => `range: lies beyond the ${details.sizeBytes} bytes of the file.`,
+  },
   internal_error: {
     status: 500,
     sentence: () => 'An unexpected error happened. It was logged with the x-request-id of this answer.',
@@ -89,6 +125,12 @@ export const errorCatalogue = {
   page_not_answering: {
     status: 500,
     sentence: () => 'The page does not answer. Nothing was begun.',
+  },
+  computer_action_failed: {
+    status: 500,
+    // Part of it may have been done.
+    retry: false,
+    sentence: (details: { reason: string }) => details.reason,
   },
   session_start_failed: {
     status: 500,
@@ -125,6 +167,11 @@ export const errorCatalogue = {
     // It was begun, and may have done what it is for.
     retry: false,
     sentence: (details: { reason: string }) => `What the tool has done cannot be told: ${details.reason}`,
+  },
+  disk_full: {
+    status: 507,
+    retry: false, // What fills the disk is in the session, and goes only when somebody deletes it.
+    sentence: (details: { field: string }) => `${details.field}: there is no room left on the disk.`,
   },
   capacity_exhausted: {
     status: 529,

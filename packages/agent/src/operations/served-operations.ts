@@ -1,3 +1,4 @@
+import { servedComputer } from '../computer/served-computer.ts'
 import { servedFs } from '../fs/served-fs.ts'
 import { servedPlaywright } from '../playwright/served-playwright.ts'
 import { servedRepl } from '../repl/served-repl.ts'
@@ -8,5 +9,11 @@ import type { OperationContext, ServedOperation } from './served-operation.ts'
 /** Every operation with who serves it. What is heavy loads with its first use, not here. */
 export function servedOperations(context: OperationContext): readonly ServedOperation[] {
   const webMcp = createWebMcp(context)
-  return [...servedFs(), ...servedPlaywright(context, webMcp), ...servedRepl(context, webMcp), ...servedWebMcp(webMcp)]
+  return [
+    ...servedComputer(context),
+    ...servedPlaywright(context, webMcp),
+    ...servedRepl(context, webMcp),
+    ...servedWebMcp(webMcp),
+    ...servedFs(),
+  ]
 }

@@ -1,3 +1,4 @@
+import { computerOperations } from './computer-operations.ts'
 import { fsOperations } from './fs-operations.ts'
 import type { Operation } from './operation.ts'
 import { playwrightOperations } from './playwright-operations.ts'
@@ -6,8 +7,9 @@ import { webMcpOperations } from './webmcp-operations.ts'
 
 /** Every operation that the agent serves, in the order of the API document. */
 export const operations: readonly Operation[] = [
-  ...fsOperations,
+  ...computerOperations,
   ...playwrightOperations,
   ...replOperations,
   ...webMcpOperations,
+  ...fsOperations,
 ] as unknown as readonly Operation[]
