@@ -1,8 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import {
   agentDiscoveryPath,
   agentEventsPath,
+  agentOperationsPath,
   agentStatePath,
   agentStopPath,
 } from '@berth/contract/agent/agent-protocol.ts'
@@ -15,13 +17,14 @@ import type { Browser } from './browser/browser.ts'
 import { CdpRelay, refuse } from './cdp/cdp-relay.ts'
 import { answerDiscovery } from './discovery.ts'
 import { http } from './http.ts'
+import type { OperationServer } from './operations/operation-server.ts'
 
 /** A watcher that takes nothing for so long is let go; it asks again, and then learns the current state. */
 const maxUnreadEventBytes = 64 * 1024
 
 interface AppOptions {
+  readonly config: AgentConfig
   readonly browser: Browser
-  readonly runFolder: string
   readonly events: AgentEvents
   readonly logger: Logger
   readonly stop: () => Promise<void>
@@ -32,13 +35,19 @@ interface AppOptions {
  * 80 ms of the processor that Chromium needs at that moment.
  */
 export function createApp(options: AppOptions): Server {
-  const { browser, runFolder, events, logger } = options
+  const { config, browser, events, logger } = options
+  const operations = onFirstUse(async () => {
+    const { OperationServer } = await import('./operations/operation-server.ts')
+    return new OperationServer({ config, browser, logger })
+  })
   const server = http.createServer((request, response) => {
-    answer(options, request, response).catch((thrown: unknown) => replyWithError(response, thrown, logger))
+    answer({ ...options, operations }, request, response).catch((thrown: unknown) =>
+      replyWithError(request, response, thrown, logger),
+    )
   })
   const shared = { endpoint: () => browser.endpoint(), activity: events.activity }
   const cdp = new CdpRelay(shared)
-  const bidi = new BidiRelay({ ...shared, runFolder, logger })
+  const bidi = new BidiRelay({ ...shared, runFolder: config.run_folder, logger })
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     const path = request.url ?? ''
     if (CdpRelay.serves(path)) void cdp.connect(request, socket, head)
@@ -48,13 +57,23 @@ export function createApp(options: AppOptions): Server {
   return server
 }
 
-async function answer(options: AppOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+interface AnswerOptions extends AppOptions {
+  /** Loaded with the first operation: most of what a session can do is never asked of it. */
+  readonly operations: () => Promise<OperationServer>
+}
+
+async function answer(options: AnswerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const method = request.method ?? ''
   const path = pathOf(request.url ?? '')
   if (path === agentDiscoveryPath || path.startsWith(`${agentDiscoveryPath}/`)) {
     return answerDiscovery(options.browser.endpoint(), request, response)
   }
-  request.resume() // No route of ours takes a body.
+  if (path.startsWith(`${agentOperationsPath}/`)) {
+    const end = options.events.activity.begin()
+    response.once('close', end)
+    return (await options.operations()).answer(request, response)
+  }
+  request.resume() // No other route takes a body.
   switch (`${method} ${path}`) {
     case `GET ${agentStatePath}`:
       return replyWithJson(response, 200, options.events.state)
@@ -82,9 +101,27 @@ function replyWithJson(response: ServerResponse, status: number, body: object): 
   response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body))
 }
 
-function replyWithError(response: ServerResponse, thrown: unknown, logger: Logger): void {
+function replyWithError(request: IncomingMessage, response: ServerResponse, thrown: unknown, logger: Logger): void {
   const error = toBerthError(thrown)
-  if (error.status === 500) logger.error({ err: error.cause ?? error }, error.message)
-  if (response.headersSent) response.destroy()
-  else replyWithJson(response, error.status, errorBody(error))
+  const requestId = request.headers['x-request-id']
+  if (error.code === 'internal_error') {
+    logger.error({ err: error.cause ?? error, requestId }, error.message)
+    if (requestId !== undefined && !response.headersSent) response.setHeader('x-request-id', requestId)
+  }
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  if (error.retry !== undefined) response.setHeader('x-should-retry', String(error.retry))
+  // What is left of a refused body is of no use to anybody, but its sender waits until it is taken.
+  request.resume()
+  replyWithJson(response, error.status, errorBody(error))
+}
+
+function onFirstUse<Value>(make: () => Promise<Value>): () => Promise<Value> {
+  let made: Promise<Value> | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
 }

@@ -28,8 +28,14 @@ export interface Endpoint<
   readonly query?: Query
   /** An absent body is parsed as `undefined`; a schema that allows it says so with `.optional()` or a default. */
   readonly body?: Body
-  /** The JSON answer. Absent: the answer has no body. */
+  /** Media type of a body that is no JSON: it is streamed, and its schema is for the API document alone. */
+  readonly bodyType?: 'application/octet-stream' | 'multipart/form-data'
+  /** Largest JSON body in bytes. Absent: the server's own limit. */
+  readonly bodyLimitBytes?: number
+  /** The JSON answer, or that of each event of a stream. Absent: the answer has no body, or one of `replyType`. */
   readonly reply?: Reply
+  /** Media type of an answer that is no JSON document. */
+  readonly replyType?: string
   /** Sends the four headers of an offset list; the reply is then an array. */
   readonly paged?: boolean
   /** Status of success. */

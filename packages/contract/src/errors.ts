@@ -20,6 +20,10 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { session: string }) => `There is no active session with the id or name ${details.session}.`,
   },
+  file_not_found: {
+    status: 404,
+    sentence: (details: { path: string }) => `path: there is no ${details.path}.`,
+  },
   method_not_allowed: {
     status: 405,
     sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
@@ -42,6 +46,11 @@ export const errorCatalogue = {
     status: 413,
     sentence: (details: { limitBytes: number }) => `The body is larger than ${details.limitBytes} bytes.`,
   },
+  part_too_large: {
+    status: 413,
+    sentence: (details: { field: string; limitBytes: number }) =>
+      `${details.field}: must have at most ${details.limitBytes} bytes.`,
+  },
   unsupported_media_type: {
     status: 415,
     sentence: (details: { reason: string }) => details.reason,
@@ -59,6 +68,12 @@ export const errorCatalogue = {
   session_unreachable: {
     status: 502,
     sentence: () => 'The machine of this session does not answer.',
+  },
+  operation_interrupted: {
+    status: 502,
+    // It may have been done, and doing it twice is rarely meant.
+    retry: false,
+    sentence: () => 'The machine of this session went away before it had answered.',
   },
   shutting_down: {
     status: 503,

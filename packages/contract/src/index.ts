@@ -1,3 +1,4 @@
+import { operations } from './agent/operations.ts'
 import { createBrowser, deleteBrowser, getBrowser, listBrowsers, updateBrowser } from './browsers/browser-endpoints.ts'
 import type { Endpoint } from './endpoint.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
@@ -9,6 +10,7 @@ export const publicEndpoints: readonly Endpoint[] = [
   getBrowser,
   updateBrowser,
   deleteBrowser,
+  ...operations,
   getHealth,
   getStatus,
 ] as unknown as readonly Endpoint[]

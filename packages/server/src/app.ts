@@ -10,6 +10,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { authenticate } from './access/authenticate.ts'
 import { mountForCallers } from './access/mount-for-callers.ts'
 import { mountDiscovery } from './agent-link/discovery.ts'
+import { mountOperations } from './agent-link/operations.ts'
 import { mountDocumentRoutes } from './features/service/document-routes.ts'
 import { mountMetrics } from './features/service/metrics.ts'
 import { mountServiceRoutes } from './features/service/service-routes.ts'
@@ -69,6 +70,7 @@ export async function createApp(
   await mountDocumentRoutes(app)
   mountDiscovery(app, { access: services.access, machines: services.machines, publicUrl })
   services.relay.attach(app.server)
+  await mountOperations(app, { ...services, callerOf })
 
   const mount = mountForCallers(app, callerOf)
   mountSessionRoutes(mount, { ...services, publicUrl })

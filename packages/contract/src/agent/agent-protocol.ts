@@ -22,5 +22,8 @@ export const agentDevToolsPath = '/devtools/'
 /** Upgrades to WebDriver BiDi; each connection may have one BiDi session, which `session.new` begins. */
 export const agentWebDriverPath = '/webdriver'
 
+/** Everything that a session's callers may ask of the agent; the paths of its operations follow. */
+export const agentOperationsPath = '/operations'
+
 /** Plain HTTP that the agent passes on to Chromium's DevTools server as it is: `/json/version`, `/json/list`, … */
 export const agentDiscoveryPath = '/json'

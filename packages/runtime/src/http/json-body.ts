@@ -25,21 +25,34 @@ export function acceptJsonBodies(
       request: { headers: Record<string, unknown>; routeOptions: { bodyLimit?: number } },
       payload: AsyncIterable<Buffer>,
     ) => {
-      const contentType = mediaType(request.headers['content-type'])
       const limitBytes = request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 1024 * 1024
-      const bytes = await within(deadlineMilliseconds, readAll(payload, limitBytes))
-      if (bytes.length === 0) return undefined
-
-      if (contentType !== 'application/json' && !contentType.endsWith('+json')) {
-        throw new BerthError('unsupported_media_type', { reason: 'The body must be application/json.' })
-      }
-      const encoding = request.headers['content-encoding']
-      if (encoding !== undefined && encoding !== 'identity') {
-        throw new BerthError('unsupported_media_type', { reason: 'content-encoding: bodies must not be compressed.' })
-      }
-      return parseJson(bytes)
+      return readJsonBody(request.headers, payload, { limitBytes, deadlineMilliseconds })
     },
   )
+}
+
+interface JsonBodyLimits extends JsonBodyOptions {
+  readonly limitBytes: number
+}
+
+/** The parsed body, or nothing where there is none. */
+export async function readJsonBody(
+  headers: Record<string, unknown>,
+  payload: AsyncIterable<Buffer>,
+  { limitBytes, deadlineMilliseconds = bodyDeadlineMilliseconds }: JsonBodyLimits,
+): Promise<unknown> {
+  const contentType = mediaType(headers['content-type'])
+  const bytes = await within(deadlineMilliseconds, readAll(payload, limitBytes))
+  if (bytes.length === 0) return undefined
+
+  if (contentType !== 'application/json' && !contentType.endsWith('+json')) {
+    throw new BerthError('unsupported_media_type', { reason: 'The body must be application/json.' })
+  }
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new BerthError('unsupported_media_type', { reason: 'content-encoding: bodies must not be compressed.' })
+  }
+  return parseJson(bytes)
 }
 
 function mediaType(header: unknown): string {

@@ -20,7 +20,8 @@ function faultSentence(issue: z.core.$ZodIssue, root: unknown, place: string): s
   const field = issue.path.length > 0 ? issue.path.map(String).join('.') : place
   const rule = ruleOf(issue)
   // What is forbidden is so whatever its kind.
-  const found = rule.startsWith('must') ? `, not ${kindOf(valueAt(root, issue.path))}` : ''
+  const found =
+    rule.startsWith('must') && issue.code !== 'unrecognized_keys' ? `, not ${kindOf(valueAt(root, issue.path))}` : ''
   return `${shorten(field)}: ${rule}${found}.`
 }
 
@@ -38,6 +39,8 @@ function ruleOf(issue: z.core.$ZodIssue): string {
         : `must be at most ${issue.maximum}`
     case 'invalid_value':
       return `must be one of ${issue.values.map(String).join(', ')}`
+    case 'unrecognized_keys':
+      return `must not have the field ${issue.keys.map(shorten).join(', ')}`
     case 'invalid_key':
       return issue.issues[0]?.message ?? 'must have a valid key'
     default:

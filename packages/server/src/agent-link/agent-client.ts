@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { AgentEvent, AgentState, agentEventsPath, getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
 import { EventPace } from './event-pace.ts'
 
@@ -18,13 +20,14 @@ interface AgentCall {
   /** Path and query. */
   readonly path: string
   readonly headers?: Record<string, string | string[] | undefined>
+  readonly body?: Readable | string
   readonly signal?: AbortSignal
 }
 
 /** Calls an agent over the unix socket of its machine; the body of the answer is the caller's to read. */
 export async function callAgent(
   agentSocket: string,
-  { method, path, headers, signal }: AgentCall,
+  { method, path, headers, body, signal }: AgentCall,
 ): Promise<IncomingMessage> {
   const request: ClientRequest = httpRequest({
     socketPath: agentSocket,
@@ -37,7 +40,9 @@ export async function callAgent(
   // An answer that turns into nonsense is an error of the request once more, and unheard it would end the process.
   // Whoever reads the body learns of it there.
   request.on('error', () => {})
-  request.end()
+  // What ends it early is heard where the answer is waited for.
+  if (body instanceof Readable) pipeline(body, request).catch(() => {})
+  else request.end(body)
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   return response
 }

@@ -91,7 +91,7 @@ function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
       ...(endpoint.params && { path: objectSchema(endpoint.params) }),
       ...(endpoint.query && { query: queryParameters(objectSchema(endpoint.query)) }),
     },
-    ...(endpoint.body && { requestBody: requestBodyOf(endpoint.body) }),
+    ...(endpoint.body && { requestBody: requestBodyOf(endpoint.body, endpoint.bodyType) }),
     responses: { [endpoint.status]: successOf(endpoint), ...failuresOf(endpoint) },
   }
 }
@@ -110,8 +110,8 @@ function queryParameters(query: z.ZodObject): z.ZodObject {
   return z.object(Object.fromEntries(parameters))
 }
 
-function requestBodyOf(schema: z.ZodType) {
-  return { required: !acceptsAbsence(schema), content: { 'application/json': { schema } } }
+function requestBodyOf(schema: z.ZodType, mediaType: string = 'application/json') {
+  return { required: !acceptsAbsence(schema), content: { [mediaType]: { schema } } }
 }
 
 function acceptsAbsence(schema: z.core.$ZodType): boolean {
@@ -122,8 +122,14 @@ function successOf(endpoint: Endpoint): ZodOpenApiResponseObject {
   return {
     description: STATUS_CODES[endpoint.status] ?? 'Success',
     ...(endpoint.paged && { headers: pageHeaders }),
-    ...(endpoint.reply && { content: { 'application/json': { schema: endpoint.reply } } }),
+    ...contentOf(endpoint),
   }
+}
+
+function contentOf({ reply, replyType }: Endpoint): Pick<ZodOpenApiResponseObject, 'content'> {
+  if (!reply && !replyType) return {}
+  const binary = z.unknown().meta({ override: { type: 'string', format: 'binary' } })
+  return { content: { [replyType ?? 'application/json']: { schema: reply ?? binary } } }
 }
 
 /** One response for each status, with the codes that it comes with. */

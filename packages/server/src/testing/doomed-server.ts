@@ -5,7 +5,7 @@ import type { SessionId } from '@berth/contract/common/ids.ts'
 import { LocalDriver } from '../drivers/local/local-driver.ts'
 import { openHostFolders } from '../host/host-folders.ts'
 import { openServiceUser } from '../host/service-user.ts'
-import { probeSources } from './local-ground.ts'
+import { probePrograms } from './local-ground.ts'
 import { machineSpec } from './machine-spec.ts'
 
 /*
@@ -40,7 +40,7 @@ const driver = await LocalDriver.open({
   folders: await openHostFolders({ dataFolder, userRuntimeFolder: undefined }),
   routes: { openRoute: async () => {}, closeRoute: async () => {} },
   serviceUser: await openServiceUser(),
-  sources: probeSources,
+  programs: probePrograms,
 })
 countSteps(fs.promises, ['mkdir', 'rm', 'rmdir', 'symlink', 'unlink'])
 // Of a socket that has just been made, the mode is set.

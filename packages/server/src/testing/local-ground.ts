@@ -10,8 +10,7 @@ import { openServiceUser } from '../host/service-user.ts'
 import { ask } from './ask.ts'
 
 const probeAgent = join(import.meta.dirname, 'probe-agent.ts')
-/** Nothing starts the second program: it only has to be there. */
-export const probeSources = { agent: probeAgent, bidiMapper: probeAgent }
+export const probePrograms = { entries: { agent: probeAgent }, packages: [] }
 
 /** A data folder of its own, with local machines in which the probe agent runs. */
 export class LocalGround implements DriverGround {
@@ -38,7 +37,7 @@ export class LocalGround implements DriverGround {
         closeRoute: async (sessionId) => void routes.delete(sessionId),
       },
       serviceUser: await openServiceUser(),
-      sources: probeSources,
+      programs: probePrograms,
       ...changes,
     })
     this.#drivers.push(driver)

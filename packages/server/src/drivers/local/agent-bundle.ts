@@ -1,57 +1,69 @@
 import { createHash } from 'node:crypto'
-import { chmod, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { build, stop } from 'esbuild'
 
 const agentFolder = join(import.meta.dirname, '../../../../agent/src')
 
-/** Sources of the programs that machines get, each as one file, so that they need nothing else of berth's own folders. */
-export interface AgentSources {
-  readonly agent: string
-  /** What the agent starts for its first BiDi client: a megabyte that no start of a session has to read. */
-  readonly bidiMapper: string
+/** The programs that machines get, so that they need nothing of berth's own folders. */
+export interface AgentPrograms {
+  /** Sources by the name of the program: `agent` is the first process of each machine. */
+  readonly entries: Readonly<Record<string, string>>
+  /** Packages that go along as they are, because they load files of their own at run time. */
+  readonly packages: readonly string[]
 }
 
-export const agentSources: AgentSources = {
-  agent: join(agentFolder, 'main.ts'),
-  bidiMapper: join(agentFolder, 'bidi-mapper.ts'),
+export const agentPrograms: AgentPrograms = {
+  entries: {
+    agent: join(agentFolder, 'main.ts'),
+    // What the agent starts for its first BiDi client: a megabyte that no start of a session has to read.
+    'bidi-mapper': join(agentFolder, 'bidi-mapper.ts'),
+  },
+  packages: [],
 }
 
 /**
- * Bundles each entry into one file and returns the files, in the same order. They are named after their content, and
- * those of other contents are removed: machines that run hold on to theirs by a mount of each.
+ * Makes a folder with the programs, named after what is in it, and returns its path. What the agent loads on first use
+ * is in files of its own, so that a start reads little. Folders of other contents go when no machine uses them.
  */
-export async function bundleAgent<Entries extends readonly string[]>(
-  entries: Entries,
-  folder: string,
-): Promise<{ readonly [Index in keyof Entries]: string }> {
+export async function bundleAgent({ entries, packages }: AgentPrograms, folder: string): Promise<string> {
   await mkdir(folder, { recursive: true })
-  const codes = await Promise.all(entries.map((entry) => bundle(entry)))
-  // Its helper process would stay as long as the server.
-  await stop()
-  const paths: string[] = []
-  // One after the other: two of the same content are the same file.
-  for (const code of codes) paths.push(await keep(code, folder))
-  const names = paths.map((path) => basename(path))
-  const others = (await readdir(folder)).filter((other) => !names.includes(other))
-  await Promise.all(others.map((other) => rm(join(folder, other))))
-  return paths as unknown as { readonly [Index in keyof Entries]: string }
-}
-
-async function keep(code: Uint8Array, folder: string): Promise<string> {
-  const path = join(folder, `agent-${createHash('sha256').update(code).digest('hex').slice(0, 16)}.mjs`)
-  await writeFile(`${path}.new`, code)
-  // For the users of machines, whatever umask berth was started with.
-  await chmod(`${path}.new`, 0o644)
-  await rename(`${path}.new`, path)
+  const files = await bundle(entries, packages)
+  const sources = packages.map(folderOfPackage)
+  const path = join(folder, await nameOf(files, sources))
+  if (!(await exists(path))) {
+    const unfinished = `${path}.new`
+    await rm(unfinished, { recursive: true, force: true })
+    await mkdir(unfinished)
+    for (const { name, code } of files) await writeFile(join(unfinished, name), code)
+    for (const [index, source] of sources.entries()) {
+      await cp(source, join(unfinished, 'node_modules', packages[index] as string), { recursive: true })
+    }
+    await showToMachines(unfinished)
+    await rename(unfinished, path)
+  }
+  await removeOthers(path)
   return path
 }
 
-async function bundle(entry: string): Promise<Uint8Array> {
+interface BundledFile {
+  readonly name: string
+  readonly code: Uint8Array
+}
+
+async function bundle(
+  entries: AgentPrograms['entries'],
+  packages: AgentPrograms['packages'],
+): Promise<readonly BundledFile[]> {
   const { outputFiles } = await build({
-    entryPoints: [entry],
+    entryPoints: { ...entries },
+    external: [...packages],
     bundle: true,
+    splitting: true,
     write: false,
+    outdir: '.',
+    outExtension: { '.js': '.mjs' },
     platform: 'node',
     format: 'esm',
     target: `node${process.versions.node}`,
@@ -59,7 +71,51 @@ async function bundle(entry: string): Promise<Uint8Array> {
     banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
     logLevel: 'silent',
   })
-  const [file] = outputFiles
-  if (!file) throw new Error(`esbuild made nothing of ${entry}`)
-  return file.contents
+  // Its helper process would stay as long as the server.
+  await stop()
+  return outputFiles.map(({ path, contents }) => ({ name: basename(path), code: contents }))
+}
+
+async function nameOf(files: readonly BundledFile[], packageFolders: readonly string[]): Promise<string> {
+  const hash = createHash('sha256')
+  for (const { name, code } of files) hash.update(`${name}\n`).update(code)
+  for (const folder of packageFolders) hash.update(await readFile(join(folder, 'package.json')))
+  return hash.digest('hex').slice(0, 16)
+}
+
+function folderOfPackage(name: string): string {
+  return dirname(fileURLToPath(import.meta.resolve(`${name}/package.json`)))
+}
+
+/** For the users of machines, whatever umask berth was started with. */
+async function showToMachines(folder: string): Promise<void> {
+  await chmod(folder, 0o755)
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    const { mode } = await stat(path)
+    await chmod(path, entry.isDirectory() || mode & 0o100 ? 0o755 : 0o644)
+  }
+}
+
+/** Machines of an earlier server go on with its programs, whose folder their sandboxes name. */
+async function removeOthers(path: string): Promise<void> {
+  const folder = dirname(path)
+  const others = (await readdir(folder)).map((name) => join(folder, name)).filter((other) => other !== path)
+  if (others.length === 0) return
+  const commands = await listCommands()
+  const unused = others.filter((other) => !commands.some((command) => command.includes(other)))
+  await Promise.all(unused.map((other) => rm(other, { recursive: true })))
+}
+
+async function listCommands(): Promise<readonly string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  // One that ends meanwhile uses nothing.
+  return Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
 }

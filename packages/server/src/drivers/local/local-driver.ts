@@ -5,7 +5,7 @@ import { callAgent } from '../../agent-link/agent-client.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
 import type { ServiceUser } from '../../host/service-user.ts'
 import type { Driver, DriverCapabilities, Machine, MachineSpec } from '../driver.ts'
-import { type AgentSources, agentSources } from './agent-bundle.ts'
+import { type AgentPrograms, agentPrograms } from './agent-bundle.ts'
 import { findHierarchies } from './cgroup-hierarchies.ts'
 import { Cgroups } from './cgroups.ts'
 import { findGpuGroups } from './gpu.ts'
@@ -37,7 +37,7 @@ export interface LocalDriverOptions {
   /** The user of egress, where berth is root. */
   readonly serviceUser: ServiceUser | undefined
   /** Absent: those of berth's own agent. */
-  readonly sources?: AgentSources
+  readonly programs?: AgentPrograms
   /** What machines leave to the host. Absent: nothing. */
   readonly reserve?: HostReserve
   /** How many processes and threads a machine may have for each GiB of its memory. */
@@ -88,7 +88,7 @@ export class LocalDriver implements Driver {
     const { folders } = options
     await openMachinesFolders(folders)
     const [ground, hierarchies, gpuGroups] = await Promise.all([
-      prepareGround(folders, options.sources ?? agentSources),
+      prepareGround(folders, options.programs ?? agentPrograms),
       findHierarchies(),
       findGpuGroups(),
       releaseOrphanedUsers(),

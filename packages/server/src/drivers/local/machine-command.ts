@@ -119,8 +119,7 @@ function view({ folders, ground, memoryBytes, gpuGroups }: MachineCommandOptions
     // The folder, not the socket: egress makes it when it is asked to. Nothing but this socket is in it, whereas the
     // folder above holds the agent's socket, which code in the machine must not be able to replace by a link.
     ...['--ro-bind', folders.egress, inMachine.egress],
-    ...['--ro-bind', ground.node, inMachine.node, '--ro-bind', ground.agent, inMachine.agent],
-    ...['--ro-bind', ground.bidiMapper, inMachine.bidiMapper],
+    ...['--ro-bind', ground.node, inMachine.node, '--ro-bind', ground.programs, inMachine.programs],
     ...['--ro-bind', folders.agentConfig, inMachine.agentConfig],
     // What bubblewrap has built around all this is memory that no limit of a folder covers.
     ...['--remount-ro', '/dev', '--remount-ro', '/'],

@@ -13,9 +13,8 @@ export const inMachine = {
   run: '/run/kernel',
   egress: '/run/berth/egress',
   node: '/opt/berth/node',
-  agent: '/opt/berth/agent.mjs',
-  // The agent looks for it beside itself.
-  bidiMapper: '/opt/berth/bidi-mapper.mjs',
+  programs: '/opt/berth/programs',
+  agent: '/opt/berth/programs/agent.mjs',
   agentConfig: '/opt/berth/agent.json',
   // The binary itself: /usr/bin/chromium is a shell script around it.
   chromium: '/usr/lib/chromium/chromium',

@@ -2,7 +2,7 @@ import { mkdir, realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostFolders } from '../../host/host-folders.ts'
 import { systemFolders } from '../../host/system-folders.ts'
-import { type AgentSources, bundleAgent } from './agent-bundle.ts'
+import { type AgentPrograms, bundleAgent } from './agent-bundle.ts'
 import { seccompFilter } from './seccomp-filter.ts'
 
 /** What is the same for all machines of a driver. */
@@ -10,8 +10,8 @@ export interface MachineGround {
   /** Arguments of bubblewrap that show the system's programs. */
   readonly systemFolders: readonly string[]
   readonly node: string
-  readonly agent: string
-  readonly bidiMapper: string
+  /** Folder of the programs. */
+  readonly programs: string
   /** The host's time zone, as a file below /usr; absent on a host that does not name it so. */
   readonly timeZoneFile: string | undefined
   /** Commands for `ip -batch`. */
@@ -35,19 +35,19 @@ const networkPlan = [
 ].join('\n')
 
 /** Makes the files that machines share, anew with every start of the server. */
-export async function prepareGround(folders: HostFolders, sources: AgentSources): Promise<MachineGround> {
+export async function prepareGround(folders: HostFolders, programs: AgentPrograms): Promise<MachineGround> {
   const folder = join(folders.data, 'ground')
   await mkdir(folder, { recursive: true })
   const filter = seccompFilter(process.arch)
   const files = { networkPlan: join(folder, 'network'), seccompFilter: filter && join(folder, 'seccomp') }
-  const [system, timeZoneFile, [agent, bidiMapper]] = await Promise.all([
+  const [system, timeZoneFile, programsFolder] = await Promise.all([
     systemFolders(),
     findTimeZoneFile(),
-    bundleAgent([sources.agent, sources.bidiMapper] as const, join(folders.data, 'agent')),
+    bundleAgent(programs, join(folders.data, 'agent')),
     writeFile(files.networkPlan, networkPlan),
     filter && files.seccompFilter && writeFile(files.seccompFilter, filter),
   ])
-  return { systemFolders: system, timeZoneFile, node: process.execPath, agent, bidiMapper, ...files }
+  return { systemFolders: system, timeZoneFile, node: process.execPath, programs: programsFolder, ...files }
 }
 
 async function findTimeZoneFile(): Promise<string | undefined> {

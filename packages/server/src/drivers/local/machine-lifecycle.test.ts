@@ -20,7 +20,7 @@ test('explains a start that fails by the last lines that the machine wrote', asy
   const ground = await openGround(context)
   const agent = join(ground.folders.data, 'broken-agent.ts')
   await writeFile(agent, "console.error('the display is missing'); process.exit(3)")
-  const driver = await ground.openDriver({ sources: { agent, bidiMapper: agent } })
+  const driver = await ground.openDriver({ programs: { entries: { agent }, packages: [] } })
 
   const start = driver.start(machineSpec(), never)
 

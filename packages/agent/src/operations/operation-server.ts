@@ -1,0 +1,83 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
+import type { Operation } from '@berth/contract/agent/operation.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { pathOf } from '@berth/runtime/http/error-reply.ts'
+import { checkText, readJsonBody } from '@berth/runtime/http/json-body.ts'
+import { parseQuery, queryOf } from '@berth/runtime/http/query-string.ts'
+import { validate } from '@berth/runtime/http/validate.ts'
+import { sendContent, sendEvents, sendJson } from './send-answer.ts'
+import { Content, EventStream, type OperationContext, type ServedOperation } from './served-operation.ts'
+import { servedOperations } from './served-operations.ts'
+
+const defaultBodyLimitBytes = 8 * 1024 * 1024
+
+interface Route extends ServedOperation {
+  readonly pattern: RegExp
+}
+
+/** The one place that every operation passes: finds who serves it, checks what it is given, and sends the answer. */
+export class OperationServer {
+  readonly #routes: readonly Route[]
+
+  constructor(context: OperationContext) {
+    this.#routes = servedOperations(context).map((served) => ({ ...served, pattern: patternOf(served.operation) }))
+  }
+
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { operation, handler, pattern } = this.#find(request)
+    const url = request.url ?? ''
+    const query = operation.query && validate(operation.query, parseQuery(queryOf(url)), 'query')
+    const params = operation.agentParams && validate(operation.agentParams, paramsOf(pattern, url), 'path')
+    const body = await bodyOf(operation, request)
+    const left = new AbortController()
+    response.once('close', () => left.abort())
+
+    const answer = await handler({ params, query, body, request, signal: left.signal })
+
+    if (response.destroyed) return
+    const head = { status: operation.status, type: operation.replyType }
+    if (answer instanceof EventStream) await sendEvents(response, answer.events, head.status)
+    else if (answer instanceof Content) await sendContent(response, answer, head)
+    else if (operation.reply) sendJson(response, operation.status, answer as object)
+    else response.writeHead(operation.status, operation.status === 204 ? {} : { 'content-length': 0 }).end()
+  }
+
+  #find(request: IncomingMessage): Route {
+    const path = pathOf(request.url ?? '')
+    const { method = '' } = request
+    const route = this.#routes.find(({ operation, pattern }) => operation.method === method && pattern.test(path))
+    if (!route) throw new BerthError('route_not_found', { method, path: path.slice(agentOperationsPath.length) })
+    return route
+  }
+}
+
+function patternOf({ agentPath }: Operation): RegExp {
+  const path = `${agentOperationsPath}${agentPath}`.split(/\{(\w+)\}/)
+  return new RegExp(`^${path.map((part, index) => (index % 2 ? `(?<${part}>[^/]+)` : RegExp.escape(part))).join('')}$`)
+}
+
+function paramsOf(pattern: RegExp, url: string): Record<string, string> {
+  const found = Object.entries(pattern.exec(pathOf(url))?.groups ?? {})
+  return Object.fromEntries(found.map(([name, text]) => [name, decode(text)]))
+}
+
+function decode(text: string): string {
+  try {
+    const decoded = decodeURIComponent(text)
+    checkText(decoded)
+    return decoded
+  } catch (cause) {
+    if (cause instanceof BerthError) throw cause
+    throw new BerthError('bad_request', { reason: 'The path is not encoded as UTF-8.' }, { cause })
+  }
+}
+
+async function bodyOf(operation: Operation, request: IncomingMessage): Promise<unknown> {
+  if (operation.bodyType) return undefined
+  const limitBytes = operation.bodyLimitBytes ?? defaultBodyLimitBytes
+  if (operation.body)
+    return validate(operation.body, await readJsonBody(request.headers, request, { limitBytes }), 'body')
+  request.resume()
+  return undefined
+}

@@ -1,0 +1,68 @@
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
+import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
+import type { Operation } from '@berth/contract/agent/operation.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { z } from 'zod'
+import type { Browser } from '../browser/browser.ts'
+
+/** What operations work with. */
+export interface OperationContext {
+  readonly config: AgentConfig
+  readonly browser: Browser
+  readonly logger: Logger
+}
+
+/** What a handler is called with. `signal` aborts when the caller goes away before the answer has ended. */
+export interface OperationCall<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> {
+  readonly params: z.output<Params>
+  readonly query: z.output<Query>
+  /** The parsed JSON body; a body of another type is read from `request`. */
+  readonly body: z.output<Body>
+  readonly request: IncomingMessage
+  readonly signal: AbortSignal
+}
+
+/** An answer that is no JSON. */
+export class Content {
+  readonly body: AsyncIterable<Uint8Array> | Uint8Array
+  readonly headers: OutgoingHttpHeaders
+  readonly status: number | undefined
+
+  constructor(
+    body: AsyncIterable<Uint8Array> | Uint8Array,
+    { headers = {}, status }: { readonly headers?: OutgoingHttpHeaders; readonly status?: number } = {},
+  ) {
+    this.body = body
+    this.headers = headers
+    this.status = status
+  }
+}
+
+/** A stream of server-sent events; it ends with its source, and its source with the last byte that can be sent. */
+export class EventStream<Event extends object = object> {
+  readonly events: AsyncIterable<Event>
+
+  constructor(events: AsyncIterable<Event>) {
+    this.events = events
+  }
+}
+
+type Answer<Reply> = Content | EventStream | (Reply extends undefined ? void : Reply)
+
+export interface ServedOperation {
+  readonly operation: Operation
+  readonly handler: (call: OperationCall<z.ZodType, z.ZodType, z.ZodType>) => Promise<Answer<unknown>> | Answer<unknown>
+}
+
+/** Names who serves the operation. */
+export function serve<
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+  Reply extends z.ZodType,
+>(
+  operation: Operation<Params, Query, Body, Reply>,
+  handler: (call: OperationCall<Params, Query, Body>) => Promise<Answer<z.input<Reply>>> | Answer<z.input<Reply>>,
+): ServedOperation {
+  return { operation, handler } as unknown as ServedOperation
+}

@@ -1,0 +1,142 @@
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import { agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
+import type { Operation } from '@berth/contract/agent/operation.ts'
+import { operations } from '@berth/contract/agent/operations.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { queryOf } from '@berth/runtime/http/query-string.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Caller } from '../access/caller.ts'
+import type { SessionAccess } from '../access/session-access.ts'
+import type { Session } from '../features/sessions/session.ts'
+import type { SessionMachines } from '../features/sessions/session-machines.ts'
+import type { SessionService } from '../features/sessions/session-service.ts'
+import { sessionRoot } from '../features/sessions/session-urls.ts'
+import { callAgent } from './agent-client.ts'
+
+interface OperationsOptions {
+  readonly callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>
+  readonly access: SessionAccess
+  readonly sessions: SessionService
+  readonly machines: SessionMachines
+}
+
+/** Of the client's request, what an operation may want to know; its key and its cookies stay here. */
+const requestHeaders = [
+  ...['content-type', 'content-length', 'content-encoding', 'accept'],
+  ...['range', 'if-range', 'if-none-match', 'if-modified-since', 'last-event-id'],
+]
+
+/** Of the answer, what describes its content. An agent that was taken over sets no cookie and lifts no protection. */
+const answerHeaders = [
+  ...[
+    'content-type',
+    'content-length',
+    'content-range',
+    'content-disposition',
+    'accept-ranges',
+    'last-modified',
+    'etag',
+  ],
+  ...['cache-control', 'retry-after', 'x-should-retry', 'x-sse-content-type', 'x-request-id'],
+]
+
+/** What comes out of a machine is never a page of berth's own origin. */
+const protection = { 'content-security-policy': 'sandbox', 'x-content-type-options': 'nosniff' }
+
+/** Serves every operation of the agents under both roots: checks who asks, finds the machine, and streams. */
+export async function mountOperations(app: FastifyInstance, options: OperationsOptions): Promise<void> {
+  const { callerOf, access, sessions, machines } = options
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    // Bodies go through unread: the agent knows what to make of them.
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
+
+    for (const operation of operations) {
+      scope.route({
+        method: operation.method,
+        url: fastifyPath(operation.path),
+        exposeHeadRoute: false,
+        onRequest: async (request) => {
+          request.caller = await callerOf(request.headers)
+        },
+        handler: async (request, reply) => {
+          const { id_or_name: idOrName = '' } = request.params as Record<string, string>
+          const { projectId } = request.caller as Caller
+          return forward(operation, await sessions.get(projectId, idOrName, false), request, reply)
+        },
+      })
+      scope.route({
+        method: operation.method,
+        url: `${sessionRoot}/:session_id${fastifyPath(operation.agentPath)}`,
+        exposeHeadRoute: false,
+        handler: async (request, reply) => {
+          const { session_id: sessionId } = request.params as Record<string, string>
+          const token = new URLSearchParams(queryOf(request.url)).get('jwt')
+          return forward(operation, await access.admit(token, sessionId), request, reply)
+        },
+      })
+    }
+  })
+
+  async function forward(
+    operation: Operation,
+    { id }: Session,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> {
+    const agentSocket = machines.agentSocket(id)
+    if (!agentSocket) throw new BerthError('session_unreachable')
+    const left = new AbortController()
+    reply.raw.once('close', () => left.abort())
+    const answer = await callAgent(agentSocket, {
+      method: operation.method,
+      path: agentPath(operation, request),
+      headers: { ...pick(request.headers, requestHeaders), 'x-request-id': request.id },
+      ...(hasBody(request.raw) && { body: request.raw }),
+      signal: left.signal,
+    }).catch((cause: NodeJS.ErrnoException) => {
+      throw new BerthError(wasNeverReached(cause) ? 'session_unreachable' : 'operation_interrupted', undefined, {
+        cause,
+      })
+    })
+    reply.hijack()
+    const ownHeaders = reply.getHeaders() as OutgoingHttpHeaders
+    reply.raw.writeHead(answer.statusCode ?? 502, {
+      ...ownHeaders,
+      ...pick(answer.headers, answerHeaders),
+      ...protection,
+    })
+    // The head of a stream goes out before its first event.
+    reply.raw.flushHeaders()
+    // Either side's end is the other's, and there is nobody left to tell.
+    await pipeline(answer, reply.raw).catch(() => reply.raw.destroy())
+    return reply
+  }
+}
+
+function fastifyPath(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1')
+}
+
+/** The path as the agent knows it, with the caller's own query but for the token. */
+function agentPath({ agentPath: path }: Operation, request: FastifyRequest): string {
+  const params = request.params as Record<string, string>
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) => encodeURIComponent(params[name] ?? ''))
+  const query = queryOf(request.url)
+    .split('&')
+    .filter((part) => part !== '' && !part.startsWith('jwt='))
+  return `${agentOperationsPath}${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`
+}
+
+function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string | string[] | undefined> {
+  return Object.fromEntries(names.filter((name) => headers[name] !== undefined).map((name) => [name, headers[name]]))
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+function wasNeverReached({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'ECONNREFUSED' || code === 'ENOENT'
+}
