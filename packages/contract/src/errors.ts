@@ -24,6 +24,10 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { path: string }) => `path: there is no ${details.path}.`,
   },
+  proxy_not_found: {
+    status: 404,
+    sentence: (details: { proxy: string }) => `There is no proxy with the id ${details.proxy}.`,
+  },
   method_not_allowed: {
     status: 405,
     sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
@@ -78,6 +82,11 @@ export const errorCatalogue = {
   shutting_down: {
     status: 503,
     sentence: () => 'The server is stopping. Try again in a moment.',
+  },
+  egress_unavailable: {
+    status: 503,
+    retry: true,
+    sentence: () => 'The way out of this host does not answer. Try again in a moment.',
   },
   database_unavailable: {
     status: 503,

@@ -1,6 +1,7 @@
 import { operations } from './agent/operations.ts'
 import { createBrowser, deleteBrowser, getBrowser, listBrowsers, updateBrowser } from './browsers/browser-endpoints.ts'
 import type { Endpoint } from './endpoint.ts'
+import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProxy } from './proxies/proxy-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
 
 /** Every public operation that berth serves, in the order of the API document. */
@@ -11,6 +12,12 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateBrowser,
   deleteBrowser,
   ...operations,
+  createProxy,
+  listProxies,
+  getProxy,
+  updateProxy,
+  deleteProxy,
+  checkProxy,
   getHealth,
   getStatus,
 ] as unknown as readonly Endpoint[]

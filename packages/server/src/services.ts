@@ -8,15 +8,22 @@ import { Relay } from './agent-link/relay.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
 import type { Database } from './database/database.ts'
 import type { Driver } from './drivers/driver.ts'
+import type { EgressLink } from './egress-link/egress-link.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
+import { ProxyService } from './features/proxies/proxy-service.ts'
+import { ProxyStore } from './features/proxies/proxy-store.ts'
+import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { SessionEnder } from './features/sessions/end-session.ts'
 import { plainChanges } from './features/sessions/plain-changes.ts'
+import { planProxyChange } from './features/sessions/proxy-change.ts'
+import { SessionEgress } from './features/sessions/session-egress.ts'
 import { SessionMachines } from './features/sessions/session-machines.ts'
 import { SessionRecords } from './features/sessions/session-record.ts'
 import { SessionService } from './features/sessions/session-service.ts'
 import { SessionStore } from './features/sessions/session-store.ts'
 import { SessionUpdater } from './features/sessions/update-session.ts'
+import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
 import { MemoryWatch } from './jobs/watch-memory.ts'
 import { ProjectSecrets } from './secrets/project-secrets.ts'
 
@@ -27,6 +34,8 @@ export interface ServicesOptions {
   /** Tells this host's machines from those of other servers on the same database. */
   readonly driverId: string
   readonly egressIsUp: () => boolean
+  readonly egress: EgressLink
+  readonly proxying: ProxyingConfig
   readonly masterKey: string
   readonly region: Region
   readonly clock: Clock
@@ -39,11 +48,17 @@ export type Services = ReturnType<typeof createServices>
 /** Wires the server: who works with whom. */
 export function createServices(options: ServicesOptions) {
   const { database, blobs, driver, driverId, egressIsUp, masterKey, region, clock, logger, version } = options
+  const { pools, checkUrl, stealthProxy } = options.proxying
   const store = new SessionStore(database)
   const organizations = new OrganizationStore(database)
   const secrets = new ProjectSecrets(database, masterKey)
   const tokens = new SessionTokens(masterKey)
   const machines = new SessionMachines({ driver, store, logger })
+  const proxyStore = new ProxyStore(database)
+  const proxies = new ProxyService({ store: proxyStore, secrets, egress: options.egress, pools, checkUrl, clock })
+  const egress = new SessionEgress({ store, proxies, egress: options.egress, driverId, stealthProxy })
+  const deletedProxies = new DeletedProxies({ store: proxyStore, egress, clock, logger })
+  proxies.onDeleted(() => deletedProxies.follow())
   const ender = new SessionEnder({ machines, store, clock })
   const access = new SessionAccess(tokens, store)
   const memoryWatch = new MemoryWatch({ driver, machines, logger })
@@ -62,11 +77,18 @@ export function createServices(options: ServicesOptions) {
     machines,
     ender,
     memoryWatch,
+    proxies,
+    egress,
+    deletedProxies,
     access,
     organizations,
     keys: new KnownKeys(organizations, clock),
-    sessions: new SessionService({ store, machines, ender, driver, driverId, region, clock }),
-    updater: new SessionUpdater({ store, plans: plainChanges, logger }),
+    sessions: new SessionService({ store, machines, ender, proxies, egress, driver, driverId, region, clock }),
+    updater: new SessionUpdater({
+      store,
+      plans: [...plainChanges, planProxyChange({ proxies, egress, logger })],
+      logger,
+    }),
     records: new SessionRecords({ tokens, clock }),
     relay: new Relay({ access, machines, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),

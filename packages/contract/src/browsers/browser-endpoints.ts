@@ -22,9 +22,11 @@ export const createBrowser = defineEndpoint({
   status: 200,
   errors: [
     'field_not_supported',
+    'proxy_not_found',
     'session_name_taken',
     'session_ended_while_starting',
     'session_start_failed',
+    'egress_unavailable',
     'capacity_exhausted',
   ],
   reservedStatuses: { 429: 'berth sets no rate or concurrency limit yet.' },
@@ -41,7 +43,11 @@ export const listBrowsers = defineEndpoint({
   query: PageQuery.extend({
     status: z.enum(['active', 'deleted', 'all']).optional().meta({ description: 'Default: active.' }),
     include_deleted: QueryBoolean.default(false).meta({ deprecated: true, description: 'Use status=all.' }),
-    query: z.string().max(1024).optional().meta({ description: 'Text to find in the session id or name.' }),
+    query: z
+      .string()
+      .max(1024)
+      .optional()
+      .meta({ description: 'Text to find in the session id or name, or in the id of its proxy.' }),
     tags: z.record(z.string(), z.string()).optional().meta({ description: 'Pairs that must all be there.' }),
     region: Region.optional(),
   }),
@@ -77,7 +83,14 @@ export const updateBrowser = defineEndpoint({
   body: BrowserUpdateRequest,
   reply: Browser,
   status: 200,
-  errors: ['session_not_found', 'session_name_taken', 'field_not_supported'],
+  errors: [
+    'session_not_found',
+    'session_name_taken',
+    'field_not_supported',
+    'proxy_not_found',
+    'session_unreachable',
+    'egress_unavailable',
+  ],
 })
 
 export const deleteBrowser = defineEndpoint({

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import { Guard } from '../guard/guard.ts'
@@ -10,6 +11,9 @@ import { parsePolicy } from '../guard/policy.ts'
 import { Machines } from '../machines.ts'
 
 export const silentLogger = createLogger({ name: 'egress', level: 'silent', json: true })
+
+/** By no proxy. */
+export const directly: EgressSettings = { private_hosts: [], routes: [] }
 
 /** Names that are known nowhere: no test asks a name server. */
 const noNames: Lookup = async () => []
@@ -27,7 +31,9 @@ export async function startEgress({
   allow = [],
   own = [],
   lookup = noNames,
+  settings = directly,
 }: {
+  settings?: EgressSettings
   allow?: string[]
   own?: string[]
   lookup?: Lookup
@@ -37,7 +43,7 @@ export async function startEgress({
   const machines = new Machines({ guard, lookup, logger: silentLogger })
   const socketPath = join(folder, 'machine-1.sock')
   guard.setPolicy(parsePolicy({ allow, own_addresses: own }))
-  await machines.put('machine-1', { socket_path: socketPath, socket_mode: 0o600 })
+  await machines.put('machine-1', { socket_path: socketPath, socket_mode: 0o600, settings })
 
   return {
     socketPath,

@@ -1,0 +1,61 @@
+import type { ProxyId } from '@berth/contract/common/ids.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { ProxyStore } from '../features/proxies/proxy-store.ts'
+import type { SessionEgress } from '../features/sessions/session-egress.ts'
+
+interface DeletedProxiesOptions {
+  readonly store: ProxyStore
+  readonly egress: SessionEgress
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Clocks of servers differ, and a delete is seen some time after it was dated. */
+const lookBackMilliseconds = 60_000
+
+/**
+ * Takes deleted proxies from the sessions of this host, whichever server has deleted them: at once when it was this
+ * one, else with the next round.
+ */
+export class DeletedProxies {
+  readonly #options: DeletedProxiesOptions
+  /** Those whose sessions have been told, with the time of their end. */
+  readonly #done = new Map<ProxyId, Date>()
+  #timer: NodeJS.Timeout | undefined
+  #round: Promise<void> = Promise.resolve()
+
+  constructor(options: DeletedProxiesOptions) {
+    this.#options = options
+  }
+
+  start(intervalMilliseconds: number): void {
+    this.#timer = setInterval(() => {
+      this.follow().catch((error: unknown) =>
+        this.#options.logger.warn({ err: error }, 'could not follow the deleted proxies; trying again'),
+      )
+    }, intervalMilliseconds)
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#round.catch(() => {})
+  }
+
+  /** Looks once more; of calls at the same time one works after the other. */
+  follow(): Promise<void> {
+    this.#round = this.#round.catch(() => {}).then(() => this.#follow())
+    return this.#round
+  }
+
+  async #follow(): Promise<void> {
+    const { store, egress, clock } = this.#options
+    const since = new Date(clock.now().getTime() - lookBackMilliseconds)
+    for (const [id, at] of this.#done) if (at < since) this.#done.delete(id)
+    for (const { id, deleted_at } of await store.listDeletedSince(since)) {
+      if (this.#done.has(id)) continue
+      await egress.refreshUsers(id)
+      this.#done.set(id, deleted_at as Date)
+    }
+  }
+}
