@@ -63,7 +63,7 @@ test('serves and forgets machines, and tells which it serves', async () => {
   const again = await app.call('DELETE', '/machines/brw_a')
 
   assert.deepEqual([put.status, deleted.status, again.status], [204, 204, 204])
-  assert.deepEqual(state, { contract_version: 1, build: 'test-build', pid: process.pid, machines: ['brw_a'] })
+  assert.deepEqual(state, { contract_version: 2, build: 'test-build', pid: process.pid, machines: ['brw_a'] })
   assert.deepEqual(JSON.parse((await app.call('GET', '/state')).body).machines, [])
 })
 
