@@ -31,8 +31,7 @@ export class Machines {
   async put(id: string, route: EgressRoute): Promise<void> {
     const { settings, gently } = route
     // Before its turn: the others do not wait for it.
-    if (gently?.after_connection_to !== undefined)
-      await this.#proxies.get(id)?.untilConnecting(gently.after_connection_to)
+    if (gently?.after_request_to !== undefined) await this.#proxies.get(id)?.untilAsked(gently.after_request_to)
     return this.#inTurn(async () => {
       const known = this.#proxies.get(id)
       const proxy = known ?? this.#createProxy(id, settings)

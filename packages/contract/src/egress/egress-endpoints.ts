@@ -29,8 +29,8 @@ export const EgressRoute = z.object({
    */
   gently: z
     .object({
-      /** `host:port` to which a connection is waited for, a moment long, before the change. */
-      after_connection_to: z.string().optional(),
+      /** `host:port`: a request to it is waited for, a moment long, before the change. */
+      after_request_to: z.string().optional(),
     })
     .optional(),
 })

@@ -12,7 +12,7 @@ import type { Way, Ways } from './way.ts'
 export const silenceLimitMilliseconds = 15 * 60_000
 
 /** After so long without a byte, a tunnel that is to end is taken for unused. */
-const quietMilliseconds = 1_000
+const quietMilliseconds = 3_000
 
 /** A request that goes on to a server, with what the agent needs to open a connection for it. */
 export interface ForwardOptions extends RequestOptions {
@@ -22,8 +22,8 @@ export interface ForwardOptions extends RequestOptions {
 
 interface ClientConnectionOptions {
   readonly ways: Ways
-  /** Told of each connection that is asked for, when its way has been decided. */
-  readonly onConnecting: (destination: HostAndPort) => void
+  /** Told of each request, when it has been decided by which way it leaves. */
+  readonly onRequest: (destination: HostAndPort) => void
   readonly logger: Logger
 }
 
@@ -43,19 +43,20 @@ export class ClientConnection {
   readonly agent: Agent
   readonly #gone = new AbortController()
   readonly #ways: Ways
-  readonly #onConnecting: (destination: HostAndPort) => void
+  readonly #onRequest: (destination: HostAndPort) => void
   readonly #logger: Logger
   readonly #uses = new Set<Use>()
+  #opening = 0
   #pinned: { readonly destination: HostAndPort; readonly way: Way } | undefined
   #prepared: Socket | undefined
   #openExchanges = 0
   #isTunnel = false
   #isRetired = false
 
-  constructor(socket: Socket, { ways, onConnecting, logger }: ClientConnectionOptions) {
+  constructor(socket: Socket, { ways, onRequest, logger }: ClientConnectionOptions) {
     this.socket = socket
     this.#ways = ways
-    this.#onConnecting = onConnecting
+    this.#onRequest = onRequest
     this.#logger = logger
     this.agent = new ServerConnections(this, {
       keepAlive: true,
@@ -96,8 +97,11 @@ export class ClientConnection {
     return this.#openExchanges === 0
   }
 
+  /** By which way a request leaves that is sent now. */
   wayTo(destination: HostAndPort): Way {
-    return this.#pinned?.way ?? this.#ways.wayTo(destination)
+    const way = this.#pinned?.way ?? this.#ways.wayTo(destination)
+    this.#onRequest(destination)
+    return way
   }
 
   /**
@@ -136,7 +140,7 @@ export class ClientConnection {
     const abandoned = signal ? AbortSignal.any([this.gone, signal]) : this.gone
     const use: Use = { destination, wayKey }
     this.#uses.add(use)
-    this.#onConnecting(destination)
+    this.#opening += 1
     try {
       const socket = (await open(abandoned)) as Socket
       socket.once('close', () => this.#uses.delete(use))
@@ -146,6 +150,8 @@ export class ClientConnection {
     } catch (error) {
       this.#uses.delete(use)
       throw error
+    } finally {
+      this.#opening -= 1
     }
   }
 
@@ -153,6 +159,7 @@ export class ClientConnection {
   becomeTunnel(server: Socket): void {
     this.#isTunnel = true
     splice(this.socket, server)
+    if (this.#isRetired) this.retire()
   }
 
   /** Whether something of it leaves by another way than it would now. */
@@ -164,7 +171,7 @@ export class ClientConnection {
   retire(): void {
     this.#isRetired = true
     if (this.#isTunnel) this.socket.setTimeout(quietMilliseconds, () => this.socket.destroy())
-    else if (this.isIdle) this.socket.destroySoon()
+    else if (this.isIdle && this.#opening === 0) this.socket.destroySoon()
   }
 
   /** What an error is to the client. One that nobody expected is a bug, and goes to the log. */

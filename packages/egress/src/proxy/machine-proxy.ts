@@ -32,9 +32,9 @@ export class MachineProxy {
   readonly #ways: MachineWays
   readonly #logger: Logger
   readonly #clients = new Map<Socket, ClientConnection>()
-  /** The first destinations of the machine, each also an event when it is connected to. */
+  /** The first destinations of the machine; each is also an event when something is asked of it. */
   readonly #destinations = new Set<string>()
-  readonly #connecting = new EventEmitter()
+  readonly #requests = new EventEmitter()
   #server: Server | undefined
   #socketPath: string | undefined
 
@@ -53,11 +53,11 @@ export class MachineProxy {
     }
   }
 
-  /** Waits, a moment long, until something in the machine connects, or has connected, to the destination. */
-  async untilConnecting(destination: string): Promise<void> {
+  /** Waits, a moment long, until something in the machine asks, or has asked, the destination for something. */
+  async untilAsked(destination: string): Promise<void> {
     if (this.#destinations.has(destination)) return
     const limit = AbortSignal.timeout(settingsWaitMilliseconds)
-    await once(this.#connecting, destination, { signal: limit }).catch(() => {})
+    await once(this.#requests, destination, { signal: limit }).catch(() => {})
   }
 
   /** Listens as the route says. Connections that are open stay, also when the socket moves. */
@@ -149,7 +149,7 @@ export class MachineProxy {
   #add(socket: Socket): ClientConnection {
     const client = new ClientConnection(socket, {
       ways: this.#ways,
-      onConnecting: (destination) => this.#noteConnecting(destinationText(destination)),
+      onRequest: (destination) => this.#noteRequest(destinationText(destination)),
       logger: this.#logger,
     })
     this.#clients.set(socket, client)
@@ -157,9 +157,9 @@ export class MachineProxy {
     return client
   }
 
-  #noteConnecting(destination: string): void {
+  #noteRequest(destination: string): void {
     if (this.#destinations.size < maxNotedDestinations) this.#destinations.add(destination)
-    this.#connecting.emit(destination)
+    this.#requests.emit(destination)
   }
 
   /** A bug that one request meets ends that request's connection, not the connections of all machines. */

@@ -125,7 +125,7 @@ export class EgressDaemon implements EgressLink {
   async setSettings(
     sessionId: SessionId,
     settings: EgressSettings,
-    gently?: { readonly afterConnectionTo: string | undefined },
+    gently?: { readonly afterRequestTo: string | undefined },
   ): Promise<void> {
     const route = this.#routes.get(sessionId)
     if (!route) throw new BerthError('session_unreachable')
@@ -142,7 +142,7 @@ export class EgressDaemon implements EgressLink {
   }
 
   /** Tells what is known now of the session's route; nothing when it was closed meanwhile. */
-  #tell(sessionId: SessionId, gently?: { readonly afterConnectionTo: string | undefined }): Promise<void> {
+  #tell(sessionId: SessionId, gently?: { readonly afterRequestTo: string | undefined }): Promise<void> {
     return this.#inTurn(sessionId, async () => {
       const route = this.#routes.get(sessionId)
       if (!route) return
@@ -150,7 +150,7 @@ export class EgressDaemon implements EgressLink {
         socket_path: route.socketPath,
         socket_mode: route.socketMode,
         settings: route.settings,
-        ...(gently && { gently: { after_connection_to: gently.afterConnectionTo } }),
+        ...(gently && { gently: { after_request_to: gently.afterRequestTo } }),
       })
     })
   }

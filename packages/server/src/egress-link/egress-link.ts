@@ -6,12 +6,12 @@ import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
 export interface EgressLink {
   /**
    * Changes by which way a session leaves. Resolves when it has; what is open by another way is cut then. `gently`
-   * lets it end, after a connection to `afterConnectionTo` was waited for.
+   * lets it end, after a request to `afterRequestTo` was waited for.
    */
   setSettings(
     sessionId: SessionId,
     settings: EgressSettings,
-    gently?: { readonly afterConnectionTo: string | undefined },
+    gently?: { readonly afterRequestTo: string | undefined },
   ): Promise<void>
   /** Tries a proxy out. */
   probe(probe: EgressProbe): Promise<EgressProbeResult>

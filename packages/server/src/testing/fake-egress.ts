@@ -8,7 +8,7 @@ export class FakeEgress implements EgressLink {
   /** The last settings of each session that were changed after its start. */
   readonly settings = new Map<SessionId, EgressSettings>()
   /** How gently the last change of each session was to be made. */
-  readonly gently = new Map<SessionId, { readonly afterConnectionTo: string | undefined } | undefined>()
+  readonly gently = new Map<SessionId, { readonly afterRequestTo: string | undefined } | undefined>()
   readonly probes: EgressProbe[] = []
   nextResult: EgressProbeResult = { outcome: 'reached', latency_ms: 7, ip_address: '203.0.113.7' }
   /** The next change is refused with it. */
@@ -17,7 +17,7 @@ export class FakeEgress implements EgressLink {
   async setSettings(
     sessionId: SessionId,
     settings: EgressSettings,
-    gently?: { readonly afterConnectionTo: string | undefined },
+    gently?: { readonly afterRequestTo: string | undefined },
   ): Promise<void> {
     const failure = this.nextFailure
     this.nextFailure = undefined

@@ -48,8 +48,8 @@ export class SessionEgress {
   async takeUpRoutes(session: Session): Promise<void> {
     if (!session.network?.proxy_routes?.length) return
     const settings = await this.#settings({ ...session, state: 'active' })
-    const afterConnectionTo = routedStart(session.start_url, session.network)
-    await this.#options.egress.setSettings(session.id, settings, { afterConnectionTo })
+    const afterRequestTo = routedStart(session.start_url, session.network)
+    await this.#options.egress.setSettings(session.id, settings, { afterRequestTo })
   }
 
   /** Tells anew by which way those sessions of this host leave that use the proxy. */
