@@ -132,12 +132,12 @@ export class MachineProxy {
     server.on('connection', (socket: Socket) => {
       const client = this.#add(socket)
       const serve = () => {
+        socket.setTimeout(0, end)
         if (!socket.destroyed) serveHttp?.call(server, socket)
       }
       const end = () => socket.destroy()
       socket.setTimeout(idleLimitMilliseconds, end)
       socket.once('readable', () => {
-        socket.setTimeout(0, end)
         const first: Buffer | null = socket.read(1)
         if (first) socket.unshift(first)
         if (first?.[0] !== socksVersion) serve()

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { type HostAndPort, parseHost } from '@berth/contract/egress/host.ts'
 import type { ClientConnection } from './client-connection.ts'
@@ -29,46 +28,80 @@ export async function takeDestination(client: ClientConnection): Promise<boolean
 }
 
 async function negotiate(client: ClientConnection): Promise<number | undefined> {
-  const { socket, gone: signal } = client
-  const [, methodCount = 0] = await take(socket, 2, signal)
-  const methods = await take(socket, methodCount, signal)
+  const { socket, gone } = client
+  const bytes = new ByteReader(socket)
+  const [, methodCount = 0] = await bytes.take(2)
+  const methods = await bytes.take(methodCount)
   if (!methods.includes(withoutCredentials)) return undefined
   socket.write(Buffer.from([version, withoutCredentials]))
 
-  const [, command, , addressType = 0] = await take(socket, 4, signal)
-  const destination = await takeAddress(socket, addressType, signal)
+  const [, command, , addressType = 0] = await bytes.take(4)
+  const destination = await takeAddress(bytes, addressType)
   if (command !== connectCommand) return answers.commandNotSupported
   if (!destination) return answers.addressNotSupported
+  bytes.giveBackRest()
   try {
     await client.pin(destination)
     return answers.granted
   } catch (error) {
-    signal.throwIfAborted()
+    gone.throwIfAborted()
     return client.failureOf(error).isOfProxyItself ? answers.proxyUnreachable : answers.granted
   }
 }
 
-async function takeAddress(socket: Socket, type: number, signal: AbortSignal): Promise<HostAndPort | undefined> {
+async function takeAddress(bytes: ByteReader, type: number): Promise<HostAndPort | undefined> {
   let text: string
   if (type === nameType) {
-    const [length = 0] = await take(socket, 1, signal)
-    text = (await take(socket, length, signal)).toString('latin1')
+    const [length = 0] = await bytes.take(1)
+    text = (await bytes.take(length)).toString('latin1')
   } else if (type === 1 || type === 4) {
-    const bytes = await take(socket, addressBytes[type], signal)
-    text = type === 1 ? bytes.join('.') : bytes.toString('hex').replaceAll(/(....)(?!$)/g, '$1:')
+    const address = await bytes.take(addressBytes[type])
+    text = type === 1 ? address.join('.') : address.toString('hex').replaceAll(/(....)(?!$)/g, '$1:')
   } else return undefined
-  const port = (await take(socket, 2, signal)).readUInt16BE()
+  const port = (await bytes.take(2)).readUInt16BE()
   const host = parseHost(text.includes(':') ? `[${text}]` : text)
   return host && port > 0 ? { host, port } : undefined
 }
 
-/** Exactly so many bytes, as soon as they are there. What follows them stays where it is. */
-async function take(socket: Socket, length: number, signal: AbortSignal): Promise<Buffer> {
-  if (length === 0) return Buffer.alloc(0)
-  for (;;) {
-    const bytes: Buffer | null = socket.read(length)
-    if (bytes?.length === length) return bytes
-    if (bytes || socket.readableEnded) throw new Error('the client has ended in the middle of a greeting')
-    await once(socket, 'readable', { signal })
+/**
+ * Takes exactly so many bytes from a socket. Everything that has come is taken out of it: a socket that is asked for
+ * more than it has says again and again that it has some.
+ */
+class ByteReader {
+  readonly #socket: Socket
+  #rest = Buffer.alloc(0)
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+  }
+
+  async take(length: number): Promise<Buffer> {
+    while (this.#rest.length < length) {
+      const chunk: Buffer | null = this.#socket.read()
+      if (chunk) this.#rest = Buffer.concat([this.#rest, chunk])
+      else if (this.#socket.readableEnded || this.#socket.destroyed)
+        throw new Error('the client has ended in the middle of a greeting')
+      else await this.#change()
+    }
+    const taken = this.#rest.subarray(0, length)
+    this.#rest = this.#rest.subarray(length)
+    return taken
+  }
+
+  /** What follows the greeting is for whoever reads next. */
+  giveBackRest(): void {
+    if (this.#rest.length > 0) this.#socket.unshift(this.#rest)
+  }
+
+  /** Resolves with more bytes, or an end. */
+  #change(): Promise<void> {
+    const events = ['readable', 'end', 'close']
+    return new Promise((resolve) => {
+      const settle = () => {
+        for (const event of events) this.#socket.off(event, settle)
+        resolve()
+      }
+      for (const event of events) this.#socket.on(event, settle)
+    })
   }
 }

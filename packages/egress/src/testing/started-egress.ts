@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { EgressRoute } from '@berth/contract/egress/egress-endpoints.ts'
 import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
@@ -24,6 +25,8 @@ export interface StartedEgress extends AsyncDisposable {
   readonly folder: string
   readonly machines: Machines
   allow(...entries: string[]): void
+  /** Changes by which way the machine's connections leave. */
+  change(settings: EgressSettings, gently?: EgressRoute['gently']): Promise<void>
 }
 
 /** Egress in this process, with one machine. */
@@ -49,6 +52,8 @@ export async function startEgress({
     socketPath,
     folder,
     machines,
+    change: (changed, gently) =>
+      machines.put('machine-1', { socket_path: socketPath, socket_mode: 0o600, settings: changed, gently }),
     allow: (...entries) => guard.setPolicy(parsePolicy({ allow: entries, own_addresses: own })),
     async [Symbol.asyncDispose]() {
       await machines.close()
