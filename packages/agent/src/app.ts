@@ -4,9 +4,11 @@ import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import {
   agentDiscoveryPath,
   agentEventsPath,
+  agentNavigationPath,
   agentOperationsPath,
   agentStatePath,
   agentStopPath,
+  agentViewportPath,
 } from '@berth/contract/agent/agent-protocol.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, pathOf, toBerthError } from '@berth/runtime/http/error-reply.ts'
@@ -17,6 +19,7 @@ import type { Browser } from './browser/browser.ts'
 import { CdpRelay, refuse } from './cdp/cdp-relay.ts'
 import { answerDiscovery } from './discovery.ts'
 import { http } from './http.ts'
+import { readJson } from './json-body.ts'
 import type { OperationServer } from './operations/operation-server.ts'
 
 /** A watcher that takes nothing for so long is let go; it asks again, and then learns the current state. */
@@ -31,7 +34,7 @@ interface AppOptions {
 }
 
 /**
- * Every route of the agent, on Node's bare server: there are four, and a framework would cost every start of a session
+ * Every route of the agent, on Node's bare server: there are few, and a framework would cost every start of a session
  * 80 ms of the processor that Chromium needs at that moment.
  */
 export function createApp(options: AppOptions): Server {
@@ -72,6 +75,16 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
     const end = options.events.activity.begin()
     response.once('close', end)
     return (await options.operations()).answer(request, response)
+  }
+  switch (`${method} ${path}`) {
+    case `POST ${agentViewportPath}`:
+      await options.browser.resize(await readJson(request))
+      response.writeHead(204).end()
+      return
+    case `POST ${agentNavigationPath}`:
+      await options.browser.navigate((await readJson<{ url: string }>(request)).url)
+      response.writeHead(204).end()
+      return
   }
   request.resume() // No other route takes a body.
   switch (`${method} ${path}`) {

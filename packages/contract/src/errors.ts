@@ -69,6 +69,10 @@ export const errorCatalogue = {
     retry: false,
     sentence: (details: { reason: string }) => `The session could not be started: ${details.reason}`,
   },
+  session_update_failed: {
+    status: 500,
+    sentence: (details: { reason: string }) => `The session is as it was before: ${details.reason}`,
+  },
   session_unreachable: {
     status: 502,
     sentence: () => 'The machine of this session does not answer.',

@@ -15,14 +15,17 @@ import { ProxyStore } from './features/proxies/proxy-store.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { SessionEnder } from './features/sessions/end-session.ts'
-import { plainChanges } from './features/sessions/plain-changes.ts'
+import { planName, planTags, planTelemetry } from './features/sessions/plain-changes.ts'
 import { planProxyChange } from './features/sessions/proxy-change.ts'
+import type { RestoreSession } from './features/sessions/session-change.ts'
 import { SessionEgress } from './features/sessions/session-egress.ts'
 import { SessionMachines } from './features/sessions/session-machines.ts'
 import { SessionRecords } from './features/sessions/session-record.ts'
 import { SessionService } from './features/sessions/session-service.ts'
 import { SessionStore } from './features/sessions/session-store.ts'
+import { planNavigation } from './features/sessions/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update-session.ts'
+import { ViewportChanges } from './features/sessions/viewport-change.ts'
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
 import { MemoryWatch } from './jobs/watch-memory.ts'
 import { ProjectSecrets } from './secrets/project-secrets.ts'
@@ -56,11 +59,33 @@ export function createServices(options: ServicesOptions) {
   const machines = new SessionMachines({ driver, store, logger })
   const proxyStore = new ProxyStore(database)
   const proxies = new ProxyService({ store: proxyStore, secrets, egress: options.egress, pools, checkUrl, clock })
-  const egress = new SessionEgress({ store, proxies, egress: options.egress, driverId, stealthProxy })
-  const deletedProxies = new DeletedProxies({ store: proxyStore, egress, clock, logger })
-  proxies.onDeleted(() => deletedProxies.follow())
+  const egress = new SessionEgress({ store, proxies, egress: options.egress, stealthProxy })
   const ender = new SessionEnder({ machines, store, clock })
   const access = new SessionAccess(tokens, store)
+  const viewport = new ViewportChanges(machines)
+  const leave: RestoreSession = (session) => egress.change(session, session.proxy)
+  const updater: SessionUpdater = new SessionUpdater({
+    store,
+    plans: [
+      planName(store),
+      planTags,
+      planTelemetry,
+      viewport.plan,
+      planProxyChange({ proxies, egress, restore: (id) => updater.restore(id, [leave]) }),
+      planNavigation(machines),
+    ],
+    restores: [leave, viewport.restore],
+    logger,
+  })
+  const deletedProxies = new DeletedProxies({
+    proxies: proxyStore,
+    sessions: store,
+    restore: (id) => updater.restore(id, [leave]),
+    driverId,
+    clock,
+    logger,
+  })
+  proxies.onDeleted(() => deletedProxies.follow())
   const memoryWatch = new MemoryWatch({ driver, machines, logger })
   machines.onGone((id) => {
     memoryWatch
@@ -84,11 +109,7 @@ export function createServices(options: ServicesOptions) {
     organizations,
     keys: new KnownKeys(organizations, clock),
     sessions: new SessionService({ store, machines, ender, proxies, egress, driver, driverId, region, clock }),
-    updater: new SessionUpdater({
-      store,
-      plans: [...plainChanges, planProxyChange({ proxies, egress, logger })],
-      logger,
-    }),
+    updater,
     records: new SessionRecords({ tokens, clock }),
     relay: new Relay({ access, machines, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),

@@ -6,6 +6,8 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { AgentEvents } from '../agent-events.ts'
 import { Chromium, type DevToolsEndpoint } from './chromium.ts'
 import { Display } from './display.ts'
+import { resizeHeadful, resizeHeadless } from './resize.ts'
+import { activeTab, tabsByActivity, withTarget } from './tabs.ts'
 
 const maxCrashes = 5
 const crashWindowMilliseconds = 30_000
@@ -17,6 +19,10 @@ interface RunningChromium {
   readonly chromium: Chromium
   /** CDP session of its first page. */
   readonly page: string
+  /** Of its windows, but those that a client has given one of their own. */
+  size: AgentConfig['viewport']
+  /** False from the begin of a change of size to its end: one that breaks off leaves it so. */
+  isSized: boolean
 }
 
 interface BrowserOptions {
@@ -32,7 +38,11 @@ interface BrowserOptions {
  */
 export class Browser {
   readonly #options: BrowserOptions
+  /** What the next launch takes. */
+  #config: AgentConfig
   #chromium: Promise<Chromium> | undefined
+  /** Set while clients are let in. */
+  #running: RunningChromium | undefined
   #display: Display | undefined
   #crashes: number[] = []
   #isStopping = false
@@ -44,6 +54,7 @@ export class Browser {
 
   constructor(options: BrowserOptions) {
     this.#options = options
+    this.#config = options.config
   }
 
   /** Resolves with the reason when the browser will not come back. */
@@ -65,11 +76,40 @@ export class Browser {
     return Promise.race([this.#endpoint.promise, tooLate(endpointLimitMilliseconds, 'the browser is not ready')])
   }
 
+  /** Changes the size of what runs; the next Chromium has it from its start. One at a time: the server sees to that. */
+  async resize(viewport: AgentConfig['viewport']): Promise<void> {
+    this.#config = { ...this.#config, viewport }
+    const endpoint = await this.endpoint()
+    const running = this.#current()
+    const { chromium, size } = running
+    if (running.isSized && size.width === viewport.width && size.height === viewport.height) return
+    running.isSized = false
+    const pages = { pipe: chromium.pipe, tabs: await tabsByActivity(endpoint), from: size, to: viewport }
+    if (this.#config.headless) await resizeHeadless(pages)
+    else await resizeHeadful({ ...pages, display: this.#display })
+    running.size = viewport
+    running.isSized = true
+  }
+
+  /** Resolves when the page that a person would see has been told to go there; what comes of it shows in the page. */
+  async navigate(url: string): Promise<void> {
+    const endpoint = await this.endpoint()
+    const { pipe } = this.#current().chromium
+    const tab = await activeTab(pipe, endpoint)
+    if (tab === undefined) await pipe.send('Target.createTarget', { url })
+    else await withTarget(pipe, tab, (session) => pipe.send('Page.navigate', { url }, session))
+  }
+
   async stop(): Promise<void> {
     this.#isStopping = true
     const chromium = await this.#chromium?.catch(() => undefined)
     await chromium?.close()
     await this.#display?.close()
+  }
+
+  #current(): RunningChromium {
+    if (!this.#running) throw new Error('the browser has just ended')
+    return this.#running
   }
 
   async #keepRunning(): Promise<void> {
@@ -81,6 +121,7 @@ export class Browser {
     for (let current = first; ; ) {
       const how = await current.chromium.ended
       this.#endpoint = pendingEndpoint()
+      this.#running = undefined
       current.chromium.kill()
       if (this.#isStopping) return
       // A display that dies takes its browser along, and may be seen to be gone only after it.
@@ -94,6 +135,7 @@ export class Browser {
 
   /** Resolves when the first page has answered; from then on clients are let in. */
   async #launch(): Promise<RunningChromium> {
+    const { viewport: size } = this.#config
     this.#chromium = this.#launchWithDisplay()
     const chromium = await this.#chromium
     const failure = failureOf(chromium)
@@ -105,18 +147,22 @@ export class Browser {
     ])
     const endpoint = await Promise.race([chromium.endpoint, failure])
     await this.#prepare(chromium)
+    await this.#display?.resize(size)
+    this.#running = { chromium, page, size, isSized: true }
     this.#endpoint.resolve(endpoint)
-    return { chromium, page }
+    return this.#running
   }
 
   async #launchWithDisplay(): Promise<Chromium> {
-    const { config, proxyPort } = this.#options
+    const config = this.#config
+    const { proxyPort } = this.#options
     if (!config.headless && !this.#display) await this.#startDisplay()
+    await this.#display?.makeRoom(config.viewport)
     return Chromium.launch({ config, proxyPort, displayName: this.#display?.name })
   }
 
   async #startDisplay(): Promise<void> {
-    const display = await Display.start(this.#options.config)
+    const display = await Display.start(this.#config)
     this.#display = display
     this.#lostDisplay = undefined
     void display.ended.then(async (how) => {

@@ -43,9 +43,9 @@ export class StartedAgent {
     return join(this.folder, 'agent.sock')
   }
 
-  async call(method: string, path: string): Promise<Answer> {
+  async call(method: string, path: string, body?: object): Promise<Answer> {
     const sent = request({ socketPath: this.socketPath, method, path, agent: false })
-    sent.end()
+    sent.end(body && JSON.stringify(body))
     const [response] = await once(sent, 'response')
     return { status: response.statusCode, body: await text(response) }
   }

@@ -8,6 +8,8 @@ export const agentContractVersion = 1
 
 export const agentStatePath = '/state'
 export const agentStopPath = '/stop'
+export const agentViewportPath = '/viewport'
+export const agentNavigationPath = '/navigation'
 
 /** `GET` answers `application/x-ndjson`, one AgentEvent a line, until either side ends. */
 export const agentEventsPath = '/events'

@@ -88,6 +88,7 @@ export const updateBrowser = defineEndpoint({
     'session_name_taken',
     'field_not_supported',
     'proxy_not_found',
+    'session_update_failed',
     'session_unreachable',
     'egress_unavailable',
   ],

@@ -1,7 +1,7 @@
 import type { BrowserMemory, Region } from '@berth/contract/browsers/browser.ts'
 import type { Tags } from '@berth/contract/browsers/tags.ts'
 import type { BrowserTelemetryConfig } from '@berth/contract/browsers/telemetry-config.ts'
-import type { BrowserViewport } from '@berth/contract/browsers/viewport.ts'
+import type { ResolvedViewport } from '@berth/contract/browsers/viewport.ts'
 import type { ApiKeyId, OrganizationId, ProjectId, ProxyId, SessionId } from '@berth/contract/common/ids.ts'
 import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
 import type { ProxyType } from '@berth/contract/proxies/proxy.ts'
@@ -60,7 +60,7 @@ export interface SessionTable {
   memory: BrowserMemory
   region: Region
   timeout_seconds: number
-  viewport: Json<Required<BrowserViewport>>
+  viewport: Json<ResolvedViewport>
   start_url: string | null
   chrome_policy: Json<Record<string, unknown>>
   invocation_id: string | null

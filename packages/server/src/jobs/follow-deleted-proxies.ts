@@ -1,12 +1,15 @@
-import type { ProxyId } from '@berth/contract/common/ids.ts'
+import type { ProxyId, SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { ProxyStore } from '../features/proxies/proxy-store.ts'
-import type { SessionEgress } from '../features/sessions/session-egress.ts'
+import type { SessionStore } from '../features/sessions/session-store.ts'
 
 interface DeletedProxiesOptions {
-  readonly store: ProxyStore
-  readonly egress: SessionEgress
+  readonly proxies: ProxyStore
+  readonly sessions: SessionStore
+  /** Lets a session leave as its row says. */
+  readonly restore: (id: SessionId) => Promise<void>
+  readonly driverId: string
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -49,13 +52,15 @@ export class DeletedProxies {
   }
 
   async #follow(): Promise<void> {
-    const { store, egress, clock } = this.#options
+    const { proxies, sessions, restore, driverId, clock } = this.#options
     const since = new Date(clock.now().getTime() - lookBackMilliseconds)
     for (const [id, at] of this.#done) if (at < since) this.#done.delete(id)
-    for (const { id, deleted_at } of await store.listDeletedSince(since)) {
+    for (const { id, deleted_at } of await proxies.listDeletedSince(since)) {
       if (this.#done.has(id)) continue
-      await egress.refreshUsers(id)
-      this.#done.set(id, deleted_at as Date)
+      const users = await sessions.listUsersOfProxy(driverId, id)
+      await Promise.all(users.map((session) => restore(session.id)))
+      // One that is starting may have read its settings before, and can only be told when it has started.
+      if (users.every(({ state }) => state === 'active')) this.#done.set(id, deleted_at as Date)
     }
   }
 }

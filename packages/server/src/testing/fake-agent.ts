@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import {
+  type AgentConfig,
   type AgentEvent,
   type AgentState,
   agentCdpPath,
@@ -10,7 +11,9 @@ import {
   agentEventsPath,
   agentWebDriverPath,
   getAgentState,
+  navigateActivePage,
   type ServiceName,
+  setViewport,
   stopAgent,
 } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
@@ -26,6 +29,11 @@ export class FakeAgent {
   readonly ended: Promise<void>
   /** Answers the operations. */
   operate: RequestListener = (_request, response) => response.writeHead(404).end()
+  /** What the server has asked for, in its order. */
+  readonly viewports: AgentConfig['viewport'][] = []
+  readonly navigations: string[] = []
+  /** What becomes of each change of size. */
+  onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
   readonly #websockets = new WebSocketServer({ noServer: true })
   readonly #listeners = new Set<FastifyReply>()
@@ -85,6 +93,11 @@ export class FakeAgent {
     mount(app, stopAgent, ({ request }) => {
       request.raw.socket.once('close', () => this.kill())
     })
+    mount(app, setViewport, async ({ body }) => {
+      this.viewports.push(body)
+      await this.onResize()
+    })
+    mount(app, navigateActivePage, ({ body }) => void this.navigations.push(body.url))
     app.get(agentEventsPath, (_request, reply) => this.#listen(reply))
     app.get(`${agentDiscoveryPath}/version`, () => ({
       Browser: 'Fake/1',

@@ -1,6 +1,6 @@
 import type { BrowserProxyConfig } from '@berth/contract/browsers/proxy-selection.ts'
+import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SelectedProxy } from '../../database/tables.ts'
 import type { ProxyService, SelectableProxy } from '../proxies/proxy-service.ts'
 import type { PlanChange } from './session-change.ts'
@@ -35,32 +35,30 @@ export async function selectProxy(
 interface ProxyChangeOptions {
   readonly proxies: ProxyService
   readonly egress: SessionEgress
-  readonly logger: Logger
+  /** Makes a session what its row says, when nothing else changes it. */
+  readonly restore: (id: SessionId) => Promise<void>
 }
 
 /** The part of an update that lets a session leave by another proxy, without a word to its browser. */
-export function planProxyChange({ proxies, egress, logger }: ProxyChangeOptions): PlanChange {
+export function planProxyChange({ proxies, egress, restore }: ProxyChangeOptions): PlanChange {
   return async (session, update) => {
-    const selected = await selectProxy(update, session.proxy, async (target, field) => {
-      const proxy = await proxies.select(session.project_id, target, field)
-      const isSelected = 'id' in session.proxy && session.proxy.id === proxy.id
-      if (proxy.hasCaBundle && !isSelected) {
+    const { id: sessionId, project_id: projectId, proxy: current } = session
+    const selected = await selectProxy(update, current, async (target, field) => {
+      const proxy = await proxies.select(projectId, target, field)
+      if (proxy.hasCaBundle && !isSame(proxy, current)) {
         const reason = 'a proxy with a CA bundle can only be selected when a session is created.'
         throw new BerthError('field_not_supported', { field, reason })
       }
       return proxy
     })
-    if (!selected || isSame(selected, session.proxy)) return undefined
+    if (!selected || isSame(selected, current)) return undefined
     return {
       columns: { proxy: JSON.stringify(selected) },
       apply: () => egress.change(session, selected),
-      revert: () => egress.change(session, session.proxy),
+      revert: () => egress.change(session, current),
       afterwards: () => {
-        // The proxy may have been deleted before the session was known to use it.
-        if (!('id' in selected)) return
-        egress.change(session, selected).catch((error: unknown) => {
-          logger.warn({ err: error, sessionId: session.id }, 'could not look again at the proxy of a session')
-        })
+        // Of one that was deleted before the row said that the session uses it, nobody has told the session.
+        if ('id' in selected) void proxies.get(projectId, selected.id).catch(() => restore(sessionId))
       },
     }
   }

@@ -14,7 +14,6 @@ interface SessionEgressOptions {
   readonly store: SessionStore
   readonly proxies: ProxyService
   readonly egress: EgressLink
-  readonly driverId: string
   /** The operator's, for stealth sessions that name no other. */
   readonly stealthProxy: Upstream | undefined
 }
@@ -50,20 +49,6 @@ export class SessionEgress {
     const settings = await this.#settings({ ...session, state: 'active' })
     const afterRequestTo = routedStart(session.start_url, session.network)
     await this.#options.egress.setSettings(session.id, settings, { afterRequestTo })
-  }
-
-  /** Tells anew by which way those sessions of this host leave that use the proxy. */
-  async refreshUsers(proxyId: ProxyId): Promise<void> {
-    const { store, driverId, egress } = this.#options
-    const sessions = await store.listUsersOfProxy(driverId, proxyId)
-    await Promise.all(
-      sessions.map(async (session) => {
-        await egress.setSettings(session.id, await this.#settings(session)).catch((error: unknown) => {
-          // It has ended meanwhile, or has no machine yet, and reads its settings when it gets one.
-          if (!(error instanceof BerthError && error.code === 'session_unreachable')) throw error
-        })
-      }),
-    )
   }
 
   /** The certificates, in base64, that the browser of a session needs for its proxies. */

@@ -1,5 +1,4 @@
 import type { BrowserMemory, BrowserRequest, Region } from '@berth/contract/browsers/browser.ts'
-import { defaultGpuViewport, defaultViewport, derivedRefreshRate } from '@berth/contract/browsers/viewport.ts'
 import { newId, type ProjectId, type SessionId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
@@ -14,6 +13,7 @@ import type { Session } from './session.ts'
 import type { SessionEgress } from './session-egress.ts'
 import type { SessionMachines } from './session-machines.ts'
 import type { SessionFilter, SessionStore } from './session-store.ts'
+import { viewportOf, windowOf } from './session-viewport.ts'
 import { selectTelemetry } from './telemetry-selection.ts'
 
 /** What a session is made of, after the defaults of the contract. */
@@ -134,7 +134,7 @@ export class SessionService {
       memory: memoryOf(request),
       region: request.region ?? this.#options.region,
       timeout_seconds: request.timeout_seconds,
-      viewport: JSON.stringify(viewportOf(request)),
+      viewport: JSON.stringify(viewportOf(request.viewport, request.gpu)),
       start_url: request.start_url || null,
       chrome_policy: JSON.stringify(request.chrome_policy ?? {}),
       invocation_id: request.invocation_id ?? null,
@@ -152,21 +152,6 @@ function memoryOf({ memory, headless }: SessionRequest): BrowserMemory {
   return memory ?? (headless ? '1GiB' : '8GiB')
 }
 
-function viewportOf({ viewport, gpu }: SessionRequest) {
-  if (!viewport) return gpu ? defaultGpuViewport : defaultViewport
-  const { width, height } = viewport
-  return { width, height, refresh_rate: viewport.refresh_rate ?? derivedRefreshRate(width, height) }
-}
-
-/** A larger window than that is asked for in vain: Chromium and X servers end when they are to make one. */
-const maxWindowSide = 10_000
-
-/** Any size may be asked for, and the record tells it; the window is as large as there can be one. */
-function windowOf(request: SessionRequest) {
-  const { width, height, refresh_rate } = viewportOf(request)
-  return { width: Math.min(width, maxWindowSide), height: Math.min(height, maxWindowSide), refresh_rate }
-}
-
 function machineSpec(session: Session, request: SessionRequest, certificates: readonly string[]): MachineSpec {
   return {
     sessionId: session.id,
@@ -174,7 +159,7 @@ function machineSpec(session: Session, request: SessionRequest, certificates: re
     stealth: session.stealth,
     gpu: session.gpu,
     kioskMode: session.kiosk_mode,
-    viewport: windowOf(request),
+    viewport: windowOf(session.viewport),
     memory: session.memory,
     startUrl: session.start_url ?? undefined,
     chromePolicy: trusting(certificates, request.chrome_policy ?? {}),
