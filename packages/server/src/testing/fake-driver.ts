@@ -28,6 +28,8 @@ export class FakeHost {
   firstState: Partial<AgentState> = {}
   readonly memoryKills = new Map<SessionId, number>()
   problem: string | undefined
+  /** Runs in each start, when the session is known and its machine is not there yet. */
+  onStart: (spec: MachineSpec) => Promise<void> = async () => {}
   capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false }
   readonly #nextStarts: NextStart[] = []
 
@@ -111,6 +113,7 @@ export class FakeDriver implements Driver {
 
   async #start(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
     await this.#passNextStart(signal)
+    await this.#host.onStart(spec)
     const machine = await this.#startAgent(spec)
     this.#host.machines.set(spec.sessionId, machine)
     if (signal.aborted) await this.#remove(machine)
