@@ -189,9 +189,10 @@ test('renames a proxy, also to a name that there is, and changes nothing else', 
   const project = await server.project()
   const { body: one } = await create(project, { ...custom, name: 'one' })
   const { body: two } = await create(project, { ...custom, name: 'two' })
+  const updateProxy = (id: string, body: object) => project.call<ProxyRecord>('PATCH', `/proxies/${id}`, body)
 
-  const renamed = await project.call<ProxyRecord>('PATCH', `/proxies/${two.id}`, { name: ' one ', protocol: 'http' })
-  const nameless = await project.call('PATCH', `/proxies/${one.id}`, {})
+  const renamed = await updateProxy(two.id, { name: ' one ', protocol: 'http' })
+  const nameless = await updateProxy(one.id, {})
 
   assert.deepEqual([renamed.status, renamed.body], [200, { ...two, name: 'one' }])
   assert.equal(nameless.status, 400)
