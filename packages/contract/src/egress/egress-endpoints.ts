@@ -91,7 +91,7 @@ export const EgressProbeResult = z.discriminatedUnion('outcome', [
 ])
 export type EgressProbeResult = z.infer<typeof EgressProbeResult>
 
-/** Tries a proxy out, within 20 seconds. */
+/** Tries a proxy out, within 15 seconds. */
 export const postEgressProbe = defineEndpoint({
   operationId: 'postEgressProbe',
   method: 'POST',

@@ -5,7 +5,7 @@ import { type ClientConnection, type ForwardOptions, silenceLimitMilliseconds } 
 import { answerFailure } from './failure-reply.ts'
 import { answerHeaders, requestHeaders } from './headers.ts'
 import { parseOriginTarget, parseRequestTarget, usualAuthority } from './request-target.ts'
-import { connectLimitMilliseconds } from './time-limit.ts'
+import { proxyAnswerLimitMilliseconds } from './time-limit.ts'
 import type { Way } from './way.ts'
 
 /** As much as Chromium takes: cookies of one site alone can have 200 KB. */
@@ -73,7 +73,7 @@ export function startRequest(
 /** A proxy that has never said a word is most likely dead; any other server may take its time to answer. */
 function limitSilence(onward: ClientRequest, { hop }: Way): void {
   const isUnknown = hop?.hasSpoken === false
-  if (isUnknown) onward.setTimeout(connectLimitMilliseconds)
+  if (isUnknown) onward.setTimeout(proxyAnswerLimitMilliseconds)
   onward.once('timeout', () => {
     onward.destroy(new EgressFailure(isUnknown && !hop.hasSpoken ? 'proxy-timeout' : 'timeout'))
   })

@@ -3,7 +3,7 @@ import type { HostAndPort } from '@berth/contract/egress/host.ts'
 // The handshake of RFC 1928 and RFC 1929 over a connection that is there already.
 import { SocksClient } from 'socks'
 import { EgressFailure, type FailureKind } from '../egress-failure.ts'
-import { connectLimitMilliseconds } from './time-limit.ts'
+import { proxyAnswerLimitMilliseconds } from './time-limit.ts'
 
 interface SocksTunnelOptions {
   readonly destination: HostAndPort
@@ -32,7 +32,8 @@ export async function openSocksTunnel(
       },
       command: 'connect',
       destination: { host: host.kind === 'name' ? host.name : host.address, port },
-      timeout: connectLimitMilliseconds,
+      // Ours comes first, and tells what it was.
+      timeout: proxyAnswerLimitMilliseconds + 1_000,
     })
     return socket
   } catch (error) {

@@ -1,7 +1,9 @@
 import { EgressFailure, type FailureKind } from '../egress-failure.ts'
 
-/** Until a connection is there, all that it takes included. Chromium itself waits for its proxy for 30 s. */
+/** Until a connection is there, all that it takes included. */
 export const connectLimitMilliseconds = 20_000
+/** Until a proxy has said something. Chromium asks twice, and a person waits for a page no longer than a minute. */
+export const proxyAnswerLimitMilliseconds = 15_000
 
 /** Runs work that can be given up, at the signal or when the time is over; then it fails with the kind. */
 export async function withinLimit<Result>(
@@ -10,7 +12,8 @@ export async function withinLimit<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(new EgressFailure(kind)), connectLimitMilliseconds)
+  const limitMilliseconds = kind === 'proxy-timeout' ? proxyAnswerLimitMilliseconds : connectLimitMilliseconds
+  const timer = setTimeout(() => limit.abort(new EgressFailure(kind)), limitMilliseconds)
   try {
     return await work(AbortSignal.any([signal, limit.signal]))
   } finally {
