@@ -38,6 +38,8 @@ export interface ServerConfig {
   readonly databaseUrl: string | undefined
   /** Absent: a file in the data folder. */
   readonly masterKey: string | undefined
+  /** Where the Chrome Web Store gives out extensions. */
+  readonly chromeStoreUrl: string
   readonly egressAllow: readonly string[]
   readonly proxying: ProxyingConfig
   /** What new sessions leave of the host's memory and of the data folder's disk. */
@@ -50,6 +52,7 @@ export interface ServerConfig {
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const minSecretLength = 16
+const defaultChromeStoreUrl = 'https://clients2.google.com/service/update2/crx'
 
 /** Reads flags and environment; throws a StartError that names the flag or variable and its rule. */
 export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = process.env): ServerConfig {
@@ -66,6 +69,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     publicUrl: publicUrl(text('BERTH_PUBLIC_URL')),
     databaseUrl: databaseUrl(text('DATABASE_URL')),
     masterKey: secret('BERTH_MASTER_KEY', text('BERTH_MASTER_KEY')),
+    chromeStoreUrl: chromeStoreUrl(text('BERTH_CHROME_STORE_URL')),
     egressAllow: allowList(text('BERTH_EGRESS_ALLOW') ?? ''),
     proxying: {
       pools: proxyPools(text('BERTH_PROXY_POOLS')),
@@ -151,6 +155,12 @@ function publicUrl(value: string | undefined): string | undefined {
     return url.href.replace(/\/$/, '')
   }
   throw new StartError('BERTH_PUBLIC_URL must be an http or https address without query or credentials', 64)
+}
+
+function chromeStoreUrl(value: string | undefined): string {
+  const url = URL.parse(value ?? defaultChromeStoreUrl)
+  if (url && ['http:', 'https:'].includes(url.protocol) && !url.hash && !url.username) return url.href
+  throw new StartError('BERTH_CHROME_STORE_URL must be an http or https address without credentials', 64)
 }
 
 function databaseUrl(value: string | undefined): string | undefined {

@@ -6,9 +6,13 @@ import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
+import type { TemporaryFolders } from './blobs/temporary-folders.ts'
 import type { Database } from './database/database.ts'
 import type { Driver } from './drivers/driver.ts'
 import type { EgressLink } from './egress-link/egress-link.ts'
+import { ChromeStoreService } from './features/extensions/chrome-store-service.ts'
+import { ExtensionService } from './features/extensions/extension-service.ts'
+import { ExtensionStore } from './features/extensions/extension-store.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
 import { ProxyService } from './features/proxies/proxy-service.ts'
 import { ProxyStore } from './features/proxies/proxy-store.ts'
@@ -19,6 +23,7 @@ import { planName, planTags, planTelemetry } from './features/sessions/plain-cha
 import { planProxyChange } from './features/sessions/proxy-change.ts'
 import type { RestoreSession } from './features/sessions/session-change.ts'
 import { SessionEgress } from './features/sessions/session-egress.ts'
+import { SessionExtensions } from './features/sessions/session-extensions.ts'
 import { SessionMachines } from './features/sessions/session-machines.ts'
 import { SessionRecords } from './features/sessions/session-record.ts'
 import { SessionService } from './features/sessions/session-service.ts'
@@ -33,6 +38,9 @@ import { ProjectSecrets } from './secrets/project-secrets.ts'
 export interface ServicesOptions {
   readonly database: Database
   readonly blobs: BlobStore
+  readonly temporaryFolders: TemporaryFolders
+  /** Where the Chrome Web Store gives out extensions. */
+  readonly chromeStoreUrl: string
   readonly driver: Driver
   /** Tells this host's machines from those of other servers on the same database. */
   readonly driverId: string
@@ -50,6 +58,7 @@ export type Services = ReturnType<typeof createServices>
 
 /** Wires the server: who works with whom. */
 export function createServices(options: ServicesOptions) {
+  const { temporaryFolders, chromeStoreUrl } = options
   const { database, blobs, driver, driverId, egressIsUp, masterKey, region, clock, logger, version } = options
   const { pools, checkUrl, stealthProxy } = options.proxying
   const store = new SessionStore(database)
@@ -60,6 +69,14 @@ export function createServices(options: ServicesOptions) {
   const proxyStore = new ProxyStore(database)
   const proxies = new ProxyService({ store: proxyStore, secrets, egress: options.egress, pools, checkUrl, clock })
   const egress = new SessionEgress({ store, proxies, egress: options.egress, stealthProxy })
+  const extensions = new ExtensionService({
+    store: new ExtensionStore(database),
+    blobs,
+    secrets,
+    temporaryFolders,
+    clock,
+  })
+  const sessionExtensions = new SessionExtensions({ store, machines, driver, extensions, temporaryFolders })
   const ender = new SessionEnder({ machines, store, clock })
   const access = new SessionAccess(tokens, store)
   const viewport = new ViewportChanges(machines)
@@ -98,6 +115,10 @@ export function createServices(options: ServicesOptions) {
     logger,
     blobs,
     secrets,
+    temporaryFolders,
+    extensions,
+    sessionExtensions,
+    chromeStore: new ChromeStoreService({ storeUrl: chromeStoreUrl, temporaryFolders }),
     store,
     machines,
     ender,
@@ -108,7 +129,18 @@ export function createServices(options: ServicesOptions) {
     access,
     organizations,
     keys: new KnownKeys(organizations, clock),
-    sessions: new SessionService({ store, machines, ender, proxies, egress, driver, driverId, region, clock }),
+    sessions: new SessionService({
+      store,
+      machines,
+      sessionExtensions,
+      proxies,
+      egress,
+      ender,
+      driver,
+      driverId,
+      region,
+      clock,
+    }),
     updater,
     records: new SessionRecords({ tokens, clock }),
     relay: new Relay({ access, machines, logger }),

@@ -6,6 +6,9 @@ import type { DevToolsEndpoint } from './chromium.ts'
 /** A page that does not answer in that time is busy, and not asked any longer. */
 const answerLimitMilliseconds = 300
 
+/** A browser that does not tell has hung. */
+const listLimitMilliseconds = 5_000
+
 interface ListedTarget {
   readonly id: string
   readonly type: string
@@ -16,9 +19,18 @@ export async function tabsByActivity({ port }: DevToolsEndpoint): Promise<readon
   // Only this list has an order: the protocol's own, Target.getTargets, has none.
   const targets = await new Promise<readonly ListedTarget[]>((resolve, reject) => {
     http
-      .get({ host: '127.0.0.1', port, path: '/json/list', agent: false }, (response) => {
-        json(response).then((list) => resolve(list as readonly ListedTarget[]), reject)
-      })
+      .get(
+        {
+          host: '127.0.0.1',
+          port,
+          path: '/json/list',
+          agent: false,
+          signal: AbortSignal.timeout(listLimitMilliseconds),
+        },
+        (response) => {
+          json(response).then((list) => resolve(list as readonly ListedTarget[]), reject)
+        },
+      )
       .on('error', reject)
   })
   return targets.filter(({ type }) => type === 'page').map(({ id }) => id)

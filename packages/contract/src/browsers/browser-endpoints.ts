@@ -24,6 +24,8 @@ export const createBrowser = defineEndpoint({
     'field_not_supported',
     'proxy_not_found',
     'session_name_taken',
+    'extension_not_found',
+    'extension_not_loadable',
     'session_ended_while_starting',
     'session_start_failed',
     'egress_unavailable',

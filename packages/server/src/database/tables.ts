@@ -2,7 +2,14 @@ import type { BrowserMemory, Region } from '@berth/contract/browsers/browser.ts'
 import type { Tags } from '@berth/contract/browsers/tags.ts'
 import type { BrowserTelemetryConfig } from '@berth/contract/browsers/telemetry-config.ts'
 import type { ResolvedViewport } from '@berth/contract/browsers/viewport.ts'
-import type { ApiKeyId, OrganizationId, ProjectId, ProxyId, SessionId } from '@berth/contract/common/ids.ts'
+import type {
+  ApiKeyId,
+  ExtensionId,
+  OrganizationId,
+  ProjectId,
+  ProxyId,
+  SessionId,
+} from '@berth/contract/common/ids.ts'
 import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
 import type { ProxyType } from '@berth/contract/proxies/proxy.ts'
 import type { Targeting } from '@berth/contract/proxies/targeting.ts'
@@ -18,6 +25,7 @@ export interface Tables {
   api_keys: ApiKeyTable
   sessions: SessionTable
   proxies: ProxyTable
+  extensions: ExtensionTable
 }
 
 interface OrganizationTable {
@@ -106,4 +114,16 @@ export interface StoredProxyConfig extends Targeting {
   readonly username?: string | undefined
   readonly has_password?: boolean
   readonly has_ca_bundle?: boolean
+}
+
+export interface ExtensionTable {
+  id: ExtensionId
+  project_id: ProjectId
+  name: string | null
+  size_bytes: number
+  checksum: string | null
+  blob: string
+  policy_id: string | null
+  created_at: Date
+  last_used_at: Date | null
 }

@@ -5,12 +5,14 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SelectedProxy } from '../../database/tables.ts'
 import type { Driver, MachineSpec } from '../../drivers/driver.ts'
+import type { StoredExtension } from '../extensions/extension-service.ts'
 import type { ProxyService, ProxyTarget } from '../proxies/proxy-service.ts'
 import type { SessionEnder } from './end-session.ts'
 import { selectNetwork } from './network-selection.ts'
 import { selectProxy } from './proxy-change.ts'
 import type { Session } from './session.ts'
 import type { SessionEgress } from './session-egress.ts'
+import { policiesWith, type SessionExtensions } from './session-extensions.ts'
 import type { SessionMachines } from './session-machines.ts'
 import type { SessionFilter, SessionStore } from './session-store.ts'
 import { viewportOf, windowOf } from './session-viewport.ts'
@@ -22,6 +24,7 @@ export type SessionRequest = BrowserRequest
 interface SessionServiceOptions {
   readonly store: SessionStore
   readonly machines: SessionMachines
+  readonly sessionExtensions: SessionExtensions
   readonly ender: SessionEnder
   readonly proxies: ProxyService
   readonly egress: SessionEgress
@@ -44,9 +47,10 @@ export class SessionService {
    * deleted while it starts ends, and its creator is told.
    */
   async create(projectId: ProjectId, request: SessionRequest, signal: AbortSignal): Promise<Session> {
-    const { store, machines, egress, clock } = this.#options
+    const { store, machines, sessionExtensions, egress, clock } = this.#options
     this.#refuseWhatThisHostCannotDo(request)
     const leaving = await this.#selectWayOut(projectId, request)
+    const extensions = await sessionExtensions.choose(projectId, request.extensions)
     const now = clock.now()
     const id = newId('session', now)
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
@@ -55,7 +59,13 @@ export class SessionService {
 
     try {
       const certificates = await egress.certificates(session)
-      const { idleSince } = await machines.start(machineSpec(session, request, certificates), signal)
+      const { idleSince } = await machines.start(
+        machineSpec(session, request, { extensions, certificates }),
+        signal,
+        extensions.length === 0
+          ? undefined
+          : (agentSocket, either) => sessionExtensions.give(agentSocket, extensions, either),
+      )
       await egress.takeUpRoutes(session)
       const active = await store.activate(session.id, idleSince)
       if (active) return active
@@ -152,7 +162,14 @@ function memoryOf({ memory, headless }: SessionRequest): BrowserMemory {
   return memory ?? (headless ? '1GiB' : '8GiB')
 }
 
-function machineSpec(session: Session, request: SessionRequest, certificates: readonly string[]): MachineSpec {
+interface MachineParts {
+  readonly extensions: readonly StoredExtension[]
+  /** Of proxies that the browser is to trust. */
+  readonly certificates: readonly string[]
+}
+
+function machineSpec(session: Session, request: SessionRequest, parts: MachineParts): MachineSpec {
+  const { extensions, certificates } = parts
   return {
     sessionId: session.id,
     headless: session.headless,
@@ -162,7 +179,8 @@ function machineSpec(session: Session, request: SessionRequest, certificates: re
     viewport: windowOf(session.viewport),
     memory: session.memory,
     startUrl: session.start_url ?? undefined,
-    chromePolicy: trusting(certificates, request.chrome_policy ?? {}),
+    chromePolicy: policiesWith(trusting(certificates, request.chrome_policy ?? {}), extensions),
+    awaitsExtensions: extensions.length > 0,
   }
 }
 
