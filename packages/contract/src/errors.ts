@@ -46,6 +46,10 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { watch: string }) => `watch_id: there is no watch ${details.watch}.`,
   },
+  proxy_not_found: {
+    status: 404,
+    sentence: (details: { proxy: string }) => `There is no proxy with the id ${details.proxy}.`,
+  },
   method_not_allowed: {
     status: 405,
     sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
@@ -124,6 +128,11 @@ export const errorCatalogue = {
   shutting_down: {
     status: 503,
     sentence: () => 'The server is stopping. Try again in a moment.',
+  },
+  egress_unavailable: {
+    status: 503,
+    retry: true,
+    sentence: () => 'The way out of this host does not answer. Try again in a moment.',
   },
   database_unavailable: {
     status: 503,

@@ -10,6 +10,7 @@ import {
   loadExtensions,
   uploadExtension,
 } from './extensions/extension-endpoints.ts'
+import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProxy } from './proxies/proxy-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
 
 /** Every public operation that berth serves, in the order of the API document. */
@@ -27,6 +28,12 @@ export const publicEndpoints: readonly Endpoint[] = [
   downloadExtension,
   getExtension,
   deleteExtension,
+  createProxy,
+  listProxies,
+  getProxy,
+  updateProxy,
+  deleteProxy,
+  checkProxy,
   getHealth,
   getStatus,
 ] as unknown as readonly Endpoint[]

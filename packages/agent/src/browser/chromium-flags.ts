@@ -8,6 +8,7 @@ interface Flag {
 
 /** A port on which nothing listens; a request for it does not even reach egress. */
 const nowhere = 'https://127.0.0.1:9'
+const noProxy = 'http://127.0.0.1:9'
 
 const disabledFeatures: readonly string[] = [
   // The address bar's suggestions as pages of their own: they cost a renderer, 50 MB and 80 ms, and stand among the targets.
@@ -83,11 +84,20 @@ export function chromiumFlags(
     ...flags.map(({ flag }) => flag),
     `--user-data-dir=${profileFolder}`,
     `--remote-debugging-port=${config.devtools_port}`,
-    `--proxy-server=http://127.0.0.1:${proxyPort}`,
+    `--proxy-server=${proxyRules(proxyPort)}`,
     ...(config.headless ? headlessFlags(config) : []),
     ...(config.kiosk_mode && !config.headless ? ['--kiosk'] : []),
     'about:blank',
   ]
+}
+
+/**
+ * All of Chromium's connections go to the forwarder: for plain HTTP as to a SOCKS proxy, and tunnels as to an HTTP
+ * proxy. When it closes without a word, nothing was connected to; Chromium then tries the second proxy, which never
+ * answers, and so tells the page that there is no connection to its proxy (ERR_PROXY_CONNECTION_FAILED).
+ */
+function proxyRules(port: number): string {
+  return `http=socks5://127.0.0.1:${port},${noProxy};https=http://127.0.0.1:${port},${noProxy}`
 }
 
 /** In full-screen mode the page alone fills the window; otherwise a headless window has a tab strip too. */

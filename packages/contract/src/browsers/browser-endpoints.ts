@@ -22,11 +22,13 @@ export const createBrowser = defineEndpoint({
   status: 200,
   errors: [
     'field_not_supported',
+    'proxy_not_found',
     'session_name_taken',
     'extension_not_found',
     'extension_not_loadable',
     'session_ended_while_starting',
     'session_start_failed',
+    'egress_unavailable',
     'capacity_exhausted',
   ],
   reservedStatuses: { 429: 'berth sets no rate or concurrency limit yet.' },
@@ -43,7 +45,11 @@ export const listBrowsers = defineEndpoint({
   query: PageQuery.extend({
     status: z.enum(['active', 'deleted', 'all']).optional().meta({ description: 'Default: active.' }),
     include_deleted: QueryBoolean.default(false).meta({ deprecated: true, description: 'Use status=all.' }),
-    query: z.string().max(1024).optional().meta({ description: 'Text to find in the session id or name.' }),
+    query: z
+      .string()
+      .max(1024)
+      .optional()
+      .meta({ description: 'Text to find in the session id or name, or in the id of its proxy.' }),
     tags: z.record(z.string(), z.string()).optional().meta({ description: 'Pairs that must all be there.' }),
     region: Region.optional(),
   }),
@@ -83,8 +89,10 @@ export const updateBrowser = defineEndpoint({
     'session_not_found',
     'session_name_taken',
     'field_not_supported',
+    'proxy_not_found',
     'session_update_failed',
     'session_unreachable',
+    'egress_unavailable',
   ],
 })
 

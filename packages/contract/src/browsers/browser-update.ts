@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { NotYet, SessionName, StartUrl } from './browser.ts'
+import { checkProxySelection, proxySelection } from './proxy-selection.ts'
 import { Tags } from './tags.ts'
 import { BrowserTelemetryRequestConfig } from './telemetry-config.ts'
 import { BrowserViewport } from './viewport.ts'
@@ -17,9 +18,8 @@ export const BrowserUpdateRequest = z
     telemetry: BrowserTelemetryRequestConfig.nullish(),
     viewport: BrowserViewportUpdate.optional(),
     profile: NotYet,
-    proxy: NotYet,
-    proxy_id: NotYet,
-    disable_default_proxy: NotYet,
+    ...proxySelection,
   })
+  .superRefine(checkProxySelection)
   .meta({ id: 'BrowserUpdateRequest' })
 export type BrowserUpdateRequest = z.infer<typeof BrowserUpdateRequest>

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { Timestamp } from '../common/time.ts'
 import { ExtensionReference, maxExtensionsOfSession } from '../extensions/extension.ts'
 import { ChromePolicy } from './chrome-policy.ts'
+import { BrowserNetworkConfig } from './network-config.ts'
+import { BrowserProxy, checkProxySelection, proxySelection } from './proxy-selection.ts'
 import { Tags } from './tags.ts'
 import { BrowserTelemetryConfig, BrowserTelemetryRequestConfig } from './telemetry-config.ts'
 import { BrowserViewport } from './viewport.ts'
@@ -46,6 +48,10 @@ export const Browser = z
       .record(z.string(), z.json())
       .meta({ override: { type: 'object', additionalProperties: true } })
       .optional(),
+    proxy: BrowserProxy,
+    proxy_id: z.string().optional().meta({ deprecated: true }),
+    disable_default_proxy: z.boolean().meta({ deprecated: true }),
+    network: BrowserNetworkConfig.optional(),
     telemetry: BrowserTelemetryConfig.nullable().meta({ description: 'Null when nothing is captured.' }),
     usage: z.object({ uptime_ms: z.int() }).meta({ id: 'BrowserUsage' }),
     deleted_at: Timestamp.optional(),
@@ -91,12 +97,11 @@ export const BrowserRequest = z
       .max(maxExtensionsOfSession)
       .nullish()
       .meta({ description: 'Stored extensions that the browser starts with.' }),
-    proxy: NotYet,
-    proxy_id: NotYet,
-    disable_default_proxy: NotYet,
-    network: NotYet,
+    ...proxySelection,
+    network: BrowserNetworkConfig.optional(),
     vaults: NotYet,
     video_memory: NotYet,
   })
+  .superRefine(checkProxySelection)
   .meta({ id: 'BrowserRequest' })
 export type BrowserRequest = z.infer<typeof BrowserRequest>

@@ -42,6 +42,10 @@ export class SessionRecords {
       ...(Object.keys(session.chrome_policy).length > 0 && {
         chrome_policy: session.chrome_policy as Browser['chrome_policy'],
       }),
+      proxy: session.proxy,
+      ...('id' in session.proxy && { proxy_id: session.proxy.id }),
+      disable_default_proxy: 'mode' in session.proxy && session.proxy.mode === 'direct',
+      ...(session.network && { network: session.network }),
       telemetry: session.telemetry,
       usage: { uptime_ms: Math.max(0, Math.round(uptime)) },
       ...(session.deleted_at && {
