@@ -20,6 +20,8 @@ const sizes = [
   { width: 777, height: 1333 },
   { width: 1280, height: 800 },
 ]
+/** Narrower than any tab strip. */
+const phone = { width: 390, height: 844 }
 /** Of a headful window that is none of kiosk mode. */
 const tabStripHeight = 87
 
@@ -44,7 +46,7 @@ for (const { kind, headless, kiosk_mode } of [
     const pid = await browserProcess(session.session_id)
     const frame = headless || kiosk_mode ? 0 : tabStripHeight
 
-    for (const viewport of sizes) {
+    for (const viewport of frame === 0 ? [phone, ...sizes] : sizes) {
       const size = `${viewport.width}x${viewport.height - frame}`
       const watched = second.waitForFunction(`${inner} === '${size}'`, undefined, { polling: 'raf' })
       const begin = performance.now()

@@ -97,6 +97,39 @@ for (const kiosk_mode of [false, true]) {
   })
 }
 
+test('a kiosk page fills a display that is smaller than any window of Chromium', async () => {
+  await using agent = await startAgent({
+    headless: false,
+    kiosk_mode: true,
+    viewport: { width: 390, height: 844, refresh_rate: 60 },
+  })
+  await agent.becomesReady()
+  const cdp = await agent.connect()
+  const page = await cdp.attach()
+  const becomes = async (size: string, of = cdp, at = page) => {
+    const sized = `new Promise((done) => {
+      const look = () => innerWidth + "x" + innerHeight === "${size}" ? done(screen.width + "x" + screen.height) : setTimeout(look)
+      look()
+    })`
+    assert.equal(await of.evaluate(sized, at), size)
+  }
+
+  await becomes('390x844')
+  for (const size of [
+    { width: 320, height: 241 },
+    { width: 900, height: 700 },
+    { width: 64, height: 64 },
+    { width: 391, height: 843 },
+  ]) {
+    await resize(agent, size)
+    await becomes(`${size.width}x${size.height}`)
+  }
+  process.kill(agent.children('chromium')[0] as number, 'SIGKILL')
+  await cdp.closed
+  const again = await agent.connect()
+  await becomes('391x843', again, await again.attach())
+})
+
 for (const headless of [true, false]) {
   const kind = headless ? 'headless' : 'headful'
 

@@ -4,6 +4,7 @@ import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import {
   agentDiscoveryPath,
   agentEventsPath,
+  agentExtensionsPath,
   agentNavigationPath,
   agentOperationsPath,
   agentStatePath,
@@ -18,6 +19,8 @@ import { BidiRelay } from './bidi/bidi-relay.ts'
 import type { Browser } from './browser/browser.ts'
 import { CdpRelay, refuse } from './cdp/cdp-relay.ts'
 import { answerDiscovery } from './discovery.ts'
+import type { ExtensionLoader } from './extensions/extension-loader.ts'
+import type { ExtensionSet } from './extensions/extension-set.ts'
 import { http } from './http.ts'
 import { readJson } from './json-body.ts'
 import type { OperationServer } from './operations/operation-server.ts'
@@ -25,9 +28,13 @@ import type { OperationServer } from './operations/operation-server.ts'
 /** A watcher that takes nothing for so long is let go; it asks again, and then learns the current state. */
 const maxUnreadEventBytes = 64 * 1024
 
+/** No limit: how long a body may stop is for whoever reads it to say. */
+const bodiesTakeTheirTime = 0
+
 interface AppOptions {
   readonly config: AgentConfig
   readonly browser: Browser
+  readonly extensions: ExtensionSet
   readonly events: AgentEvents
   readonly logger: Logger
   readonly stop: () => Promise<void>
@@ -38,13 +45,17 @@ interface AppOptions {
  * 80 ms of the processor that Chromium needs at that moment.
  */
 export function createApp(options: AppOptions): Server {
-  const { config, browser, events, logger } = options
+  const { config, browser, extensions, events, logger } = options
   const operations = onFirstUse(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
     return new OperationServer({ config, browser, logger })
   })
-  const server = http.createServer((request, response) => {
-    answer({ ...options, operations }, request, response).catch((thrown: unknown) =>
+  const extensionLoader = onFirstUse(async () => {
+    const { ExtensionLoader } = await import('./extensions/extension-loader.ts')
+    return new ExtensionLoader({ homeFolder: config.home_folder, browser, extensions })
+  })
+  const server = http.createServer({ requestTimeout: bodiesTakeTheirTime }, (request, response) => {
+    answer({ ...options, operations, extensionLoader }, request, response).catch((thrown: unknown) =>
       replyWithError(request, response, thrown, logger),
     )
   })
@@ -63,6 +74,7 @@ export function createApp(options: AppOptions): Server {
 interface AnswerOptions extends AppOptions {
   /** Loaded with the first operation: most of what a session can do is never asked of it. */
   readonly operations: () => Promise<OperationServer>
+  readonly extensionLoader: () => Promise<ExtensionLoader>
 }
 
 async function answer(options: AnswerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -75,6 +87,13 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
     const end = options.events.activity.begin()
     response.once('close', end)
     return (await options.operations()).answer(request, response)
+  }
+  if (method === 'POST' && path === agentExtensionsPath) {
+    // Before the first launch there is no time that could run out.
+    if (options.browser.hasBegun) response.once('close', options.events.activity.begin())
+    await (await options.extensionLoader()).take(request)
+    response.writeHead(201, { 'content-length': 0 }).end()
+    return
   }
   switch (`${method} ${path}`) {
     case `POST ${agentViewportPath}`:

@@ -6,12 +6,17 @@ import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
+import type { TemporaryFolders } from './blobs/temporary-folders.ts'
 import type { Database } from './database/database.ts'
 import type { Driver } from './drivers/driver.ts'
+import { ChromeStoreService } from './features/extensions/chrome-store-service.ts'
+import { ExtensionService } from './features/extensions/extension-service.ts'
+import { ExtensionStore } from './features/extensions/extension-store.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { SessionEnder } from './features/sessions/end-session.ts'
 import { planName, planTags, planTelemetry } from './features/sessions/plain-changes.ts'
+import { SessionExtensions } from './features/sessions/session-extensions.ts'
 import { SessionMachines } from './features/sessions/session-machines.ts'
 import { SessionRecords } from './features/sessions/session-record.ts'
 import { SessionService } from './features/sessions/session-service.ts'
@@ -25,6 +30,9 @@ import { ProjectSecrets } from './secrets/project-secrets.ts'
 export interface ServicesOptions {
   readonly database: Database
   readonly blobs: BlobStore
+  readonly temporaryFolders: TemporaryFolders
+  /** Where the Chrome Web Store gives out extensions. */
+  readonly chromeStoreUrl: string
   readonly driver: Driver
   /** Tells this host's machines from those of other servers on the same database. */
   readonly driverId: string
@@ -40,12 +48,21 @@ export type Services = ReturnType<typeof createServices>
 
 /** Wires the server: who works with whom. */
 export function createServices(options: ServicesOptions) {
+  const { temporaryFolders, chromeStoreUrl } = options
   const { database, blobs, driver, driverId, egressIsUp, masterKey, region, clock, logger, version } = options
   const store = new SessionStore(database)
   const organizations = new OrganizationStore(database)
   const secrets = new ProjectSecrets(database, masterKey)
   const tokens = new SessionTokens(masterKey)
   const machines = new SessionMachines({ driver, store, logger })
+  const extensions = new ExtensionService({
+    store: new ExtensionStore(database),
+    blobs,
+    secrets,
+    temporaryFolders,
+    clock,
+  })
+  const sessionExtensions = new SessionExtensions({ store, machines, driver, extensions, temporaryFolders })
   const ender = new SessionEnder({ machines, store, clock })
   const access = new SessionAccess(tokens, store)
   const viewport = new ViewportChanges(machines)
@@ -61,6 +78,10 @@ export function createServices(options: ServicesOptions) {
     logger,
     blobs,
     secrets,
+    temporaryFolders,
+    extensions,
+    sessionExtensions,
+    chromeStore: new ChromeStoreService({ storeUrl: chromeStoreUrl, temporaryFolders }),
     store,
     machines,
     ender,
@@ -68,7 +89,7 @@ export function createServices(options: ServicesOptions) {
     access,
     organizations,
     keys: new KnownKeys(organizations, clock),
-    sessions: new SessionService({ store, machines, ender, driver, driverId, region, clock }),
+    sessions: new SessionService({ store, machines, sessionExtensions, ender, driver, driverId, region, clock }),
     updater: new SessionUpdater({
       store,
       plans: [planName(store), planTags, planTelemetry, viewport.plan, planNavigation(machines)],

@@ -4,6 +4,8 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import type { AgentConfig, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { AgentEvents } from '../agent-events.ts'
+import type { ExtensionSet } from '../extensions/extension-set.ts'
+import type { CdpPipe } from './cdp-pipe.ts'
 import { Chromium, type DevToolsEndpoint } from './chromium.ts'
 import { Display } from './display.ts'
 import { resizeHeadful, resizeHeadless } from './resize.ts'
@@ -28,6 +30,7 @@ interface RunningChromium {
 interface BrowserOptions {
   readonly config: AgentConfig
   readonly proxyPort: number
+  readonly extensions: ExtensionSet
   readonly events: AgentEvents
   readonly logger: Logger
 }
@@ -46,6 +49,9 @@ export class Browser {
   #display: Display | undefined
   #crashes: number[] = []
   #isStopping = false
+  #hasBegun = false
+  /** That Chromium ends next is meant, and no crash. */
+  #isRelaunching = false
   /** How the display ended that was not replaced yet. */
   #lostDisplay: string | undefined
   /** Made anew with each end of Chromium: until the next one is ready, clients wait here. */
@@ -74,6 +80,26 @@ export class Browser {
   /** The DevTools server of the Chromium that runs, or of the next one while there is none. */
   async endpoint(): Promise<DevToolsEndpoint> {
     return Promise.race([this.#endpoint.promise, tooLate(endpointLimitMilliseconds, 'the browser is not ready')])
+  }
+
+  /** Whether the first launch has begun. */
+  get hasBegun(): boolean {
+    return this.#hasBegun
+  }
+
+  /** The line to the Chromium that runs, or to the next one while there is none. */
+  async pipe(): Promise<CdpPipe> {
+    const { pipe } = await this.running()
+    return pipe
+  }
+
+  /** Ends Chromium as a person would, and resolves when the next one runs under the same addresses. */
+  async relaunch(): Promise<void> {
+    await this.endpoint() // One that is just being launched must not be taken for one that fails.
+    const chromium = await this.#chromium
+    this.#isRelaunching = true
+    await chromium?.close()
+    await this.endpoint()
   }
 
   /** The Chromium that runs, or the next one while there is none. */
@@ -130,7 +156,9 @@ export class Browser {
   }
 
   async #keepRunning(): Promise<void> {
-    const { events, config } = this.#options
+    const { events, config, extensions } = this.#options
+    await extensions.arrived
+    this.#hasBegun = true
     const first = await this.#launch()
     events.becomeReady()
     this.#openStartPage(first, config.start_url)
@@ -143,7 +171,8 @@ export class Browser {
       if (this.#isStopping) return
       // A display that dies takes its browser along, and may be seen to be gone only after it.
       await immediate()
-      if (this.#lostDisplay === undefined) this.#noteCrash('chromium', how)
+      if (this.#isRelaunching) this.#isRelaunching = false
+      else if (this.#lostDisplay === undefined) this.#noteCrash('chromium', how)
       else this.#noteCrash('display', this.#lostDisplay)
       current = await this.#launch()
       this.#openStartPage(current, undefined)
@@ -164,16 +193,19 @@ export class Browser {
     ])
     const endpoint = await Promise.race([chromium.endpoint, failure])
     await this.#prepare(chromium)
-    this.#running = { chromium, page, size, isSized: !this.#display || this.#display.hasSize(size) }
+    await this.#display?.resize(size)
+    this.#running = { chromium, page, size, isSized: true }
     this.#endpoint.resolve(endpoint)
     return this.#running
   }
 
   async #launchWithDisplay(): Promise<Chromium> {
     const config = this.#config
-    const { proxyPort } = this.#options
+    const { proxyPort, extensions } = this.#options
     if (!config.headless && !this.#display) await this.#startDisplay()
-    return Chromium.launch({ config, proxyPort, displayName: this.#display?.name })
+    await this.#display?.makeRoom(config.viewport)
+    const { needPolicies } = extensions
+    return Chromium.launch({ config, proxyPort, needPolicies, displayName: this.#display?.name })
   }
 
   async #startDisplay(): Promise<void> {
@@ -194,6 +226,7 @@ export class Browser {
     const downloadPath = join(this.#options.config.home_folder, 'Downloads')
     await mkdir(downloadPath, { recursive: true })
     await chromium.pipe.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath })
+    await this.#options.extensions.loadInto(chromium.pipe)
   }
 
   /** Dispatched and not awaited: whatever comes of it, the session is there (spec §2.1, start_url). */

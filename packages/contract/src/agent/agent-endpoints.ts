@@ -30,6 +30,8 @@ export const AgentConfig = z.object({
   kiosk_mode: z.boolean(),
   viewport: BrowserViewport.required(),
   start_url: z.string().optional(),
+  /** Chromium is not launched before the extensions that it is to start with have come in. */
+  awaits_extensions: z.boolean().default(false),
   /** Folders as the agent sees them. */
   home_folder: z.string(),
   /** Sockets that only this machine uses: display, VNC. */

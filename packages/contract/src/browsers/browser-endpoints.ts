@@ -23,6 +23,8 @@ export const createBrowser = defineEndpoint({
   errors: [
     'field_not_supported',
     'session_name_taken',
+    'extension_not_found',
+    'extension_not_loadable',
     'session_ended_while_starting',
     'session_start_failed',
     'capacity_exhausted',

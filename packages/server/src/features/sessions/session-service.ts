@@ -4,8 +4,10 @@ import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Driver, MachineSpec } from '../../drivers/driver.ts'
+import type { StoredExtension } from '../extensions/extension-service.ts'
 import type { SessionEnder } from './end-session.ts'
 import type { Session } from './session.ts'
+import { policiesWith, type SessionExtensions } from './session-extensions.ts'
 import type { SessionMachines } from './session-machines.ts'
 import type { SessionFilter, SessionStore } from './session-store.ts'
 import { viewportOf, windowOf } from './session-viewport.ts'
@@ -17,6 +19,7 @@ export type SessionRequest = Omit<BrowserRequest, `${string}_id`> & Pick<Browser
 interface SessionServiceOptions {
   readonly store: SessionStore
   readonly machines: SessionMachines
+  readonly sessionExtensions: SessionExtensions
   readonly ender: SessionEnder
   readonly driver: Driver
   readonly driverId: string
@@ -37,8 +40,9 @@ export class SessionService {
    * deleted while it starts ends, and its creator is told.
    */
   async create(projectId: ProjectId, request: SessionRequest, signal: AbortSignal): Promise<Session> {
-    const { store, machines, clock } = this.#options
+    const { store, machines, sessionExtensions, clock } = this.#options
     this.#refuseWhatThisHostCannotDo(request)
+    const extensions = await sessionExtensions.choose(projectId, request.extensions)
     const now = clock.now()
     const id = newId('session', now)
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
@@ -46,7 +50,13 @@ export class SessionService {
     const session = await store.insert(this.#row(projectId, id, request, now))
 
     try {
-      const { idleSince } = await machines.start(machineSpec(session, request), signal)
+      const { idleSince } = await machines.start(
+        machineSpec(session, request, extensions),
+        signal,
+        extensions.length === 0
+          ? undefined
+          : (agentSocket, either) => sessionExtensions.give(agentSocket, extensions, either),
+      )
       const active = await store.activate(session.id, idleSince)
       if (active) return active
     } catch (error) {
@@ -130,7 +140,7 @@ function memoryOf({ memory, headless }: SessionRequest): BrowserMemory {
   return memory ?? (headless ? '1GiB' : '8GiB')
 }
 
-function machineSpec(session: Session, request: SessionRequest): MachineSpec {
+function machineSpec(session: Session, request: SessionRequest, extensions: readonly StoredExtension[]): MachineSpec {
   return {
     sessionId: session.id,
     headless: session.headless,
@@ -140,7 +150,8 @@ function machineSpec(session: Session, request: SessionRequest): MachineSpec {
     viewport: windowOf(session.viewport),
     memory: session.memory,
     startUrl: session.start_url ?? undefined,
-    chromePolicy: request.chrome_policy ?? {},
+    chromePolicy: policiesWith(request.chrome_policy ?? {}, extensions),
+    awaitsExtensions: extensions.length > 0,
   }
 }
 

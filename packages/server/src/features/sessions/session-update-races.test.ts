@@ -191,6 +191,7 @@ test('a session that is unknown, deleted, starting or another project’s is not
   await project.call('DELETE', `/browsers/${gone.session_id}`)
   server.host.hangNextStart()
   const starting = project.call('POST', '/browsers', { headless: true, name: 'starting' })
+  while (server.host.starts.size === 0) await new Promise(setImmediate)
 
   for (const [caller, idOrName] of [
     [project, 'nobody'],
