@@ -192,6 +192,9 @@ export class Browser {
       tooLate(startLimitMilliseconds, 'Chromium has started, but its first page does not answer'),
     ])
     const endpoint = await Promise.race([chromium.endpoint, failure])
+    // Without it the address bar of an empty page has the focus. Done when what follows is answered, and so before any
+    // client has a page of its own in front.
+    chromium.pipe.send('Page.bringToFront', {}, page).catch(() => {})
     await this.#prepare(chromium)
     await this.#display?.resize(size)
     this.#running = { chromium, page, size, isSized: true }
@@ -232,8 +235,6 @@ export class Browser {
   /** Dispatched and not awaited: whatever comes of it, the session is there (spec §2.1, start_url). */
   #openStartPage({ chromium: { pipe }, page }: RunningChromium, startUrl: string | undefined): void {
     const ignore = () => {}
-    // Without it the address bar of an empty page has the focus.
-    pipe.send('Page.bringToFront', {}, page).catch(ignore)
     const opened = startUrl ? pipe.send('Page.navigate', { url: startUrl }, page) : Promise.resolve({})
     opened
       .catch(ignore)
