@@ -28,6 +28,9 @@ import type { OperationServer } from './operations/operation-server.ts'
 /** A watcher that takes nothing for so long is let go; it asks again, and then learns the current state. */
 const maxUnreadEventBytes = 64 * 1024
 
+/** No limit: how long a body may stop is for whoever reads it to say. */
+const bodiesTakeTheirTime = 0
+
 interface AppOptions {
   readonly config: AgentConfig
   readonly browser: Browser
@@ -51,7 +54,7 @@ export function createApp(options: AppOptions): Server {
     const { ExtensionLoader } = await import('./extensions/extension-loader.ts')
     return new ExtensionLoader({ homeFolder: config.home_folder, browser, extensions })
   })
-  const server = http.createServer((request, response) => {
+  const server = http.createServer({ requestTimeout: bodiesTakeTheirTime }, (request, response) => {
     answer({ ...options, operations, extensionLoader }, request, response).catch((thrown: unknown) =>
       replyWithError(request, response, thrown, logger),
     )

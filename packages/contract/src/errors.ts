@@ -40,7 +40,11 @@ export const errorCatalogue = {
   },
   file_not_found: {
     status: 404,
-    sentence: (details: { path: string }) => `path: there is no ${details.path}.`,
+    sentence: (details: { field: string; path: string }) => `${details.field}: there is no ${details.path}.`,
+  },
+  watch_not_found: {
+    status: 404,
+    sentence: (details: { watch: string }) => `watch_id: there is no watch ${details.watch}.`,
   },
   method_not_allowed: {
     status: 405,
@@ -65,6 +69,11 @@ export const errorCatalogue = {
     retry: false,
     sentence: () => 'The session was deleted before it had started.',
   },
+  watch_limit_reached: {
+    status: 409,
+    retry: false,
+    sentence: (details: { reason: string }) => details.reason,
+  },
   body_too_large: {
     status: 413,
     sentence: (details: { limitBytes: number }) => `The body is larger than ${details.limitBytes} bytes.`,
@@ -77,6 +86,10 @@ export const errorCatalogue = {
   unsupported_media_type: {
     status: 415,
     sentence: (details: { reason: string }) => details.reason,
+  },
+  range_not_satisfiable: {
+    status: 416,
+    sentence: (details: { sizeBytes: number }) => `range: lies beyond the ${details.sizeBytes} bytes of the file.`,
   },
   internal_error: {
     status: 500,
@@ -111,6 +124,11 @@ export const errorCatalogue = {
     // Asking again is safe: what was half done is undone when the database is back.
     retry: true,
     sentence: () => 'The database does not answer. Try again in a moment.',
+  },
+  disk_full: {
+    status: 507,
+    retry: false, // What fills the disk is in the session, and goes only when somebody deletes it.
+    sentence: (details: { field: string }) => `${details.field}: there is no room left on the disk.`,
   },
   capacity_exhausted: {
     status: 529,

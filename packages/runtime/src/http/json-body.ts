@@ -70,7 +70,7 @@ function mediaType(header: unknown): string {
 }
 
 /** Ends the waiting, not the reading: a stream that is destroyed takes the connection with it, and the answer. */
-async function within<Value>(milliseconds: number, reading: Promise<Value>): Promise<Value> {
+export async function within<Value>(milliseconds: number, reading: Promise<Value>): Promise<Value> {
   reading.catch(() => {}) // After the deadline nobody else hears how it ends.
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
