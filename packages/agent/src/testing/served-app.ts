@@ -11,6 +11,7 @@ import { createLogger } from '@berth/runtime/process/logger.ts'
 import { AgentEvents } from '../agent-events.ts'
 import { createApp } from '../app.ts'
 import type { Browser } from '../browser/browser.ts'
+import type { ExtensionSet } from '../extensions/extension-set.ts'
 
 /** Every operation of the agent in the test's own process: for those that need no browser. */
 export class ServedApp implements AsyncDisposable {
@@ -30,6 +31,7 @@ export class ServedApp implements AsyncDisposable {
     const server = createApp({
       config: { home_folder: folder, run_folder: folder } as AgentConfig,
       browser: {} as Browser,
+      extensions: {} as ExtensionSet,
       events: new AgentEvents(systemClock),
       logger: createLogger({ name: 'agent', level: 'error', json: true }),
       stop: async () => {},
