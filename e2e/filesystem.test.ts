@@ -9,7 +9,7 @@ import { ZipFile } from 'yazl'
 import { deepOnly } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
 import { createCheckedFetch } from './testing/checked-fetch.ts'
-import { memoryMiB, serviceProcesses } from './testing/processes.ts'
+import { agentProcess, memoryMiB } from './testing/processes.ts'
 
 const mebibyte = 1024 * 1024
 const linkMode = 0o120777
@@ -244,7 +244,7 @@ async function passes(size: number): Promise<void> {
   const block = randomBytes(mebibyte)
   const expected = createHash('sha256')
   for (const chunk of repeated(block, size)) expected.update(chunk)
-  const processes = await serviceProcesses(berth.pid)
+  const processes = [berth.pid, await agentProcess(id)]
   const before = await memoryMiB(processes)
   let most = before
   const watching = setInterval(async () => {
@@ -264,7 +264,8 @@ async function passes(size: number): Promise<void> {
   clearInterval(watching)
 
   assert.equal(found.digest('hex'), expected.digest('hex'))
-  assert.ok(most - before < 100, `grew by ${Math.round(most - before)} MiB`)
+  // Both collect their garbage late, but whatever the size of the file.
+  assert.ok(most - before < 150, `grew by ${Math.round(most - before)} MiB`)
   await fs.deleteFile(id, { path: '/home/kernel/large' })
 }
 
