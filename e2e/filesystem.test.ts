@@ -264,8 +264,8 @@ async function passes(size: number): Promise<void> {
   clearInterval(watching)
 
   assert.equal(found.digest('hex'), expected.digest('hex'))
-  // Both collect their garbage late, but whatever the size of the file.
-  assert.ok(most - before < 150, `grew by ${Math.round(most - before)} MiB`)
+  // Node collects what it has read from sockets when there are 64 MiB of it, in each of the two, whatever the size.
+  assert.ok(most - before < 200, `grew by ${Math.round(most - before)} MiB`)
   await fs.deleteFile(id, { path: '/home/kernel/large' })
 }
 
