@@ -88,7 +88,10 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
     const agentSocket = machines.agentSocket(id)
     if (!agentSocket) throw new BerthError('session_unreachable')
     const left = new AbortController()
-    reply.raw.once('close', () => left.abort())
+    reply.raw.once('close', () => {
+      // Answered before all of the body had come: the rest is taken, or its sender would never see the answer.
+      if (!reply.raw.writableFinished) left.abort()
+    })
     const answer = await callAgent(agentSocket, {
       method: operation.method,
       path: agentPath(operation, request),
