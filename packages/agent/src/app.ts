@@ -25,6 +25,7 @@ const maxUnreadEventBytes = 64 * 1024
 interface AppOptions {
   readonly config: AgentConfig
   readonly browser: Browser
+  readonly proxyPort: number
   readonly events: AgentEvents
   readonly logger: Logger
   readonly stop: () => Promise<void>
@@ -35,10 +36,10 @@ interface AppOptions {
  * 80 ms of the processor that Chromium needs at that moment.
  */
 export function createApp(options: AppOptions): Server {
-  const { config, browser, events, logger } = options
+  const { config, browser, proxyPort, events, logger } = options
   const operations = onFirstUse(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
-    return new OperationServer({ config, browser, logger })
+    return new OperationServer({ config, browser, proxyPort, logger, activity: events.activity })
   })
   const server = http.createServer((request, response) => {
     answer({ ...options, operations }, request, response).catch((thrown: unknown) =>

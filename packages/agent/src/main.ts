@@ -22,7 +22,7 @@ process.on('SIGTERM', () => void stop())
 browser.start()
 
 const { createApp } = await import('./app.ts')
-createApp({ config, browser, events, logger, stop }).listen({ fd: inheritedSocket })
+createApp({ config, browser, proxyPort: forwarder.port, events, logger, stop }).listen({ fd: inheritedSocket })
 
 const reason = await browser.givenUp
 logger.error({ reason }, 'the browser is given up')

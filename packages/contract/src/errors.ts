@@ -24,6 +24,17 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { path: string }) => `path: there is no ${details.path}.`,
   },
+  process_not_found: {
+    status: 404,
+    sentence: (details: { processId: string }) =>
+      `process_id: there is no ${details.processId}; a process is forgotten a minute after its end.`,
+  },
+  process_not_running: { status: 404, sentence: () => 'The process is not running any more.' },
+  process_has_no_terminal: {
+    status: 400,
+    sentence: () => 'The process has no terminal: spawn it with allocate_tty.',
+  },
+  process_input_closed: { status: 400, sentence: () => 'The process has closed its standard input.' },
   method_not_allowed: {
     status: 405,
     sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
@@ -54,6 +65,30 @@ export const errorCatalogue = {
   unsupported_media_type: {
     status: 415,
     sentence: (details: { reason: string }) => details.reason,
+  },
+  process_input_full: {
+    status: 429,
+    retry: true,
+    sentence: (details: { limitBytes: number }) =>
+      `data_b64: with it more than ${details.limitBytes} bytes would wait for the process to read them.`,
+  },
+  too_many_processes: {
+    status: 429,
+    // Room comes when one of them ends, and until then the same call fails in the same way.
+    retry: false,
+    sentence: (details: { limit: number }) => `${details.limit} processes of this session run already.`,
+  },
+  process_start_failed: {
+    status: 500,
+    retry: false,
+    sentence: (details: { command: string; reason: string }) =>
+      `Failed to start process: ${details.command}: ${details.reason}`,
+  },
+  process_timed_out: {
+    status: 500,
+    retry: false,
+    sentence: (details: { seconds: number }) =>
+      `Process timed out: it was killed after ${details.seconds} seconds, with all that it had started.`,
   },
   internal_error: {
     status: 500,

@@ -65,6 +65,11 @@ export class Browser {
     return Promise.race([this.#endpoint.promise, tooLate(endpointLimitMilliseconds, 'the browser is not ready')])
   }
 
+  /** Where windows open: `:1`. Absent without a display, and while there is none. */
+  get displayName(): string | undefined {
+    return this.#display?.name
+  }
+
   async stop(): Promise<void> {
     this.#isStopping = true
     const chromium = await this.#chromium?.catch(() => undefined)
