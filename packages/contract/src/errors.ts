@@ -100,6 +100,12 @@ export const errorCatalogue = {
     retry: false,
     sentence: (details: { reason: string }) => `The session could not be started: ${details.reason}`,
   },
+  curl_failed: {
+    status: 502,
+    // It may have arrived, and its sender knows best whether it may be sent again.
+    retry: false,
+    sentence: (details: { reason: string }) => `The request failed: ${details.reason}`,
+  },
   session_unreachable: {
     status: 502,
     sentence: () => 'The machine of this session does not answer.',
@@ -150,6 +156,14 @@ export interface ErrorDetail {
 interface BerthErrorOptions extends ErrorOptions {
   /** Each of several faults; for one fault the message says it all. */
   readonly faults?: readonly ErrorDetail[]
+  /** Why a request of the browser failed. */
+  readonly netError?: NetError
+}
+
+/** Chromium's own number and name: -105, `ERR_NAME_NOT_RESOLVED`. */
+export interface NetError {
+  readonly net_error?: number
+  readonly net_error_name: string
 }
 
 /** An expected failure. Status and sentence come from the catalogue. */
@@ -159,6 +173,7 @@ export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly status: number
   readonly retry: boolean | undefined
   readonly faults: readonly ErrorDetail[] | undefined
+  readonly netError: NetError | undefined
 
   constructor(
     code: Code,
@@ -172,5 +187,6 @@ export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
     this.status = entry.status
     this.retry = entry.retry
     this.faults = options?.faults
+    this.netError = options?.netError
   }
 }

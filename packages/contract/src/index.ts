@@ -10,7 +10,7 @@ export const publicEndpoints: readonly Endpoint[] = [
   getBrowser,
   updateBrowser,
   deleteBrowser,
-  ...operations,
+  ...operations.filter(({ isPassage }) => !isPassage),
   getHealth,
   getStatus,
 ] as unknown as readonly Endpoint[]

@@ -65,9 +65,21 @@ export class Browser {
     return Promise.race([this.#endpoint.promise, tooLate(endpointLimitMilliseconds, 'the browser is not ready')])
   }
 
-  /** Where windows open: `:1`. Absent without a display, and while there is none. */
-  get displayName(): string | undefined {
-    return this.#display?.name
+  /** The Chromium that runs, or the next one while there is none. */
+  async running(): Promise<Chromium> {
+    const { ended } = await this.endpoint()
+    const chromium = await this.#chromium
+    // Between the two it may have ended, and the next may have begun.
+    return chromium?.ended === ended ? chromium : this.running()
+  }
+
+  /** The name of the display that runs, or of the next one; only a headful session has one. */
+  async displayName(): Promise<string> {
+    const chromium = await this.running()
+    if (this.#display) return this.#display.name
+    // It has gone, and takes its browser along before both are started again.
+    await chromium.ended
+    return this.displayName()
   }
 
   async stop(): Promise<void> {

@@ -1,8 +1,9 @@
+import { servedCurl } from '../curl/served-curl.ts'
 import { servedFs } from '../fs/served-fs.ts'
 import { servedProcesses } from '../process/served-processes.ts'
 import type { OperationContext, ServedOperation } from './served-operation.ts'
 
 /** Every operation with who serves it. What is heavy loads with its first use, not here. */
 export function servedOperations(context: OperationContext): readonly ServedOperation[] {
-  return [...servedFs(), ...servedProcesses(context)]
+  return [...servedCurl(context), ...servedFs(), ...servedProcesses(context)]
 }

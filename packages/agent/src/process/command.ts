@@ -27,7 +27,7 @@ export async function commandOf(request: ProcessCommand, context: OperationConte
     program: request.command,
     args: request.args,
     folder,
-    environment: { ...sessionEnvironment(context), PWD: folder, ...request.env, [familyVariable]: id },
+    environment: { ...(await sessionEnvironment(context)), PWD: folder, ...request.env, [familyVariable]: id },
   }
 }
 

@@ -8,7 +8,8 @@ export const familyVariable = 'BERTH_PROCESS_ID'
  * What every program of a session finds in its environment. Nothing is passed on from the agent's own; the proxy is the
  * only way out of a machine, and programs are told of it in each of the spellings that they know.
  */
-export function sessionEnvironment({ config, browser, proxyPort }: OperationContext): Record<string, string> {
+export async function sessionEnvironment(context: OperationContext): Promise<Record<string, string>> {
+  const { config, browser, proxyPort } = context
   const { username, shell } = userInfo()
   const proxy = `http://127.0.0.1:${proxyPort}`
   const direct = 'localhost,127.0.0.1,::1'
@@ -20,7 +21,7 @@ export function sessionEnvironment({ config, browser, proxyPort }: OperationCont
     SHELL: shell ?? '/bin/sh',
     LANG: 'C.UTF-8',
     XDG_RUNTIME_DIR: config.run_folder,
-    ...(browser.displayName !== undefined && { DISPLAY: browser.displayName }),
+    ...(!config.headless && { DISPLAY: await browser.displayName() }),
     HTTP_PROXY: proxy,
     HTTPS_PROXY: proxy,
     NO_PROXY: direct,
