@@ -8,7 +8,10 @@ interface OpenApiDocument {
 
 interface Operation {
   readonly responses: Readonly<
-    Record<string, { readonly content?: object; readonly headers?: Readonly<Record<string, unknown>> }>
+    Record<
+      string,
+      { readonly content?: Readonly<Record<string, unknown>>; readonly headers?: Readonly<Record<string, unknown>> }
+    >
   >
 }
 
@@ -32,10 +35,10 @@ export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch>
     if (url.origin !== new URL(baseUrl).origin) return response
     // What a site answers is in no document of ours.
     if (/^\/s\/[^/]+\/curl\/raw$/.test(url.pathname)) return response
+    // The same operations, below the address of the session itself.
+    url.pathname = url.pathname.replace(/^\/s\//, '/browsers/')
     const method = (init?.method ?? 'GET').toLowerCase()
-    // The official client goes straight to the session with some calls; the answers are the same.
-    const pathname = url.pathname.replace(/^\/s\/[^/]+\//, '/browsers/direct/')
-    const route = routes.find(({ path, pattern }) => pattern.test(pathname) && document.paths[path]?.[method])
+    const route = routes.find(({ path, pattern }) => pattern.test(url.pathname) && document.paths[path]?.[method])
     assert.ok(route, `${method} ${url.pathname} is not in the OpenAPI document`)
 
     const declared = document.paths[route.path]?.[method]?.responses[response.status]
@@ -43,16 +46,19 @@ export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch>
     if (!declared) assert.fail(`${name} is not declared: ${await response.clone().text()}`)
     for (const header of Object.keys(declared.headers ?? {}))
       assert.ok(response.headers.has(header), `${name} lacks ${header}`)
-    if (declared.content && !('application/json' in declared.content)) {
-      const [type = ''] = Object.keys(declared.content)
-      assert.equal(response.headers.get('content-type')?.split(';')[0], type, `the media type of ${name}`)
-      return response
+    if (declared.content && !declared.content['application/json']) {
+      const type = response.headers.get('content-type') ?? ''
+      assert.ok(declared.content[type.split(';', 1)[0] ?? ''], `${name} is ${type}`)
+      return response // A stream is its reader's.
     }
     const body = await response.clone().text()
     if (!declared.content) {
       assert.equal(body, '', `${name} has a body that is not declared`)
       return response
     }
+    const mediaType = response.headers.get('content-type')?.split(';')[0] ?? ''
+    assert.ok(mediaType in declared.content, `${name} is ${mediaType}, which is not declared`)
+    if (mediaType !== 'application/json') return response
     const pointer = [
       'paths',
       route.path,

@@ -1,6 +1,15 @@
 import { operations } from './agent/operations.ts'
 import { createBrowser, deleteBrowser, getBrowser, listBrowsers, updateBrowser } from './browsers/browser-endpoints.ts'
 import type { Endpoint } from './endpoint.ts'
+import {
+  deleteExtension,
+  downloadExtension,
+  downloadFromChromeStore,
+  getExtension,
+  listExtensions,
+  loadExtensions,
+  uploadExtension,
+} from './extensions/extension-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
 
 /** Every public operation that berth serves, in the order of the API document. */
@@ -11,6 +20,13 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateBrowser,
   deleteBrowser,
   ...operations.filter(({ isPassage }) => !isPassage),
+  loadExtensions,
+  uploadExtension,
+  listExtensions,
+  downloadFromChromeStore,
+  downloadExtension,
+  getExtension,
+  deleteExtension,
   getHealth,
   getStatus,
 ] as unknown as readonly Endpoint[]

@@ -6,23 +6,33 @@ import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
+import type { TemporaryFolders } from './blobs/temporary-folders.ts'
 import type { Database } from './database/database.ts'
 import type { Driver } from './drivers/driver.ts'
+import { ChromeStoreService } from './features/extensions/chrome-store-service.ts'
+import { ExtensionService } from './features/extensions/extension-service.ts'
+import { ExtensionStore } from './features/extensions/extension-store.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { SessionEnder } from './features/sessions/end-session.ts'
-import { plainChanges } from './features/sessions/plain-changes.ts'
+import { planName, planTags, planTelemetry } from './features/sessions/plain-changes.ts'
+import { SessionExtensions } from './features/sessions/session-extensions.ts'
 import { SessionMachines } from './features/sessions/session-machines.ts'
 import { SessionRecords } from './features/sessions/session-record.ts'
 import { SessionService } from './features/sessions/session-service.ts'
 import { SessionStore } from './features/sessions/session-store.ts'
+import { planNavigation } from './features/sessions/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update-session.ts'
+import { ViewportChanges } from './features/sessions/viewport-change.ts'
 import { MemoryWatch } from './jobs/watch-memory.ts'
 import { ProjectSecrets } from './secrets/project-secrets.ts'
 
 export interface ServicesOptions {
   readonly database: Database
   readonly blobs: BlobStore
+  readonly temporaryFolders: TemporaryFolders
+  /** Where the Chrome Web Store gives out extensions. */
+  readonly chromeStoreUrl: string
   readonly driver: Driver
   /** Tells this host's machines from those of other servers on the same database. */
   readonly driverId: string
@@ -38,14 +48,24 @@ export type Services = ReturnType<typeof createServices>
 
 /** Wires the server: who works with whom. */
 export function createServices(options: ServicesOptions) {
+  const { temporaryFolders, chromeStoreUrl } = options
   const { database, blobs, driver, driverId, egressIsUp, masterKey, region, clock, logger, version } = options
   const store = new SessionStore(database)
   const organizations = new OrganizationStore(database)
   const secrets = new ProjectSecrets(database, masterKey)
   const tokens = new SessionTokens(masterKey)
   const machines = new SessionMachines({ driver, store, logger })
+  const extensions = new ExtensionService({
+    store: new ExtensionStore(database),
+    blobs,
+    secrets,
+    temporaryFolders,
+    clock,
+  })
+  const sessionExtensions = new SessionExtensions({ store, machines, driver, extensions, temporaryFolders })
   const ender = new SessionEnder({ machines, store, clock })
   const access = new SessionAccess(tokens, store)
+  const viewport = new ViewportChanges(machines)
   const memoryWatch = new MemoryWatch({ driver, machines, logger })
   machines.onGone((id) => {
     memoryWatch
@@ -58,6 +78,10 @@ export function createServices(options: ServicesOptions) {
     logger,
     blobs,
     secrets,
+    temporaryFolders,
+    extensions,
+    sessionExtensions,
+    chromeStore: new ChromeStoreService({ storeUrl: chromeStoreUrl, temporaryFolders }),
     store,
     machines,
     ender,
@@ -65,8 +89,13 @@ export function createServices(options: ServicesOptions) {
     access,
     organizations,
     keys: new KnownKeys(organizations, clock),
-    sessions: new SessionService({ store, machines, ender, driver, driverId, region, clock }),
-    updater: new SessionUpdater({ store, plans: plainChanges, logger }),
+    sessions: new SessionService({ store, machines, sessionExtensions, ender, driver, driverId, region, clock }),
+    updater: new SessionUpdater({
+      store,
+      plans: [planName(store), planTags, planTelemetry, viewport.plan, planNavigation(machines)],
+      restores: [viewport.restore],
+      logger,
+    }),
     records: new SessionRecords({ tokens, clock }),
     relay: new Relay({ access, machines, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),

@@ -4,8 +4,12 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import type { AgentConfig, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { AgentEvents } from '../agent-events.ts'
+import type { ExtensionSet } from '../extensions/extension-set.ts'
+import type { CdpPipe } from './cdp-pipe.ts'
 import { Chromium, type DevToolsEndpoint } from './chromium.ts'
 import { Display } from './display.ts'
+import { resizeHeadful, resizeHeadless } from './resize.ts'
+import { activeTab, tabsByActivity, withTarget } from './tabs.ts'
 
 const maxCrashes = 5
 const crashWindowMilliseconds = 30_000
@@ -17,11 +21,16 @@ interface RunningChromium {
   readonly chromium: Chromium
   /** CDP session of its first page. */
   readonly page: string
+  /** Of its windows, but those that a client has given one of their own. */
+  size: AgentConfig['viewport']
+  /** False from the begin of a change of size to its end: one that breaks off leaves it so. */
+  isSized: boolean
 }
 
 interface BrowserOptions {
   readonly config: AgentConfig
   readonly proxyPort: number
+  readonly extensions: ExtensionSet
   readonly events: AgentEvents
   readonly logger: Logger
 }
@@ -32,10 +41,17 @@ interface BrowserOptions {
  */
 export class Browser {
   readonly #options: BrowserOptions
+  /** What the next launch takes. */
+  #config: AgentConfig
   #chromium: Promise<Chromium> | undefined
+  /** Set while clients are let in. */
+  #running: RunningChromium | undefined
   #display: Display | undefined
   #crashes: number[] = []
   #isStopping = false
+  #hasBegun = false
+  /** That Chromium ends next is meant, and no crash. */
+  #isRelaunching = false
   /** How the display ended that was not replaced yet. */
   #lostDisplay: string | undefined
   /** Made anew with each end of Chromium: until the next one is ready, clients wait here. */
@@ -44,6 +60,7 @@ export class Browser {
 
   constructor(options: BrowserOptions) {
     this.#options = options
+    this.#config = options.config
   }
 
   /** Resolves with the reason when the browser will not come back. */
@@ -65,6 +82,26 @@ export class Browser {
     return Promise.race([this.#endpoint.promise, tooLate(endpointLimitMilliseconds, 'the browser is not ready')])
   }
 
+  /** Whether the first launch has begun. */
+  get hasBegun(): boolean {
+    return this.#hasBegun
+  }
+
+  /** The line to the Chromium that runs, or to the next one while there is none. */
+  async pipe(): Promise<CdpPipe> {
+    const { pipe } = await this.running()
+    return pipe
+  }
+
+  /** Ends Chromium as a person would, and resolves when the next one runs under the same addresses. */
+  async relaunch(): Promise<void> {
+    await this.endpoint() // One that is just being launched must not be taken for one that fails.
+    const chromium = await this.#chromium
+    this.#isRelaunching = true
+    await chromium?.close()
+    await this.endpoint()
+  }
+
   /** The Chromium that runs, or the next one while there is none. */
   async running(): Promise<Chromium> {
     const { ended } = await this.endpoint()
@@ -82,6 +119,30 @@ export class Browser {
     return this.displayName()
   }
 
+  /** Changes the size of what runs; the next Chromium has it from its start. One at a time: the server sees to that. */
+  async resize(viewport: AgentConfig['viewport']): Promise<void> {
+    this.#config = { ...this.#config, viewport }
+    const endpoint = await this.endpoint()
+    const running = this.#current()
+    const { chromium, size } = running
+    if (running.isSized && size.width === viewport.width && size.height === viewport.height) return
+    running.isSized = false
+    const pages = { pipe: chromium.pipe, tabs: await tabsByActivity(endpoint), from: size, to: viewport }
+    if (this.#config.headless) await resizeHeadless(pages)
+    else await resizeHeadful({ ...pages, display: this.#display })
+    running.size = viewport
+    running.isSized = true
+  }
+
+  /** Resolves when the page that a person would see has been told to go there; what comes of it shows in the page. */
+  async navigate(url: string): Promise<void> {
+    const endpoint = await this.endpoint()
+    const { pipe } = this.#current().chromium
+    const tab = await activeTab(pipe, endpoint)
+    if (tab === undefined) await pipe.send('Target.createTarget', { url })
+    else await withTarget(pipe, tab, (session) => pipe.send('Page.navigate', { url }, session))
+  }
+
   async stop(): Promise<void> {
     this.#isStopping = true
     const chromium = await this.#chromium?.catch(() => undefined)
@@ -89,8 +150,15 @@ export class Browser {
     await this.#display?.close()
   }
 
+  #current(): RunningChromium {
+    if (!this.#running) throw new Error('the browser has just ended')
+    return this.#running
+  }
+
   async #keepRunning(): Promise<void> {
-    const { events, config } = this.#options
+    const { events, config, extensions } = this.#options
+    await extensions.arrived
+    this.#hasBegun = true
     const first = await this.#launch()
     events.becomeReady()
     this.#openStartPage(first, config.start_url)
@@ -98,11 +166,13 @@ export class Browser {
     for (let current = first; ; ) {
       const how = await current.chromium.ended
       this.#endpoint = pendingEndpoint()
+      this.#running = undefined
       current.chromium.kill()
       if (this.#isStopping) return
       // A display that dies takes its browser along, and may be seen to be gone only after it.
       await immediate()
-      if (this.#lostDisplay === undefined) this.#noteCrash('chromium', how)
+      if (this.#isRelaunching) this.#isRelaunching = false
+      else if (this.#lostDisplay === undefined) this.#noteCrash('chromium', how)
       else this.#noteCrash('display', this.#lostDisplay)
       current = await this.#launch()
       this.#openStartPage(current, undefined)
@@ -111,6 +181,7 @@ export class Browser {
 
   /** Resolves when the first page has answered; from then on clients are let in. */
   async #launch(): Promise<RunningChromium> {
+    const { viewport: size } = this.#config
     this.#chromium = this.#launchWithDisplay()
     const chromium = await this.#chromium
     const failure = failureOf(chromium)
@@ -122,18 +193,23 @@ export class Browser {
     ])
     const endpoint = await Promise.race([chromium.endpoint, failure])
     await this.#prepare(chromium)
+    await this.#display?.resize(size)
+    this.#running = { chromium, page, size, isSized: true }
     this.#endpoint.resolve(endpoint)
-    return { chromium, page }
+    return this.#running
   }
 
   async #launchWithDisplay(): Promise<Chromium> {
-    const { config, proxyPort } = this.#options
+    const config = this.#config
+    const { proxyPort, extensions } = this.#options
     if (!config.headless && !this.#display) await this.#startDisplay()
-    return Chromium.launch({ config, proxyPort, displayName: this.#display?.name })
+    await this.#display?.makeRoom(config.viewport)
+    const { needPolicies } = extensions
+    return Chromium.launch({ config, proxyPort, needPolicies, displayName: this.#display?.name })
   }
 
   async #startDisplay(): Promise<void> {
-    const display = await Display.start(this.#options.config)
+    const display = await Display.start(this.#config)
     this.#display = display
     this.#lostDisplay = undefined
     void display.ended.then(async (how) => {
@@ -150,6 +226,7 @@ export class Browser {
     const downloadPath = join(this.#options.config.home_folder, 'Downloads')
     await mkdir(downloadPath, { recursive: true })
     await chromium.pipe.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath })
+    await this.#options.extensions.loadInto(chromium.pipe)
   }
 
   /** Dispatched and not awaited: whatever comes of it, the session is there (spec §2.1, start_url). */

@@ -21,6 +21,8 @@ export interface DevToolsEndpoint {
 interface ChromiumOptions {
   readonly config: AgentConfig
   readonly proxyPort: number
+  /** Whether it fetches extensions that policies name. */
+  readonly needPolicies: boolean
   readonly displayName: string | undefined
 }
 
@@ -47,7 +49,7 @@ export class Chromium {
     void this.ended.then((how) => this.#endpoint.reject(new Error(`Chromium ended: ${how}`)))
   }
 
-  static async launch({ config, proxyPort, displayName }: ChromiumOptions): Promise<Chromium> {
+  static async launch({ config, proxyPort, needPolicies, displayName }: ChromiumOptions): Promise<Chromium> {
     const profileFolder = join(config.home_folder, '.config', 'chromium')
     await writePreferences(config, profileFolder)
     const environment = {
@@ -56,7 +58,7 @@ export class Chromium {
       LANG: 'en_US.UTF-8',
       ...(displayName !== undefined && { DISPLAY: displayName }),
     }
-    return new Chromium(config, chromiumFlags(config, profileFolder, proxyPort), environment)
+    return new Chromium(config, chromiumFlags(config, profileFolder, { proxyPort, needPolicies }), environment)
   }
 
   /** Resolves when the DevTools server listens. */

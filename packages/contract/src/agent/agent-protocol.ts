@@ -8,6 +8,8 @@ export const agentContractVersion = 1
 
 export const agentStatePath = '/state'
 export const agentStopPath = '/stop'
+export const agentViewportPath = '/viewport'
+export const agentNavigationPath = '/navigation'
 
 /** `GET` answers `application/x-ndjson`, one AgentEvent a line, until either side ends. */
 export const agentEventsPath = '/events'
@@ -27,3 +29,12 @@ export const agentOperationsPath = '/operations'
 
 /** Plain HTTP that the agent passes on to Chromium's DevTools server as it is: `/json/version`, `/json/list`, … */
 export const agentDiscoveryPath = '/json'
+
+/**
+ * `POST` of `multipart/form-data` takes extensions in, as `POST /browsers/{id_or_name}/extensions` has them, and answers
+ * when they are loaded; before the first launch, when that has loaded them.
+ */
+export const agentExtensionsPath = '/extensions'
+
+/** On the loopback of the machine: where Chromium fetches the extensions that policies tell it to install. */
+export const policyExtensionPort = 10001

@@ -23,6 +23,8 @@ export const createBrowser = defineEndpoint({
   errors: [
     'field_not_supported',
     'session_name_taken',
+    'extension_not_found',
+    'extension_not_loadable',
     'session_ended_while_starting',
     'session_start_failed',
     'capacity_exhausted',
@@ -77,7 +79,13 @@ export const updateBrowser = defineEndpoint({
   body: BrowserUpdateRequest,
   reply: Browser,
   status: 200,
-  errors: ['session_not_found', 'session_name_taken', 'field_not_supported'],
+  errors: [
+    'session_not_found',
+    'session_name_taken',
+    'field_not_supported',
+    'session_update_failed',
+    'session_unreachable',
+  ],
 })
 
 export const deleteBrowser = defineEndpoint({

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { type Page, type PageRequest, pageHeaders } from '@berth/contract/common/page.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -10,6 +11,7 @@ import { validate } from './validate.ts'
 export interface Call<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> {
   readonly params: z.output<Params>
   readonly query: z.output<Query>
+  /** The parsed JSON body; a body of another type is read from `request.raw`. */
   readonly body: z.output<Body>
   readonly request: FastifyRequest
   readonly signal: AbortSignal
@@ -26,8 +28,22 @@ export type Handler<
 type HandlerResult<Reply> = Reply extends readonly (infer Item)[]
   ? Reply | Page<Item>
   : Reply extends undefined
-    ? void
+    ? void | BinaryAnswer
     : Reply
+
+/** The answer of an endpoint with a `replyType`. */
+export interface BinaryAnswer {
+  readonly content: Readable
+  /** Absent where it is not known beforehand. */
+  readonly sizeBytes?: number
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The handler reads the body by itself, from `request.raw`. */
+    streamsBody?: boolean
+  }
+}
 
 interface MountOptions {
   /** Runs before the body is read, for example to learn who calls. */
@@ -49,6 +65,7 @@ export function mount<
   app.route({
     method: endpoint.method,
     url: fastifyPath(endpoint.path),
+    config: { streamsBody: endpoint.bodyType !== undefined },
     ...(onRequest && { onRequest }),
     // Answers are declared by the contract and made by our own code: they are not parsed a second time.
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
@@ -59,17 +76,27 @@ export function mount<
       const result = await handler({
         params: (endpoint.params && validate(endpoint.params, params, 'path')) as z.output<Params>,
         query: query as z.output<Query>,
-        body: (endpoint.body && validate(endpoint.body, request.body ?? undefined, 'body')) as z.output<Body>,
+        body: (endpoint.body &&
+          !endpoint.bodyType &&
+          validate(endpoint.body, request.body ?? undefined, 'body')) as z.output<Body>,
         request,
         signal: abortedByClient(reply),
       })
       reply.code(endpoint.status)
+      if (endpoint.replyType) return sendBinary(reply, endpoint.replyType, result as BinaryAnswer)
       if (!endpoint.reply) return reply.send()
       if (!endpoint.paged) return reply.send(result)
       const page = result as Page<unknown>
       return reply.headers(pageHeaders(query as PageRequest, page)).send(page.items)
     },
   })
+}
+
+function sendBinary(reply: FastifyReply, mediaType: string, { content, sizeBytes }: BinaryAnswer): FastifyReply {
+  if (sizeBytes !== undefined) reply.header('content-length', sizeBytes)
+  // What callers have uploaded is never a page of berth's own origin.
+  reply.headers({ 'content-security-policy': 'sandbox', 'x-content-type-options': 'nosniff' })
+  return reply.type(mediaType).send(content)
 }
 
 function fastifyPath(path: string): string {

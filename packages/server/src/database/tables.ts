@@ -1,8 +1,8 @@
 import type { BrowserMemory, Region } from '@berth/contract/browsers/browser.ts'
 import type { Tags } from '@berth/contract/browsers/tags.ts'
 import type { BrowserTelemetryConfig } from '@berth/contract/browsers/telemetry-config.ts'
-import type { BrowserViewport } from '@berth/contract/browsers/viewport.ts'
-import type { ApiKeyId, OrganizationId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import type { ResolvedViewport } from '@berth/contract/browsers/viewport.ts'
+import type { ApiKeyId, ExtensionId, OrganizationId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import type { ColumnType, Generated } from 'kysely'
 import type { SessionState } from '../features/sessions/session-state.ts'
 
@@ -14,6 +14,7 @@ export interface Tables {
   projects: ProjectTable
   api_keys: ApiKeyTable
   sessions: SessionTable
+  extensions: ExtensionTable
 }
 
 interface OrganizationTable {
@@ -56,7 +57,7 @@ export interface SessionTable {
   memory: BrowserMemory
   region: Region
   timeout_seconds: number
-  viewport: Json<Required<BrowserViewport>>
+  viewport: Json<ResolvedViewport>
   start_url: string | null
   chrome_policy: Json<Record<string, unknown>>
   invocation_id: string | null
@@ -65,4 +66,16 @@ export interface SessionTable {
   idle_since: Date | null
   deleted_at: Date | null
   uptime_ms: number | null
+}
+
+export interface ExtensionTable {
+  id: ExtensionId
+  project_id: ProjectId
+  name: string | null
+  size_bytes: number
+  checksum: string | null
+  blob: string
+  policy_id: string | null
+  created_at: Date
+  last_used_at: Date | null
 }

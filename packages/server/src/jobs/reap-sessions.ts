@@ -5,12 +5,14 @@ import { readAgentState } from '../agent-link/agent-client.ts'
 import type { SessionEnder } from '../features/sessions/end-session.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
 import type { OverdueSession, SessionStore, UnfinishedSession } from '../features/sessions/session-store.ts'
+import type { SessionUpdater } from '../features/sessions/update-session.ts'
 
 interface ReaperOptions {
   readonly driverId: string
   readonly store: SessionStore
   readonly machines: SessionMachines
   readonly ender: SessionEnder
+  readonly updater: SessionUpdater
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -45,8 +47,9 @@ export class SessionReaper {
 
   /** One round. */
   async reap(): Promise<void> {
-    const { store, machines, driverId, clock, logger } = this.#options
+    const { store, machines, updater, driverId, clock, logger } = this.#options
     machines.noteMissed()
+    void updater.restoreUnsure()
     const overdue = await store.listOverdue(driverId, clock.now())
     const unfinished = await store.listUnfinished(driverId)
     const rounds = [

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import {
+  type AgentConfig,
   type AgentEvent,
   type AgentState,
   agentCdpPath,
@@ -10,10 +11,12 @@ import {
   agentEventsPath,
   agentWebDriverPath,
   getAgentState,
+  navigateActivePage,
   type ServiceName,
+  setViewport,
   stopAgent,
 } from '@berth/contract/agent/agent-endpoints.ts'
-import { agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
+import { agentExtensionsPath, agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
 import { mount } from '@berth/runtime/http/mount.ts'
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { WebSocketServer } from 'ws'
@@ -26,6 +29,15 @@ export class FakeAgent {
   readonly ended: Promise<void>
   /** Answers the operations. */
   operate: RequestListener = (_request, response) => response.writeHead(404).end()
+  /** Answers the extensions that are sent. */
+  takeExtensions: RequestListener = (request, response) => {
+    request.resume().once('end', () => response.writeHead(201).end())
+  }
+  /** What the server has asked for, in its order. */
+  readonly viewports: AgentConfig['viewport'][] = []
+  readonly navigations: string[] = []
+  /** What becomes of each change of size. */
+  onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
   readonly #websockets = new WebSocketServer({ noServer: true })
   readonly #listeners = new Set<FastifyReply>()
@@ -77,14 +89,22 @@ export class FakeAgent {
     app.addHook('onRequest', () => this.#thawed.promise)
     // Before their bodies are read: some are streams.
     app.addHook('onRequest', async (request, reply) => {
-      if (!request.url.startsWith(`${agentOperationsPath}/`)) return
+      const isOperation = request.url.startsWith(`${agentOperationsPath}/`)
+      if (!isOperation && request.url !== agentExtensionsPath) return
       reply.hijack()
-      this.operate(request.raw, reply.raw)
+      if (isOperation) this.operate(request.raw, reply.raw)
+      else this.takeExtensions(request.raw, reply.raw)
     })
     mount(app, getAgentState, () => this.#state)
     mount(app, stopAgent, ({ request }) => {
       request.raw.socket.once('close', () => this.kill())
     })
+    app.post(agentExtensionsPath, () => {}) // Taken before.
+    mount(app, setViewport, async ({ body }) => {
+      this.viewports.push(body)
+      await this.onResize()
+    })
+    mount(app, navigateActivePage, ({ body }) => void this.navigations.push(body.url))
     app.get(agentEventsPath, (_request, reply) => this.#listen(reply))
     app.get(`${agentDiscoveryPath}/version`, () => ({
       Browser: 'Fake/1',

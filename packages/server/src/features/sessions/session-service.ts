@@ -1,14 +1,16 @@
 import type { BrowserMemory, BrowserRequest, Region } from '@berth/contract/browsers/browser.ts'
-import { defaultGpuViewport, defaultViewport, derivedRefreshRate } from '@berth/contract/browsers/viewport.ts'
 import { newId, type ProjectId, type SessionId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Driver, MachineSpec } from '../../drivers/driver.ts'
+import type { StoredExtension } from '../extensions/extension-service.ts'
 import type { SessionEnder } from './end-session.ts'
 import type { Session } from './session.ts'
+import { policiesWith, type SessionExtensions } from './session-extensions.ts'
 import type { SessionMachines } from './session-machines.ts'
 import type { SessionFilter, SessionStore } from './session-store.ts'
+import { viewportOf, windowOf } from './session-viewport.ts'
 import { selectTelemetry } from './telemetry-selection.ts'
 
 /** What a session is made of, after the defaults of the contract. */
@@ -17,6 +19,7 @@ export type SessionRequest = Omit<BrowserRequest, `${string}_id`> & Pick<Browser
 interface SessionServiceOptions {
   readonly store: SessionStore
   readonly machines: SessionMachines
+  readonly sessionExtensions: SessionExtensions
   readonly ender: SessionEnder
   readonly driver: Driver
   readonly driverId: string
@@ -37,8 +40,9 @@ export class SessionService {
    * deleted while it starts ends, and its creator is told.
    */
   async create(projectId: ProjectId, request: SessionRequest, signal: AbortSignal): Promise<Session> {
-    const { store, machines, clock } = this.#options
+    const { store, machines, sessionExtensions, clock } = this.#options
     this.#refuseWhatThisHostCannotDo(request)
+    const extensions = await sessionExtensions.choose(projectId, request.extensions)
     const now = clock.now()
     const id = newId('session', now)
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
@@ -46,7 +50,13 @@ export class SessionService {
     const session = await store.insert(this.#row(projectId, id, request, now))
 
     try {
-      const { idleSince } = await machines.start(machineSpec(session, request), signal)
+      const { idleSince } = await machines.start(
+        machineSpec(session, request, extensions),
+        signal,
+        extensions.length === 0
+          ? undefined
+          : (agentSocket, either) => sessionExtensions.give(agentSocket, extensions, either),
+      )
       const active = await store.activate(session.id, idleSince)
       if (active) return active
     } catch (error) {
@@ -112,7 +122,7 @@ export class SessionService {
       memory: memoryOf(request),
       region: request.region ?? this.#options.region,
       timeout_seconds: request.timeout_seconds,
-      viewport: JSON.stringify(viewportOf(request)),
+      viewport: JSON.stringify(viewportOf(request.viewport, request.gpu)),
       start_url: request.start_url || null,
       chrome_policy: JSON.stringify(request.chrome_policy ?? {}),
       invocation_id: request.invocation_id ?? null,
@@ -130,32 +140,18 @@ function memoryOf({ memory, headless }: SessionRequest): BrowserMemory {
   return memory ?? (headless ? '1GiB' : '8GiB')
 }
 
-function viewportOf({ viewport, gpu }: SessionRequest) {
-  if (!viewport) return gpu ? defaultGpuViewport : defaultViewport
-  const { width, height } = viewport
-  return { width, height, refresh_rate: viewport.refresh_rate ?? derivedRefreshRate(width, height) }
-}
-
-/** A larger window than that is asked for in vain: Chromium and X servers end when they are to make one. */
-const maxWindowSide = 10_000
-
-/** Any size may be asked for, and the record tells it; the window is as large as there can be one. */
-function windowOf(request: SessionRequest) {
-  const { width, height, refresh_rate } = viewportOf(request)
-  return { width: Math.min(width, maxWindowSide), height: Math.min(height, maxWindowSide), refresh_rate }
-}
-
-function machineSpec(session: Session, request: SessionRequest): MachineSpec {
+function machineSpec(session: Session, request: SessionRequest, extensions: readonly StoredExtension[]): MachineSpec {
   return {
     sessionId: session.id,
     headless: session.headless,
     stealth: session.stealth,
     gpu: session.gpu,
     kioskMode: session.kiosk_mode,
-    viewport: windowOf(request),
+    viewport: windowOf(session.viewport),
     memory: session.memory,
     startUrl: session.start_url ?? undefined,
-    chromePolicy: request.chrome_policy ?? {},
+    chromePolicy: policiesWith(request.chrome_policy ?? {}, extensions),
+    awaitsExtensions: extensions.length > 0,
   }
 }
 
