@@ -7,7 +7,9 @@ import { after, suite, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { APIError } from '@onkernel/sdk'
 import { chromium } from 'playwright-core'
+import puppeteer from 'puppeteer-core'
 import { Berth } from './testing/berth.ts'
+import { BidiClient } from './testing/bidi.ts'
 
 interface Seen {
   readonly method: string
@@ -323,16 +325,31 @@ test('what a site answers has no power over berth’s own origin', async () => {
   assert.equal(program.headers.get('access-control-allow-origin'), '*')
 })
 
-test('tabs and clients see nothing of it', async () => {
-  const browser = await chromium.connectOverCDP(session.cdp_ws_url)
+test('tabs and clients see nothing of it, and do not hold it up', async () => {
+  const headful = await direct.browsers.create({ headless: false })
+  const browser = await chromium.connectOverCDP(headful.cdp_ws_url)
+  const other = await puppeteer.connect({ browserWSEndpoint: headful.cdp_ws_url, defaultViewport: null })
+  const bidi = await BidiClient.open(headful.webdriver_ws_url)
+  await bidi.send('session.new', { capabilities: {} })
+  await bidi.send('session.subscribe', { events: ['browsingContext.contextCreated'] })
+  const told = bidi.events.length
   const [context] = browser.contexts()
+  const [page] = context?.pages() ?? []
   const appeared: string[] = []
-  context?.on('page', (page) => appeared.push(page.url()))
-  const before = context?.pages().length
-  await direct.browsers.curl(id, { url: `${origin}/echo` })
+  context?.on('page', (opened) => appeared.push(opened.url()))
+  await page?.setContent("<input id=a><script>seen = []; onblur = () => seen.push('blur')</script>")
+  await page?.focus('#a')
+  const answer = await direct.browsers.curl(headful.session_id, { url: `${origin}/echo`, timeout_ms: 10_000 })
 
-  assert.equal(context?.pages().length, before)
+  assert.equal(answer.status, 200)
   assert.deepEqual(appeared, [])
+  assert.equal(context?.pages().length, 1)
+  assert.equal((await other.pages()).length, 1)
+  assert.equal((await bidi.send('browsingContext.getTree')).contexts.length, 1)
+  assert.equal(bidi.events.length, told)
+  assert.deepEqual(await page?.evaluate('[seen, document.hasFocus(), document.visibilityState]'), [[], true, 'visible'])
+  bidi.socket.close()
+  await other.disconnect()
   await browser.close()
 })
 

@@ -95,6 +95,8 @@ export class HiddenPage {
         handleAuthRequests: true,
       }),
     ])
+    // Clients that attach to every new target let go of this one with a command that its first navigation would hold up.
+    await page.#send('Runtime.evaluate', { expression: '1' })
     return page
   }
 
