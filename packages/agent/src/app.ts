@@ -35,6 +35,7 @@ interface AppOptions {
   readonly config: AgentConfig
   readonly browser: Browser
   readonly extensions: ExtensionSet
+  readonly proxyPort: number
   readonly events: AgentEvents
   readonly logger: Logger
   readonly stop: () => Promise<void>
@@ -45,10 +46,10 @@ interface AppOptions {
  * 80 ms of the processor that Chromium needs at that moment.
  */
 export function createApp(options: AppOptions): Server {
-  const { config, browser, extensions, events, logger } = options
+  const { config, browser, proxyPort, extensions, events, logger } = options
   const operations = onFirstUse(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
-    return new OperationServer({ config, browser, logger })
+    return new OperationServer({ config, browser, proxyPort, logger, activity: events.activity })
   })
   const extensionLoader = onFirstUse(async () => {
     const { ExtensionLoader } = await import('./extensions/extension-loader.ts')

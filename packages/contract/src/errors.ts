@@ -50,6 +50,17 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { proxy: string }) => `There is no proxy with the id ${details.proxy}.`,
   },
+  process_not_found: {
+    status: 404,
+    sentence: (details: { processId: string }) =>
+      `process_id: there is no ${details.processId}; a process is forgotten a minute after its end.`,
+  },
+  process_not_running: { status: 404, sentence: () => 'The process is not running any more.' },
+  process_has_no_terminal: {
+    status: 400,
+    sentence: () => 'The process has no terminal: spawn it with allocate_tty.',
+  },
+  process_input_closed: { status: 400, sentence: () => 'The process has closed its standard input.' },
   method_not_allowed: {
     status: 405,
     sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
@@ -95,6 +106,30 @@ export const errorCatalogue = {
     status: 416,
     sentence: (details: { sizeBytes: number }) => `range: lies beyond the ${details.sizeBytes} bytes of the file.`,
   },
+  process_input_full: {
+    status: 429,
+    retry: true,
+    sentence: (details: { limitBytes: number }) =>
+      `data_b64: with it more than ${details.limitBytes} bytes would wait for the process to read them.`,
+  },
+  too_many_processes: {
+    status: 429,
+    // Room comes when one of them ends, and until then the same call fails in the same way.
+    retry: false,
+    sentence: (details: { limit: number }) => `${details.limit} processes of this session run already.`,
+  },
+  process_start_failed: {
+    status: 500,
+    retry: false,
+    sentence: (details: { command: string; reason: string }) =>
+      `Failed to start process: ${details.command}: ${details.reason}`,
+  },
+  process_timed_out: {
+    status: 500,
+    retry: false,
+    sentence: (details: { seconds: number }) =>
+      `Process timed out: it was killed after ${details.seconds} seconds, with all that it had started.`,
+  },
   internal_error: {
     status: 500,
     sentence: () => 'An unexpected error happened. It was logged with the x-request-id of this answer.',
@@ -114,6 +149,12 @@ export const errorCatalogue = {
   session_update_failed: {
     status: 500,
     sentence: (details: { reason: string }) => `The session is as it was before: ${details.reason}`,
+  },
+  curl_failed: {
+    status: 502,
+    // It may have arrived, and its sender knows best whether it may be sent again.
+    retry: false,
+    sentence: (details: { reason: string }) => `The request failed: ${details.reason}`,
   },
   session_unreachable: {
     status: 502,
@@ -175,6 +216,14 @@ export interface ErrorDetail {
 interface BerthErrorOptions extends ErrorOptions {
   /** Each of several faults; for one fault the message says it all. */
   readonly faults?: readonly ErrorDetail[]
+  /** Why a request of the browser failed. */
+  readonly netError?: NetError
+}
+
+/** Chromium's own number and name: -105, `ERR_NAME_NOT_RESOLVED`. */
+export interface NetError {
+  readonly net_error?: number
+  readonly net_error_name: string
 }
 
 /** An expected failure. Status and sentence come from the catalogue. */
@@ -184,6 +233,7 @@ export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly status: number
   readonly retry: boolean | undefined
   readonly faults: readonly ErrorDetail[] | undefined
+  readonly netError: NetError | undefined
 
   constructor(
     code: Code,
@@ -197,5 +247,6 @@ export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
     this.status = entry.status
     this.retry = entry.retry
     this.faults = options?.faults
+    this.netError = options?.netError
   }
 }

@@ -20,7 +20,7 @@ export const publicEndpoints: readonly Endpoint[] = [
   getBrowser,
   updateBrowser,
   deleteBrowser,
-  ...operations,
+  ...operations.filter(({ isPassage }) => !isPassage),
   loadExtensions,
   uploadExtension,
   listExtensions,

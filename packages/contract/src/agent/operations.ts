@@ -1,9 +1,14 @@
 import { computerOperations } from './computer-operations.ts'
+import { curlOperations, rawCurlOperations } from './curl-operations.ts'
 import { fsOperations } from './fs-operations.ts'
 import type { Operation } from './operation.ts'
+import { processOperations } from './process-operations.ts'
 
 /** Every operation that the agent serves, in the order of the API document. */
 export const operations: readonly Operation[] = [
   ...computerOperations,
+  ...curlOperations,
+  ...rawCurlOperations,
   ...fsOperations,
+  ...processOperations,
 ] as unknown as readonly Operation[]

@@ -20,7 +20,8 @@ export const agentPrograms: AgentPrograms = {
     // What the agent starts for its first BiDi client: a megabyte that no start of a session has to read.
     'bidi-mapper': join(agentFolder, 'bidi-mapper.ts'),
   },
-  packages: [],
+  // Native code: terminals.
+  packages: [`@lydell/node-pty-linux-${process.arch}`],
 }
 
 /**
