@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import {
   agentDiscoveryPath,
@@ -30,6 +32,9 @@ const maxUnreadEventBytes = 64 * 1024
 
 /** No limit: how long a body may stop is for whoever reads it to say. */
 const bodiesTakeTheirTime = 0
+
+/** How long the rest of a body that was refused may take to arrive. */
+const refusedBodyLimitMilliseconds = 10_000
 
 interface AppOptions {
   readonly config: AgentConfig
@@ -134,7 +139,12 @@ function replyWithJson(response: ServerResponse, status: number, body: object): 
   response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body))
 }
 
-function replyWithError(request: IncomingMessage, response: ServerResponse, thrown: unknown, logger: Logger): void {
+async function replyWithError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  thrown: unknown,
+  logger: Logger,
+): Promise<void> {
   const error = toBerthError(thrown)
   const requestId = request.headers['x-request-id']
   if (error.code === 'internal_error') {
@@ -146,8 +156,11 @@ function replyWithError(request: IncomingMessage, response: ServerResponse, thro
     return
   }
   if (error.retry !== undefined) response.setHeader('x-should-retry', String(error.retry))
-  // What is left of a refused body is of no use to anybody, but its sender waits until it is taken.
+  // What is left of a refused body is of no use to anybody. But its sender reads no answer before it is taken, and with
+  // the answer the connection ends.
   request.resume()
+  const late = delay(refusedBodyLimitMilliseconds, undefined, { ref: false })
+  if (!request.complete) await Promise.race([once(request, 'end'), once(request, 'close'), late]).catch(() => {})
   replyWithJson(response, error.status, errorBody(error))
 }
 

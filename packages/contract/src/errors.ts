@@ -61,6 +61,22 @@ export const errorCatalogue = {
     sentence: () => 'The process has no terminal: spawn it with allocate_tty.',
   },
   process_input_closed: { status: 400, sentence: () => 'The process has closed its standard input.' },
+  executor_not_found: {
+    status: 404,
+    sentence: (details: { name: string }) => `name: there is no executor ${details.name}.`,
+  },
+  custom_tool_not_found: {
+    status: 404,
+    sentence: (details: { id: string }) => `id: there is no custom tool ${details.id}.`,
+  },
+  page_not_found: {
+    status: 404,
+    sentence: () => 'The browser has no page open.',
+  },
+  tool_not_found: {
+    status: 404,
+    sentence: () => 'tool_ref: there is no such tool, or it went with its document. List the tools again.',
+  },
   method_not_allowed: {
     status: 405,
     sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
@@ -83,6 +99,17 @@ export const errorCatalogue = {
     status: 409,
     retry: false,
     sentence: () => 'The session was deleted before it had started.',
+  },
+  custom_tool_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string; namespace: string }) =>
+      `source: ${details.name} is the name of another tool in the namespace ${details.namespace}.`,
+  },
+  executor_limit_reached: {
+    status: 409,
+    retry: false,
+    sentence: (details: { limit: number }) => `executor: there are ${details.limit} already. Delete one that is done.`,
   },
   watch_limit_reached: {
     status: 409,
@@ -134,6 +161,10 @@ export const errorCatalogue = {
     status: 500,
     sentence: () => 'An unexpected error happened. It was logged with the x-request-id of this answer.',
   },
+  page_not_answering: {
+    status: 500,
+    sentence: () => 'The page does not answer. Nothing was begun.',
+  },
   computer_action_failed: {
     status: 500,
     // Part of it may have been done.
@@ -180,6 +211,12 @@ export const errorCatalogue = {
     // Asking again is safe: what was half done is undone when the database is back.
     retry: true,
     sentence: () => 'The database does not answer. Try again in a moment.',
+  },
+  outcome_unknown: {
+    status: 504,
+    // It was begun, and may have done what it is for.
+    retry: false,
+    sentence: (details: { reason: string }) => `What the tool has done cannot be told: ${details.reason}`,
   },
   disk_full: {
     status: 507,

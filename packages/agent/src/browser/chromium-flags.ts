@@ -21,6 +21,11 @@ const disabledFeatures: readonly string[] = [
   'HttpsUpgrades', // An address with http is loaded as it was given.
 ]
 
+const enabledFeatures: readonly string[] = [
+  'WebMCPTesting', // Pages may offer tools (document.modelContext) …
+  'DevToolsWebMCPSupport', // … and we may use them, by the CDP domain WebMCP.
+]
+
 const always: readonly Flag[] = [
   { flag: '--remote-debugging-pipe', reason: "the agent's own line, which no client can take away" },
   { flag: '--enable-unsafe-extension-debugging', reason: 'extensions are loaded over the pipe, without a restart' },
@@ -47,6 +52,7 @@ const always: readonly Flag[] = [
   { flag: '--disable-background-timer-throttling', reason: 'the same' },
   { flag: '--disable-blink-features=AutomationControlled', reason: 'pages are served as to any browser' },
   { flag: '--test-type', reason: 'no bar across the page that warns of some of these flags' },
+  { flag: `--enable-features=${enabledFeatures.join(',')}`, reason: 'each has its own, above' },
   { flag: `--disable-features=${disabledFeatures.join(',')}`, reason: 'each has its own, above' },
 ]
 
