@@ -1,6 +1,14 @@
 import { operations } from './agent/operations.ts'
 import { createBrowser, deleteBrowser, getBrowser, listBrowsers, updateBrowser } from './browsers/browser-endpoints.ts'
 import type { Endpoint } from './endpoint.ts'
+import {
+  createProfile,
+  deleteProfile,
+  downloadProfile,
+  getProfile,
+  listProfiles,
+  updateProfile,
+} from './profiles/profile-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
 
 /** Every public operation that berth serves, in the order of the API document. */
@@ -11,6 +19,12 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateBrowser,
   deleteBrowser,
   ...operations,
+  createProfile,
+  listProfiles,
+  getProfile,
+  updateProfile,
+  deleteProfile,
+  downloadProfile,
   getHealth,
   getStatus,
 ] as unknown as readonly Endpoint[]

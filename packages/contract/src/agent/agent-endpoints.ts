@@ -9,6 +9,7 @@ export {
   agentDevToolsPath,
   agentDiscoveryPath,
   agentEventsPath,
+  agentProfilePath,
   agentWebDriverPath,
 } from './agent-protocol.ts'
 
@@ -24,6 +25,8 @@ export const AgentConfig = z.object({
   kiosk_mode: z.boolean(),
   viewport: BrowserViewport.required(),
   start_url: z.string().optional(),
+  /** Chromium is not launched before the state of a profile has come in. */
+  awaits_profile: z.boolean().default(false),
   /** Folders as the agent sees them. */
   home_folder: z.string(),
   /** Sockets that only this machine uses: display, VNC. */

@@ -27,3 +27,10 @@ export const agentOperationsPath = '/operations'
 
 /** Plain HTTP that the agent passes on to Chromium's DevTools server as it is: `/json/version`, `/json/list`, … */
 export const agentDiscoveryPath = '/json'
+
+/**
+ * The state of the browser as a tar archive, compressed with Zstandard. `PUT` takes one in and answers when Chromium
+ * uses it, or, before its first start, can: `?tabs=restore` opens the tabs that it has saved, `?tabs=blank` an empty
+ * page. `POST` ends Chromium for good, so that its state is all on disk, and answers with it.
+ */
+export const agentProfilePath = '/profile'

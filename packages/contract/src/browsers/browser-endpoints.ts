@@ -23,6 +23,8 @@ export const createBrowser = defineEndpoint({
   errors: [
     'field_not_supported',
     'session_name_taken',
+    'profile_not_found',
+    'profile_not_loadable',
     'session_ended_while_starting',
     'session_start_failed',
     'capacity_exhausted',
@@ -41,7 +43,7 @@ export const listBrowsers = defineEndpoint({
   query: PageQuery.extend({
     status: z.enum(['active', 'deleted', 'all']).optional().meta({ description: 'Default: active.' }),
     include_deleted: QueryBoolean.default(false).meta({ deprecated: true, description: 'Use status=all.' }),
-    query: z.string().max(1024).optional().meta({ description: 'Text to find in the session id or name.' }),
+    query: z.string().max(1024).optional().meta({ description: 'Text to find in the session id or name, or in those of its profile.' }),
     tags: z.record(z.string(), z.string()).optional().meta({ description: 'Pairs that must all be there.' }),
     region: Region.optional(),
   }),
@@ -77,7 +79,15 @@ export const updateBrowser = defineEndpoint({
   body: BrowserUpdateRequest,
   reply: Browser,
   status: 200,
-  errors: ['session_not_found', 'session_name_taken', 'field_not_supported'],
+  errors: [
+    'session_not_found',
+    'session_name_taken',
+    'session_unreachable',
+    'field_not_supported',
+    'profile_not_found',
+    'profile_already_loaded',
+    'profile_not_loadable',
+  ],
 })
 
 export const deleteBrowser = defineEndpoint({
@@ -85,7 +95,7 @@ export const deleteBrowser = defineEndpoint({
   method: 'DELETE',
   path: '/browsers/{id_or_name}',
   summary: 'Delete a browser session',
-  description: 'Answers when the browser has ended. The record stays readable with include_deleted.',
+  description: 'Answers when the browser has ended and its profile is saved. The record stays readable with include_deleted.',
   tag,
   access: 'project',
   params: OneBrowser,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { BrowserProfile } from '../profiles/profile.ts'
 import { NotYet, SessionName, StartUrl } from './browser.ts'
 import { Tags } from './tags.ts'
 import { BrowserTelemetryRequestConfig } from './telemetry-config.ts'
@@ -16,7 +17,7 @@ export const BrowserUpdateRequest = z
     tags: Tags.nullish(),
     telemetry: BrowserTelemetryRequestConfig.nullish(),
     viewport: BrowserViewportUpdate.optional(),
-    profile: NotYet,
+    profile: BrowserProfile.nullish().meta({ description: 'Only while the session has none.' }),
     proxy: NotYet,
     proxy_id: NotYet,
     disable_default_proxy: NotYet,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Timestamp } from '../common/time.ts'
+import { BrowserProfile, Profile } from '../profiles/profile.ts'
 import { ChromePolicy } from './chrome-policy.ts'
 import { Tags } from './tags.ts'
 import { BrowserTelemetryConfig, BrowserTelemetryRequestConfig } from './telemetry-config.ts'
@@ -45,6 +46,8 @@ export const Browser = z
       .record(z.string(), z.json())
       .meta({ override: { type: 'object', additionalProperties: true } })
       .optional(),
+    profile: Profile.optional(),
+    profile_save_changes: z.boolean().optional().meta({ description: 'Absent without a profile.' }),
     telemetry: BrowserTelemetryConfig.nullable().meta({ description: 'Null when nothing is captured.' }),
     usage: z.object({ uptime_ms: z.int() }).meta({ id: 'BrowserUsage' }),
     deleted_at: Timestamp.optional(),
@@ -84,7 +87,7 @@ export const BrowserRequest = z
     region: Region.optional(),
     invocation_id: z.string().min(1).max(255).optional(),
     telemetry: BrowserTelemetryRequestConfig.nullish(),
-    profile: NotYet,
+    profile: BrowserProfile.nullish(),
     extensions: NotYet,
     proxy: NotYet,
     proxy_id: NotYet,

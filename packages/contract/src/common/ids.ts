@@ -9,9 +9,16 @@ export const idPattern = /^[a-z][a-z0-9]{23}$/
 export type SessionId = string & { readonly idOf: 'session' }
 export type ProjectId = string & { readonly idOf: 'project' }
 export type OrganizationId = string & { readonly idOf: 'organization' }
+export type ProfileId = string & { readonly idOf: 'profile' }
 export type ApiKeyId = string & { readonly idOf: 'api-key' }
 
-const idPrefixes = { session: 'brw', project: 'prj', organization: 'org', 'api-key': 'key' } as const
+const idPrefixes = {
+  session: 'brw',
+  project: 'prj',
+  organization: 'org',
+  'api-key': 'key',
+  profile: 'prf',
+} as const
 type IdKind = keyof typeof idPrefixes
 
 const timeDigits = 8 // Milliseconds in base 36 stay at eight digits until the year 2059.
