@@ -65,6 +65,11 @@ export const errorCatalogue = {
     status: 413,
     sentence: (details: { limitBytes: number }) => `The body is larger than ${details.limitBytes} bytes.`,
   },
+  part_too_large: {
+    status: 413,
+    sentence: (details: { field: string; limitBytes: number }) =>
+      `${details.field}: must have at most ${details.limitBytes} bytes.`,
+  },
   unsupported_media_type: {
     status: 415,
     sentence: (details: { reason: string }) => details.reason,

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AgentEvent, AgentState, agentEventsPath, getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
 import { EventPace } from './event-pace.ts'
@@ -20,7 +20,7 @@ interface AgentCall {
   /** Path and query. */
   readonly path: string
   readonly headers?: Record<string, string | string[] | undefined>
-  readonly body?: Readable
+  readonly body?: Readable | string
   readonly signal?: AbortSignal
 }
 
@@ -41,8 +41,8 @@ export async function callAgent(
   // Whoever reads the body learns of it there.
   request.on('error', () => {})
   // What ends it early is heard where the answer is waited for.
-  if (body) pipeline(body, request).catch(() => {})
-  else request.end()
+  if (body instanceof Readable) pipeline(body, request).catch(() => {})
+  else request.end(body)
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   return response
 }

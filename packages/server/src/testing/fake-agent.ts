@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
 import {
   type AgentEvent,
   type AgentState,
@@ -12,6 +13,7 @@ import {
   type ServiceName,
   stopAgent,
 } from '@berth/contract/agent/agent-endpoints.ts'
+import { agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
 import { mount } from '@berth/runtime/http/mount.ts'
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { WebSocketServer } from 'ws'
@@ -22,6 +24,8 @@ const browserPath = `${agentDevToolsPath}browser/fake`
 export class FakeAgent {
   /** Settles when the agent has gone, however it came to that. */
   readonly ended: Promise<void>
+  /** Answers the operations. */
+  operate: RequestListener = (_request, response) => response.writeHead(404).end()
   readonly #app: FastifyInstance
   readonly #websockets = new WebSocketServer({ noServer: true })
   readonly #listeners = new Set<FastifyReply>()
@@ -71,6 +75,12 @@ export class FakeAgent {
   #routes(): FastifyInstance {
     const app = fastify()
     app.addHook('onRequest', () => this.#thawed.promise)
+    // Before their bodies are read: some are streams.
+    app.addHook('onRequest', async (request, reply) => {
+      if (!request.url.startsWith(`${agentOperationsPath}/`)) return
+      reply.hijack()
+      this.operate(request.raw, reply.raw)
+    })
     mount(app, getAgentState, () => this.#state)
     mount(app, stopAgent, ({ request }) => {
       request.raw.socket.once('close', () => this.kill())

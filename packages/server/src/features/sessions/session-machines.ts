@@ -1,7 +1,10 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { z } from 'zod'
 import { AgentWatch } from '../../agent-link/agent-watch.ts'
+import { type CommandOptions, commandAgent } from '../../agent-link/command-agent.ts'
 import type { Driver, Machine, MachineSpec } from '../../drivers/driver.ts'
 import type { SessionStore } from './session-store.ts'
 
@@ -136,6 +139,18 @@ export class SessionMachines {
   /** The socket of the session's agent, unless its machine is elsewhere or gone. */
   agentSocket(id: SessionId): string | undefined {
     return this.#live.get(id)?.machine.agentSocket
+  }
+
+  /** Has the session's agent do something; `session_unreachable` when its machine is elsewhere or gone. */
+  async command<Body extends z.ZodType, Reply extends z.ZodType>(
+    id: SessionId,
+    endpoint: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
+    body: z.input<Body>,
+    options?: CommandOptions,
+  ): Promise<z.output<Reply>> {
+    const agentSocket = this.agentSocket(id)
+    if (!agentSocket) throw new BerthError('session_unreachable')
+    return commandAgent(agentSocket, endpoint, body, options)
   }
 
   /** Ends the machine, whatever it is doing, and removes all of it. */

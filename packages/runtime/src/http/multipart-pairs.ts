@@ -1,0 +1,118 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { FieldPath, FilePart, Part } from './multipart.ts'
+
+/** A text and the file that belongs to it. */
+export interface Pair {
+  /** Names the pair in messages, as the client wrote its list: `files[0]`. */
+  readonly label: string
+  readonly text: string
+  /** To be read before the next pair is asked for. */
+  readonly content: Readable
+}
+
+export interface PairOptions {
+  /** The list's name in front of each pair: `extensions`. */
+  readonly list: string
+  /** The members of each pair. */
+  readonly file: string
+  readonly text: string
+  /** Whether a pair may also come without the list's name: `file` and `dest_path`. */
+  readonly mayBeBare?: boolean
+  readonly maxPairs: number
+  /** Where a file waits whose text comes later. Exists, and is as large as the files may be. */
+  readonly temporaryFolder: string
+}
+
+interface HalfPair {
+  readonly label: string
+  text?: string
+  /** Path of a file that has come already. */
+  file?: string
+}
+
+/**
+ * Puts texts and files together that come in any order, and yields each pair as soon as it is whole: by their index
+ * (`files[3][file]`, `files.3.file`) or, without one, the n-th text with the n-th file (`files[][file]`, `files.file`).
+ */
+export async function* pairParts(parts: AsyncIterable<Part>, options: PairOptions): AsyncGenerator<Pair, void, void> {
+  const halves = new Map<string, HalfPair>()
+  const counts = new Map<string, number>()
+  const folder = await mkdtemp(join(options.temporaryFolder, 'parts-'))
+  try {
+    for await (const part of parts) {
+      const place = placeOf(part, options, counts)
+      const half = halves.get(place.key) ?? { label: place.label }
+      if (!halves.has(place.key) && halves.size === options.maxPairs) {
+        throw refusal(options.list, `must have at most ${options.maxPairs} items`)
+      }
+      halves.set(place.key, half)
+      if (part.kind === 'text') yield* completeWithText(half, part.text, part.field)
+      else yield* completeWithFile(half, part, join(folder, String(halves.size)))
+    }
+    checkAllWhole(halves, options)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function* completeWithText(half: HalfPair, text: string, field: string): AsyncGenerator<Pair, void, void> {
+  if (half.text !== undefined) throw refusal(field, 'must come once')
+  half.text = text
+  if (half.file === undefined) return
+  const content = createReadStream(half.file)
+  try {
+    yield { label: half.label, text, content }
+  } finally {
+    content.destroy()
+    await rm(half.file, { force: true })
+  }
+}
+
+async function* completeWithFile(half: HalfPair, part: FilePart, path: string): AsyncGenerator<Pair, void, void> {
+  if (half.file !== undefined) throw refusal(part.field, 'must come once')
+  half.file = path
+  if (half.text !== undefined) yield { label: half.label, text: half.text, content: part.content }
+  else await pipeline(part.content, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
+}
+
+/** Which pair a part belongs to. */
+function placeOf(part: Part, options: PairOptions, counts: Map<string, number>): { key: string; label: string } {
+  const { list, file, text, mayBeBare = false } = options
+  const place = splitPath(part.path, list)
+  const member = place?.member ?? ''
+  const isKnown = part.kind === 'file' ? member === file : member === text
+  if (!place || !isKnown || (place.isBare && !mayBeBare)) throw refusal(part.field, 'is not a part of this request')
+  if (place.index !== undefined) return { key: `index ${place.index}`, label: `${list}[${place.index}]` }
+
+  const spelling = `${place.isBare ? 'bare' : list} ${member}`
+  const count = counts.get(spelling) ?? 0
+  counts.set(spelling, count + 1)
+  return { key: `${place.isBare ? 'bare' : 'order'} ${count}`, label: place.isBare ? member : `${list}[${count}]` }
+}
+
+function splitPath(path: FieldPath, list: string): { index?: number; member: string; isBare: boolean } | undefined {
+  const [head = '', second = '', third] = path
+  if (path.length === 1) return { member: head, isBare: true }
+  if (head !== list) return undefined
+  if (path.length === 2) return { member: second, isBare: false }
+  if (path.length !== 3 || third === undefined) return undefined
+  if (second === '') return { member: third, isBare: false }
+  return /^\d{1,6}$/.test(second) ? { index: Number(second), member: third, isBare: false } : undefined
+}
+
+function checkAllWhole(halves: ReadonlyMap<string, HalfPair>, { list, file, text }: PairOptions): void {
+  if (halves.size === 0) throw refusal(list, 'must have at least 1 item')
+  for (const half of halves.values()) {
+    if (half.text === undefined) throw refusal(half.label, `its ${text} is missing`)
+    if (half.file === undefined) throw refusal(half.label, `its ${file} is missing`)
+  }
+}
+
+function refusal(field: string, rule: string): BerthError {
+  return new BerthError('bad_request', { reason: `${field.slice(0, 200)}: ${rule}.` })
+}

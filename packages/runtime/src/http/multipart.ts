@@ -1,0 +1,216 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import { BerthError } from '@berth/contract/errors.ts'
+import { Busboy, type BusboyInstance } from '@fastify/busboy' // Fastify's own and kept; one parser for the server and the agent's bare server.
+import { checkText } from './json-body.ts'
+
+const stallLimitMilliseconds = 30_000
+const maxTextBytes = 64 * 1024
+const maxFieldNameLength = 1024
+
+/** `extensions[0][name]`, `extensions.0.name` and `extensions[0].name` are all `['extensions', '0', 'name']`; `[]` is `''`. */
+export type FieldPath = readonly string[]
+
+export interface TextPart {
+  readonly kind: 'text'
+  /** As the client wrote it, for messages. */
+  readonly field: string
+  readonly path: FieldPath
+  readonly text: string
+}
+
+export interface FilePart {
+  readonly kind: 'file'
+  readonly field: string
+  readonly path: FieldPath
+  /** To be read before the next part is asked for: what is left of it then is thrown away. Fails with a BerthError. */
+  readonly content: Readable
+}
+
+export type Part = TextPart | FilePart
+
+export interface MultipartOptions {
+  readonly headers: IncomingHttpHeaders
+  /** Whether the field is a file: by its name, since clients give texts a file name and files a text's type. */
+  readonly isFile: (path: FieldPath) => boolean
+  readonly maxParts: number
+  readonly maxFileBytes: number
+  /** How long the client may send nothing. */
+  readonly stallMilliseconds?: number
+}
+
+/**
+ * Yields the parts of a `multipart/form-data` body as they arrive. Ends with a BerthError when the body is broken, too
+ * large, stalls or stops half way; what is still to come is then read to nowhere, so that the client sees the answer.
+ */
+export async function* readMultipart(body: Readable, options: MultipartOptions): AsyncGenerator<Part, void, void> {
+  const queue = new PartQueue(body, options)
+  try {
+    for (;;) {
+      const next = await queue.next()
+      if (!next) return
+      if (next.kind === 'text') {
+        yield next
+        continue
+      }
+      const { source, ...part } = next
+      yield { ...part, content: Readable.from(chunksOf(source), { objectMode: false }) }
+      if (source.destroyed && !source.readableEnded) throw toBodyError(source.errored)
+      source.resume()
+    }
+  } finally {
+    queue.close()
+  }
+}
+
+type QueuedPart = TextPart | (Omit<FilePart, 'content'> & { readonly source: Readable })
+
+/** Joins the parser, which pushes, to a reader, who pulls. A file that nobody reads holds the parser back. */
+class PartQueue {
+  readonly #body: Readable
+  readonly #parser: BusboyInstance
+  readonly #options: MultipartOptions
+  readonly #parts: QueuedPart[] = []
+  readonly #files = new Set<Readable>()
+  readonly #stall: NodeJS.Timeout
+  #end: { readonly error?: Error } | undefined
+  #changed = Promise.withResolvers<void>()
+
+  constructor(body: Readable, options: MultipartOptions) {
+    this.#body = body
+    this.#options = options
+    this.#parser = openParser(options)
+    this.#parser.on('field', (name, text, _isNameCut, isCut) => this.#addText(name, text, isCut))
+    this.#parser.on('file', (name, source) => this.#addFile(name, source))
+    this.#parser.on('partsLimit', () => this.#finish(tooManyParts(options.maxParts)))
+    this.#parser.on('error', (error: unknown) => this.#finish(toBodyError(error)))
+    this.#parser.on('finish', () => this.#finish())
+
+    this.#stall = setTimeout(() => this.#onStall(), options.stallMilliseconds ?? stallLimitMilliseconds)
+    body.on('data', () => this.#stall.refresh())
+    body.on('error', () => this.#finish(brokenOff()))
+    body.on('close', () => {
+      if (!body.readableEnded) this.#finish(brokenOff())
+    })
+    body.pipe(this.#parser)
+  }
+
+  /** The next part, or nothing when the body has ended. */
+  async next(): Promise<QueuedPart | undefined> {
+    for (;;) {
+      const part = this.#parts.shift()
+      if (part) return part
+      if (this.#end?.error) throw this.#end.error
+      if (this.#end) return undefined
+      await this.#changed.promise
+      this.#changed = Promise.withResolvers()
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#stall)
+    this.#finish(brokenOff())
+    for (const file of this.#files) file.destroy()
+    this.#body.unpipe(this.#parser)
+    this.#body.resume()
+  }
+
+  #addText(field: string | undefined, text: string, isCut: boolean): void {
+    this.#add(field, (field, path) => {
+      if (isCut) throw new BerthError('part_too_large', { field, limitBytes: maxTextBytes })
+      checkText(text)
+      this.#parts.push({ kind: 'text', field, path, text })
+    })
+  }
+
+  #addFile(field: string | undefined, source: Readable): void {
+    // Errors are the parser's events, which come whether or not somebody reads: a destroyed stream remembers its own.
+    source.on('error', (error) => source.destroy(toBodyError(error)))
+    source.on('close', () => this.#files.delete(source))
+    this.#files.add(source)
+    this.#add(field, (field, path) => {
+      source.on('limit', () =>
+        this.#finish(new BerthError('part_too_large', { field, limitBytes: this.#options.maxFileBytes })),
+      )
+      this.#parts.push({ kind: 'file', field, path, source })
+    })
+  }
+
+  #add(field: string | undefined, add: (field: string, path: FieldPath) => void): void {
+    if (this.#end) return
+    try {
+      const name = checkFieldName(field)
+      add(name, parseFieldPath(name))
+      this.#changed.resolve()
+    } catch (error) {
+      this.#finish(error as Error)
+    }
+  }
+
+  #finish(error?: Error): void {
+    if (this.#end) return
+    this.#end = error ? { error } : {}
+    if (error) for (const file of this.#files) file.destroy(error)
+    this.#changed.resolve()
+  }
+
+  #onStall(): void {
+    // The reader is slow, not the client.
+    if (this.#body.isPaused() || this.#parser.writableNeedDrain) this.#stall.refresh()
+    else this.#finish(new BerthError('request_timeout'))
+  }
+}
+
+function openParser({ headers, isFile, maxParts, maxFileBytes }: MultipartOptions): BusboyInstance {
+  const contentType = headers['content-type'] ?? ''
+  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
+    throw new BerthError('unsupported_media_type', { reason: 'The body must be multipart/form-data.' })
+  }
+  try {
+    return new Busboy({
+      headers: { ...headers, 'content-type': contentType },
+      isPartAFile: (field) => field !== undefined && isFile(parseFieldPath(field)),
+      limits: { parts: maxParts, fileSize: maxFileBytes, fieldSize: maxTextBytes, headerPairs: 20 },
+    })
+  } catch (error) {
+    throw toBodyError(error)
+  }
+}
+
+async function* chunksOf(source: Readable): AsyncGenerator<Buffer, void, void> {
+  try {
+    yield* source.iterator({ destroyOnReturn: false })
+  } catch (error) {
+    throw toBodyError(error)
+  }
+}
+
+export function parseFieldPath(field: string): FieldPath {
+  const path: string[] = []
+  // A name in brackets may hold dots, and so may be any text: `env_vars[A.B]`.
+  for (const [, bracketed, plain] of field.matchAll(/\[([^\]]*)\]|([^.[\]]+)/g)) path.push(bracketed ?? plain ?? '')
+  return path
+}
+
+function checkFieldName(field: string | undefined): string {
+  if (!field) throw new BerthError('bad_request', { reason: 'The multipart body has a part without a name.' })
+  if (field.length > maxFieldNameLength) {
+    throw new BerthError('bad_request', { reason: 'The multipart body has a part whose name is too long.' })
+  }
+  checkText(field)
+  return field
+}
+
+function tooManyParts(maxParts: number): BerthError {
+  return new BerthError('bad_request', { reason: `The multipart body must have at most ${maxParts} parts.` })
+}
+
+function brokenOff(): BerthError {
+  return new BerthError('bad_request', { reason: 'The body broke off before its end.' })
+}
+
+function toBodyError(error: unknown): BerthError {
+  if (error instanceof BerthError) return error
+  const { message } = (error ?? new Error('unread')) as Error
+  return new BerthError('bad_request', { reason: `The multipart body is broken: ${message}.` }, { cause: error })
+}

@@ -1,0 +1,57 @@
+import type { Endpoint } from '@berth/contract/endpoint.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { z } from 'zod'
+import { askAgent } from './agent-client.ts'
+
+const answerLimitMilliseconds = 10_000
+const maxRefusalLength = 500
+
+export interface CommandOptions {
+  readonly limitMilliseconds?: number
+}
+
+/**
+ * Has an agent do what the endpoint says, and resolves with its answer. Rejects with an `AgentRefusal` when it does not
+ * do it, and with `session_unreachable` when no answer comes in time, or none that the endpoint declares.
+ */
+export async function commandAgent<Body extends z.ZodType, Reply extends z.ZodType>(
+  agentSocket: string,
+  { method, path, status: success, reply }: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
+  body: z.input<Body>,
+  { limitMilliseconds = answerLimitMilliseconds }: CommandOptions = {},
+): Promise<z.output<Reply>> {
+  const unreachable = (cause: unknown) => {
+    throw new BerthError('session_unreachable', undefined, { cause })
+  }
+  const text = JSON.stringify(body)
+  const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }
+  const signal = AbortSignal.timeout(limitMilliseconds)
+  const answer = await askAgent(agentSocket, { method, path, headers, body: text, signal }).catch(unreachable)
+  if (answer.status !== success) throw new AgentRefusal(path, answer.status, answer.text)
+  try {
+    return (reply ? reply.parse(JSON.parse(answer.text)) : undefined) as z.output<Reply>
+  } catch (cause) {
+    return unreachable(cause)
+  }
+}
+
+/** What an agent answers when it does not do what it was told. The words are its own, and go to nobody but its session's owner. */
+export class AgentRefusal extends Error {
+  readonly status: number
+  readonly code: string
+
+  constructor(path: string, status: number, text: string) {
+    const { code, message } = refusalIn(text)
+    super(String(message ?? `the agent answers ${path} with ${status}`).slice(0, maxRefusalLength))
+    this.status = status
+    this.code = String(code ?? '').slice(0, maxRefusalLength)
+  }
+}
+
+function refusalIn(text: string): { readonly code?: unknown; readonly message?: unknown } {
+  try {
+    return JSON.parse(text) ?? {}
+  } catch {
+    return {}
+  }
+}
