@@ -1,10 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { pipeline } from 'node:stream/promises'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import {
   agentDiscoveryPath,
   agentEventsPath,
   agentOperationsPath,
+  agentProfilePath,
   agentStatePath,
   agentStopPath,
 } from '@berth/contract/agent/agent-protocol.ts'
@@ -73,6 +75,7 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
     response.once('close', end)
     return (await options.operations()).answer(request, response)
   }
+  if (path === agentProfilePath) return answerProfile(options.browser, request, response)
   request.resume() // No other route takes a body.
   switch (`${method} ${path}`) {
     case `GET ${agentStatePath}`:
@@ -85,6 +88,27 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
       return
     default:
       throw new BerthError('route_not_found', { method, path })
+  }
+}
+
+async function answerProfile(browser: Browser, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  switch (request.method) {
+    case 'PUT': {
+      const tabs = new URLSearchParams(request.url?.split('?')[1]).get('tabs') === 'blank' ? 'blank' : 'restore'
+      await browser.loadProfile(request, tabs)
+      response.writeHead(204).end()
+      return
+    }
+    case 'POST': {
+      request.resume()
+      const archive = await browser.giveOutProfile()
+      response.writeHead(200, { 'content-type': 'application/octet-stream' })
+      // An archive that fails half way is a broken answer: nobody must take it for a whole one.
+      await pipeline(archive, response).catch(() => response.destroy())
+      return
+    }
+    default:
+      throw new BerthError('method_not_allowed', { allowed: 'PUT and POST' })
   }
 }
 

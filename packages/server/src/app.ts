@@ -11,6 +11,7 @@ import { authenticate } from './access/authenticate.ts'
 import { mountForCallers } from './access/mount-for-callers.ts'
 import { mountDiscovery } from './agent-link/discovery.ts'
 import { mountOperations } from './agent-link/operations.ts'
+import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountDocumentRoutes } from './features/service/document-routes.ts'
 import { mountMetrics } from './features/service/metrics.ts'
 import { mountServiceRoutes } from './features/service/service-routes.ts'
@@ -74,6 +75,7 @@ export async function createApp(
 
   const mount = mountForCallers(app, callerOf)
   mountSessionRoutes(mount, { ...services, publicUrl })
+  mountProfileRoutes(mount, services.profiles)
   return app
 }
 

@@ -9,14 +9,19 @@ import type { BlobStore } from './blobs/blob-store.ts'
 import type { Database } from './database/database.ts'
 import type { Driver } from './drivers/driver.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
+import { ProfileService } from './features/profiles/profile-service.ts'
+import { ProfileStates } from './features/profiles/profile-states.ts'
+import { ProfileStore } from './features/profiles/profile-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { SessionEnder } from './features/sessions/end-session.ts'
 import { plainChanges } from './features/sessions/plain-changes.ts'
 import { SessionMachines } from './features/sessions/session-machines.ts'
+import { SessionProfiles } from './features/sessions/session-profiles.ts'
 import { SessionRecords } from './features/sessions/session-record.ts'
 import { SessionService } from './features/sessions/session-service.ts'
 import { SessionStore } from './features/sessions/session-store.ts'
 import { SessionUpdater } from './features/sessions/update-session.ts'
+import { BlobSweep } from './jobs/sweep-blobs.ts'
 import { MemoryWatch } from './jobs/watch-memory.ts'
 import { ProjectSecrets } from './secrets/project-secrets.ts'
 
@@ -44,7 +49,13 @@ export function createServices(options: ServicesOptions) {
   const secrets = new ProjectSecrets(database, masterKey)
   const tokens = new SessionTokens(masterKey)
   const machines = new SessionMachines({ driver, store, logger })
-  const ender = new SessionEnder({ machines, store, clock })
+  const profiles = new ProfileService({
+    store: new ProfileStore(database),
+    states: new ProfileStates({ blobs, secrets }),
+    clock,
+  })
+  const sessionProfiles = new SessionProfiles({ profiles, store, machines, logger })
+  const ender = new SessionEnder({ machines, profiles: sessionProfiles, store, clock })
   const access = new SessionAccess(tokens, store)
   const memoryWatch = new MemoryWatch({ driver, machines, logger })
   machines.onGone((id) => {
@@ -63,12 +74,23 @@ export function createServices(options: ServicesOptions) {
     ender,
     memoryWatch,
     access,
+    profiles,
     organizations,
     keys: new KnownKeys(organizations, clock),
-    sessions: new SessionService({ store, machines, ender, driver, driverId, region, clock }),
-    updater: new SessionUpdater({ store, plans: plainChanges, logger }),
-    records: new SessionRecords({ tokens, clock }),
+    sessions: new SessionService({
+      store,
+      machines,
+      profiles: sessionProfiles,
+      ender,
+      driver,
+      driverId,
+      region,
+      clock,
+    }),
+    updater: new SessionUpdater({ store, plans: [...plainChanges, sessionProfiles.planChange], logger }),
+    records: new SessionRecords({ tokens, profiles, clock }),
     relay: new Relay({ access, machines, logger }),
+    blobSweep: new BlobSweep({ blobs, owners: [profiles], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
   }
 }

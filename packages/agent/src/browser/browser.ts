@@ -1,11 +1,13 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { setImmediate as immediate } from 'node:timers/promises'
 import type { AgentConfig, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { AgentEvents } from '../agent-events.ts'
-import { Chromium, type DevToolsEndpoint } from './chromium.ts'
+import { Chromium, type DevToolsEndpoint, type FirstPage } from './chromium.ts'
 import { Display } from './display.ts'
+import { type Tabs, UserData } from './user-data.ts'
 
 const maxCrashes = 5
 const crashWindowMilliseconds = 30_000
@@ -15,9 +17,17 @@ const startLimitMilliseconds = 45_000
 
 interface RunningChromium {
   readonly chromium: Chromium
-  /** CDP session of its first page. */
-  readonly page: string
+  readonly page: FirstPage
 }
+
+/** A profile that waits for Chromium to end. */
+interface ProfileChange {
+  readonly tabs: Tabs
+  readonly done: PromiseWithResolvers<void>
+}
+
+/** Where Chromium has found none of the tabs that it was to restore. It would load from far away. */
+const newTabPage = 'chrome://new-tab-page'
 
 interface BrowserOptions {
   readonly config: AgentConfig
@@ -34,16 +44,24 @@ export class Browser {
   readonly #options: BrowserOptions
   #chromium: Promise<Chromium> | undefined
   #display: Display | undefined
+  #startingDisplay: Promise<void> | undefined
   #crashes: number[] = []
   #isStopping = false
   /** How the display ended that was not replaced yet. */
   #lostDisplay: string | undefined
   /** Made anew with each end of Chromium: until the next one is ready, clients wait here. */
   #endpoint = pendingEndpoint()
+  readonly #userData: UserData
+  /** Settled when the first start may go ahead: with the tabs of the profile that it has waited for, or an empty page. */
+  readonly #firstTabs = Promise.withResolvers<Tabs>()
+  #hasBegun = false
+  #profileChange: ProfileChange | undefined
   readonly #givenUp = Promise.withResolvers<string>()
 
   constructor(options: BrowserOptions) {
     this.#options = options
+    this.#userData = new UserData(options.config)
+    if (!options.config.awaits_profile) this.#firstTabs.resolve('blank')
   }
 
   /** Resolves with the reason when the browser will not come back. */
@@ -65,6 +83,30 @@ export class Browser {
     return Promise.race([this.#endpoint.promise, tooLate(endpointLimitMilliseconds, 'the browser is not ready')])
   }
 
+  /**
+   * Replaces the state of the browser by that of a profile; before the first launch, lets that go ahead. A running
+   * Chromium is started anew, under the same addresses. Rejects when the profile cannot be used: the old state is back.
+   */
+  async loadProfile(archive: Readable, tabs: Tabs): Promise<void> {
+    await this.#userData.takeIn(archive)
+    if (!this.#hasBegun) {
+      await this.#userData.replace()
+      return this.#firstTabs.resolve(tabs)
+    }
+    await this.endpoint() // One that is just being launched must not be taken for one that fails.
+    const chromium = await this.#chromium
+    const done = Promise.withResolvers<void>()
+    this.#profileChange = { tabs, done }
+    await chromium?.close()
+    await done.promise
+  }
+
+  /** Ends the browser for good and gives out its state, as an archive. */
+  async giveOutProfile(): Promise<Readable> {
+    await this.stop()
+    return this.#userData.giveOut()
+  }
+
   async stop(): Promise<void> {
     this.#isStopping = true
     const chromium = await this.#chromium?.catch(() => undefined)
@@ -74,7 +116,7 @@ export class Browser {
 
   async #keepRunning(): Promise<void> {
     const { events, config } = this.#options
-    const first = await this.#launch()
+    const first = await this.#launchFirst()
     events.becomeReady()
     this.#openStartPage(first, config.start_url)
 
@@ -82,19 +124,51 @@ export class Browser {
       const how = await current.chromium.ended
       this.#endpoint = pendingEndpoint()
       current.chromium.kill()
-      if (this.#isStopping) return
-      // A display that dies takes its browser along, and may be seen to be gone only after it.
-      await immediate()
-      if (this.#lostDisplay === undefined) this.#noteCrash('chromium', how)
-      else this.#noteCrash('display', this.#lostDisplay)
-      current = await this.#launch()
+      const change = this.#profileChange
+      this.#profileChange = undefined
+      if (this.#isStopping) return change?.done.reject(new Error('the browser is being stopped'))
+      if (change) current = await this.#launchChanged(change)
+      else {
+        // A display that dies takes its browser along, and may be seen to be gone only after it.
+        await immediate()
+        if (this.#lostDisplay === undefined) this.#noteCrash('chromium', how)
+        else this.#noteCrash('display', this.#lostDisplay)
+        current = await this.#launch('blank')
+      }
       this.#openStartPage(current, undefined)
     }
   }
 
+  async #launchFirst(): Promise<RunningChromium> {
+    const display = this.#ensureDisplay()
+    display.catch(() => {}) // The launch waits for it once more.
+    const tabs = await this.#firstTabs.promise
+    if (this.#isStopping) throw new Error('the browser is being stopped')
+    this.#hasBegun = true
+    return this.#launch(tabs)
+  }
+
+  /** Launches with the profile or, if that does not work, as it was before. */
+  async #launchChanged({ tabs, done }: ProfileChange): Promise<RunningChromium> {
+    await this.#userData.replace()
+    try {
+      const running = await this.#launch(tabs)
+      done.resolve()
+      void this.#userData.forgetPrevious()
+      return running
+    } catch (error) {
+      const failed = await this.#chromium?.catch(() => undefined)
+      failed?.kill()
+      await failed?.ended
+      await this.#userData.takeBack()
+      done.reject(error)
+      return this.#launch('restore')
+    }
+  }
+
   /** Resolves when the first page has answered; from then on clients are let in. */
-  async #launch(): Promise<RunningChromium> {
-    this.#chromium = this.#launchWithDisplay()
+  async #launch(tabs: Tabs): Promise<RunningChromium> {
+    this.#chromium = this.#launchWithDisplay(tabs)
     const chromium = await this.#chromium
     const failure = failureOf(chromium)
     const page = await Promise.race([
@@ -109,10 +183,18 @@ export class Browser {
     return { chromium, page }
   }
 
-  async #launchWithDisplay(): Promise<Chromium> {
+  async #launchWithDisplay(tabs: Tabs): Promise<Chromium> {
     const { config, proxyPort } = this.#options
-    if (!config.headless && !this.#display) await this.#startDisplay()
-    return Chromium.launch({ config, proxyPort, displayName: this.#display?.name })
+    await this.#ensureDisplay()
+    return Chromium.launch({ config, userData: this.#userData, tabs, proxyPort, displayName: this.#display?.name })
+  }
+
+  async #ensureDisplay(): Promise<void> {
+    if (this.#options.config.headless || this.#display) return
+    this.#startingDisplay ??= this.#startDisplay().finally(() => {
+      this.#startingDisplay = undefined
+    })
+    await this.#startingDisplay
   }
 
   async #startDisplay(): Promise<void> {
@@ -138,12 +220,14 @@ export class Browser {
   /** Dispatched and not awaited: whatever comes of it, the session is there (spec §2.1, start_url). */
   #openStartPage({ chromium: { pipe }, page }: RunningChromium, startUrl: string | undefined): void {
     const ignore = () => {}
-    // Without it the address bar of an empty page has the focus.
-    pipe.send('Page.bringToFront', {}, page).catch(ignore)
-    const opened = startUrl ? pipe.send('Page.navigate', { url: startUrl }, page) : Promise.resolve({})
+    const { sessionId, url } = page
+    // Without it the address bar of an empty page has the focus. Of restored tabs, the one that was in front stays there.
+    if (url === 'about:blank') pipe.send('Page.bringToFront', {}, sessionId).catch(ignore)
+    const target = url.startsWith(newTabPage) ? 'about:blank' : startUrl
+    const opened = target ? pipe.send('Page.navigate', { url: target }, sessionId) : Promise.resolve({})
     opened
       .catch(ignore)
-      .then(() => pipe.send('Target.detachFromTarget', { sessionId: page }))
+      .then(() => pipe.send('Target.detachFromTarget', { sessionId }))
       .catch(ignore)
   }
 

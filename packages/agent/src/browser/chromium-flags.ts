@@ -1,4 +1,12 @@
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
+import type { Tabs } from './user-data.ts'
+
+export interface FlagOptions {
+  readonly config: AgentConfig
+  readonly userDataFolder: string
+  readonly tabs: Tabs
+  readonly proxyPort: number
+}
 
 interface Flag {
   readonly flag: string
@@ -36,7 +44,10 @@ const always: readonly Flag[] = [
   { flag: '--disable-sync', reason: 'profiles are saved by berth, or not at all' },
   { flag: '--no-first-run', reason: 'no welcome page' },
   { flag: '--no-default-browser-check', reason: 'no question at the first start' },
-  { flag: '--password-store=basic', reason: 'there is no keyring to ask' },
+  {
+    flag: '--password-store=basic',
+    reason: 'there is no keyring to ask, and cookies of a profile open on every machine',
+  },
   { flag: '--hide-crash-restore-bubble', reason: 'after a crash the first page is free of questions' },
   { flag: '--noerrdialogs', reason: 'a dialog of the browser would wait for a person' },
   { flag: '--disable-hang-monitor', reason: 'the same: a page that computes for long is not asked about' },
@@ -56,16 +67,17 @@ const withoutGpu: readonly Flag[] = [
 ]
 
 /** Every argument of Chromium. The ports are on the loopback of the machine. */
-export function chromiumFlags(config: AgentConfig, profileFolder: string, proxyPort: number): string[] {
+export function chromiumFlags({ config, userDataFolder, tabs, proxyPort }: FlagOptions): string[] {
   const flags = config.gpu ? always : [...always, ...withoutGpu]
   return [
     ...flags.map(({ flag }) => flag),
-    `--user-data-dir=${profileFolder}`,
+    `--user-data-dir=${userDataFolder}`,
     `--remote-debugging-port=${config.devtools_port}`,
     `--proxy-server=http://127.0.0.1:${proxyPort}`,
     ...(config.headless ? headlessFlags(config) : []),
     ...(config.kiosk_mode && !config.headless ? ['--kiosk'] : []),
-    'about:blank',
+    // An address would be opened besides the tabs of the last run.
+    ...(tabs === 'blank' ? ['about:blank'] : []),
   ]
 }
 

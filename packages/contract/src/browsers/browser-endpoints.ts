@@ -43,7 +43,11 @@ export const listBrowsers = defineEndpoint({
   query: PageQuery.extend({
     status: z.enum(['active', 'deleted', 'all']).optional().meta({ description: 'Default: active.' }),
     include_deleted: QueryBoolean.default(false).meta({ deprecated: true, description: 'Use status=all.' }),
-    query: z.string().max(1024).optional().meta({ description: 'Text to find in the session id or name, or in those of its profile.' }),
+    query: z
+      .string()
+      .max(1024)
+      .optional()
+      .meta({ description: 'Text to find in the session id or name, or in those of its profile.' }),
     tags: z.record(z.string(), z.string()).optional().meta({ description: 'Pairs that must all be there.' }),
     region: Region.optional(),
   }),
@@ -95,7 +99,8 @@ export const deleteBrowser = defineEndpoint({
   method: 'DELETE',
   path: '/browsers/{id_or_name}',
   summary: 'Delete a browser session',
-  description: 'Answers when the browser has ended and its profile is saved. The record stays readable with include_deleted.',
+  description:
+    'Answers when the browser has ended and its profile is saved. The record stays readable with include_deleted.',
   tag,
   access: 'project',
   params: OneBrowser,

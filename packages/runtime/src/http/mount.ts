@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { type Page, type PageRequest, pageHeaders } from '@berth/contract/common/page.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -22,11 +23,14 @@ export type Handler<
   Reply extends z.ZodType,
 > = (call: Call<Params, Query, Body>) => Promise<HandlerResult<z.input<Reply>>> | HandlerResult<z.input<Reply>>
 
-/** A paged endpoint returns a page; its items become the array of the answer. */
+/**
+ * A paged endpoint returns a page; its items become the array of the answer. One with a `replyType` returns a stream, or
+ * nothing when there is nothing to send yet.
+ */
 type HandlerResult<Reply> = Reply extends readonly (infer Item)[]
   ? Reply | Page<Item>
   : Reply extends undefined
-    ? void
+    ? void | Readable
     : Reply
 
 interface MountOptions {
@@ -64,6 +68,8 @@ export function mount<
         signal: abortedByClient(reply),
       })
       reply.code(endpoint.status)
+      if (endpoint.replyType && result) return reply.type(endpoint.replyType).send(result)
+      if (endpoint.emptyStatus) return reply.code(endpoint.emptyStatus).send()
       if (!endpoint.reply) return reply.send()
       if (!endpoint.paged) return reply.send(result)
       const page = result as Page<unknown>

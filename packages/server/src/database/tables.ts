@@ -2,7 +2,7 @@ import type { BrowserMemory, Region } from '@berth/contract/browsers/browser.ts'
 import type { Tags } from '@berth/contract/browsers/tags.ts'
 import type { BrowserTelemetryConfig } from '@berth/contract/browsers/telemetry-config.ts'
 import type { BrowserViewport } from '@berth/contract/browsers/viewport.ts'
-import type { ApiKeyId, OrganizationId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import type { ApiKeyId, OrganizationId, ProfileId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import type { ColumnType, Generated } from 'kysely'
 import type { SessionState } from '../features/sessions/session-state.ts'
 
@@ -14,6 +14,7 @@ export interface Tables {
   projects: ProjectTable
   api_keys: ApiKeyTable
   sessions: SessionTable
+  profiles: ProfileTable
 }
 
 interface OrganizationTable {
@@ -65,4 +66,17 @@ export interface SessionTable {
   idle_since: Date | null
   deleted_at: Date | null
   uptime_ms: number | null
+  profile_id: ProfileId | null
+  profile_save_changes: boolean | null
+}
+
+export interface ProfileTable {
+  id: ProfileId
+  project_id: ProjectId
+  name: string | null
+  created_at: Date
+  updated_at: Date
+  last_used_at: Date | null
+  state_blob: string | null
+  state_ended_at: Date | null
 }

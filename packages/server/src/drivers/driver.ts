@@ -13,6 +13,8 @@ export interface MachineSpec {
   readonly memory: BrowserMemory
   readonly startUrl: string | undefined
   readonly chromePolicy: Readonly<Record<string, unknown>>
+  /** The agent launches the browser when it has been given the state of a profile. */
+  readonly awaitsProfile: boolean
 }
 
 /** A running machine. It is addressed by its session: a session has one machine, and a machine one session. */

@@ -92,7 +92,11 @@ function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
       ...(endpoint.query && { query: queryParameters(objectSchema(endpoint.query)) }),
     },
     ...(endpoint.body && { requestBody: requestBodyOf(endpoint.body, endpoint.bodyType) }),
-    responses: { [endpoint.status]: successOf(endpoint), ...failuresOf(endpoint) },
+    responses: {
+      [endpoint.status]: successOf(endpoint),
+      ...(endpoint.emptyStatus && { [endpoint.emptyStatus]: { description: 'There is nothing to send yet.' } }),
+      ...failuresOf(endpoint),
+    },
   }
 }
 

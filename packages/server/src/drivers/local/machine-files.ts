@@ -90,6 +90,7 @@ function agentConfig(spec: MachineSpec): AgentConfig {
     kiosk_mode: spec.kioskMode,
     viewport: spec.viewport,
     ...(spec.startUrl !== undefined && { start_url: spec.startUrl }),
+    awaits_profile: spec.awaitsProfile,
     home_folder: inMachine.home,
     run_folder: inMachine.run,
     egress_socket: join(inMachine.egress, 'egress.sock'),

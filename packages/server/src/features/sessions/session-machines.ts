@@ -64,14 +64,23 @@ export class SessionMachines {
     return [...this.#live.keys()]
   }
 
-  /** Starts the machine of an expected session and resolves when its browser can be used. After a rejection nothing of it is left. */
-  async start(spec: MachineSpec, signal: AbortSignal): Promise<{ readonly idleSince: Date | null }> {
+  /**
+   * Starts the machine of an expected session and resolves when its browser can be used. What the agent waits for
+   * before it launches the browser is given to it by `furnish`. After a rejection nothing of it is left.
+   */
+  async start(
+    spec: MachineSpec,
+    signal: AbortSignal,
+    furnish?: (agentSocket: string, signal: AbortSignal) => Promise<void>,
+  ): Promise<{ readonly idleSince: Date | null }> {
     const id = spec.sessionId
     const limit = AbortSignal.timeout(startLimitMilliseconds)
     const either = AbortSignal.any([signal, limit])
     try {
       const live = this.adopt(await this.#driver.start(spec, either))
-      await Promise.race([live.watch.ready, rejectedBy(either)])
+      const furnished = furnish?.(live.machine.agentSocket, either)
+      // An agent that fails before it has been furnished says so on its event stream.
+      await Promise.race([Promise.all([furnished, live.watch.ready]), rejectedBy(either)])
       return { idleSince: live.idleSince ?? null }
     } catch (cause) {
       const lastLines = await this.#driver.lastLines(id)

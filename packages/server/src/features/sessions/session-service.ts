@@ -8,15 +8,20 @@ import type { Driver, MachineSpec } from '../../drivers/driver.ts'
 import type { SessionEnder } from './end-session.ts'
 import type { Session } from './session.ts'
 import type { SessionMachines } from './session-machines.ts'
+import type { ReferredProfile, SessionProfiles } from './session-profiles.ts'
 import type { SessionFilter, SessionStore } from './session-store.ts'
 import { selectTelemetry } from './telemetry-selection.ts'
 
 /** What a session is made of, after the defaults of the contract. */
 export type SessionRequest = Omit<BrowserRequest, `${string}_id`> & Pick<BrowserRequest, 'invocation_id'>
 
+/** Without what depends on other resources. */
+type SessionRow = Omit<Parameters<SessionStore['insert']>[0], 'profile_id' | 'profile_save_changes'>
+
 interface SessionServiceOptions {
   readonly store: SessionStore
   readonly machines: SessionMachines
+  readonly profiles: SessionProfiles
   readonly ender: SessionEnder
   readonly driver: Driver
   readonly driverId: string
@@ -37,16 +42,19 @@ export class SessionService {
    * deleted while it starts ends, and its creator is told.
    */
   async create(projectId: ProjectId, request: SessionRequest, signal: AbortSignal): Promise<Session> {
-    const { store, machines, clock } = this.#options
+    const { store, machines, profiles, clock } = this.#options
     this.#refuseWhatThisHostCannotDo(request)
+    const profile = request.profile ? await profiles.refer(projectId, request.profile) : undefined
     const now = clock.now()
     const id = newId('session', now)
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
     using _expected = machines.expect(id)
-    const session = await store.insert(this.#row(projectId, id, request, now))
+    const session = await store.insert({ ...this.#row(projectId, id, request, now), ...profileColumns(profile) })
 
     try {
-      const { idleSince } = await machines.start(machineSpec(session, request), signal)
+      const spec = machineSpec(session, request, profile)
+      const { idleSince } = await machines.start(spec, signal, this.#furnish(session, profile))
+      if (profile) profiles.noteUse(profile.id)
       const active = await store.activate(session.id, idleSince)
       if (active) return active
     } catch (error) {
@@ -57,6 +65,14 @@ export class SessionService {
     }
     await machines.stop(session.id)
     throw new BerthError('session_ended_while_starting')
+  }
+
+  /** The agent waits for a state, where there is one; a start page takes the place of its tabs. */
+  #furnish({ start_url }: Session, profile: ReferredProfile | undefined) {
+    if (!profile?.hasState) return undefined
+    const tabs = start_url === null ? 'restore' : 'blank'
+    return (agentSocket: string, signal: AbortSignal) =>
+      this.#options.profiles.load(profile.id, agentSocket, { tabs, signal })
   }
 
   async list(filter: SessionFilter, page: PageRequest): Promise<Page<Session>> {
@@ -96,7 +112,7 @@ export class SessionService {
     }
   }
 
-  #row(projectId: ProjectId, id: SessionId, request: SessionRequest, now: Date): Parameters<SessionStore['insert']>[0] {
+  #row(projectId: ProjectId, id: SessionId, request: SessionRequest, now: Date): SessionRow {
     const telemetry = selectTelemetry(request.telemetry)
     return {
       id,
@@ -145,7 +161,11 @@ function windowOf(request: SessionRequest) {
   return { width: Math.min(width, maxWindowSide), height: Math.min(height, maxWindowSide), refresh_rate }
 }
 
-function machineSpec(session: Session, request: SessionRequest): MachineSpec {
+function profileColumns(profile: ReferredProfile | undefined) {
+  return { profile_id: profile?.id ?? null, profile_save_changes: profile?.saveChanges ?? null }
+}
+
+function machineSpec(session: Session, request: SessionRequest, profile: ReferredProfile | undefined): MachineSpec {
   return {
     sessionId: session.id,
     headless: session.headless,
@@ -156,6 +176,7 @@ function machineSpec(session: Session, request: SessionRequest): MachineSpec {
     memory: session.memory,
     startUrl: session.start_url ?? undefined,
     chromePolicy: request.chrome_policy ?? {},
+    awaitsProfile: profile?.hasState ?? false,
   }
 }
 
