@@ -24,6 +24,7 @@ const trialSpec: MachineSpec = {
   memory: '1GiB',
   startUrl: undefined,
   chromePolicy: {},
+  awaitsProfile: false,
 }
 
 /** Chromium's own sandbox needs to do the same. */
