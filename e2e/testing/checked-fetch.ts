@@ -8,7 +8,7 @@ interface OpenApiDocument {
 
 interface Operation {
   readonly responses: Readonly<
-    Record<string, { readonly content?: unknown; readonly headers?: Readonly<Record<string, unknown>> }>
+    Record<string, { readonly content?: object; readonly headers?: Readonly<Record<string, unknown>> }>
   >
 }
 
@@ -39,6 +39,11 @@ export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch>
     assert.ok(declared, `${name} is not declared: ${await response.clone().text()}`)
     for (const header of Object.keys(declared.headers ?? {}))
       assert.ok(response.headers.has(header), `${name} lacks ${header}`)
+    if (declared.content && !('application/json' in declared.content)) {
+      const [type = ''] = Object.keys(declared.content)
+      assert.equal(response.headers.get('content-type')?.split(';')[0], type, `the media type of ${name}`)
+      return response
+    }
     const body = await response.clone().text()
     if (!declared.content) {
       assert.equal(body, '', `${name} has a body that is not declared`)

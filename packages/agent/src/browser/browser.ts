@@ -218,17 +218,15 @@ export class Browser {
   }
 
   /** Dispatched and not awaited: whatever comes of it, the session is there (spec §2.1, start_url). */
-  #openStartPage({ chromium: { pipe }, page }: RunningChromium, startUrl: string | undefined): void {
+  #openStartPage({ chromium, page }: RunningChromium, startUrl: string | undefined): void {
+    const { pipe } = chromium
     const ignore = () => {}
     const { sessionId, url } = page
     // Without it the address bar of an empty page has the focus. Of restored tabs, the one that was in front stays there.
     if (url === 'about:blank') pipe.send('Page.bringToFront', {}, sessionId).catch(ignore)
     const target = url.startsWith(newTabPage) ? 'about:blank' : startUrl
     const opened = target ? pipe.send('Page.navigate', { url: target }, sessionId) : Promise.resolve({})
-    opened
-      .catch(ignore)
-      .then(() => pipe.send('Target.detachFromTarget', { sessionId }))
-      .catch(ignore)
+    opened.catch(ignore).then(() => chromium.detach(sessionId))
   }
 
   #noteCrash(service: ServiceName, how: string): void {

@@ -22,6 +22,7 @@ export interface DevToolsEndpoint {
 export interface FirstPage {
   /** Of a CDP session on it. */
   readonly sessionId: string
+  /** Empty when it has not answered. */
   readonly url: string
 }
 
@@ -74,22 +75,47 @@ export class Chromium {
     return this.#endpoint.promise
   }
 
-  /** Resolves with the first page once it has answered. */
+  /**
+   * Resolves with the page that answers first. Of restored tabs that is the one in front: Chromium loads those behind it
+   * when it has time. One that computes for ever answers never, and the browser is there all the same.
+   */
   async firstPage(): Promise<FirstPage> {
-    const created = Promise.withResolvers<{ readonly targetId: string; readonly url: string }>()
+    const answered = Promise.withResolvers<FirstPage>()
+    const pages: FirstPage[] = []
     this.pipe.on('Target.targetCreated', ({ targetInfo }) => {
-      const { type, targetId, url } = targetInfo as { type: string; targetId: string; url: string }
-      if (type === 'page') created.resolve({ targetId, url })
+      const { type, targetId } = targetInfo as { type: string; targetId: string }
+      if (type !== 'page') return
+      this.#attach(targetId, pages).then(answered.resolve, (error: Error) => {
+        // A restored page may be on its way to another process, or gone.
+        if (this.#tabs === 'blank') answered.reject(error)
+      })
     })
     await this.pipe.send('Target.setDiscoverTargets', { discover: true })
-    const { targetId, url } = await created.promise
+    const first = await this.#orBusy(answered.promise, pages)
     await this.pipe.send('Target.setDiscoverTargets', { discover: false })
-    const { sessionId } = await this.pipe.send('Target.attachToTarget', { targetId, flatten: true })
-    const answered = this.pipe.send('Runtime.evaluate', { expression: '1' }, sessionId as string)
-    if (this.#tabs === 'blank') await answered
-    // A page of an earlier run may be on its way to another process, or compute for ever: the browser is there.
-    else await Promise.race([answered.catch(() => {}), delay(busyPageMilliseconds, undefined, { ref: false })])
-    return { sessionId: sessionId as string, url }
+    for (const { sessionId } of pages.filter((page) => page !== first)) this.detach(sessionId)
+    return first
+  }
+
+  detach(sessionId: string): void {
+    this.pipe.send('Target.detachFromTarget', { sessionId }).catch(() => {}) // The page is gone.
+  }
+
+  async #attach(targetId: string, pages: FirstPage[]): Promise<FirstPage> {
+    const { sessionId } = (await this.pipe.send('Target.attachToTarget', { targetId, flatten: true })) as {
+      sessionId: string
+    }
+    const page = { sessionId, url: '' }
+    pages.push(page)
+    const answer = await this.pipe.send('Runtime.evaluate', { expression: 'location.href' }, sessionId)
+    page.url = String((answer.result as { value?: unknown } | undefined)?.value)
+    return page
+  }
+
+  async #orBusy(answered: Promise<FirstPage>, pages: readonly FirstPage[]): Promise<FirstPage> {
+    if (this.#tabs === 'blank') return answered
+    const busy = delay(busyPageMilliseconds, undefined, { ref: false }).then(() => pages[0] ?? answered)
+    return Promise.race([answered, busy])
   }
 
   /** Lets Chromium write its state to disk and end; it is killed when it takes too long. */
