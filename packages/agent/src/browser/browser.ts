@@ -226,7 +226,7 @@ export class Browser {
     if (url === 'about:blank') pipe.send('Page.bringToFront', {}, sessionId).catch(ignore)
     const target = url.startsWith(newTabPage) ? 'about:blank' : startUrl
     const opened = target ? pipe.send('Page.navigate', { url: target }, sessionId) : Promise.resolve({})
-    opened.catch(ignore).then(() => chromium.detach(sessionId))
+    void opened.catch(ignore).then(() => chromium.detach(sessionId))
   }
 
   #noteCrash(service: ServiceName, how: string): void {
