@@ -95,8 +95,13 @@ async function answerProfile(browser: Browser, request: IncomingMessage, respons
   switch (request.method) {
     case 'PUT': {
       const tabs = new URLSearchParams(request.url?.split('?')[1]).get('tabs') === 'blank' ? 'blank' : 'restore'
-      await browser.loadProfile(request, tabs)
-      response.writeHead(204).end()
+      try {
+        await browser.loadProfile(request, tabs)
+        response.writeHead(204).end()
+      } catch (error) {
+        request.resume()
+        replyWithJson(response, 500, { code: 'profile_not_loadable', message: (error as Error).message })
+      }
       return
     }
     case 'POST': {

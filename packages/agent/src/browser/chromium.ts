@@ -8,7 +8,7 @@ import type { Tabs, UserData } from './user-data.ts'
 
 /** Chromium may have much to write, and what it has not written when it is killed is lost. */
 const closeLimitMilliseconds = 10_000
-const busyPageMilliseconds = 5_000
+const busyPageMilliseconds = 3_000
 
 /** Where Chromium's own DevTools server listens, on the loopback of the machine. */
 export interface DevToolsEndpoint {

@@ -51,6 +51,7 @@ export class SessionProfiles {
       await sendProfile(agentSocket, state, loading)
     } catch (cause) {
       if (!(cause instanceof AgentRefusal) && !state.errored) throw cause
+      this.#options.logger.warn({ profileId, err: state.errored ?? cause }, 'a profile could not be loaded')
       throw new BerthError('profile_not_loadable', { profile: profileId }, { cause })
     } finally {
       state.destroy()
