@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { pipeline } from 'node:stream/promises'
+import { finished, pipeline } from 'node:stream/promises'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import {
   agentDiscoveryPath,
@@ -99,7 +99,8 @@ async function answerProfile(browser: Browser, request: IncomingMessage, respons
         await browser.loadProfile(request, tabs)
         response.writeHead(204).end()
       } catch (error) {
-        request.resume()
+        // An answer in the middle of what the server sends would be lost with the connection.
+        await finished(request.resume()).catch(() => {})
         replyWithJson(response, 500, { code: 'profile_not_loadable', message: (error as Error).message })
       }
       return

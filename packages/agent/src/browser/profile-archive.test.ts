@@ -74,6 +74,15 @@ test('a folder without a state is no archive', async () => {
 
 const whole = tarOf(folderOf('whole', ['Default/Cookies', 'Default/History', 'Else/x']), 'Default', 'Else')
 
+test('an archive with many zeros behind its end is whole', async () => {
+  const plain = execFileSync('tar', ['-c', '-C', join(folder, 'whole'), 'Default'])
+  const target = emptyFolder('zeros')
+
+  await unpackProfile(Readable.from([zstdCompressSync(Buffer.concat([plain, Buffer.alloc(5_000_000)]))]), target)
+
+  assert.deepEqual(readdirSync(join(target, 'Default')).toSorted(), ['Cookies', 'History'])
+})
+
 for (const [what, archive] of [
   ['nothing at all', Buffer.alloc(0)],
   ['no archive', Buffer.from('<html>')],

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { Readable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
@@ -57,25 +57,33 @@ export function packProfile(userDataFolder: string): Readable {
   return compress
 }
 
-/** Unpacks an archive into an empty folder; rejects when it is not whole, is too large or holds no state. */
+/**
+ * Unpacks an archive into an empty folder; rejects when it is not whole, is too large or holds no state. What it has not
+ * read then is left in the stream.
+ */
 export async function unpackProfile(archive: Readable, folder: string): Promise<void> {
   const args = ['--extract', '--directory', folder, stateFolder]
   const tar = spawn('tar', args, { stdio: ['pipe', 'ignore', 'pipe'] })
   const failure = failureOf(tar)
+  const source = Readable.from(archive.iterator({ destroyOnReturn: false }), { objectMode: false })
+  const limit = limitBytes(maxUnpackedBytes, `the archive holds more than ${maxUnpackedBytes} bytes`)
   try {
-    await pipeline(
-      archive,
-      createZstdDecompress(),
-      limitBytes(maxUnpackedBytes, `the archive holds more than ${maxUnpackedBytes} bytes`),
-      tar.stdin,
-    )
+    await pipeline(source, createZstdDecompress(), limit, inputOf(tar.stdin))
   } catch (error) {
     tar.kill('SIGKILL')
-    // Where tar has closed its input, it knows more.
-    throw (error as NodeJS.ErrnoException).code === 'EPIPE' ? ((await failure) ?? error) : error
+    throw error
   }
   const problem = await failure
   if (problem) throw problem
+}
+
+/** To the end, also when tar has closed its input: it does so at the mark of the end, before the zeros that follow. */
+function inputOf(stdin: Writable): Writable {
+  stdin.on('error', () => {}) // Its exit code tells whether it has read enough.
+  return new Writable({
+    write: (chunk, _encoding, done) => void stdin.write(chunk, () => done()),
+    final: (done) => void stdin.end(() => done()),
+  })
 }
 
 const fileHasChanged = 1
