@@ -48,7 +48,12 @@ const pagesOf = async (client: CdpClient): Promise<string[]> => {
 
 /** Waits until the pages are these, and no others. */
 async function becomes(client: CdpClient, urls: readonly string[]): Promise<void> {
-  while (String((await pagesOf(client)).toSorted()) !== String(urls));
+  const deadline = performance.now() + 10_000
+  for (;;) {
+    const seen = (await pagesOf(client)).toSorted()
+    if (String(seen) === String(urls)) return
+    if (performance.now() > deadline) assert.deepEqual(seen, urls)
+  }
 }
 
 async function cookieOf(client: CdpClient): Promise<string | undefined> {
@@ -69,6 +74,7 @@ test('an agent that awaits a profile launches when it has come in, and gives out
     await setCookie(client, 'first')
     const page = await client.newPage()
     await client.send('Page.navigate', { url: 'data:text/html,tab' }, page)
+    await becomes(client, ['about:blank', 'data:text/html,tab'])
     state = await giveOut(agent)
     assert.ok(state.length > 1000)
     assert.ok((await giveOut(agent)).length > 1000, 'whoever asks again gets it again')
@@ -97,6 +103,7 @@ test('a profile that cannot be used leaves a running browser as it was', async (
   await setCookie(client, 'mine')
   const page = await client.newPage()
   await client.send('Page.navigate', { url: 'data:text/html,mine' }, page)
+  await becomes(client, ['about:blank', 'data:text/html,mine'])
   mkdirSync(join(folder, 'Default'))
   writeFileSync(join(folder, 'Default', 'poison'), '')
   const poison = zstdCompressSync(execFileSync('tar', ['-c', '-C', folder, 'Default']))

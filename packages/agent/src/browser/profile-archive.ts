@@ -65,10 +65,14 @@ export async function unpackProfile(archive: Readable, folder: string): Promise<
   const args = ['--extract', '--directory', folder, stateFolder]
   const tar = spawn('tar', args, { stdio: ['pipe', 'ignore', 'pipe'] })
   const failure = failureOf(tar)
-  const source = Readable.from(archive.iterator({ destroyOnReturn: false }), { objectMode: false })
   const limit = limitBytes(maxUnpackedBytes, `the archive holds more than ${maxUnpackedBytes} bytes`)
   try {
-    await pipeline(source, createZstdDecompress(), limit, inputOf(tar.stdin))
+    await pipeline(
+      Readable.from(piecesOf(archive), { objectMode: false }),
+      createZstdDecompress(),
+      limit,
+      inputOf(tar.stdin),
+    )
   } catch (error) {
     tar.kill('SIGKILL')
     throw error
@@ -77,12 +81,20 @@ export async function unpackProfile(archive: Readable, folder: string): Promise<
   if (problem) throw problem
 }
 
+/** The stream itself would be destroyed with the pipeline, and the connection that it comes from. */
+async function* piecesOf(archive: Readable): AsyncGenerator<Uint8Array> {
+  for await (const piece of archive.iterator({ destroyOnReturn: false })) yield piece
+}
+
 /** To the end, also when tar has closed its input: it does so at the mark of the end, before the zeros that follow. */
 function inputOf(stdin: Writable): Writable {
   stdin.on('error', () => {}) // Its exit code tells whether it has read enough.
   return new Writable({
     write: (chunk, _encoding, done) => void stdin.write(chunk, () => done()),
-    final: (done) => void stdin.end(() => done()),
+    final: (done) => {
+      stdin.end() // Of an input that is closed already, no callback would ever come.
+      done()
+    },
   })
 }
 
