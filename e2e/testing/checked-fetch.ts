@@ -8,7 +8,10 @@ interface OpenApiDocument {
 
 interface Operation {
   readonly responses: Readonly<
-    Record<string, { readonly content?: object; readonly headers?: Readonly<Record<string, unknown>> }>
+    Record<
+      string,
+      { readonly content?: Readonly<Record<string, unknown>>; readonly headers?: Readonly<Record<string, unknown>> }
+    >
   >
 }
 
@@ -30,25 +33,30 @@ export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch>
     const response = await fetch(input, init)
     const url = new URL(input instanceof Request ? input.url : input)
     if (url.origin !== new URL(baseUrl).origin) return response
+    // The same operations, below the address of the session itself.
+    url.pathname = url.pathname.replace(/^\/s\//, '/browsers/')
     const method = (init?.method ?? 'GET').toLowerCase()
     const route = routes.find(({ path, pattern }) => pattern.test(url.pathname) && document.paths[path]?.[method])
     assert.ok(route, `${method} ${url.pathname} is not in the OpenAPI document`)
 
     const declared = document.paths[route.path]?.[method]?.responses[response.status]
     const name = `${method.toUpperCase()} ${route.path} ${response.status}`
-    assert.ok(declared, `${name} is not declared: ${await response.clone().text()}`)
+    if (!declared) assert.fail(`${name} is not declared: ${await response.clone().text()}`)
     for (const header of Object.keys(declared.headers ?? {}))
       assert.ok(response.headers.has(header), `${name} lacks ${header}`)
-    if (declared.content && !('application/json' in declared.content)) {
-      const [type = ''] = Object.keys(declared.content)
-      assert.equal(response.headers.get('content-type')?.split(';')[0], type, `the media type of ${name}`)
-      return response
+    if (declared.content && !declared.content['application/json']) {
+      const type = response.headers.get('content-type') ?? ''
+      assert.ok(declared.content[type.split(';', 1)[0] ?? ''], `${name} is ${type}`)
+      return response // A stream is its reader's.
     }
     const body = await response.clone().text()
     if (!declared.content) {
       assert.equal(body, '', `${name} has a body that is not declared`)
       return response
     }
+    const mediaType = response.headers.get('content-type')?.split(';')[0] ?? ''
+    assert.ok(mediaType in declared.content, `${name} is ${mediaType}, which is not declared`)
+    if (mediaType !== 'application/json') return response
     const pointer = [
       'paths',
       route.path,

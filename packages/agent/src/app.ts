@@ -5,10 +5,13 @@ import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import {
   agentDiscoveryPath,
   agentEventsPath,
+  agentExtensionsPath,
+  agentNavigationPath,
   agentOperationsPath,
   agentProfilePath,
   agentStatePath,
   agentStopPath,
+  agentViewportPath,
 } from '@berth/contract/agent/agent-protocol.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, pathOf, toBerthError } from '@berth/runtime/http/error-reply.ts'
@@ -18,32 +21,43 @@ import { BidiRelay } from './bidi/bidi-relay.ts'
 import type { Browser } from './browser/browser.ts'
 import { CdpRelay, refuse } from './cdp/cdp-relay.ts'
 import { answerDiscovery } from './discovery.ts'
+import type { ExtensionLoader } from './extensions/extension-loader.ts'
+import type { ExtensionSet } from './extensions/extension-set.ts'
 import { http } from './http.ts'
+import { readJson } from './json-body.ts'
 import type { OperationServer } from './operations/operation-server.ts'
 
 /** A watcher that takes nothing for so long is let go; it asks again, and then learns the current state. */
 const maxUnreadEventBytes = 64 * 1024
 
+/** No limit: how long a body may stop is for whoever reads it to say. */
+const bodiesTakeTheirTime = 0
+
 interface AppOptions {
   readonly config: AgentConfig
   readonly browser: Browser
+  readonly extensions: ExtensionSet
   readonly events: AgentEvents
   readonly logger: Logger
   readonly stop: () => Promise<void>
 }
 
 /**
- * Every route of the agent, on Node's bare server: there are four, and a framework would cost every start of a session
+ * Every route of the agent, on Node's bare server: there are few, and a framework would cost every start of a session
  * 80 ms of the processor that Chromium needs at that moment.
  */
 export function createApp(options: AppOptions): Server {
-  const { config, browser, events, logger } = options
+  const { config, browser, extensions, events, logger } = options
   const operations = onFirstUse(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
     return new OperationServer({ config, browser, logger })
   })
-  const server = http.createServer((request, response) => {
-    answer({ ...options, operations }, request, response).catch((thrown: unknown) =>
+  const extensionLoader = onFirstUse(async () => {
+    const { ExtensionLoader } = await import('./extensions/extension-loader.ts')
+    return new ExtensionLoader({ homeFolder: config.home_folder, browser, extensions })
+  })
+  const server = http.createServer({ requestTimeout: bodiesTakeTheirTime }, (request, response) => {
+    answer({ ...options, operations, extensionLoader }, request, response).catch((thrown: unknown) =>
       replyWithError(request, response, thrown, logger),
     )
   })
@@ -62,6 +76,7 @@ export function createApp(options: AppOptions): Server {
 interface AnswerOptions extends AppOptions {
   /** Loaded with the first operation: most of what a session can do is never asked of it. */
   readonly operations: () => Promise<OperationServer>
+  readonly extensionLoader: () => Promise<ExtensionLoader>
 }
 
 async function answer(options: AnswerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -75,7 +90,24 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
     response.once('close', end)
     return (await options.operations()).answer(request, response)
   }
-  if (path === agentProfilePath) return answerProfile(options.browser, request, response)
+  if (path === agentProfilePath) return answerProfile(options, request, response)
+  if (method === 'POST' && path === agentExtensionsPath) {
+    // Before the first launch there is no time that could run out.
+    if (options.browser.hasBegun) response.once('close', options.events.activity.begin())
+    await (await options.extensionLoader()).take(request)
+    response.writeHead(201, { 'content-length': 0 }).end()
+    return
+  }
+  switch (`${method} ${path}`) {
+    case `POST ${agentViewportPath}`:
+      await options.browser.resize(await readJson(request))
+      response.writeHead(204).end()
+      return
+    case `POST ${agentNavigationPath}`:
+      await options.browser.navigate((await readJson<{ url: string }>(request)).url)
+      response.writeHead(204).end()
+      return
+  }
   request.resume() // No other route takes a body.
   switch (`${method} ${path}`) {
     case `GET ${agentStatePath}`:
@@ -91,9 +123,14 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
   }
 }
 
-async function answerProfile(browser: Browser, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answerProfile(
+  { browser, events }: AppOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   switch (request.method) {
     case 'PUT': {
+      if (browser.hasBegun) response.once('close', events.activity.begin())
       const tabs = new URLSearchParams(request.url?.split('?')[1]).get('tabs') === 'blank' ? 'blank' : 'restore'
       try {
         await browser.loadProfile(request, tabs)
@@ -105,6 +142,11 @@ async function answerProfile(browser: Browser, request: IncomingMessage, respons
       }
       return
     }
+    case 'DELETE':
+      request.resume()
+      await browser.takeProfileBack()
+      response.writeHead(204).end()
+      return
     case 'POST': {
       request.resume()
       const archive = await browser.giveOutProfile()
@@ -114,7 +156,7 @@ async function answerProfile(browser: Browser, request: IncomingMessage, respons
       return
     }
     default:
-      throw new BerthError('method_not_allowed', { allowed: 'PUT and POST' })
+      throw new BerthError('method_not_allowed', { allowed: 'PUT, DELETE and POST' })
   }
 }
 

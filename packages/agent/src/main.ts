@@ -4,6 +4,7 @@ import { createLogger } from '@berth/runtime/process/logger.ts'
 import { AgentEvents } from './agent-events.ts'
 import { Browser } from './browser/browser.ts'
 import { readConfig } from './config.ts'
+import { ExtensionSet } from './extensions/extension-set.ts'
 import { startForwarder } from './forwarder.ts'
 
 /** The socket that the driver has opened outside of the machine: nothing in here can take its place. */
@@ -16,13 +17,14 @@ const config = await readConfig(process.argv[2])
 const events = new AgentEvents(systemClock)
 
 const forwarder = await startForwarder(config.proxy_port, config.egress_socket)
-const browser = new Browser({ config, proxyPort: forwarder.port, events, logger })
+const extensions = new ExtensionSet(logger, { isExpected: config.awaits_extensions })
+const browser = new Browser({ config, proxyPort: forwarder.port, extensions, events, logger })
 process.on('SIGTERM', () => void stop())
 // Before the rest is loaded: a session is ready when its browser is, and that takes longest.
 browser.start()
 
 const { createApp } = await import('./app.ts')
-createApp({ config, browser, events, logger, stop }).listen({ fd: inheritedSocket })
+createApp({ config, browser, extensions, events, logger, stop }).listen({ fd: inheritedSocket })
 
 const reason = await browser.givenUp
 logger.error({ reason }, 'the browser is given up')

@@ -40,8 +40,8 @@ export interface Endpoint<
   readonly paged?: boolean
   /** Status of success. */
   readonly status: number
-  /** Status of an answer of `replyType` when there is nothing to send yet; it has no body. */
-  readonly emptyStatus?: number
+  /** Further statuses of success, each with when it comes. */
+  readonly otherSuccesses?: Readonly<Record<number, string>>
   /** The codes this operation can answer, beyond those that every operation of its access can (see `errorsOf`). */
   readonly errors: readonly ErrorCode[]
   /** Status codes that the public document promises although berth never answers them, each with its reason. */

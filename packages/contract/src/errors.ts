@@ -2,6 +2,20 @@
 export const errorCatalogue = {
   bad_request: { status: 400, sentence: (details: { reason: string }) => details.reason },
   invalid_input: { status: 400, sentence: (details: { reason: string }) => details.reason },
+  archive_refused: {
+    status: 400,
+    sentence: (details: { field: string; reason: string }) =>
+      `${details.field}: the archive is refused: ${details.reason}.`,
+  },
+  extension_not_loadable: {
+    status: 400,
+    sentence: (details: { extension: string; reason: string }) =>
+      `The extension ${details.extension} cannot be loaded: ${details.reason}`,
+  },
+  chrome_store_refused: {
+    status: 400,
+    sentence: (details: { reason: string }) => `url: the Chrome Web Store gives no such extension: ${details.reason}.`,
+  },
   field_not_supported: {
     status: 400,
     sentence: (details: { field: string; reason: string }) => `${details.field}: ${details.reason}`,
@@ -20,9 +34,17 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { session: string }) => `There is no active session with the id or name ${details.session}.`,
   },
+  extension_not_found: {
+    status: 404,
+    sentence: (details: { extension: string }) => `There is no extension with the id or name ${details.extension}.`,
+  },
   file_not_found: {
     status: 404,
-    sentence: (details: { path: string }) => `path: there is no ${details.path}.`,
+    sentence: (details: { field: string; path: string }) => `${details.field}: there is no ${details.path}.`,
+  },
+  watch_not_found: {
+    status: 404,
+    sentence: (details: { watch: string }) => `watch_id: there is no watch ${details.watch}.`,
   },
   profile_not_found: {
     status: 404,
@@ -56,10 +78,20 @@ export const errorCatalogue = {
     retry: false,
     sentence: (details: { profile: string }) => `profile: the saved state of ${details.profile} cannot be loaded.`,
   },
+  extension_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string }) => `name: ${details.name} is the name of another extension.`,
+  },
   session_ended_while_starting: {
     status: 409,
     retry: false,
     sentence: () => 'The session was deleted before it had started.',
+  },
+  watch_limit_reached: {
+    status: 409,
+    retry: false,
+    sentence: (details: { reason: string }) => details.reason,
   },
   body_too_large: {
     status: 413,
@@ -74,15 +106,29 @@ export const errorCatalogue = {
     status: 415,
     sentence: (details: { reason: string }) => details.reason,
   },
+  range_not_satisfiable: {
+    status: 416,
+    sentence: (details: { sizeBytes: number }) => `range: lies beyond the ${details.sizeBytes} bytes of the file.`,
+  },
   internal_error: {
     status: 500,
     sentence: () => 'An unexpected error happened. It was logged with the x-request-id of this answer.',
+  },
+  computer_action_failed: {
+    status: 500,
+    // Part of it may have been done.
+    retry: false,
+    sentence: (details: { reason: string }) => details.reason,
   },
   session_start_failed: {
     status: 500,
     // What kept it from starting is likely to keep the next one, and each attempt takes the host's time.
     retry: false,
     sentence: (details: { reason: string }) => `The session could not be started: ${details.reason}`,
+  },
+  session_update_failed: {
+    status: 500,
+    sentence: (details: { reason: string }) => `The session is as it was before: ${details.reason}`,
   },
   session_unreachable: {
     status: 502,
@@ -103,6 +149,11 @@ export const errorCatalogue = {
     // Asking again is safe: what was half done is undone when the database is back.
     retry: true,
     sentence: () => 'The database does not answer. Try again in a moment.',
+  },
+  disk_full: {
+    status: 507,
+    retry: false, // What fills the disk is in the session, and goes only when somebody deletes it.
+    sentence: (details: { field: string }) => `${details.field}: there is no room left on the disk.`,
   },
   capacity_exhausted: {
     status: 529,

@@ -2,6 +2,15 @@ import { operations } from './agent/operations.ts'
 import { createBrowser, deleteBrowser, getBrowser, listBrowsers, updateBrowser } from './browsers/browser-endpoints.ts'
 import type { Endpoint } from './endpoint.ts'
 import {
+  deleteExtension,
+  downloadExtension,
+  downloadFromChromeStore,
+  getExtension,
+  listExtensions,
+  loadExtensions,
+  uploadExtension,
+} from './extensions/extension-endpoints.ts'
+import {
   createProfile,
   deleteProfile,
   downloadProfile,
@@ -25,6 +34,13 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateProfile,
   deleteProfile,
   downloadProfile,
+  loadExtensions,
+  uploadExtension,
+  listExtensions,
+  downloadFromChromeStore,
+  downloadExtension,
+  getExtension,
+  deleteExtension,
   getHealth,
   getStatus,
 ] as unknown as readonly Endpoint[]

@@ -11,10 +11,12 @@ import { authenticate } from './access/authenticate.ts'
 import { mountForCallers } from './access/mount-for-callers.ts'
 import { mountDiscovery } from './agent-link/discovery.ts'
 import { mountOperations } from './agent-link/operations.ts'
+import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountDocumentRoutes } from './features/service/document-routes.ts'
 import { mountMetrics } from './features/service/metrics.ts'
 import { mountServiceRoutes } from './features/service/service-routes.ts'
+import { mountSessionExtensionRoutes } from './features/sessions/session-extension-routes.ts'
 import { mountSessionRoutes } from './features/sessions/session-routes.ts'
 import type { Services } from './services.ts'
 
@@ -76,6 +78,8 @@ export async function createApp(
   const mount = mountForCallers(app, callerOf)
   mountSessionRoutes(mount, { ...services, publicUrl })
   mountProfileRoutes(mount, services.profiles)
+  mountSessionExtensionRoutes(mount, services)
+  mountExtensionRoutes(mount, services)
   return app
 }
 

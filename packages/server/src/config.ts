@@ -34,6 +34,8 @@ export interface ServerConfig {
   readonly databaseUrl: string | undefined
   /** Absent: a file in the data folder. */
   readonly masterKey: string | undefined
+  /** Where the Chrome Web Store gives out extensions. */
+  readonly chromeStoreUrl: string
   readonly egressAllow: readonly string[]
   /** What new sessions leave of the host's memory and of the data folder's disk. */
   readonly reserve: { readonly memoryBytes: number; readonly diskBytes: number }
@@ -45,6 +47,7 @@ export interface ServerConfig {
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const minSecretLength = 16
+const defaultChromeStoreUrl = 'https://clients2.google.com/service/update2/crx'
 
 /** Reads flags and environment; throws a StartError that names the flag or variable and its rule. */
 export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = process.env): ServerConfig {
@@ -61,6 +64,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     publicUrl: publicUrl(text('BERTH_PUBLIC_URL')),
     databaseUrl: databaseUrl(text('DATABASE_URL')),
     masterKey: secret('BERTH_MASTER_KEY', text('BERTH_MASTER_KEY')),
+    chromeStoreUrl: chromeStoreUrl(text('BERTH_CHROME_STORE_URL')),
     egressAllow: allowList(text('BERTH_EGRESS_ALLOW') ?? ''),
     reserve: {
       memoryBytes: mebibytes('BERTH_RESERVED_MEMORY_MIB', text('BERTH_RESERVED_MEMORY_MIB') ?? '256'),
@@ -119,6 +123,12 @@ function publicUrl(value: string | undefined): string | undefined {
     return url.href.replace(/\/$/, '')
   }
   throw new StartError('BERTH_PUBLIC_URL must be an http or https address without query or credentials', 64)
+}
+
+function chromeStoreUrl(value: string | undefined): string {
+  const url = URL.parse(value ?? defaultChromeStoreUrl)
+  if (url && ['http:', 'https:'].includes(url.protocol) && !url.hash && !url.username) return url.href
+  throw new StartError('BERTH_CHROME_STORE_URL must be an http or https address without credentials', 64)
 }
 
 function databaseUrl(value: string | undefined): string | undefined {

@@ -10,6 +10,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { readMasterKey } from './access/secrets.ts'
 import { createApp } from './app.ts'
 import { FolderBlobs } from './blobs/folder-blobs.ts'
+import { TemporaryFolders } from './blobs/temporary-folders.ts'
 import { readConfig, type ServeFlags, type ServerConfig } from './config.ts'
 import { type Database, openDatabase } from './database/database.ts'
 import { EmbeddedPostgres } from './database/embedded-postgres.ts'
@@ -66,14 +67,17 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     openDriver({ folders, routes: egress, serviceUser: user, reserve: config.reserve }, shutdown),
     egress.start(),
     FolderBlobs.open(join(folders.data, 'blobs')),
+    TemporaryFolders.open(join(folders.data, 'incoming')),
   ] as const
   // When one fails, the others are waited for: what opens after the shutdown would keep the process running.
   await Promise.allSettled(opening)
-  const [database, masterKey, driverId, driver, , blobs] = await Promise.all(opening)
+  const [database, masterKey, driverId, driver, , blobs, temporaryFolders] = await Promise.all(opening)
 
   const services = createServices({
     database,
     blobs,
+    temporaryFolders,
+    chromeStoreUrl: config.chromeStoreUrl,
     driver,
     driverId,
     egressIsUp: () => egress.isUp,

@@ -6,21 +6,28 @@ import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
+import type { TemporaryFolders } from './blobs/temporary-folders.ts'
 import type { Database } from './database/database.ts'
 import type { Driver } from './drivers/driver.ts'
+import { ChromeStoreService } from './features/extensions/chrome-store-service.ts'
+import { ExtensionService } from './features/extensions/extension-service.ts'
+import { ExtensionStore } from './features/extensions/extension-store.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
 import { ProfileService } from './features/profiles/profile-service.ts'
 import { ProfileStates } from './features/profiles/profile-states.ts'
 import { ProfileStore } from './features/profiles/profile-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { SessionEnder } from './features/sessions/end-session.ts'
-import { plainChanges } from './features/sessions/plain-changes.ts'
+import { planName, planTags, planTelemetry } from './features/sessions/plain-changes.ts'
+import { SessionExtensions } from './features/sessions/session-extensions.ts'
 import { SessionMachines } from './features/sessions/session-machines.ts'
 import { SessionProfiles } from './features/sessions/session-profiles.ts'
 import { SessionRecords } from './features/sessions/session-record.ts'
 import { SessionService } from './features/sessions/session-service.ts'
 import { SessionStore } from './features/sessions/session-store.ts'
+import { planNavigation } from './features/sessions/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update-session.ts'
+import { ViewportChanges } from './features/sessions/viewport-change.ts'
 import { BlobSweep } from './jobs/sweep-blobs.ts'
 import { MemoryWatch } from './jobs/watch-memory.ts'
 import { ProjectSecrets } from './secrets/project-secrets.ts'
@@ -28,6 +35,9 @@ import { ProjectSecrets } from './secrets/project-secrets.ts'
 export interface ServicesOptions {
   readonly database: Database
   readonly blobs: BlobStore
+  readonly temporaryFolders: TemporaryFolders
+  /** Where the Chrome Web Store gives out extensions. */
+  readonly chromeStoreUrl: string
   readonly driver: Driver
   /** Tells this host's machines from those of other servers on the same database. */
   readonly driverId: string
@@ -43,6 +53,7 @@ export type Services = ReturnType<typeof createServices>
 
 /** Wires the server: who works with whom. */
 export function createServices(options: ServicesOptions) {
+  const { temporaryFolders, chromeStoreUrl } = options
   const { database, blobs, driver, driverId, egressIsUp, masterKey, region, clock, logger, version } = options
   const store = new SessionStore(database)
   const organizations = new OrganizationStore(database)
@@ -56,7 +67,16 @@ export function createServices(options: ServicesOptions) {
   })
   const sessionProfiles = new SessionProfiles({ profiles, store, machines, logger })
   const ender = new SessionEnder({ machines, profiles: sessionProfiles, store, clock })
+  const extensions = new ExtensionService({
+    store: new ExtensionStore(database),
+    blobs,
+    secrets,
+    temporaryFolders,
+    clock,
+  })
+  const sessionExtensions = new SessionExtensions({ store, machines, driver, extensions, temporaryFolders })
   const access = new SessionAccess(tokens, store)
+  const viewport = new ViewportChanges(machines)
   const memoryWatch = new MemoryWatch({ driver, machines, logger })
   machines.onGone((id) => {
     memoryWatch
@@ -69,6 +89,10 @@ export function createServices(options: ServicesOptions) {
     logger,
     blobs,
     secrets,
+    temporaryFolders,
+    extensions,
+    sessionExtensions,
+    chromeStore: new ChromeStoreService({ storeUrl: chromeStoreUrl, temporaryFolders }),
     store,
     machines,
     ender,
@@ -81,16 +105,22 @@ export function createServices(options: ServicesOptions) {
       store,
       machines,
       profiles: sessionProfiles,
+      sessionExtensions,
       ender,
       driver,
       driverId,
       region,
       clock,
     }),
-    updater: new SessionUpdater({ store, plans: [...plainChanges, sessionProfiles.planChange], logger }),
+    updater: new SessionUpdater({
+      store,
+      plans: [planName(store), planTags, planTelemetry, viewport.plan, sessionProfiles.plan, planNavigation(machines)],
+      restores: [viewport.restore, sessionProfiles.restore],
+      logger,
+    }),
     records: new SessionRecords({ tokens, profiles, clock }),
     relay: new Relay({ access, machines, logger }),
-    blobSweep: new BlobSweep({ blobs, owners: [profiles], clock, logger }),
+    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
   }
 }

@@ -5,8 +5,12 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import type { AgentConfig, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { AgentEvents } from '../agent-events.ts'
+import type { ExtensionSet } from '../extensions/extension-set.ts'
+import type { CdpPipe } from './cdp-pipe.ts'
 import { Chromium, type DevToolsEndpoint, type FirstPage } from './chromium.ts'
 import { Display } from './display.ts'
+import { resizeHeadful, resizeHeadless } from './resize.ts'
+import { activeTab, tabsByActivity, withTarget } from './tabs.ts'
 import { type Tabs, UserData } from './user-data.ts'
 
 const maxCrashes = 5
@@ -18,11 +22,22 @@ const startLimitMilliseconds = 45_000
 interface RunningChromium {
   readonly chromium: Chromium
   readonly page: FirstPage
+  /** Of its windows, but those that a client has given one of their own. */
+  size: AgentConfig['viewport']
+  /** False from the begin of a change of size to its end: one that breaks off leaves it so. */
+  isSized: boolean
 }
 
-/** A profile that waits for Chromium to end. */
-interface ProfileChange {
+/** An end of Chromium that is meant, and what follows it. */
+interface Relaunch {
   readonly tabs: Tabs
+  /** Done before the next launch. */
+  readonly change?: () => Promise<void>
+  /** Takes the change back when Chromium does not start with it. */
+  readonly undo?: () => Promise<void>
+}
+
+interface PendingRelaunch extends Relaunch {
   readonly done: PromiseWithResolvers<void>
 }
 
@@ -32,6 +47,7 @@ const newTabPage = 'chrome://new-tab-page'
 interface BrowserOptions {
   readonly config: AgentConfig
   readonly proxyPort: number
+  readonly extensions: ExtensionSet
   readonly events: AgentEvents
   readonly logger: Logger
 }
@@ -42,11 +58,19 @@ interface BrowserOptions {
  */
 export class Browser {
   readonly #options: BrowserOptions
+  /** What the next launch takes. */
+  #config: AgentConfig
   #chromium: Promise<Chromium> | undefined
+  /** Set while clients are let in. */
+  #running: RunningChromium | undefined
   #display: Display | undefined
   #startingDisplay: Promise<void> | undefined
   #crashes: number[] = []
   #isStopping = false
+  #hasBegun = false
+  /** Set when the next end of Chromium is meant, and no crash. */
+  #pendingRelaunch: PendingRelaunch | undefined
+  #lastRelaunch: Promise<void> = Promise.resolve()
   /** How the display ended that was not replaced yet. */
   #lostDisplay: string | undefined
   /** Made anew with each end of Chromium: until the next one is ready, clients wait here. */
@@ -54,13 +78,14 @@ export class Browser {
   readonly #userData: UserData
   /** Settled when the first start may go ahead: with the tabs of the profile that it has waited for, or an empty page. */
   readonly #firstTabs = Promise.withResolvers<Tabs>()
-  #hasBegun = false
-  #profileChange: ProfileChange | undefined
+  /** Whether a profile has taken the place of the state that the running browser had. */
+  #hasReplacedState = false
   readonly #givenUp = Promise.withResolvers<string>()
 
   constructor(options: BrowserOptions) {
     this.#options = options
-    this.#userData = new UserData(options.config)
+    this.#config = options.config
+    this.#userData = new UserData(options.config.home_folder)
     if (!options.config.awaits_profile) this.#firstTabs.resolve('blank')
   }
 
@@ -83,22 +108,53 @@ export class Browser {
     return Promise.race([this.#endpoint.promise, tooLate(endpointLimitMilliseconds, 'the browser is not ready')])
   }
 
-  /**
-   * Replaces the state of the browser by that of a profile; before the first launch, lets that go ahead. A running
-   * Chromium is started anew, under the same addresses. Rejects when the profile cannot be used: the old state is back.
-   */
-  async loadProfile(archive: Readable, tabs: Tabs): Promise<void> {
-    await this.#userData.takeIn(archive)
-    if (!this.#hasBegun) {
-      await this.#userData.replace()
-      return this.#firstTabs.resolve(tabs)
-    }
+  /** Whether the first launch has begun. */
+  get hasBegun(): boolean {
+    return this.#hasBegun
+  }
+
+  /** The line to the Chromium that runs, or to the next one while there is none. */
+  async pipe(): Promise<CdpPipe> {
+    const { pipe } = await this.running()
+    return pipe
+  }
+
+  /** Ends Chromium as a person would, and resolves when the next one runs under the same addresses. */
+  relaunch(next: Relaunch = { tabs: 'blank' }): Promise<void> {
+    const relaunched = this.#lastRelaunch.then(() => this.#relaunch(next))
+    this.#lastRelaunch = relaunched.catch(() => {})
+    return relaunched
+  }
+
+  async #relaunch(next: Relaunch): Promise<void> {
     await this.endpoint() // One that is just being launched must not be taken for one that fails.
     const chromium = await this.#chromium
     const done = Promise.withResolvers<void>()
-    this.#profileChange = { tabs, done }
+    this.#pendingRelaunch = { ...next, done }
     await chromium?.close()
     await done.promise
+  }
+
+  /**
+   * Replaces the state of the browser by that of a profile; before the first launch, lets that go ahead. A running
+   * Chromium is started anew. Rejects when the profile cannot be used: the old state is back.
+   */
+  async loadProfile(archive: Readable, tabs: Tabs): Promise<void> {
+    const userData = this.#userData
+    await userData.takeIn(archive, this.#config)
+    if (!this.#hasBegun) {
+      await userData.replace()
+      return this.#firstTabs.resolve(tabs)
+    }
+    await this.relaunch({ tabs, change: () => userData.replace(), undo: () => userData.takeBack() })
+    this.#hasReplacedState = true
+  }
+
+  /** Goes back to the state that a profile has replaced in the running browser; nothing when none has. */
+  async takeProfileBack(): Promise<void> {
+    if (!this.#hasReplacedState) return
+    await this.relaunch({ tabs: 'restore', change: () => this.#userData.takeBack() })
+    this.#hasReplacedState = false
   }
 
   /** Ends the browser for good and gives out its state, as an archive. */
@@ -107,11 +163,57 @@ export class Browser {
     return this.#userData.giveOut()
   }
 
+  /** The Chromium that runs, or the next one while there is none. */
+  async running(): Promise<Chromium> {
+    const { ended } = await this.endpoint()
+    const chromium = await this.#chromium
+    // Between the two it may have ended, and the next may have begun.
+    return chromium?.ended === ended ? chromium : this.running()
+  }
+
+  /** The name of the display that runs, or of the next one; only a headful session has one. */
+  async displayName(): Promise<string> {
+    const chromium = await this.running()
+    if (this.#display) return this.#display.name
+    // It has gone, and takes its browser along before both are started again.
+    await chromium.ended
+    return this.displayName()
+  }
+
+  /** Changes the size of what runs; the next Chromium has it from its start. One at a time: the server sees to that. */
+  async resize(viewport: AgentConfig['viewport']): Promise<void> {
+    this.#config = { ...this.#config, viewport }
+    const endpoint = await this.endpoint()
+    const running = this.#current()
+    const { chromium, size } = running
+    if (running.isSized && size.width === viewport.width && size.height === viewport.height) return
+    running.isSized = false
+    const pages = { pipe: chromium.pipe, tabs: await tabsByActivity(endpoint), from: size, to: viewport }
+    if (this.#config.headless) await resizeHeadless(pages)
+    else await resizeHeadful({ ...pages, display: this.#display })
+    running.size = viewport
+    running.isSized = true
+  }
+
+  /** Resolves when the page that a person would see has been told to go there; what comes of it shows in the page. */
+  async navigate(url: string): Promise<void> {
+    const endpoint = await this.endpoint()
+    const { pipe } = this.#current().chromium
+    const tab = await activeTab(pipe, endpoint)
+    if (tab === undefined) await pipe.send('Target.createTarget', { url })
+    else await withTarget(pipe, tab, (session) => pipe.send('Page.navigate', { url }, session))
+  }
+
   async stop(): Promise<void> {
     this.#isStopping = true
     const chromium = await this.#chromium?.catch(() => undefined)
     await chromium?.close()
     await this.#display?.close()
+  }
+
+  #current(): RunningChromium {
+    if (!this.#running) throw new Error('the browser has just ended')
+    return this.#running
   }
 
   async #keepRunning(): Promise<void> {
@@ -123,11 +225,12 @@ export class Browser {
     for (let current = first; ; ) {
       const how = await current.chromium.ended
       this.#endpoint = pendingEndpoint()
+      this.#running = undefined
       current.chromium.kill()
-      const change = this.#profileChange
-      this.#profileChange = undefined
-      if (this.#isStopping) return change?.done.reject(new Error('the browser is being stopped'))
-      if (change) current = await this.#launchChanged(change)
+      const relaunch = this.#pendingRelaunch
+      this.#pendingRelaunch = undefined
+      if (this.#isStopping) return relaunch?.done.reject(new Error('the browser is being stopped'))
+      if (relaunch) current = await this.#launchChanged(relaunch)
       else {
         // A display that dies takes its browser along, and may be seen to be gone only after it.
         await immediate()
@@ -139,35 +242,40 @@ export class Browser {
     }
   }
 
+  /** When everything is there that it starts with. */
   async #launchFirst(): Promise<RunningChromium> {
     const display = this.#ensureDisplay()
     display.catch(() => {}) // The launch waits for it once more.
-    const tabs = await this.#firstTabs.promise
+    const [tabs] = await Promise.all([this.#firstTabs.promise, this.#options.extensions.arrived])
     if (this.#isStopping) throw new Error('the browser is being stopped')
     this.#hasBegun = true
     return this.#launch(tabs)
   }
 
-  /** Launches with the profile or, if that does not work, as it was before. */
-  async #launchChanged({ tabs, done }: ProfileChange): Promise<RunningChromium> {
-    await this.#userData.replace()
+  /** Launches after the change or, if that does not work, as it was before. */
+  async #launchChanged({ tabs, change, undo, done }: PendingRelaunch): Promise<RunningChromium> {
     try {
+      await change?.()
       const running = await this.#launch(tabs)
       done.resolve()
-      void this.#userData.forgetPrevious()
       return running
     } catch (error) {
-      const failed = await this.#chromium?.catch(() => undefined)
-      failed?.kill()
-      await failed?.ended
-      await this.#userData.takeBack()
-      done.reject(error)
-      return this.#launch('restore')
+      try {
+        if (!undo) throw error
+        const failed = await this.#chromium?.catch(() => undefined)
+        failed?.kill()
+        await failed?.ended
+        await undo()
+        return await this.#launch('restore')
+      } finally {
+        done.reject(error)
+      }
     }
   }
 
   /** Resolves when the first page has answered; from then on clients are let in. */
   async #launch(tabs: Tabs): Promise<RunningChromium> {
+    const { viewport: size } = this.#config
     this.#chromium = this.#launchWithDisplay(tabs)
     const chromium = await this.#chromium
     const failure = failureOf(chromium)
@@ -179,18 +287,24 @@ export class Browser {
     ])
     const endpoint = await Promise.race([chromium.endpoint, failure])
     await this.#prepare(chromium)
+    await this.#display?.resize(size)
+    this.#running = { chromium, page, size, isSized: true }
     this.#endpoint.resolve(endpoint)
-    return { chromium, page }
+    return this.#running
   }
 
   async #launchWithDisplay(tabs: Tabs): Promise<Chromium> {
-    const { config, proxyPort } = this.#options
+    const config = this.#config
+    const { proxyPort, extensions } = this.#options
     await this.#ensureDisplay()
-    return Chromium.launch({ config, userData: this.#userData, tabs, proxyPort, displayName: this.#display?.name })
+    await this.#display?.makeRoom(config.viewport)
+    const { needPolicies } = extensions
+    const userData = this.#userData
+    return Chromium.launch({ config, userData, tabs, proxyPort, needPolicies, displayName: this.#display?.name })
   }
 
   async #ensureDisplay(): Promise<void> {
-    if (this.#options.config.headless || this.#display) return
+    if (this.#config.headless || this.#display) return
     this.#startingDisplay ??= this.#startDisplay().finally(() => {
       this.#startingDisplay = undefined
     })
@@ -198,7 +312,7 @@ export class Browser {
   }
 
   async #startDisplay(): Promise<void> {
-    const display = await Display.start(this.#options.config)
+    const display = await Display.start(this.#config)
     this.#display = display
     this.#lostDisplay = undefined
     void display.ended.then(async (how) => {
@@ -215,6 +329,7 @@ export class Browser {
     const downloadPath = join(this.#options.config.home_folder, 'Downloads')
     await mkdir(downloadPath, { recursive: true })
     await chromium.pipe.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath })
+    await this.#options.extensions.loadInto(chromium.pipe)
   }
 
   /** Dispatched and not awaited: whatever comes of it, the session is there (spec §2.1, start_url). */

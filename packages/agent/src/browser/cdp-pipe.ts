@@ -12,13 +12,15 @@ interface PipeMessage {
 type EventHandler = (params: Record<string, unknown>, sessionId: string | undefined) => void
 
 const separator = 0
+const closedReason = 'Chromium has closed its pipe'
 
 /** The agent's own line to Chromium (`--remote-debugging-pipe`): JSON texts, each with a NUL byte behind it. */
 export class CdpPipe {
   readonly #input: Writable
   readonly #pending = new Map<number, PromiseWithResolvers<Record<string, unknown>>>()
-  readonly #handlers = new Map<string, EventHandler>()
+  readonly #handlers = new Map<string, Set<EventHandler>>()
   #lastId = 0
+  #isClosed = false
   #unfinished: Buffer[] = []
 
   constructor(input: Writable, output: Readable) {
@@ -29,8 +31,13 @@ export class CdpPipe {
     output.on('close', () => this.#close())
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   /** Rejects with Chromium's own words when it refuses, and when the pipe closes first. */
   send(method: string, params: Record<string, unknown> = {}, sessionId?: string): Promise<Record<string, unknown>> {
+    if (this.#isClosed) return Promise.reject(new Error(closedReason))
     const id = ++this.#lastId
     const answer = Promise.withResolvers<Record<string, unknown>>()
     this.#pending.set(id, answer)
@@ -38,8 +45,11 @@ export class CdpPipe {
     return answer.promise
   }
 
-  on(method: string, handler: EventHandler): void {
-    this.#handlers.set(method, handler)
+  /** Calls with every such event, until the returned function is called. */
+  on(method: string, handler: EventHandler): () => void {
+    const handlers = this.#handlers.get(method) ?? new Set()
+    this.#handlers.set(method, handlers.add(handler))
+    return () => void handlers.delete(handler)
   }
 
   #read(chunk: Buffer): void {
@@ -55,7 +65,7 @@ export class CdpPipe {
 
   #take({ id, method, params = {}, result, error, sessionId }: PipeMessage): void {
     if (id === undefined) {
-      this.#handlers.get(method ?? '')?.(params, sessionId)
+      for (const handler of this.#handlers.get(method ?? '') ?? []) handler(params, sessionId)
       return
     }
     const answer = this.#pending.get(id)
@@ -65,7 +75,8 @@ export class CdpPipe {
   }
 
   #close(): void {
-    for (const { reject } of this.#pending.values()) reject(new Error('Chromium has closed its pipe'))
+    this.#isClosed = true
+    for (const { reject } of this.#pending.values()) reject(new Error(closedReason))
     this.#pending.clear()
   }
 }

@@ -1,12 +1,6 @@
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
+import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
 import type { Tabs } from './user-data.ts'
-
-export interface FlagOptions {
-  readonly config: AgentConfig
-  readonly userDataFolder: string
-  readonly tabs: Tabs
-  readonly proxyPort: number
-}
 
 interface Flag {
   readonly flag: string
@@ -30,14 +24,12 @@ const disabledFeatures: readonly string[] = [
 const always: readonly Flag[] = [
   { flag: '--remote-debugging-pipe', reason: "the agent's own line, which no client can take away" },
   { flag: '--enable-unsafe-extension-debugging', reason: 'extensions are loaded over the pipe, without a restart' },
-  { flag: '--proxy-bypass-list=<-loopback>', reason: 'loopback addresses too go to egress, which refuses them' },
   {
     flag: '--webrtc-ip-handling-policy=disable_non_proxied_udp',
     reason: 'WebRTC must not look for ways past the proxy',
   },
   { flag: '--disable-quic', reason: 'UDP has no way out of the machine' },
-  { flag: '--disable-background-networking', reason: 'what leaves the machine is what a client asked for' },
-  { flag: '--disable-component-update', reason: 'the same' },
+  { flag: '--disable-component-update', reason: 'what leaves the machine is what a client asked for' },
   { flag: `--component-updater=url-source=${nowhere}`, reason: 'some components are asked for all the same' },
   { flag: `--gaia-url=${nowhere}`, reason: 'nor does Chromium itself ask who is logged in at Google' },
   { flag: '--disable-domain-reliability', reason: 'no reports of network errors' },
@@ -66,9 +58,30 @@ const withoutGpu: readonly Flag[] = [
   { flag: '--disable-software-rasterizer', reason: 'saves 12 MB and 50 ms; without a GPU pages have no WebGL' },
 ]
 
+const withoutPolicies: readonly Flag[] = [
+  { flag: '--disable-background-networking', reason: 'what leaves the machine is what a client asked for' },
+  { flag: '--proxy-bypass-list=<-loopback>', reason: 'loopback addresses too go to egress, which refuses them' },
+]
+
+const withPolicies: readonly Flag[] = [
+  // Without background networking Chromium installs nothing that a policy names.
+  {
+    flag: `--proxy-bypass-list=<-loopback>;127.0.0.1:${policyExtensionPort}`,
+    reason: 'the same, but for where the agent serves extensions',
+  },
+]
+
+export interface FlagOptions {
+  readonly config: AgentConfig
+  readonly userDataFolder: string
+  readonly tabs: Tabs
+  readonly proxyPort: number
+  readonly needPolicies: boolean
+}
+
 /** Every argument of Chromium. The ports are on the loopback of the machine. */
-export function chromiumFlags({ config, userDataFolder, tabs, proxyPort }: FlagOptions): string[] {
-  const flags = config.gpu ? always : [...always, ...withoutGpu]
+export function chromiumFlags({ config, userDataFolder, tabs, proxyPort, needPolicies }: FlagOptions): string[] {
+  const flags = [...always, ...(config.gpu ? [] : withoutGpu), ...(needPolicies ? withPolicies : withoutPolicies)]
   return [
     ...flags.map(({ flag }) => flag),
     `--user-data-dir=${userDataFolder}`,

@@ -31,6 +31,8 @@ interface ChromiumOptions {
   readonly userData: UserData
   readonly tabs: Tabs
   readonly proxyPort: number
+  /** Whether it fetches extensions that policies name. */
+  readonly needPolicies: boolean
   readonly displayName: string | undefined
 }
 
@@ -59,15 +61,16 @@ export class Chromium {
     void this.ended.then((how) => this.#endpoint.reject(new Error(`Chromium ended: ${how}`)))
   }
 
-  static async launch({ config, userData, tabs, proxyPort, displayName }: ChromiumOptions): Promise<Chromium> {
-    const flags = { config, userDataFolder: userData.folder, tabs: await userData.prepare(tabs), proxyPort }
+  static async launch({ userData, displayName, ...options }: ChromiumOptions): Promise<Chromium> {
+    const { config } = options
+    const tabs = await userData.prepare(config, options.tabs)
     const environment = {
       HOME: config.home_folder,
       PATH: '/usr/local/bin:/usr/bin:/bin',
       LANG: 'en_US.UTF-8',
       ...(displayName !== undefined && { DISPLAY: displayName }),
     }
-    return new Chromium(flags, environment)
+    return new Chromium({ ...options, tabs, userDataFolder: userData.folder }, environment)
   }
 
   /** Resolves when the DevTools server listens. */

@@ -1,11 +1,29 @@
+import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { ChildProgram } from './child-program.ts'
+import { dropSmallestSizes } from './window-hints.ts'
+
+const run = promisify(execFile)
 
 const closeLimitMilliseconds = 1_000
+const resizeLimitMilliseconds = 5_000
+
+type Size = Pick<AgentConfig['viewport'], 'width' | 'height'>
+
+/** Chromium wishes for windows of no less, when it makes them. */
+const smallestWindow: Size = { width: 500, height: 100 }
+
+/** The one output of Xtigervnc. */
+const output = 'VNC-0'
+/** Chromium draws as often as the display says, whoever looks. */
+const pictureRate = 60
+/** RandR counts pixels per second in 32 bits. */
+const maxPixelRate = 4_000_000_000
 
 /**
  * Without a window manager Chromium makes its window a pixel smaller than the screen, and popups get no focus.
@@ -30,23 +48,29 @@ export class Display {
   readonly ended: Promise<string>
   readonly #server: ChildProgram
   readonly #windowManager: ChildProgram
+  #size: Size
+  /** RandR's name for the present size, unless it is the one from the start. */
+  #mode: string | undefined
+  #modes = 0
 
-  private constructor(name: string, server: ChildProgram, windowManager: ChildProgram) {
+  private constructor(name: string, size: Size, server: ChildProgram, windowManager: ChildProgram) {
     this.name = name
+    this.#size = size
     this.#server = server
     this.#windowManager = windowManager
     this.ended = Promise.race([server.ended, windowManager.ended.then((how) => `its window manager has gone: ${how}`)])
   }
 
-  /** Resolves when programs can open windows. */
+  /** Resolves when programs can open windows. A small display is larger at first: see `makeRoom`. */
   static async start({ viewport, run_folder, home_folder }: AgentConfig): Promise<Display> {
+    const size = roomFor(viewport)
     await mkdir(run_folder, { recursive: true })
     const rules = join(run_folder, 'windows.xml')
     await writeFile(rules, windowRules)
     const server = new ChildProgram({
       program: 'Xtigervnc',
       args: [
-        ...['-geometry', `${viewport.width}x${viewport.height}`, '-depth', '24'],
+        ...['-geometry', `${size.width}x${size.height}`, '-depth', '24'],
         // VNC on a unix socket alone, and no X over TCP: nothing to reach over a network.
         ...['-rfbport', '-1', `-rfbunixpath=${join(run_folder, 'vnc.sock')}`, '-rfbunixmode=0600', '-nolisten', 'tcp'],
         ...['-SecurityTypes', 'None', '-AlwaysShared', '-AcceptSetDesktopSize=off', '-displayfd', '3'],
@@ -63,7 +87,41 @@ export class Display {
       environment: { HOME: home_folder, PATH: '/usr/bin:/bin', DISPLAY: name },
       pipes: 0,
     })
-    return new Display(name, server, windowManager)
+    return new Display(name, size, server, windowManager)
+  }
+
+  /** Before Chromium starts: it fits its windows into a smaller display only after it has made them, by `resize`. */
+  async makeRoom(viewport: Size): Promise<void> {
+    await this.resize(roomFor(viewport))
+  }
+
+  hasSize({ width, height }: Size): boolean {
+    return this.#size.width === width && this.#size.height === height
+  }
+
+  /** Resolves when the server has the new size; the window manager follows. */
+  async resize({ width, height }: Size): Promise<void> {
+    if (this.hasSize({ width, height })) return
+    if (width < smallestWindow.width || height < smallestWindow.height)
+      await dropSmallestSizes(Number(this.name.slice(1)))
+    const [old, mode] = [this.#mode, `berth-${++this.#modes}-${width}x${height}`]
+    const megahertz = Math.min(width * height * pictureRate, maxPixelRate) / 1e6
+    // A display without a beam: lines and pictures have no margins.
+    const [line, picture] = [Array(4).fill(`${width}`), Array(4).fill(`${height}`)]
+    await this.#xrandr('--newmode', mode, megahertz.toFixed(9), ...line, ...picture)
+    await this.#xrandr('--addmode', output, mode)
+    await this.#xrandr('--output', output, '--mode', mode)
+    this.#mode = mode
+    this.#size = { width, height }
+    if (old === undefined) return
+    await this.#xrandr('--delmode', output, old)
+    await this.#xrandr('--rmmode', old)
+  }
+
+  /** Of several changes in one call it would not see its own. */
+  async #xrandr(...args: string[]): Promise<void> {
+    const environment = { PATH: '/usr/bin:/bin', DISPLAY: this.name }
+    await run('xrandr', args, { env: environment, timeout: resizeLimitMilliseconds })
   }
 
   /** Lets the server take its lock file and sockets away. */
@@ -78,6 +136,10 @@ export class Display {
     this.#windowManager.kill()
     this.#server.kill()
   }
+}
+
+function roomFor({ width, height }: Size): Size {
+  return { width: Math.max(width, smallestWindow.width), height: Math.max(height, smallestWindow.height) }
 }
 
 /** The server picks a free display and tells its number, on a line, when it is ready. */

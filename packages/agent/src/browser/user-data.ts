@@ -1,4 +1,4 @@
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
@@ -11,16 +11,14 @@ export type Tabs = 'restore' | 'blank'
 /** Chromium's user data folder: where all of the state of the browser is. Its path stays the same, whatever is in it. */
 export class UserData {
   readonly folder: string
-  readonly #config: AgentConfig
 
-  constructor(config: AgentConfig) {
-    this.#config = config
-    this.folder = join(config.home_folder, '.config', 'chromium')
+  constructor(homeFolder: string) {
+    this.folder = join(homeFolder, '.config', 'chromium')
   }
 
   /** Before each launch. Says which tabs there will be: where none were saved, an empty page. */
-  async prepare(tabs: Tabs): Promise<Tabs> {
-    await writePreferences(this.#config, this.folder)
+  async prepare(config: AgentConfig, tabs: Tabs): Promise<Tabs> {
+    await writePreferences(config, this.folder)
     if (tabs === 'restore' && (await this.#hasTabs())) return 'restore'
     // Else they would come back with the next run.
     for (const name of await this.#tabFolders()) await rm(join(this.folder, 'Default', name), { recursive: true })
@@ -28,12 +26,12 @@ export class UserData {
   }
 
   /** Unpacks a profile beside the state in use, which stays untouched. */
-  async takeIn(archive: Readable): Promise<void> {
+  async takeIn(archive: Readable, config: AgentConfig): Promise<void> {
     await rm(this.#incoming, { recursive: true, force: true })
     await mkdir(this.#incoming, { recursive: true })
     try {
       await unpackProfile(archive, this.#incoming)
-      await renewPreferences(this.#config, this.#incoming)
+      await renewPreferences(config, this.#incoming)
     } catch (error) {
       await rm(this.#incoming, { recursive: true, force: true })
       throw error
@@ -47,14 +45,11 @@ export class UserData {
     await rename(this.#incoming, this.folder)
   }
 
-  /** Takes the replacement back. No Chromium may run. */
+  /** Takes the replacement back, if there was one. No Chromium may run. */
   async takeBack(): Promise<void> {
+    if (!(await exists(this.#previous))) return
     await rm(this.folder, { recursive: true, force: true })
-    await rename(this.#previous, this.folder).catch(ignoreAbsence)
-  }
-
-  async forgetPrevious(): Promise<void> {
-    await rm(this.#previous, { recursive: true, force: true })
+    await rename(this.#previous, this.folder)
   }
 
   /** The state as an archive. No Chromium may run. */
@@ -83,4 +78,11 @@ export class UserData {
 
 function ignoreAbsence(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
 }

@@ -33,7 +33,12 @@ export class OperationServer {
     const left = new AbortController()
     response.once('close', () => left.abort())
 
-    const answer = await handler({ params, query, body, request, signal: left.signal })
+    const answer = await Promise.resolve(handler({ params, query, body, request, signal: left.signal })).catch(
+      (error: unknown) => {
+        // Work that stops because its caller has left has not failed, and there is nobody to tell.
+        if (!left.signal.aborted) throw error
+      },
+    )
 
     if (response.destroyed) return
     const head = { status: operation.status, type: operation.replyType }

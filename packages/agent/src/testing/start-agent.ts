@@ -43,9 +43,9 @@ export class StartedAgent {
     return join(this.folder, 'agent.sock')
   }
 
-  async call(method: string, path: string): Promise<Answer> {
+  async call(method: string, path: string, body?: object): Promise<Answer> {
     const sent = request({ socketPath: this.socketPath, method, path, agent: false })
-    sent.end()
+    sent.end(body && JSON.stringify(body))
     const [response] = await once(sent, 'response')
     return { status: response.statusCode, body: await text(response) }
   }
@@ -124,6 +124,7 @@ export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<St
     kiosk_mode: false,
     viewport: { width: 1280, height: 800, refresh_rate: 60 },
     awaits_profile: false,
+    awaits_extensions: false,
     home_folder: join(folder, 'home'),
     run_folder: join(folder, 'run'),
     egress_socket: join(folder, 'run', 'egress.sock'),

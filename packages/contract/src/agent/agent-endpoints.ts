@@ -1,7 +1,13 @@
 import { z } from 'zod'
 import { BrowserViewport } from '../browsers/viewport.ts'
 import { defineEndpoint } from '../endpoint.ts'
-import { agentContractVersion, agentStatePath, agentStopPath } from './agent-protocol.ts'
+import {
+  agentContractVersion,
+  agentNavigationPath,
+  agentStatePath,
+  agentStopPath,
+  agentViewportPath,
+} from './agent-protocol.ts'
 
 export {
   agentCdpPath,
@@ -27,6 +33,8 @@ export const AgentConfig = z.object({
   start_url: z.string().optional(),
   /** Chromium is not launched before the state of a profile has come in. */
   awaits_profile: z.boolean().default(false),
+  /** Chromium is not launched before the extensions that it is to start with have come in. */
+  awaits_extensions: z.boolean().default(false),
   /** Folders as the agent sees them. */
   home_folder: z.string(),
   /** Sockets that only this machine uses: display, VNC. */
@@ -85,6 +93,32 @@ export const stopAgent = defineEndpoint({
   summary: 'End the browser and the agent',
   tag,
   access: 'internal',
+  status: 204,
+  errors: [],
+})
+
+/** Gives the running browser another size, and answers when it has it. The one it has is fine: nothing happens then. */
+export const setViewport = defineEndpoint({
+  operationId: 'setViewport',
+  method: 'POST',
+  path: agentViewportPath,
+  summary: 'Change the size of the browser',
+  tag,
+  access: 'internal',
+  body: BrowserViewport.required(),
+  status: 204,
+  errors: [],
+})
+
+/** Sends the page that a person would see somewhere else, and answers when Chromium has taken the order. */
+export const navigateActivePage = defineEndpoint({
+  operationId: 'navigateActivePage',
+  method: 'POST',
+  path: agentNavigationPath,
+  summary: 'Navigate the active page',
+  tag,
+  access: 'internal',
+  body: z.object({ url: z.string() }),
   status: 204,
   errors: [],
 })

@@ -8,6 +8,8 @@ export const agentContractVersion = 1
 
 export const agentStatePath = '/state'
 export const agentStopPath = '/stop'
+export const agentViewportPath = '/viewport'
+export const agentNavigationPath = '/navigation'
 
 /** `GET` answers `application/x-ndjson`, one AgentEvent a line, until either side ends. */
 export const agentEventsPath = '/events'
@@ -31,6 +33,16 @@ export const agentDiscoveryPath = '/json'
 /**
  * The state of the browser as a tar archive, compressed with Zstandard. `PUT` takes one in and answers when Chromium
  * uses it, or, before its first start, can: `?tabs=restore` opens the tabs that it has saved, `?tabs=blank` an empty
- * page. `POST` ends Chromium for good, so that its state is all on disk, and answers with it.
+ * page. `DELETE` goes back to the state before, where one was replaced in the running browser. `POST` ends Chromium for
+ * good, so that its state is all on disk, and answers with it.
  */
 export const agentProfilePath = '/profile'
+
+/**
+ * `POST` of `multipart/form-data` takes extensions in, as `POST /browsers/{id_or_name}/extensions` has them, and answers
+ * when they are loaded; before the first launch, when that has loaded them.
+ */
+export const agentExtensionsPath = '/extensions'
+
+/** On the loopback of the machine: where Chromium fetches the extensions that policies tell it to install. */
+export const policyExtensionPort = 10001

@@ -1,5 +1,9 @@
+import { computerOperations } from './computer-operations.ts'
 import { fsOperations } from './fs-operations.ts'
 import type { Operation } from './operation.ts'
 
 /** Every operation that the agent serves, in the order of the API document. */
-export const operations: readonly Operation[] = [...fsOperations] as unknown as readonly Operation[]
+export const operations: readonly Operation[] = [
+  ...computerOperations,
+  ...fsOperations,
+] as unknown as readonly Operation[]

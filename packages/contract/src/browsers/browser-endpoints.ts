@@ -25,6 +25,8 @@ export const createBrowser = defineEndpoint({
     'session_name_taken',
     'profile_not_found',
     'profile_not_loadable',
+    'extension_not_found',
+    'extension_not_loadable',
     'session_ended_while_starting',
     'session_start_failed',
     'capacity_exhausted',
@@ -86,11 +88,12 @@ export const updateBrowser = defineEndpoint({
   errors: [
     'session_not_found',
     'session_name_taken',
-    'session_unreachable',
-    'field_not_supported',
     'profile_not_found',
     'profile_already_loaded',
     'profile_not_loadable',
+    'field_not_supported',
+    'session_update_failed',
+    'session_unreachable',
   ],
 })
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Timestamp } from '../common/time.ts'
+import { ExtensionReference, maxExtensionsOfSession } from '../extensions/extension.ts'
 import { BrowserProfile, Profile } from '../profiles/profile.ts'
 import { ChromePolicy } from './chrome-policy.ts'
 import { Tags } from './tags.ts'
@@ -88,7 +89,11 @@ export const BrowserRequest = z
     invocation_id: z.string().min(1).max(255).optional(),
     telemetry: BrowserTelemetryRequestConfig.nullish(),
     profile: BrowserProfile.nullish(),
-    extensions: NotYet,
+    extensions: z
+      .array(ExtensionReference)
+      .max(maxExtensionsOfSession)
+      .nullish()
+      .meta({ description: 'Stored extensions that the browser starts with.' }),
     proxy: NotYet,
     proxy_id: NotYet,
     disable_default_proxy: NotYet,

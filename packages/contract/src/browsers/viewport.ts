@@ -7,6 +7,8 @@ export const BrowserViewport = z
   .object({ width: Pixels, height: Pixels, refresh_rate: z.int().min(1).optional() })
   .meta({ id: 'BrowserViewport' })
 export type BrowserViewport = z.infer<typeof BrowserViewport>
+/** One whose rate is decided. */
+export type ResolvedViewport = BrowserViewport & { readonly refresh_rate: number }
 
 export const defaultViewport = { width: 1920, height: 1080, refresh_rate: 25 } as const
 export const defaultGpuViewport = { width: 1920, height: 1080, refresh_rate: 60 } as const

@@ -9,6 +9,7 @@ export const idPattern = /^[a-z][a-z0-9]{23}$/
 export type SessionId = string & { readonly idOf: 'session' }
 export type ProjectId = string & { readonly idOf: 'project' }
 export type OrganizationId = string & { readonly idOf: 'organization' }
+export type ExtensionId = string & { readonly idOf: 'extension' }
 export type ProfileId = string & { readonly idOf: 'profile' }
 export type ApiKeyId = string & { readonly idOf: 'api-key' }
 
@@ -18,6 +19,7 @@ const idPrefixes = {
   organization: 'org',
   'api-key': 'key',
   profile: 'prf',
+  extension: 'ext',
 } as const
 type IdKind = keyof typeof idPrefixes
 

@@ -94,7 +94,7 @@ export const downloadProfile = defineEndpoint({
       .meta({ description: 'Compressed with Zstandard, as it is stored, or not.' }),
   }),
   replyType: 'application/octet-stream',
-  emptyStatus: 202,
   status: 200,
+  otherSuccesses: { 202: 'While nothing was saved; without a body.' },
   errors: ['profile_not_found'],
 })

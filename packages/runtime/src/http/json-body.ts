@@ -22,9 +22,14 @@ export function acceptJsonBodies(
   app.addContentTypeParser(
     '*',
     async (
-      request: { headers: Record<string, unknown>; routeOptions: { bodyLimit?: number } },
+      request: {
+        headers: Record<string, unknown>
+        routeOptions: { bodyLimit?: number; config: { streamsBody?: boolean } }
+      },
       payload: AsyncIterable<Buffer>,
     ) => {
+      // Its handler reads it as it comes.
+      if (request.routeOptions.config.streamsBody) return undefined
       const limitBytes = request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 1024 * 1024
       return readJsonBody(request.headers, payload, { limitBytes, deadlineMilliseconds })
     },
@@ -65,7 +70,7 @@ function mediaType(header: unknown): string {
 }
 
 /** Ends the waiting, not the reading: a stream that is destroyed takes the connection with it, and the answer. */
-async function within<Value>(milliseconds: number, reading: Promise<Value>): Promise<Value> {
+export async function within<Value>(milliseconds: number, reading: Promise<Value>): Promise<Value> {
   reading.catch(() => {}) // After the deadline nobody else hears how it ends.
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {

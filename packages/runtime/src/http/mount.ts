@@ -11,6 +11,7 @@ import { validate } from './validate.ts'
 export interface Call<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> {
   readonly params: z.output<Params>
   readonly query: z.output<Query>
+  /** The parsed JSON body; a body of another type is read from `request.raw`. */
   readonly body: z.output<Body>
   readonly request: FastifyRequest
   readonly signal: AbortSignal
@@ -24,14 +25,31 @@ export type Handler<
 > = (call: Call<Params, Query, Body>) => Promise<HandlerResult<z.input<Reply>>> | HandlerResult<z.input<Reply>>
 
 /**
- * A paged endpoint returns a page; its items become the array of the answer. One with a `replyType` returns a stream, or
- * nothing when there is nothing to send yet.
+ * A paged endpoint returns a page; its items become the array of the answer. One with a `replyType` returns nothing while
+ * there is nothing to send.
  */
 type HandlerResult<Reply> = Reply extends readonly (infer Item)[]
   ? Reply | Page<Item>
   : Reply extends undefined
-    ? void | Readable
+    ? void | BinaryAnswer
     : Reply
+
+/** Of an endpoint with a `replyType` that has nothing to send yet: its handler returns nothing. */
+const nothingYet = 202
+
+/** The answer of an endpoint with a `replyType`. */
+export interface BinaryAnswer {
+  readonly content: Readable
+  /** Absent where it is not known beforehand. */
+  readonly sizeBytes?: number
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The handler reads the body by itself, from `request.raw`. */
+    streamsBody?: boolean
+  }
+}
 
 interface MountOptions {
   /** Runs before the body is read, for example to learn who calls. */
@@ -53,6 +71,7 @@ export function mount<
   app.route({
     method: endpoint.method,
     url: fastifyPath(endpoint.path),
+    config: { streamsBody: endpoint.bodyType !== undefined },
     ...(onRequest && { onRequest }),
     // Answers are declared by the contract and made by our own code: they are not parsed a second time.
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
@@ -63,19 +82,28 @@ export function mount<
       const result = await handler({
         params: (endpoint.params && validate(endpoint.params, params, 'path')) as z.output<Params>,
         query: query as z.output<Query>,
-        body: (endpoint.body && validate(endpoint.body, request.body ?? undefined, 'body')) as z.output<Body>,
+        body: (endpoint.body &&
+          !endpoint.bodyType &&
+          validate(endpoint.body, request.body ?? undefined, 'body')) as z.output<Body>,
         request,
         signal: abortedByClient(reply),
       })
       reply.code(endpoint.status)
-      if (endpoint.replyType && result) return reply.type(endpoint.replyType).send(result)
-      if (endpoint.emptyStatus) return reply.code(endpoint.emptyStatus).send()
+      if (endpoint.replyType && !result) return reply.code(nothingYet).send()
+      if (endpoint.replyType) return sendBinary(reply, endpoint.replyType, result as BinaryAnswer)
       if (!endpoint.reply) return reply.send()
       if (!endpoint.paged) return reply.send(result)
       const page = result as Page<unknown>
       return reply.headers(pageHeaders(query as PageRequest, page)).send(page.items)
     },
   })
+}
+
+function sendBinary(reply: FastifyReply, mediaType: string, { content, sizeBytes }: BinaryAnswer): FastifyReply {
+  if (sizeBytes !== undefined) reply.header('content-length', sizeBytes)
+  // What callers have uploaded is never a page of berth's own origin.
+  reply.headers({ 'content-security-policy': 'sandbox', 'x-content-type-options': 'nosniff' })
+  return reply.type(mediaType).send(content)
 }
 
 function fastifyPath(path: string): string {

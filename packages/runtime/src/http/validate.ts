@@ -17,12 +17,24 @@ export function validate<Schema extends z.ZodType>(schema: Schema, value: unknow
 }
 
 function faultSentence(issue: z.core.$ZodIssue, root: unknown, place: string): string {
-  const field = issue.path.length > 0 ? issue.path.map(String).join('.') : place
+  const field = issue.path.length > 0 ? fieldName(issue.path, root) : place
   const rule = ruleOf(issue)
   // What is forbidden is so whatever its kind.
   const found =
     rule.startsWith('must') && issue.code !== 'unrecognized_keys' ? `, not ${kindOf(valueAt(root, issue.path))}` : ''
   return `${shorten(field)}: ${rule}${found}.`
+}
+
+/** `hosts.0`; an item that has a type is named with it: `actions[0] (scroll): scroll.x`. */
+function fieldName(path: readonly PropertyKey[], root: unknown): string {
+  const [list, index, ...rest] = path
+  const item = valueAt(
+    root,
+    [list, index].filter((step) => step !== undefined),
+  ) as { type?: unknown } | undefined
+  if (typeof index !== 'number' || typeof item?.type !== 'string') return path.map(String).join('.')
+  const place = `${String(list)}[${index}] (${shorten(item.type)})`
+  return rest.length > 0 ? `${place}: ${rest.map(String).join('.')}` : place
 }
 
 function ruleOf(issue: z.core.$ZodIssue): string {

@@ -21,6 +21,12 @@ export async function sendProfile(
   if (status !== 204) throw new AgentRefusal(agentProfilePath, status, text)
 }
 
+/** Has a running browser go back to the state that it had before a profile was sent; nothing when none was. */
+export async function takeProfileBack(agentSocket: string, signal: AbortSignal): Promise<void> {
+  const { status, text } = await askAgent(agentSocket, { method: 'DELETE', path: agentProfilePath, signal })
+  if (status !== 204) throw new AgentRefusal(agentProfilePath, status, text)
+}
+
 /**
  * Has the agent end its browser and give out what its state is then: bytes that may be anything, and that are only
  * whole when their stream has ended well.

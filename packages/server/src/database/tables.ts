@@ -1,8 +1,15 @@
 import type { BrowserMemory, Region } from '@berth/contract/browsers/browser.ts'
 import type { Tags } from '@berth/contract/browsers/tags.ts'
 import type { BrowserTelemetryConfig } from '@berth/contract/browsers/telemetry-config.ts'
-import type { BrowserViewport } from '@berth/contract/browsers/viewport.ts'
-import type { ApiKeyId, OrganizationId, ProfileId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import type { ResolvedViewport } from '@berth/contract/browsers/viewport.ts'
+import type {
+  ApiKeyId,
+  ExtensionId,
+  OrganizationId,
+  ProfileId,
+  ProjectId,
+  SessionId,
+} from '@berth/contract/common/ids.ts'
 import type { ColumnType, Generated } from 'kysely'
 import type { SessionState } from '../features/sessions/session-state.ts'
 
@@ -15,6 +22,7 @@ export interface Tables {
   api_keys: ApiKeyTable
   sessions: SessionTable
   profiles: ProfileTable
+  extensions: ExtensionTable
 }
 
 interface OrganizationTable {
@@ -57,7 +65,7 @@ export interface SessionTable {
   memory: BrowserMemory
   region: Region
   timeout_seconds: number
-  viewport: Json<Required<BrowserViewport>>
+  viewport: Json<ResolvedViewport>
   start_url: string | null
   chrome_policy: Json<Record<string, unknown>>
   invocation_id: string | null
@@ -79,4 +87,16 @@ export interface ProfileTable {
   last_used_at: Date | null
   state_blob: string | null
   state_ended_at: Date | null
+}
+
+export interface ExtensionTable {
+  id: ExtensionId
+  project_id: ProjectId
+  name: string | null
+  size_bytes: number
+  checksum: string | null
+  blob: string
+  policy_id: string | null
+  created_at: Date
+  last_used_at: Date | null
 }

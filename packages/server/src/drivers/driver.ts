@@ -2,6 +2,9 @@ import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import type { BrowserMemory } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 
+/** Chromium's policies by their names. */
+export type ChromePolicies = Readonly<Record<string, unknown>>
+
 /** What a machine is started with. */
 export interface MachineSpec {
   readonly sessionId: SessionId
@@ -12,9 +15,11 @@ export interface MachineSpec {
   readonly viewport: AgentConfig['viewport']
   readonly memory: BrowserMemory
   readonly startUrl: string | undefined
-  readonly chromePolicy: Readonly<Record<string, unknown>>
   /** The agent launches the browser when it has been given the state of a profile. */
   readonly awaitsProfile: boolean
+  readonly chromePolicy: ChromePolicies
+  /** Whether the browser starts only when its extensions have been given to the agent. */
+  readonly awaitsExtensions: boolean
 }
 
 /** A running machine. It is addressed by its session: a session has one machine, and a machine one session. */
@@ -57,6 +62,12 @@ export interface Driver {
 
   /** How many processes of the machine were ended because it had reached its memory limit. 0 for an unknown machine. */
   countMemoryKills(sessionId: SessionId): Promise<number>
+
+  /**
+   * Changes the policies of a running machine's browser, which takes them up within seconds or with its next launch.
+   * Resolves with those from before. Nothing in the machine can change them.
+   */
+  changePolicies(sessionId: SessionId, change: (policies: ChromePolicies) => ChromePolicies): Promise<ChromePolicies>
 
   freeze(sessionId: SessionId): Promise<void>
   thaw(sessionId: SessionId): Promise<void>

@@ -25,9 +25,8 @@ export const systemPackages: readonly SystemPackage[] = [
   },
   { name: 'chromium-driver', reason: 'WebDriver BiDi', isRequired: true },
   { name: 'ffmpeg', reason: 'records the display of a session', isRequired: false },
-  { name: 'xdotool', reason: 'mouse and keyboard of headful sessions', isRequired: false },
-  { name: 'xclip', reason: 'clipboard of headful sessions', isRequired: false },
-  { name: 'x11-xserver-utils', reason: 'xrandr: sets size and refresh rate of a display', isRequired: false },
+  { name: 'xclip', reason: 'clipboard of headful sessions', isRequired: true },
+  { name: 'x11-xserver-utils', reason: 'xrandr: the size of a running display', isRequired: true },
   {
     name: 'fonts-liberation',
     reason: 'the metrics of Arial, Times and Courier, which most pages are laid out for',

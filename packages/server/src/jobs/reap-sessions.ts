@@ -6,6 +6,7 @@ import { readAgentState } from '../agent-link/agent-client.ts'
 import type { SessionEnder } from '../features/sessions/end-session.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
 import type { OverdueSession, SessionStore, UnfinishedSession } from '../features/sessions/session-store.ts'
+import type { SessionUpdater } from '../features/sessions/update-session.ts'
 
 const closeLimitMilliseconds = 2_000
 
@@ -14,6 +15,7 @@ interface ReaperOptions {
   readonly store: SessionStore
   readonly machines: SessionMachines
   readonly ender: SessionEnder
+  readonly updater: SessionUpdater
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -56,8 +58,9 @@ export class SessionReaper {
   }
 
   async #look(): Promise<void> {
-    const { store, machines, driverId, clock } = this.#options
+    const { store, machines, updater, driverId, clock } = this.#options
     machines.noteMissed()
+    void updater.restoreUnsure()
     const overdue = await store.listOverdue(driverId, clock.now())
     const unfinished = await store.listUnfinished(driverId)
     for (const session of overdue) this.#begin(session.id, () => this.#reapOne(session))

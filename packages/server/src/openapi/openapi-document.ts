@@ -92,11 +92,7 @@ function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
       ...(endpoint.query && { query: queryParameters(objectSchema(endpoint.query)) }),
     },
     ...(endpoint.body && { requestBody: requestBodyOf(endpoint.body, endpoint.bodyType) }),
-    responses: {
-      [endpoint.status]: successOf(endpoint),
-      ...(endpoint.emptyStatus && { [endpoint.emptyStatus]: { description: 'There is nothing to send yet.' } }),
-      ...failuresOf(endpoint),
-    },
+    responses: { [endpoint.status]: successOf(endpoint), ...otherSuccessesOf(endpoint), ...failuresOf(endpoint) },
   }
 }
 
@@ -128,6 +124,15 @@ function successOf(endpoint: Endpoint): ZodOpenApiResponseObject {
     ...(endpoint.paged && { headers: pageHeaders }),
     ...contentOf(endpoint),
   }
+}
+
+/** A part of the content is content; the others come without. */
+function otherSuccessesOf(endpoint: Endpoint): Record<string, ZodOpenApiResponseObject> {
+  const others = Object.entries(endpoint.otherSuccesses ?? {}).map(([status, when]) => [
+    status,
+    { description: `${STATUS_CODES[status]}. ${when}`, ...(status === '206' && contentOf(endpoint)) },
+  ])
+  return Object.fromEntries(others)
 }
 
 function contentOf({ reply, replyType }: Endpoint): Pick<ZodOpenApiResponseObject, 'content'> {

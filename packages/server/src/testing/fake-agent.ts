@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { text } from 'node:stream/consumers'
 import {
+  type AgentConfig,
   type AgentEvent,
   type AgentState,
   agentCdpPath,
@@ -12,10 +13,12 @@ import {
   agentProfilePath,
   agentWebDriverPath,
   getAgentState,
+  navigateActivePage,
   type ServiceName,
+  setViewport,
   stopAgent,
 } from '@berth/contract/agent/agent-endpoints.ts'
-import { agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
+import { agentExtensionsPath, agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
 import { mount } from '@berth/runtime/http/mount.ts'
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { WebSocketServer } from 'ws'
@@ -28,12 +31,25 @@ export class FakeAgent {
   readonly ended: Promise<void>
   /** Answers the operations. */
   operate: RequestListener = (_request, response) => response.writeHead(404).end()
+  /** Answers the extensions that are sent. */
+  takeExtensions: RequestListener = (request, response) => {
+    request.resume().once('end', () => response.writeHead(201).end())
+  }
+  /** What the server has asked for, in its order. */
+  readonly viewports: AgentConfig['viewport'][] = []
+  readonly navigations: string[] = []
+  /** What becomes of each change of size. */
+  onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
   readonly #websockets = new WebSocketServer({ noServer: true })
   readonly #listeners = new Set<FastifyReply>()
   #state: AgentState = { contract_version: agentContractVersion, state: 'ready', idle_since: null }
   /** What has come in, as text, each with the tabs that were asked for. */
   readonly loaded: { readonly state: string; readonly tabs: string | null }[] = []
+  /** Happens after a state has come in, and before it is answered for. */
+  onProfile: () => Promise<void> = async () => {}
+  /** How often it was told to go back to the state before. */
+  takenBack = 0
   /** Refuses the next states that come in. */
   refusesProfiles = false
   /** What it gives out as the state of its browser. */
@@ -85,23 +101,36 @@ export class FakeAgent {
     app.addHook('onRequest', () => this.#thawed.promise)
     // Before their bodies are read: some are streams.
     app.addHook('onRequest', async (request, reply) => {
-      if (!request.url.startsWith(`${agentOperationsPath}/`)) return
+      const isOperation = request.url.startsWith(`${agentOperationsPath}/`)
+      if (!isOperation && request.url !== agentExtensionsPath) return
       reply.hijack()
-      this.operate(request.raw, reply.raw)
+      if (isOperation) this.operate(request.raw, reply.raw)
+      else this.takeExtensions(request.raw, reply.raw)
     })
     mount(app, getAgentState, () => this.#state)
     mount(app, stopAgent, ({ request }) => {
       request.raw.socket.once('close', () => this.kill())
     })
+    app.post(agentExtensionsPath, () => {}) // Taken before.
+    mount(app, setViewport, async ({ body }) => {
+      this.viewports.push(body)
+      await this.onResize()
+    })
+    mount(app, navigateActivePage, ({ body }) => void this.navigations.push(body.url))
     app.get(agentEventsPath, (_request, reply) => this.#listen(reply))
     app.addContentTypeParser('*', (_request, body, done) => done(null, body))
     app.put(agentProfilePath, async (request, reply) => {
       const state = await text(request.raw)
       if (this.refusesProfiles) return reply.code(500).send({ code: 'internal_error', message: 'no archive' })
       this.loaded.push({ state, tabs: (request.query as { tabs?: string }).tabs ?? null })
+      await this.onProfile()
       return reply.code(204).send()
     })
     app.post(agentProfilePath, (_request, reply) => this.profile(reply))
+    app.delete(agentProfilePath, (_request, reply) => {
+      this.takenBack += 1
+      return reply.code(204).send()
+    })
     app.get(`${agentDiscoveryPath}/version`, () => ({
       Browser: 'Fake/1',
       webSocketDebuggerUrl: `ws://127.0.0.1:9222${browserPath}`,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AgentState } from '@berth/contract/agent/agent-endpoints.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
-import type { Driver, DriverCapabilities, Machine, MachineSpec } from '../drivers/driver.ts'
+import type { ChromePolicies, Driver, DriverCapabilities, Machine, MachineSpec } from '../drivers/driver.ts'
 import { FakeAgent } from './fake-agent.ts'
 
 interface FakeMachine extends Machine {
@@ -29,6 +29,8 @@ export class FakeHost {
   /** Whether new agents refuse the states of profiles. */
   refusesProfiles = false
   readonly memoryKills = new Map<SessionId, number>()
+  /** Of machines whose policies were changed since their start. */
+  readonly policies = new Map<SessionId, ChromePolicies>()
   problem: string | undefined
   capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false }
   readonly #nextStarts: NextStart[] = []
@@ -159,6 +161,15 @@ export class FakeDriver implements Driver {
 
   async countMemoryKills(sessionId: SessionId): Promise<number> {
     return this.#host.memoryKills.get(sessionId) ?? 0
+  }
+
+  async changePolicies(
+    sessionId: SessionId,
+    change: (policies: ChromePolicies) => ChromePolicies,
+  ): Promise<ChromePolicies> {
+    const before = this.#host.policies.get(sessionId) ?? this.#host.specOf(sessionId).chromePolicy
+    this.#host.policies.set(sessionId, change(before))
+    return before
   }
 
   async freeze(sessionId: SessionId): Promise<void> {

@@ -14,6 +14,7 @@ export function machineSpec(changes: Partial<MachineSpec> = {}): MachineSpec {
     startUrl: undefined,
     chromePolicy: {},
     awaitsProfile: false,
+    awaitsExtensions: false,
     ...changes,
   }
 }

@@ -9,6 +9,7 @@ import type { FastifyInstance } from 'fastify'
 import { hashApiKey, newApiKey } from '../access/secrets.ts'
 import { createApp } from '../app.ts'
 import { FolderBlobs } from '../blobs/folder-blobs.ts'
+import { TemporaryFolders } from '../blobs/temporary-folders.ts'
 import type { Database } from '../database/database.ts'
 import { recoverSessions } from '../features/sessions/recover-sessions.ts'
 import { SessionReaper } from '../jobs/reap-sessions.ts'
@@ -31,6 +32,13 @@ export class TestClock {
   }
 }
 
+interface TestStores {
+  readonly blobsFolder: string
+  readonly blobs: FolderBlobs
+  readonly temporaryFolders: TemporaryFolders
+  readonly chromeStoreUrl: string
+}
+
 /** The server with a real PostgreSQL and fake machines, for one test file; each test has a project of its own. */
 export class TestServer {
   readonly host: FakeHost
@@ -40,23 +48,33 @@ export class TestServer {
   readonly #driver: FakeDriver
   readonly #blobsFolder: string
   readonly #blobs: FolderBlobs
+  readonly #temporaryFolders: TemporaryFolders
+  readonly #chromeStoreUrl: string
   #services: Services
   #app: FastifyInstance | undefined
 
-  private constructor(testDatabase: TestDatabase, host: FakeHost, blobsFolder: string, blobs: FolderBlobs) {
+  private constructor(
+    testDatabase: TestDatabase,
+    host: FakeHost,
+    { blobsFolder, blobs, temporaryFolders, chromeStoreUrl }: TestStores,
+  ) {
     this.#testDatabase = testDatabase
     this.database = testDatabase.database
     this.host = host
     this.#driver = new FakeDriver(host)
     this.#blobsFolder = blobsFolder
     this.#blobs = blobs
+    this.#temporaryFolders = temporaryFolders
+    this.#chromeStoreUrl = chromeStoreUrl
     this.#services = this.#createServices()
   }
 
-  static async open(): Promise<TestServer> {
+  static async open({ chromeStoreUrl = 'http://127.0.0.1:9/' } = {}): Promise<TestServer> {
     const [testDatabase, host] = await Promise.all([TestDatabase.open(), FakeHost.open()])
     const blobsFolder = await mkdtemp(join(tmpdir(), 'berth-blobs-'))
-    const server = new TestServer(testDatabase, host, blobsFolder, await FolderBlobs.open(blobsFolder))
+    const blobs = await FolderBlobs.open(blobsFolder)
+    const temporaryFolders = await TemporaryFolders.open(join(host.folder, 'incoming'))
+    const server = new TestServer(testDatabase, host, { blobsFolder, blobs, temporaryFolders, chromeStoreUrl })
     await server.start()
     return server
   }
@@ -126,6 +144,8 @@ export class TestServer {
     return createServices({
       database: this.#testDatabase.database,
       blobs: this.#blobs,
+      temporaryFolders: this.#temporaryFolders,
+      chromeStoreUrl: this.#chromeStoreUrl,
       driver: this.#driver,
       driverId: 'test',
       egressIsUp: () => true,

@@ -4,7 +4,7 @@ import type { SessionId } from '@berth/contract/common/ids.ts'
 import { callAgent } from '../../agent-link/agent-client.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
 import type { ServiceUser } from '../../host/service-user.ts'
-import type { Driver, DriverCapabilities, Machine, MachineSpec } from '../driver.ts'
+import type { ChromePolicies, Driver, DriverCapabilities, Machine, MachineSpec } from '../driver.ts'
 import { type AgentPrograms, agentPrograms } from './agent-bundle.ts'
 import { findHierarchies } from './cgroup-hierarchies.ts'
 import { Cgroups } from './cgroups.ts'
@@ -14,7 +14,7 @@ import { ensureRoom, type HostReserve, lackOfRoomIn } from './host-room.ts'
 import { launchMachine, type MachineMakings } from './launch-machine.ts'
 import { LocalMachine } from './local-machine.ts'
 import { findLocalProblem, trialId } from './local-problem.ts'
-import { inMachine } from './machine-files.ts'
+import { changePolicies, inMachine } from './machine-files.ts'
 import { listMachineFolders, makeFolder, openMachinesFolders } from './machine-folders.ts'
 import { prepareGround } from './machine-ground.ts'
 import { readLastLines, shortenLog } from './machine-log.ts'
@@ -204,6 +204,13 @@ export class LocalDriver implements Driver {
 
   countMemoryKills(sessionId: SessionId): Promise<number> {
     return this.#makings.cgroups.countMemoryKills(sessionId)
+  }
+
+  async changePolicies(
+    sessionId: SessionId,
+    change: (policies: ChromePolicies) => ChromePolicies,
+  ): Promise<ChromePolicies> {
+    return changePolicies(this.#newMachine(sessionId).folders, change)
   }
 
   async freeze(sessionId: SessionId): Promise<void> {

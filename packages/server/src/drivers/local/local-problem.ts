@@ -25,6 +25,7 @@ const trialSpec: MachineSpec = {
   startUrl: undefined,
   chromePolicy: {},
   awaitsProfile: false,
+  awaitsExtensions: false,
 }
 
 /** Chromium's own sandbox needs to do the same. */

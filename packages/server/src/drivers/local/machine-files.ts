@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { chmod, chown, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AgentConfig, agentContractVersion } from '@berth/contract/agent/agent-endpoints.ts'
 import type { ServiceUser } from '../../host/service-user.ts'
-import type { MachineSpec } from '../driver.ts'
+import type { ChromePolicies, MachineSpec } from '../driver.ts'
 import { type MachineFolders, makeFolder } from './machine-folders.ts'
 import { settleAll } from './settle-all.ts'
 
@@ -66,12 +67,27 @@ async function writeSystemFiles(folder: string, { uid, gid }: MachineUser): Prom
   await settleAll(Object.entries(files).map(([name, text]) => writeReadable(join(folder, name), text)))
 }
 
+const policiesFile = 'session.json'
+
 /** All of a browser's connections go through one proxy, and Chromium's own limit of 32 would hold up large pages. */
 const machinePolicy = { MaxConnectionsPerProxy: 99 }
 
-async function writePolicies(folder: string, policy: MachineSpec['chromePolicy']): Promise<void> {
+/** In one turn, so that of two changes neither is lost. Chromium reads every file of the folder: the new one is made beside it. */
+export function changePolicies(
+  { policies: folder, newPolicies }: MachineFolders,
+  change: (policies: ChromePolicies) => ChromePolicies,
+): ChromePolicies {
+  const path = join(folder, policiesFile)
+  const before = JSON.parse(readFileSync(path, 'utf8')) as ChromePolicies
+  writeFileSync(newPolicies, JSON.stringify(change(before)))
+  chmodSync(newPolicies, 0o644)
+  renameSync(newPolicies, path)
+  return before
+}
+
+async function writePolicies(folder: string, policy: ChromePolicies): Promise<void> {
   await makeFolder(folder, 0o755)
-  await writeReadable(join(folder, 'session.json'), JSON.stringify({ ...machinePolicy, ...policy }))
+  await writeReadable(join(folder, policiesFile), JSON.stringify({ ...machinePolicy, ...policy }))
 }
 
 /** For the machine's user, whatever umask berth was started with. */
@@ -91,6 +107,7 @@ function agentConfig(spec: MachineSpec): AgentConfig {
     viewport: spec.viewport,
     ...(spec.startUrl !== undefined && { start_url: spec.startUrl }),
     awaits_profile: spec.awaitsProfile,
+    awaits_extensions: spec.awaitsExtensions,
     home_folder: inMachine.home,
     run_folder: inMachine.run,
     egress_socket: join(inMachine.egress, 'egress.sock'),

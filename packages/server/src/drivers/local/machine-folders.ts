@@ -20,6 +20,8 @@ export interface MachineFolders {
   /** What it may only read. */
   readonly etc: string
   readonly policies: string
+  /** The next of them, until they are whole. */
+  readonly newPolicies: string
   readonly agentConfig: string
   /** What it never sees. */
   readonly log: string
@@ -52,6 +54,7 @@ export function machineFolders(folders: HostFolders, sessionId: SessionId): Mach
     run: join(data, 'run'),
     etc: join(data, 'etc'),
     policies: join(data, 'policies'),
+    newPolicies: join(data, 'policies.new'),
     agentConfig: join(data, 'agent.json'),
     log: join(data, 'machine.log'),
     sandboxInfo: join(data, 'sandbox.json'),

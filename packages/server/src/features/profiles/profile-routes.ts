@@ -35,6 +35,6 @@ export function mountProfileRoutes(mount: MountForCallers, profiles: ProfileServ
   mount(downloadProfile, async ({ caller, params, query }) => {
     const { id } = await profiles.get(caller.projectId, params.id_or_name)
     const state = await profiles.open(id)
-    return state && query.format === 'tar' ? unpackState(state) : state
+    return state && { content: query.format === 'tar' ? unpackState(state) : state }
   })
 }

@@ -3,6 +3,7 @@ import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql } from 'kysely'
 import { type Database, violates } from '../../database/database.ts'
+import { plainLowerCase } from '../../database/plain-lower-case.ts'
 import type { ProfileTable } from '../../database/tables.ts'
 
 /** Saved browser state that sessions start from, and its name. */
@@ -63,7 +64,7 @@ export class ProfileStore {
       const wanted = text.toLowerCase()
       query = query.where(sql<boolean>`(strpos(lower(coalesce(name, '')), ${wanted}) > 0 or strpos(id, ${wanted}) > 0)`)
     }
-    if (name) query = query.where(sql<boolean>`lower(name) = ${withoutAccents(name)}`)
+    if (name) query = query.where(sql<boolean>`lower(name) = ${plainLowerCase(name)}`)
     const rows = await query
       .orderBy('created_at', 'desc')
       .orderBy('id', 'desc')
@@ -123,14 +124,6 @@ export class ProfileStore {
       .execute()
     return rows.map(({ state_blob }) => state_blob as string)
   }
-}
-
-/** Names themselves are of ASCII letters, so that this compares them as a collation would. */
-function withoutAccents(name: string): string {
-  return name
-    .normalize('NFD')
-    .replaceAll(/\p{Mark}/gu, '')
-    .toLowerCase()
 }
 
 function throwTaken(error: unknown, name: string | null | undefined): never {

@@ -4,6 +4,7 @@ import type { Driver, Machine } from '../../drivers/driver.ts'
 import type { SessionEnder } from './end-session.ts'
 import type { SessionMachines } from './session-machines.ts'
 import type { SessionStore, UnfinishedSession } from './session-store.ts'
+import type { SessionUpdater } from './update-session.ts'
 
 interface RecoverOptions {
   readonly driver: Driver
@@ -11,6 +12,7 @@ interface RecoverOptions {
   readonly store: SessionStore
   readonly machines: SessionMachines
   readonly ender: SessionEnder
+  readonly updater: SessionUpdater
   readonly logger: Logger
 }
 
@@ -24,6 +26,7 @@ export async function recoverSessions({
   store,
   machines,
   ender,
+  updater,
   logger,
 }: RecoverOptions): Promise<void> {
   const [existing, sessions] = await Promise.all([driver.list(), store.listUnfinished(driverId)])
@@ -43,6 +46,8 @@ export async function recoverSessions({
       case 'active':
         if (machine && (await answers(machine))) {
           machines.adopt(machine)
+          // The last server may have been in the middle of an update. Whoever is next to use the session waits for it.
+          void updater.restore(session.id)
           return 'adopted'
         }
         await ender.end(session.id)

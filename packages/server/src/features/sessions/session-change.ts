@@ -9,7 +9,7 @@ export interface SessionChange {
   readonly columns?: Updateable<SessionTable>
   /** Changes the running session; what it rejects with refuses the whole update. */
   readonly apply?: () => Promise<void>
-  /** Takes back what `apply` did, because a later change was refused. */
+  /** Takes back what `apply` did, because the update was refused after it. */
   readonly revert?: () => Promise<void>
   /** Dispatched when the whole update is done, and not awaited: it cannot fail the update. */
   readonly afterwards?: () => void
@@ -20,3 +20,6 @@ export interface SessionChange {
  * that part. It throws what refuses the update, and does nothing to the session.
  */
 export type PlanChange = (session: Session, update: BrowserUpdateRequest) => Promise<SessionChange | undefined>
+
+/** Makes the running session what its row says, after an update that was cut off. Where it is so already, nothing happens. */
+export type RestoreSession = (session: Session) => Promise<void>

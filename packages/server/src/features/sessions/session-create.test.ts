@@ -149,6 +149,7 @@ test('the machine is started with what was asked for', async () => {
     startUrl: 'about:blank',
     chromePolicy: chrome_policy,
     awaitsProfile: false,
+    awaitsExtensions: false,
   })
 })
 

@@ -339,6 +339,23 @@ test('an update loads a profile into a session that has none, once', async () =>
   assert.equal(await download(project, 'later'), 'changed by an update')
 })
 
+test('an update that cannot be recorded takes the profile back', async () => {
+  const project = await server.project()
+  await savedProfile(project, 'unrecorded', 'state')
+  const session = await project.session()
+  const agent = agentOf(session)
+  agent.onProfile = () => project.call('DELETE', '/profiles/unrecorded').then(() => {})
+
+  const { status, body } = await project.call<Refusal>('PATCH', `/browsers/${session.session_id}`, {
+    profile: { name: 'unrecorded' },
+  })
+
+  assert.deepEqual([status, body.code], [404, 'profile_not_found'])
+  assert.deepEqual([agent.loaded.length, agent.takenBack], [1, 1])
+  const { body: untouched } = await project.call('GET', `/browsers/${session.session_id}`)
+  assert.deepEqual([untouched.profile, untouched.profile_save_changes], [undefined, undefined])
+})
+
 test('an update with an empty profile leaves the browser as it is, and saves it at the end', async () => {
   const project = await server.project()
   await newProfile(project, 'fresh')

@@ -3,10 +3,9 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { BrowserProfile } from '@berth/contract/profiles/profile.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { AgentRefusal } from '../../agent-link/command-agent.ts'
-import { type ProfileLoading, receiveProfile, sendProfile } from '../../agent-link/profile-link.ts'
+import { type ProfileLoading, receiveProfile, sendProfile, takeProfileBack } from '../../agent-link/profile-link.ts'
 import type { ProfileService } from '../profiles/profile-service.ts'
-import type { Session } from './session.ts'
-import type { SessionChange } from './session-change.ts'
+import type { PlanChange, RestoreSession } from './session-change.ts'
 import type { SessionMachines } from './session-machines.ts'
 import type { SessionStore } from './session-store.ts'
 
@@ -59,28 +58,39 @@ export class SessionProfiles {
   }
 
   /** The part of an update that loads a profile. A running browser is started anew only when there is a state to load. */
-  readonly planChange = async (
-    session: Session,
-    update: { readonly profile?: BrowserProfile | null | undefined; readonly start_url?: string | undefined },
-  ): Promise<SessionChange | undefined> => {
-    if (!update.profile) return undefined
+  readonly plan: PlanChange = async (session, { profile, start_url }) => {
+    if (!profile) return undefined
     if (session.profile_save_changes !== null) throw new BerthError('profile_already_loaded')
-    const { id, saveChanges, hasState } = await this.refer(session.project_id, update.profile)
+    const { id, saveChanges, hasState } = await this.refer(session.project_id, profile)
     return {
       columns: { profile_id: id, profile_save_changes: saveChanges },
-      apply: () =>
-        hasState ? this.#loadRunning(session.id, id, update.start_url ? 'blank' : 'restore') : Promise.resolve(),
+      ...(hasState && {
+        apply: () => this.#loadRunning(session.id, id, start_url ? 'blank' : 'restore'),
+        revert: () => this.#takeBack(session.id),
+      }),
       afterwards: () => this.noteUse(id),
     }
   }
 
+  /** Takes a profile out of a running browser that an update has loaded and not recorded. */
+  readonly restore: RestoreSession = async ({ id, profile_save_changes }) => {
+    if (profile_save_changes === null) await this.#takeBack(id)
+  }
+
   async #loadRunning(id: SessionId, profileId: ProfileId, tabs: ProfileLoading['tabs']): Promise<void> {
+    const signal = AbortSignal.timeout(loadLimitMilliseconds)
+    await this.load(profileId, this.#agentSocket(id), { tabs, signal }).catch(throwUnreachable)
+  }
+
+  async #takeBack(id: SessionId): Promise<void> {
+    const signal = AbortSignal.timeout(loadLimitMilliseconds)
+    await takeProfileBack(this.#agentSocket(id), signal).catch(throwUnreachable)
+  }
+
+  #agentSocket(id: SessionId): string {
     const agentSocket = this.#options.machines.agentSocket(id)
     if (!agentSocket) throw new BerthError('session_unreachable')
-    const signal = AbortSignal.timeout(loadLimitMilliseconds)
-    await this.load(profileId, agentSocket, { tabs, signal }).catch((cause: unknown) => {
-      throw cause instanceof BerthError ? cause : new BerthError('session_unreachable', undefined, { cause })
-    })
+    return agentSocket
   }
 
   noteUse(profileId: ProfileId): void {
@@ -111,4 +121,8 @@ export class SessionProfiles {
       logger.error({ ...facts, err: error }, 'a profile was not saved; it keeps the state it had')
     }
   }
+}
+
+function throwUnreachable(cause: unknown): never {
+  throw cause instanceof BerthError ? cause : new BerthError('session_unreachable', undefined, { cause })
 }

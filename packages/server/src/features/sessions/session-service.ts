@@ -1,15 +1,17 @@
 import type { BrowserMemory, BrowserRequest, Region } from '@berth/contract/browsers/browser.ts'
-import { defaultGpuViewport, defaultViewport, derivedRefreshRate } from '@berth/contract/browsers/viewport.ts'
 import { newId, type ProjectId, type SessionId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Driver, MachineSpec } from '../../drivers/driver.ts'
+import type { StoredExtension } from '../extensions/extension-service.ts'
 import type { SessionEnder } from './end-session.ts'
 import type { Session } from './session.ts'
+import { policiesWith, type SessionExtensions } from './session-extensions.ts'
 import type { SessionMachines } from './session-machines.ts'
 import type { ReferredProfile, SessionProfiles } from './session-profiles.ts'
 import type { SessionFilter, SessionStore } from './session-store.ts'
+import { viewportOf, windowOf } from './session-viewport.ts'
 import { selectTelemetry } from './telemetry-selection.ts'
 
 /** What a session is made of, after the defaults of the contract. */
@@ -18,10 +20,17 @@ export type SessionRequest = Omit<BrowserRequest, `${string}_id`> & Pick<Browser
 /** Without what depends on other resources. */
 type SessionRow = Omit<Parameters<SessionStore['insert']>[0], 'profile_id' | 'profile_save_changes'>
 
+/** What a session starts with besides its request. */
+interface Furniture {
+  readonly extensions: readonly StoredExtension[]
+  readonly profile: ReferredProfile | undefined
+}
+
 interface SessionServiceOptions {
   readonly store: SessionStore
   readonly machines: SessionMachines
   readonly profiles: SessionProfiles
+  readonly sessionExtensions: SessionExtensions
   readonly ender: SessionEnder
   readonly driver: Driver
   readonly driverId: string
@@ -42,8 +51,9 @@ export class SessionService {
    * deleted while it starts ends, and its creator is told.
    */
   async create(projectId: ProjectId, request: SessionRequest, signal: AbortSignal): Promise<Session> {
-    const { store, machines, profiles, clock } = this.#options
+    const { store, machines, profiles, sessionExtensions, clock } = this.#options
     this.#refuseWhatThisHostCannotDo(request)
+    const extensions = await sessionExtensions.choose(projectId, request.extensions)
     const profile = request.profile ? await profiles.refer(projectId, request.profile) : undefined
     const now = clock.now()
     const id = newId('session', now)
@@ -52,8 +62,8 @@ export class SessionService {
     const session = await store.insert({ ...this.#row(projectId, id, request, now), ...profileColumns(profile) })
 
     try {
-      const spec = machineSpec(session, request, profile)
-      const { idleSince } = await machines.start(spec, signal, this.#furnish(session, profile))
+      const spec = machineSpec(session, request, { extensions, profile })
+      const { idleSince } = await machines.start(spec, signal, this.#furnish(session, { extensions, profile }))
       if (profile) profiles.noteUse(profile.id)
       const active = await store.activate(session.id, idleSince)
       if (active) return active
@@ -67,12 +77,17 @@ export class SessionService {
     throw new BerthError('session_ended_while_starting')
   }
 
-  /** The agent waits for a state, where there is one; a start page takes the place of its tabs. */
-  #furnish({ start_url }: Session, profile: ReferredProfile | undefined) {
-    if (!profile?.hasState) return undefined
+  /** What the agent waits for. A start page takes the place of the tabs of a profile. */
+  #furnish({ start_url }: Session, { extensions, profile }: Furniture) {
+    const { profiles, sessionExtensions } = this.#options
     const tabs = start_url === null ? 'restore' : 'blank'
-    return (agentSocket: string, signal: AbortSignal) =>
-      this.#options.profiles.load(profile.id, agentSocket, { tabs, signal })
+    return async (agentSocket: string, signal: AbortSignal) => {
+      // At once: extensions are answered for when the browser runs, and it waits for the profile.
+      await Promise.all([
+        profile?.hasState && profiles.load(profile.id, agentSocket, { tabs, signal }),
+        extensions.length > 0 && sessionExtensions.give(agentSocket, extensions, signal),
+      ])
+    }
   }
 
   async list(filter: SessionFilter, page: PageRequest): Promise<Page<Session>> {
@@ -128,7 +143,7 @@ export class SessionService {
       memory: memoryOf(request),
       region: request.region ?? this.#options.region,
       timeout_seconds: request.timeout_seconds,
-      viewport: JSON.stringify(viewportOf(request)),
+      viewport: JSON.stringify(viewportOf(request.viewport, request.gpu)),
       start_url: request.start_url || null,
       chrome_policy: JSON.stringify(request.chrome_policy ?? {}),
       invocation_id: request.invocation_id ?? null,
@@ -146,36 +161,22 @@ function memoryOf({ memory, headless }: SessionRequest): BrowserMemory {
   return memory ?? (headless ? '1GiB' : '8GiB')
 }
 
-function viewportOf({ viewport, gpu }: SessionRequest) {
-  if (!viewport) return gpu ? defaultGpuViewport : defaultViewport
-  const { width, height } = viewport
-  return { width, height, refresh_rate: viewport.refresh_rate ?? derivedRefreshRate(width, height) }
-}
-
-/** A larger window than that is asked for in vain: Chromium and X servers end when they are to make one. */
-const maxWindowSide = 10_000
-
-/** Any size may be asked for, and the record tells it; the window is as large as there can be one. */
-function windowOf(request: SessionRequest) {
-  const { width, height, refresh_rate } = viewportOf(request)
-  return { width: Math.min(width, maxWindowSide), height: Math.min(height, maxWindowSide), refresh_rate }
-}
-
 function profileColumns(profile: ReferredProfile | undefined) {
   return { profile_id: profile?.id ?? null, profile_save_changes: profile?.saveChanges ?? null }
 }
 
-function machineSpec(session: Session, request: SessionRequest, profile: ReferredProfile | undefined): MachineSpec {
+function machineSpec(session: Session, request: SessionRequest, { extensions, profile }: Furniture): MachineSpec {
   return {
     sessionId: session.id,
     headless: session.headless,
     stealth: session.stealth,
     gpu: session.gpu,
     kioskMode: session.kiosk_mode,
-    viewport: windowOf(request),
+    viewport: windowOf(session.viewport),
     memory: session.memory,
     startUrl: session.start_url ?? undefined,
-    chromePolicy: request.chrome_policy ?? {},
+    chromePolicy: policiesWith(request.chrome_policy ?? {}, extensions),
+    awaitsExtensions: extensions.length > 0,
     awaitsProfile: profile?.hasState ?? false,
   }
 }

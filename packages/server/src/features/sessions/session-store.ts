@@ -41,34 +41,31 @@ export class SessionStore {
       .catch((error: unknown) => throwRefused(error, session))
   }
 
-  /**
-   * Holds an active session still while `change` works, and keeps what it has written when it succeeds. `write` tells
-   * at once when the name is taken.
-   */
-  async changing(
-    id: SessionId,
-    change: (session: Session, write: (columns: Updateable<SessionTable>) => Promise<Session>) => Promise<Session>,
-  ): Promise<Session> {
-    return this.#database.transaction().execute(async (database) => {
-      const session = await database
-        .selectFrom('sessions')
-        .selectAll()
-        .where('id', '=', id)
-        .where('state', '=', 'active')
-        .forUpdate()
-        .executeTakeFirst()
-      if (!session) throw new BerthError('session_not_found', { session: id })
-      return change(session, async (columns) => {
-        if (Object.keys(columns).length === 0) return session
-        return database
-          .updateTable('sessions')
-          .set(columns)
-          .where('id', '=', id)
-          .returningAll()
-          .executeTakeFirstOrThrow()
-          .catch((error: unknown) => throwRefused(error, columns))
-      })
-    })
+  /** Changes an active session; `session_not_found` when it is none any more. Of two that take one name, the index lets one through. */
+  async update(id: SessionId, columns: Updateable<SessionTable>): Promise<Session> {
+    const updated = await this.#database
+      .updateTable('sessions')
+      .set(columns)
+      .where('id', '=', id)
+      .where('state', '=', 'active')
+      .returningAll()
+      .executeTakeFirst()
+      .catch((error: unknown) => throwRefused(error, columns))
+    if (!updated) throw new BerthError('session_not_found', { session: id })
+    return updated
+  }
+
+  /** Whether another session of the project holds the name. */
+  async isNameTaken(projectId: ProjectId, name: string, except: SessionId): Promise<boolean> {
+    const holder = await this.#database
+      .selectFrom('sessions')
+      .select('id')
+      .where('project_id', '=', projectId)
+      .where('name', '=', name)
+      .where('state', 'in', liveStates)
+      .where('id', '<>', except)
+      .executeTakeFirst()
+    return holder !== undefined
   }
 
   /** The session is usable; nothing when it was deleted before. */

@@ -14,8 +14,30 @@ export function selectTelemetry(
   if (request.enabled === undefined && !request.browser) return null
 
   const browser = layer(defaultSelection(), request.browser)
-  if (!telemetryCategories.some((category) => browser[category]?.enabled)) return null
+  if (!isAnyOn(browser)) return null
   return { browser, export: { otlp: { enabled: false } }, storage: { enabled: true } }
+}
+
+/**
+ * What a running session captures after an update (spec §4.1); undefined when that is what it captures now. Where its
+ * events are exported to was decided when it was created.
+ */
+export function updateTelemetry(
+  current: BrowserTelemetryConfig | null,
+  request: BrowserTelemetryRequestConfig | null | undefined,
+): BrowserTelemetryConfig | null | undefined {
+  if (request?.enabled === false) return null
+  if (!request?.enabled && !request?.browser) return undefined
+
+  const selected = selectTelemetry(request)
+  if (!current) return selected
+  if (request.enabled) return selected && { ...current, browser: selected.browser }
+  const browser = layer(current.browser, request.browser)
+  return isAnyOn(browser) ? { ...current, browser } : null
+}
+
+function isAnyOn(browser: BrowserTelemetryCategoriesConfig): boolean {
+  return telemetryCategories.some((category) => browser[category]?.enabled)
 }
 
 /** The operational categories are on unless somebody turns them off, the others off. */
@@ -42,5 +64,8 @@ function layer(
       enabled: wish.enabled ?? (named || layered[category]?.enabled === true),
     }
   }
+  // What is excluded stays so until a list is given, and an empty list is one.
+  const cdp = { ...base.control?.cdp, ...asked?.control?.cdp }
+  if (layered.control && Object.keys(cdp).length > 0) layered.control = { ...layered.control, cdp }
   return layered
 }

@@ -1,0 +1,272 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { rounds } from './fault/testing/deep.ts'
+import { until } from './fault/testing/until.ts'
+import { Berth } from './testing/berth.ts'
+import { CdpClient } from './testing/cdp.ts'
+import { packCrx, talkingExtension, zipOf } from './testing/extension-files.ts'
+import { startPages } from './testing/pages.ts'
+import { browserProcess } from './testing/processes.ts'
+
+const pages = await startPages()
+pages.serve('/visit', '<!doctype html><title>Visit</title>')
+pages.serve('/blocked', '<!doctype html><title>Not blocked</title>')
+const store = await startPages()
+const berth = await Berth.start({
+  environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}`, BERTH_CHROME_STORE_URL: `${store.url}/crx` },
+})
+const client = await berth.client()
+after(async () => {
+  await berth[Symbol.asyncDispose]()
+  await pages[Symbol.asyncDispose]()
+  await store[Symbol.asyncDispose]()
+})
+
+const fileOf = (bytes: Buffer, name = 'extension.zip') => new File([new Uint8Array(bytes)], name)
+const load = (session: string, extensions: Readonly<Record<string, Buffer>>) =>
+  client.browsers.loadExtensions(session, {
+    extensions: Object.entries(extensions).map(([name, zip]) => ({ name, zip_file: fileOf(zip) })),
+  })
+
+async function connect(url: string): Promise<{ browser: Browser; page: Page }> {
+  const browser = await chromium.connectOverCDP(url)
+  const page = browser.contexts()[0]?.pages()[0]
+  assert.ok(page)
+  return { browser, page }
+}
+
+/** What the extensions have written into the page, when each of them has got its answer. */
+async function answersIn(page: Page, names: readonly string[]): Promise<Record<string, string | undefined>> {
+  await page.waitForFunction(`${JSON.stringify(names)}.every((name) => document.documentElement.dataset[name])`)
+  return page.evaluate('({ ...document.documentElement.dataset })')
+}
+
+/** On a page of its own: one that could not be loaded is navigated to the error page, and disturbs what comes next. */
+async function isBlocked(browser: Browser, url: string): Promise<boolean> {
+  const page = await browser.contexts()[0]?.newPage()
+  const failure = await page?.goto(url).then(() => '', String)
+  await page?.close()
+  return failure?.includes('ERR_BLOCKED_BY_CLIENT') ?? false
+}
+
+async function workersOf(url: string): Promise<readonly string[]> {
+  const cdp = await CdpClient.open(url)
+  const { targetInfos } = await cdp.send('Target.getTargets')
+  await cdp.close()
+  const workers = (targetInfos as { type: string; url: string }[]).filter(({ type }) => type === 'service_worker')
+  return workers.map(({ url }) => url)
+}
+
+test('the official client keeps extensions, and fetches them from the store', async () => {
+  const zip = await zipOf(talkingExtension('kept', 1))
+  const uploads = await Promise.allSettled(
+    Array.from({ length: 20 }, () => client.extensions.upload({ file: fileOf(zip), name: 'kept' })),
+  )
+  const [kept] = uploads.flatMap((upload) => (upload.status === 'fulfilled' ? upload.value : []))
+  const refusals = uploads.flatMap((upload) => (upload.status === 'rejected' ? upload.reason.status : []))
+  assert.ok(kept)
+  assert.deepEqual(refusals, Array(19).fill(409))
+  assert.deepEqual(await client.extensions.get('kept'), kept)
+  assert.deepEqual(await Array.fromAsync(client.extensions.list({ name: 'KEPT' })), [kept])
+  const bytes = Buffer.from(await (await client.extensions.download(kept.id)).arrayBuffer())
+  assert.deepEqual(bytes, zip)
+
+  await client.extensions.delete('kept')
+
+  await assert.rejects(client.extensions.get(kept.id), { status: 404 })
+  const again = await client.extensions.upload({ file: fileOf(zip), name: 'kept' })
+  await client.extensions.delete(again.id)
+
+  const { crx, id } = packCrx(zip)
+  store.serve('/crx', (_request, response) => void response.end(crx))
+  const url = `https://chromewebstore.google.com/detail/kept/${id}`
+  const fetched = await client.extensions.downloadFromChromeStore({ url, os: 'win' })
+  assert.deepEqual(Buffer.from(await fetched.arrayBuffer()), zip)
+})
+
+for (const kind of [{ headless: false }, { headless: true }, { headless: true, stealth: true }]) {
+  const words = `${kind.stealth ? 'stealthy ' : ''}${kind.headless ? 'headless' : 'headful'}`
+
+  test(`in a ${words} session, extensions act from the first page on, when they come later, and after a crash`, async () => {
+    const name = `one-${words.replace(' ', '-')}`
+    const zip = await zipOf(talkingExtension('one', 1))
+    const uploaded = await client.extensions.upload({ file: fileOf(zip), name })
+    assert.equal(uploaded.checksum, createHash('sha256').update(zip).digest('hex'))
+    const session = await client.browsers.create({
+      ...kind,
+      extensions: [{ name }],
+      start_url: `${pages.url}/visit`,
+      timeout_seconds: 120,
+    } as Parameters<typeof client.browsers.create>[0])
+    const { browser, page } = await connect(session.cdp_ws_url)
+
+    await page.waitForURL(`${pages.url}/visit`)
+    assert.deepEqual(await answersIn(page, ['one']), { ext: '1', one: '1' })
+    assert.equal((await workersOf(session.cdp_ws_url)).length, 1)
+    assert.ok((await client.extensions.get(uploaded.id)).last_used_at)
+
+    await load(session.session_id, { two: await zipOf(talkingExtension('two', 2)) })
+    await page.reload()
+    assert.deepEqual(await answersIn(page, ['one', 'two']), { ext: '1', one: '1', two: '2' })
+    assert.ok(browser.isConnected(), 'the connection has stayed')
+
+    await delay(rounds({ short: 0, deep: 45_000 })) // Until the workers are suspended.
+    await page.goto(`${pages.url}/visit`)
+    assert.deepEqual(await answersIn(page, ['one', 'two']), { ext: '1', one: '1', two: '2' })
+
+    process.kill(await browserProcess(session.session_id), 'SIGKILL')
+    const again = await connect(session.cdp_ws_url)
+    await again.page.goto(`${pages.url}/visit`)
+    assert.deepEqual(await answersIn(again.page, ['one', 'two']), { ext: '1', one: '1', two: '2' })
+    assert.equal((await workersOf(session.cdp_ws_url)).length, 2)
+
+    await browser.close()
+    await again.browser.close()
+    await client.browsers.deleteByID(session.session_id)
+  })
+}
+
+test('of several extensions all are loaded or none, and loads at the same time wait for each other', async () => {
+  const { session_id, cdp_ws_url } = await client.browsers.create({ headless: true, timeout_seconds: 120 })
+  const { browser, page } = await connect(cdp_ws_url)
+  const good = await zipOf(talkingExtension('good', 1))
+  const bad = await zipOf({
+    'manifest.json': JSON.stringify({
+      manifest_version: 3,
+      name: 'bad',
+      version: '1',
+      background: { service_worker: 'none.js' },
+    }),
+  })
+  const outdated = await zipOf({ 'manifest.json': JSON.stringify({ manifest_version: 2, name: 'old', version: '1' }) })
+  const nested = await zipOf(
+    Object.fromEntries(Object.entries(talkingExtension('nested', 3)).map(([name, text]) => [`folder/${name}`, text])),
+  )
+
+  const isBad = { status: 400, message: /The extension bad cannot be loaded: .*background script/ }
+  await assert.rejects(load(session_id, { good, other: await zipOf(talkingExtension('other', 2)), bad }), isBad)
+  await page.goto(`${pages.url}/visit`)
+  assert.deepEqual(await answersIn(page, []), {})
+  await until('no worker of the first', async () => (await workersOf(cdp_ws_url)).length === 0, { limitSeconds: 10 })
+
+  await Promise.all([load(session_id, { good }), load(session_id, { nested })])
+  await page.reload()
+  assert.deepEqual(await answersIn(page, ['good', 'nested']), { ext: '1', good: '1', nested: '3' })
+
+  await assert.rejects(load(session_id, { good }), { status: 400, message: /name is taken/ })
+  await assert.rejects(load(session_id, { outdated }), { status: 400 })
+  await assert.rejects(client.browsers.create({ headless: true, extensions: [{ id: 'no-such' }] }), { status: 404 })
+  const { id } = await client.extensions.upload({ file: fileOf(bad) })
+  await assert.rejects(client.browsers.create({ headless: true, extensions: [{ id }] }), {
+    status: 400,
+    message: /cannot be loaded: .*background script/,
+  })
+
+  await browser.close()
+  await client.browsers.deleteByID(session_id)
+})
+
+test('an extension that needs a policy holds requests up, at the start, when it comes later, and after a crash', async () => {
+  const manifest = {
+    manifest_version: 3,
+    name: 'blocker',
+    version: '1.2',
+    permissions: ['webRequest', 'webRequestBlocking'],
+    host_permissions: ['<all_urls>'],
+    background: { service_worker: 'worker.js' },
+  }
+  const files = {
+    'manifest.json': JSON.stringify(manifest),
+    'worker.js': `chrome.webRequest.onBeforeRequest.addListener(() => ({ cancel: true }), { urls: ['*://*/blocked'] }, ['blocking'])`,
+  }
+  const { crx, id } = packCrx(await zipOf(files))
+  const update = `<?xml version='1.0'?><gupdate xmlns='http://www.google.com/update2/response' protocol='2.0'>
+    <app appid='${id}'><updatecheck codebase='http://updates.test/it.crx' version='1.2'/></app></gupdate>`
+  const zip = await zipOf({ ...files, 'update.xml': update, 'it.crx': crx })
+  await assert.rejects(client.extensions.upload({ file: fileOf(await zipOf(files)) }), {
+    status: 400,
+    message: /update\.xml/,
+  })
+  const uploaded = await client.extensions.upload({ file: fileOf(zip) })
+
+  const started = await client.browsers.create({
+    headless: true,
+    extensions: [{ id: uploaded.id }],
+    timeout_seconds: 120,
+  })
+  const first = await connect(started.cdp_ws_url)
+  assert.ok(await isBlocked(first.browser, `${pages.url}/blocked`))
+  await first.page.goto(`${pages.url}/visit`)
+  await first.browser.close()
+  await client.browsers.deleteByID(started.session_id)
+
+  const { session_id, cdp_ws_url } = await client.browsers.create({ headless: false, timeout_seconds: 120 })
+  await load(session_id, { blocker: zip, talker: await zipOf(talkingExtension('talker', 7)) })
+  const second = await connect(cdp_ws_url)
+  assert.ok(await isBlocked(second.browser, `${pages.url}/blocked`))
+  await second.page.goto(`${pages.url}/visit`)
+  assert.equal((await answersIn(second.page, ['talker'])).talker, '7')
+  process.kill(await browserProcess(session_id), 'SIGKILL')
+  const third = await connect(cdp_ws_url)
+  assert.ok(await isBlocked(third.browser, `${pages.url}/blocked`))
+  await third.page.goto(`${pages.url}/visit`)
+  assert.equal((await answersIn(third.page, ['talker'])).talker, '7')
+  await second.browser.close()
+  await third.browser.close()
+  await client.browsers.deleteByID(session_id)
+})
+
+test('a hostile extension gets no way out of its machine', async () => {
+  let connections = 0
+  const canary = createServer((_request, response) => response.end('reached')).on('connection', () => connections++)
+  await new Promise<void>((resolve) => canary.listen(0, '127.0.0.1', resolve))
+  const { port } = canary.address() as AddressInfo
+  const hostile = await zipOf({
+    'manifest.json': JSON.stringify({
+      manifest_version: 3,
+      name: 'hostile',
+      version: '1',
+      permissions: ['proxy'],
+      host_permissions: ['<all_urls>', 'file:///*'],
+      background: { service_worker: 'worker.js' },
+    }),
+    'worker.js': '',
+  })
+  const { session_id, cdp_ws_url } = await client.browsers.create({ headless: true, timeout_seconds: 120 })
+  await load(session_id, { hostile })
+  const { browser, page } = await connect(cdp_ws_url)
+  const context = browser.contexts()[0]
+  const worker = context?.serviceWorkers()[0] ?? (await context?.waitForEvent('serviceworker'))
+  assert.ok(worker)
+  const fetched = (url: string) =>
+    worker.evaluate(
+      (url) =>
+        fetch(url).then(
+          (answer) => answer.text(),
+          () => 'refused',
+        ),
+      url,
+    )
+  const useProxy = (value: object) =>
+    worker.evaluate(`chrome.proxy.settings.set(${JSON.stringify({ value, scope: 'regular' })})`)
+
+  assert.match(await fetched(`${pages.url}/visit`), /Visit/)
+  assert.doesNotMatch(await fetched(`http://127.0.0.1:${port}/`), /reached/)
+  await useProxy({ mode: 'direct' })
+  assert.equal(await fetched(`http://127.0.0.1:${port}/`), 'refused')
+  assert.equal(await fetched(`${pages.url}/visit`), 'refused', 'past egress there is nothing, not even what it allows')
+  await assert.rejects(page.goto(`${pages.url}/visit`), /ERR_/)
+  const rules = { singleProxy: { scheme: 'http', host: '127.0.0.1', port } }
+  await useProxy({ mode: 'fixed_servers', rules })
+  assert.equal(await fetched(`${pages.url}/visit`), 'refused')
+  assert.equal(connections, 0)
+
+  await browser.close()
+  await client.browsers.deleteByID(session_id)
+  canary.close()
+})

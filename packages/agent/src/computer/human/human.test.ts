@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { handMovement } from './pointer-path.ts'
+import { neighbour, typingPause } from './typing-rhythm.ts'
+
+const screen = { width: 1000, height: 800 }
+
+test('a hand ends exactly at its point, stays on the screen and takes the time it was given', () => {
+  for (const [from, to] of [
+    [
+      { x: 0, y: 0 },
+      { x: 999, y: 799 },
+    ],
+    [
+      { x: 999, y: 0 },
+      { x: 0, y: 0 },
+    ],
+    [
+      { x: 500, y: 400 },
+      { x: 501, y: 400 },
+    ],
+  ] as const) {
+    const steps = handMovement({ from, to, screen, durationMilliseconds: 400 })
+
+    const last = steps.at(-1)
+    assert.deepEqual(last, { ...to, atMilliseconds: 400 })
+    for (const { x, y } of steps) {
+      assert.ok(Number.isInteger(x) && x >= 0 && x < screen.width, `x ${x}`)
+      assert.ok(Number.isInteger(y) && y >= 0 && y < screen.height, `y ${y}`)
+    }
+    const times = steps.map(({ atMilliseconds }) => atMilliseconds)
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => a - b),
+    )
+  }
+})
+
+test('a hand needs longer for what is far, and starts and ends slowly', () => {
+  const timeTo = (x: number) =>
+    handMovement({ from: { x: 0, y: 0 }, to: { x, y: 0 }, screen }).at(-1)?.atMilliseconds ?? 0
+  const steps = handMovement({ from: { x: 0, y: 400 }, to: { x: 900, y: 400 }, screen, durationMilliseconds: 800 })
+  const moved = steps.map(({ x }, index) => x - (steps[index - 1]?.x ?? 0))
+
+  assert.ok(timeTo(900) > timeTo(20))
+  const middle = moved[Math.floor(moved.length / 2)] ?? 0
+  assert.ok((moved[0] ?? 0) < middle && (moved.at(-1) ?? 0) < middle)
+  assert.deepEqual(handMovement({ from: { x: 5, y: 5 }, to: { x: 5, y: 5 }, screen }), [])
+})
+
+test('types in the rhythm of a person: longer at the ends of words and sentences', () => {
+  const within = (soFar: string, low: number, high: number) => {
+    for (let round = 0; round < 200; round++) {
+      const pause = typingPause(soFar)
+      assert.ok(pause >= low && pause <= high, `${pause} after ${soFar}`)
+    }
+  }
+
+  within('wor', 50, 120)
+  within('word ', 80, 200)
+  within('end. ', 120, 300)
+  within('"end!" ', 120, 300)
+})
+
+test('a typo is a key beside the right one, in the same case', () => {
+  assert.ok(['a', 'd'].includes(neighbour('s') ?? ''))
+  assert.ok(['A', 'D'].includes(neighbour('S') ?? ''))
+  assert.equal(neighbour('q'), 'w')
+  for (const other of [' ', '1', 'é', '日', '😀', '']) assert.equal(neighbour(other), undefined)
+})

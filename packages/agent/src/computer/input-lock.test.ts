@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { InputLock } from './input-lock.ts'
+
+const patient = new AbortController().signal
+
+test('lets callers act one after another, in the order they came in', async () => {
+  const lock = new InputLock()
+  const steps: string[] = []
+  const act = (name: string) =>
+    lock.run(patient, async () => {
+      steps.push(`${name} begins`)
+      await Promise.resolve()
+      steps.push(`${name} ends`)
+    })
+
+  await Promise.all([act('first'), act('second'), act('third')])
+
+  const expected = ['first', 'second', 'third'].flatMap((name) => [`${name} begins`, `${name} ends`])
+  assert.deepEqual(steps, expected)
+})
+
+test('who leaves while waiting gives up its place, and keeps the others in order', async () => {
+  const lock = new InputLock()
+  const steps: string[] = []
+  const first = Promise.withResolvers<void>()
+  const leaving = new AbortController()
+  const acting = lock.run(patient, () => first.promise)
+  const left = lock.run(leaving.signal, async () => void steps.push('left'))
+  const waiting = lock.run(patient, async () => void steps.push('third'))
+
+  leaving.abort()
+  await assert.rejects(left, { name: 'AbortError' })
+  assert.deepEqual(steps, [])
+  first.resolve()
+  await Promise.all([acting, waiting])
+
+  assert.deepEqual(steps, ['third'])
+})
+
+test('one that fails lets the next one in', async () => {
+  const lock = new InputLock()
+
+  const failing = lock.run(patient, () => Promise.reject(new Error('no')))
+  const next = lock.run(patient, async () => 'yes')
+
+  await assert.rejects(failing, /no/)
+  assert.equal(await next, 'yes')
+})

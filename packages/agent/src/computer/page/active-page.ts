@@ -1,0 +1,61 @@
+import type { Chromium } from '../../browser/chromium.ts'
+import { tabsByActivity } from '../../browser/tabs.ts'
+
+/** One page and the agent's line to it. */
+export interface ActivePage {
+  readonly targetId: string
+  /** The CDP session in which the agent speaks to it. */
+  readonly session: string
+  send(method: string, params?: Record<string, unknown>): Promise<Record<string, unknown>>
+}
+
+/** Finds the page that a person would see. */
+export class ActivePages {
+  readonly chromium: Chromium
+  readonly #sessions = new Map<string, Promise<string>>()
+
+  constructor(chromium: Chromium) {
+    this.chromium = chromium
+    chromium.pipe.on('Target.detachedFromTarget', ({ targetId }) => {
+      this.#sessions.delete(targetId as string)
+    })
+  }
+
+  /** From now on listens to the dialogs of all pages; a new one may show a dialog at once. */
+  watchDialogs(): void {
+    const { pipe } = this.chromium
+    pipe.on('Target.targetCreated', ({ targetInfo }) => {
+      const { type, targetId } = targetInfo as { type: string; targetId: string }
+      if (type !== 'page') return
+      // A page that waits for the answer to an older dialog does not answer, and one may be gone again.
+      const listening = this.#attach(targetId).then(({ send }) => send('Page.enable'))
+      listening.catch(() => {})
+    })
+    pipe.send('Target.setDiscoverTargets', { discover: true }).catch(() => {}) // Chromium has just ended.
+  }
+
+  /**
+   * The page that was brought to the front last; undefined when every page is closed. Pages are not asked who has the
+   * focus: that takes too long before each event, and one that shows a dialog cannot answer.
+   */
+  async find(): Promise<ActivePage | undefined> {
+    const [front] = await tabsByActivity(await this.chromium.endpoint)
+    return front === undefined ? undefined : this.#attach(front)
+  }
+
+  async #attach(targetId: string): Promise<ActivePage> {
+    const { pipe } = this.chromium
+    const attaching = this.#sessions.get(targetId) ?? this.#open(targetId)
+    this.#sessions.set(targetId, attaching)
+    const session = await attaching.catch((error) => {
+      this.#sessions.delete(targetId)
+      throw error
+    })
+    return { targetId, session, send: (method, params) => pipe.send(method, params, session) }
+  }
+
+  async #open(targetId: string): Promise<string> {
+    const { sessionId } = await this.chromium.pipe.send('Target.attachToTarget', { targetId, flatten: true })
+    return sessionId as string
+  }
+}

@@ -1,0 +1,27 @@
+import type { CdpPipe } from '../../browser/cdp-pipe.ts'
+
+/** A page of our own that no window shows and no list of tabs has; it goes with the work it is made for. */
+export interface HiddenPage {
+  send(method: string, params?: Record<string, unknown>): Promise<Record<string, unknown>>
+  evaluate(expression: string): Promise<unknown>
+}
+
+export async function inHiddenPage<Result>(
+  pipe: CdpPipe,
+  work: (page: HiddenPage) => Promise<Result>,
+): Promise<Result> {
+  const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', hidden: true })
+  try {
+    const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
+    const send: HiddenPage['send'] = (method, params) => pipe.send(method, params, sessionId as string)
+    return await work({
+      send,
+      async evaluate(expression) {
+        const { result } = await send('Runtime.evaluate', { expression, returnByValue: true })
+        return (result as { value?: unknown }).value
+      },
+    })
+  } finally {
+    await pipe.send('Target.closeTarget', { targetId }).catch(() => {}) // It went with its Chromium.
+  }
+}

@@ -1,0 +1,58 @@
+import type { CdpPipe } from '../../browser/cdp-pipe.ts'
+import { type HiddenPage, inHiddenPage } from './hidden-page.ts'
+
+/** Gives the clipboard text, or takes it, in place of what an editor would do. */
+const listen = `
+document.body.contentEditable = 'true'
+document.body.focus()
+addEventListener('copy', (event) => {
+  event.clipboardData.setData('text/plain', globalThis.given)
+  event.preventDefault()
+})
+addEventListener('paste', (event) => {
+  globalThis.taken = event.clipboardData.getData('text/plain')
+  event.preventDefault()
+})`
+
+/**
+ * The clipboard of a browser without a display, which is in Chromium alone. It is reached as by the menu of an editor, in
+ * a page of our own: no page of the session is asked, or learns of it.
+ */
+export class PageClipboard {
+  readonly #pipe: CdpPipe
+
+  constructor(pipe: CdpPipe) {
+    this.#pipe = pipe
+  }
+
+  async read(): Promise<string> {
+    return inHiddenPage(this.#pipe, async (page) => {
+      await beEditor(page)
+      return paste(page)
+    })
+  }
+
+  async write(text: string): Promise<void> {
+    await inHiddenPage(this.#pipe, async (page) => {
+      await beEditor(page)
+      await page.evaluate(`globalThis.given = ${JSON.stringify(text)}`)
+      await command(page, 'copy')
+      // A page that goes at once takes along what is still on its way; what it reads again has arrived.
+      if ((await paste(page)) !== text) throw new Error('the clipboard did not take the text')
+    })
+  }
+}
+
+async function beEditor(page: HiddenPage): Promise<void> {
+  await page.send('Emulation.setFocusEmulationEnabled', { enabled: true })
+  await page.evaluate(listen)
+}
+
+async function paste(page: HiddenPage): Promise<string> {
+  await command(page, 'paste')
+  return String((await page.evaluate('globalThis.taken')) ?? '')
+}
+
+async function command(page: HiddenPage, name: 'copy' | 'paste'): Promise<void> {
+  await page.send('Input.dispatchKeyEvent', { type: 'keyDown', commands: [name] })
+}

@@ -1,0 +1,88 @@
+import type { ScreenshotRegion } from '@berth/contract/agent/computer-operations.ts'
+import type { Size } from '../screen.ts'
+import type { ActivePage } from './active-page.ts'
+
+/** A page that is busy does not tell how it is; it is taken to be as it was. */
+const limitMilliseconds = 1_000
+
+/** The part of a page that its window shows, in CSS pixels, which are those of input events too. */
+interface View extends Size {
+  readonly left: number
+  readonly top: number
+  /** Other than 1 when a client emulates another device. */
+  readonly scale: number
+}
+
+interface Sight {
+  readonly targetId: string
+  view: View
+  picture?: Uint8Array
+}
+
+const lookUp = `({
+  width: innerWidth, height: innerHeight,
+  left: visualViewport.pageLeft, top: visualViewport.pageTop,
+  scale: devicePixelRatio,
+})`
+
+/** How pages look, and how the last one has looked: one that waits for the answer to a dialog cannot be asked. */
+export class PageViews {
+  readonly #defaultSize: Size
+  #last: Sight | undefined
+
+  constructor(defaultSize: Size) {
+    this.#defaultSize = defaultSize
+  }
+
+  async sizeOf(page: ActivePage, isWaiting: boolean): Promise<Size> {
+    const { width, height } = isWaiting ? this.#lastView(page) : await this.#view(page)
+    return { width, height }
+  }
+
+  /** As PNG, in which a pixel is a pixel of the coordinates. */
+  async picture(page: ActivePage, region: ScreenshotRegion | undefined): Promise<Uint8Array> {
+    const view = await this.#view(page)
+    const { data } = await page.send('Page.captureScreenshot', {
+      format: 'png',
+      optimizeForSpeed: true,
+      ...((region || view.scale !== 1) && { clip: clipOf(view, region) }),
+    })
+    const picture = Buffer.from(data as string, 'base64')
+    if (!region) this.#last = { targetId: page.targetId, view, picture }
+    return picture
+  }
+
+  /** Absent when no picture of this page was taken yet. */
+  lastPicture({ targetId }: ActivePage): Uint8Array | undefined {
+    return this.#last?.targetId === targetId ? this.#last.picture : undefined
+  }
+
+  #lastView({ targetId }: ActivePage): View {
+    if (this.#last?.targetId === targetId) return this.#last.view
+    return { ...this.#defaultSize, left: 0, top: 0, scale: 1 }
+  }
+
+  async #view(page: ActivePage): Promise<View> {
+    const late = Promise.withResolvers<View>()
+    const timer = setTimeout(() => late.resolve(this.#lastView(page)), limitMilliseconds)
+    const view = await Promise.race([askView(page), late.promise])
+    clearTimeout(timer)
+    if (this.#last?.targetId === page.targetId) this.#last.view = view
+    else this.#last = { targetId: page.targetId, view }
+    return view
+  }
+}
+
+/** In a world of our own: a page may have given these names another meaning. */
+async function askView(page: ActivePage): Promise<View> {
+  const { executionContextId } = await page.send('Page.createIsolatedWorld', { frameId: page.targetId })
+  const asked = { expression: lookUp, contextId: executionContextId, returnByValue: true }
+  const { result } = await page.send('Runtime.evaluate', asked)
+  return (result as { value: View }).value
+}
+
+/** Chromium counts from the page's own corner, not from the window's. */
+function clipOf(view: View, region: ScreenshotRegion | undefined): ScreenshotRegion & { readonly scale: number } {
+  const { x, y, width, height } = region ?? { x: 0, y: 0, ...view }
+  return { x: view.left + x, y: view.top + y, width, height, scale: 1 / view.scale }
+}

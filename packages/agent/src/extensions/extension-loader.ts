@@ -1,0 +1,57 @@
+import type { IncomingMessage } from 'node:http'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Browser } from '../browser/browser.ts'
+import { ExtensionRefused, type ExtensionSet, removeFolders } from './extension-set.ts'
+import { PolicyServer } from './policy-server.ts'
+import { unpackExtensions } from './unpack-extensions.ts'
+
+interface ExtensionLoaderOptions {
+  readonly homeFolder: string
+  readonly browser: Browser
+  readonly extensions: ExtensionSet
+}
+
+/** Takes extensions in, for the first launch or into the running browser: all that come together, or none of them. */
+export class ExtensionLoader {
+  readonly #options: ExtensionLoaderOptions
+  readonly #policyServer: PolicyServer
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(options: ExtensionLoaderOptions) {
+    this.#options = options
+    this.#policyServer = new PolicyServer(options.extensions)
+  }
+
+  /** One request at a time: two could bring the same name. */
+  take(request: IncomingMessage): Promise<void> {
+    const taken = this.#last.then(() => this.#take(request))
+    this.#last = taken.catch(() => {})
+    return taken
+  }
+
+  async #take(request: IncomingMessage): Promise<void> {
+    const { homeFolder, browser, extensions } = this.#options
+    const unpacked = await unpackExtensions(request, homeFolder)
+    try {
+      const isPolicy = unpacked.some(({ policy }) => policy !== undefined)
+      const taken = unpacked.find(({ policy }) => policy && extensions.policyExtension(policy.id))
+      if (taken) throw new ExtensionRefused(taken, 'an extension with its id is loaded already')
+      if (isPolicy) await this.#policyServer.start()
+      if (!browser.hasBegun) await extensions.startWith(unpacked)
+      else if (isPolicy) await this.#relaunchWith(unpacked)
+      else await extensions.add(await browser.pipe(), unpacked)
+    } catch (error) {
+      await removeFolders(unpacked)
+      if (!(error instanceof ExtensionRefused)) throw error
+      throw new BerthError('extension_not_loadable', { extension: error.extension, reason: error.message })
+    }
+  }
+
+  /** Chromium reads the policies of extensions at any time, but fetches them only when it was launched to do so. */
+  async #relaunchWith(unpacked: Parameters<ExtensionSet['add']>[1]): Promise<void> {
+    const { browser, extensions } = this.#options
+    using _expected = extensions.expectPolicies(unpacked)
+    await browser.relaunch()
+    await extensions.add(await browser.pipe(), unpacked)
+  }
+}

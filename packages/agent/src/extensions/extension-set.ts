@@ -1,0 +1,172 @@
+import { rm } from 'node:fs/promises'
+import type { PolicyExtension } from '@berth/runtime/archive/extension-archive.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { CdpPipe } from '../browser/cdp-pipe.ts'
+import { findTarget, installedOf, workerRuns } from './targets.ts'
+
+/** An extension that lies unpacked in a folder of its own. */
+export interface UnpackedExtension {
+  readonly name: string
+  readonly folder: string
+  /** Whether it has a background worker, which Chromium starts when the extension is loaded. */
+  readonly hasWorker: boolean
+  /** Of one that a policy has installed; the folder then holds it packed. */
+  readonly policy: PolicyExtension | undefined
+}
+
+interface LoadedExtension extends UnpackedExtension {
+  /** Chromium's own id. */
+  readonly id: string
+}
+
+/** What Chromium says of an extension that it does not load. */
+export class ExtensionRefused extends Error {
+  readonly extension: string
+
+  constructor({ name }: UnpackedExtension, reason: string) {
+    super(reason)
+    this.extension = name
+  }
+}
+
+/** Fetched from the loopback, an extension is installed within half a second. */
+const installLimitMilliseconds = 10_000
+/** Far more than a worker takes to start. */
+const workerLimitMilliseconds = 5_000
+/** One that was just installed starts at once; one that was installed before, when it is needed. */
+const firstStartMilliseconds = 500
+
+/** The extensions of the session. Chromium forgets them when it ends, or has another profile: each launch loads them again. */
+export class ExtensionSet {
+  readonly #logger: Logger
+  readonly #first = Promise.withResolvers<void>()
+  readonly #firstLoaded = Promise.withResolvers<void>()
+  /** Those that the first launch loads. */
+  #initial: readonly UnpackedExtension[] = []
+  /** Those that Chromium may fetch, and has not been seen to have. */
+  #offered: readonly UnpackedExtension[] = []
+  #loaded: readonly LoadedExtension[] = []
+  /** Ids of those that a policy has installed in this Chromium. */
+  #installed: ReadonlySet<string> = new Set()
+
+  constructor(logger: Logger, { isExpected }: { readonly isExpected: boolean }) {
+    this.#logger = logger
+    this.#firstLoaded.promise.catch(() => {}) // Whoever brought them hears of it.
+    if (!isExpected) this.#first.resolve()
+  }
+
+  /** Resolves when the first launch may go ahead: the extensions that the session starts with are there. */
+  get arrived(): Promise<void> {
+    return this.#first.promise
+  }
+
+  /** Whether Chromium must ask for extensions by itself. */
+  get needPolicies(): boolean {
+    return this.#known().some(({ policy }) => policy !== undefined)
+  }
+
+  policyExtension(id: string): UnpackedExtension | undefined {
+    return this.#known().find(({ policy }) => policy?.id === id)
+  }
+
+  /** Lets the first launch go ahead with these, and resolves when it has loaded them. */
+  async startWith(extensions: readonly UnpackedExtension[]): Promise<void> {
+    this.#initial = extensions
+    this.#first.resolve()
+    await this.#firstLoaded.promise
+  }
+
+  /** Until the disposal, Chromium is launched so that it fetches those of them that policies name, and can. */
+  expectPolicies(extensions: readonly UnpackedExtension[]): Disposable {
+    this.#offered = extensions
+    return {
+      [Symbol.dispose]: () => {
+        this.#offered = []
+      },
+    }
+  }
+
+  /** Loads everything into a Chromium that has just been launched, before clients are let in. */
+  async loadInto(pipe: CdpPipe): Promise<void> {
+    this.#installed = await this.#awaitPolicies(pipe)
+    this.#loaded = await Promise.all(this.#loaded.map((extension) => this.#loadAgain(pipe, extension)))
+    await this.add(pipe, this.#initial).then(this.#firstLoaded.resolve, this.#firstLoaded.reject)
+    this.#initial = []
+  }
+
+  /** Loads all of them into the running browser, or none. */
+  async add(pipe: CdpPipe, extensions: readonly UnpackedExtension[]): Promise<void> {
+    const loaded: LoadedExtension[] = []
+    try {
+      for (const extension of extensions) {
+        loaded.push({ ...extension, id: await this.#load(pipe, extension) })
+      }
+    } catch (error) {
+      await unload(pipe, loaded)
+      throw error
+    }
+    this.#loaded = [...this.#loaded, ...loaded]
+  }
+
+  /** Resolves with Chromium's id of it. */
+  async #load(pipe: CdpPipe, extension: UnpackedExtension): Promise<string> {
+    const { policy } = extension
+    if (!policy) return loadUnpacked(pipe, extension)
+    if (!this.#installed.has(policy.id)) throw new ExtensionRefused(extension, 'Chromium does not install it.')
+    return policy.id
+  }
+
+  async #awaitPolicies(pipe: CdpPipe): Promise<ReadonlySet<string>> {
+    const policies = this.#known().flatMap(({ policy }) => policy ?? [])
+    if (policies.length === 0) return new Set()
+    const ids = policies.map(({ id }) => id)
+    try {
+      const installed = await installedOf(pipe, ids, installLimitMilliseconds)
+      const started = await Promise.all(ids.map((id) => findTarget(pipe, id, firstStartMilliseconds)))
+      // A policy of the session's own may close the page that was asked.
+      return new Set(ids.filter((id, index) => installed.has(id) || started[index] !== undefined))
+    } catch {
+      return new Set() // Chromium has ended; the next launch looks again.
+    }
+  }
+
+  #known(): readonly UnpackedExtension[] {
+    return [...this.#loaded, ...this.#initial, ...this.#offered]
+  }
+
+  /** A crash is no reason to lose the session: what does not come back is told of, and tried again with the next launch. */
+  async #loadAgain(pipe: CdpPipe, extension: LoadedExtension): Promise<LoadedExtension> {
+    try {
+      return { ...extension, id: await this.#load(pipe, extension) }
+    } catch (error) {
+      this.#logger.error(
+        { extension: extension.name, reason: (error as Error).message },
+        'an extension is not loaded again',
+      )
+      return extension
+    }
+  }
+}
+
+async function loadUnpacked(pipe: CdpPipe, extension: UnpackedExtension): Promise<string> {
+  const { id } = await pipe.send('Extensions.loadUnpacked', { path: extension.folder }).catch((error: Error) => {
+    throw new ExtensionRefused(extension, error.message)
+  })
+  return id as string
+}
+
+/**
+ * A worker whose start an uninstall breaks off stays among the targets for ever, and answers nobody who attaches to it:
+ * those that have one are taken away when it runs.
+ */
+async function unload(pipe: CdpPipe, extensions: readonly LoadedExtension[]): Promise<void> {
+  for (const { id, hasWorker, policy } of extensions) {
+    if (policy) continue // It goes with its policy.
+    if (hasWorker) await workerRuns(pipe, id, workerLimitMilliseconds)
+    await pipe.send('Extensions.uninstall', { id }).catch(() => {})
+  }
+}
+
+export async function removeFolders(extensions: readonly UnpackedExtension[]): Promise<void> {
+  await Promise.all(extensions.map(({ folder }) => rm(folder, { recursive: true, force: true })))
+}

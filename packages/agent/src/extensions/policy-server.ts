@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
+import { http } from '../http.ts'
+import type { ExtensionSet } from './extension-set.ts'
+
+/** Gives Chromium the extensions that policies tell it to install. Only what runs in the machine can reach it. */
+export class PolicyServer {
+  readonly #extensions: ExtensionSet
+  #server: Server | undefined
+
+  constructor(extensions: ExtensionSet) {
+    this.#extensions = extensions
+  }
+
+  async start(): Promise<void> {
+    if (this.#server) return
+    const server = http.createServer((request, response) => this.#answer(request, response))
+    server.listen(policyExtensionPort, '127.0.0.1')
+    await once(server, 'listening')
+    this.#server = server
+  }
+
+  #answer({ method, url = '' }: IncomingMessage, response: ServerResponse): void {
+    const [, id = '', file] = /^\/extensions\/([a-p]{32})\/(update\.xml|extension\.crx)(?:\?|$)/.exec(url) ?? []
+    const extension = this.#extensions.policyExtension(id)
+    if (method !== 'GET' || !extension?.policy) {
+      response.writeHead(404).end()
+      return
+    }
+    const { policy, folder } = extension
+    if (file === 'update.xml') {
+      response.writeHead(200, { 'content-type': 'text/xml' }).end(updateManifest(id, policy.version))
+      return
+    }
+    response.writeHead(200, { 'content-type': 'application/x-chrome-extension' })
+    pipeline(createReadStream(join(folder, policy.crx)), response).catch(() => response.destroy())
+  }
+}
+
+/** Not the one of the archive: where that lets Chromium look for the extension is some other machine's affair. */
+function updateManifest(id: string, version: string): string {
+  const address = `http://127.0.0.1:${policyExtensionPort}/extensions/${id}/extension.crx`
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<gupdate xmlns="http://www.google.com/update2/response" protocol="2.0">
+  <app appid="${id}"><updatecheck codebase="${address}" version="${version}"/></app>
+</gupdate>
+`
+}

@@ -1,0 +1,71 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { CdpPipe } from '../browser/cdp-pipe.ts'
+
+const pollMilliseconds = 50
+
+interface Target {
+  readonly targetId: string
+  readonly url: string
+}
+
+/** A target of the extension, as soon as there is one; nothing when the time is over. */
+export async function findTarget(pipe: CdpPipe, id: string, limitMilliseconds: number): Promise<Target | undefined> {
+  return look(limitMilliseconds, async () => {
+    const { targetInfos } = await pipe.send('Target.getTargets')
+    return (targetInfos as readonly Target[]).find(({ url }) => url.startsWith(`chrome-extension://${id}/`))
+  })
+}
+
+/** Resolves when the extension's worker answers, or when the time is over. */
+export async function workerRuns(pipe: CdpPipe, id: string, limitMilliseconds: number): Promise<void> {
+  const limit = delay(limitMilliseconds)
+  await Promise.race([limit, answerOfWorker(pipe, id, limitMilliseconds).catch(() => limit)])
+}
+
+async function answerOfWorker(pipe: CdpPipe, id: string, limitMilliseconds: number): Promise<void> {
+  const worker = await findTarget(pipe, id, limitMilliseconds)
+  const { sessionId } = await pipe.send('Target.attachToTarget', { targetId: worker?.targetId, flatten: true })
+  await pipe.send('Runtime.evaluate', { expression: '1' }, sessionId as string)
+  await pipe.send('Target.detachFromTarget', { sessionId })
+}
+
+/** Asks the page on which a person would look; CDP tells of unpacked extensions alone. */
+const enabledExtensions = `chrome.developerPrivate.getExtensionsInfo().then((all) =>
+  all.filter(({ state }) => state === 'ENABLED').map(({ id }) => id))`
+
+/**
+ * Resolves with those of the extensions that Chromium has installed, as soon as it has all of them or the time is over.
+ * No client may be there yet: it would see the page.
+ */
+export async function installedOf(
+  pipe: CdpPipe,
+  ids: readonly string[],
+  limitMilliseconds: number,
+): Promise<ReadonlySet<string>> {
+  const { targetId } = await pipe.send('Target.createTarget', { url: 'chrome://extensions', hidden: true })
+  const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
+  const page = sessionId as string
+  let installed = new Set<string>()
+  await look(limitMilliseconds, async () => {
+    const call = { expression: enabledExtensions, awaitPromise: true, returnByValue: true }
+    const { result } = await pipe.send('Runtime.evaluate', call, page)
+    const { value } = result as { value?: readonly string[] } // None before the page is there.
+    installed = new Set(Array.isArray(value) ? value.filter((id) => ids.includes(id)) : [])
+    return installed.size === new Set(ids).size || undefined
+  })
+  await pipe.send('Target.closeTarget', { targetId })
+  return installed
+}
+
+/** Chromium tells nobody of these changes. */
+async function look<Found>(
+  limitMilliseconds: number,
+  find: () => Promise<Found | undefined>,
+): Promise<Found | undefined> {
+  const giveUp = performance.now() + limitMilliseconds
+  for (;;) {
+    const found = await find()
+    if (found !== undefined || performance.now() > giveUp) return found
+    await delay(pollMilliseconds)
+  }
+}

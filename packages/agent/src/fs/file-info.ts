@@ -1,0 +1,26 @@
+import type { Stats } from 'node:fs'
+import { lstat, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import type { FileInfo } from '@berth/contract/agent/fs-types.ts'
+import { at } from './fs-error.ts'
+import { modeText } from './mode-text.ts'
+
+/** What is at the path, or what a link there leads to; the link itself where it leads to nothing. */
+export async function readFileInfo(path: string): Promise<FileInfo> {
+  return at({ field: 'path', path }, async () => {
+    // Whatever keeps a link from being followed, it is there; a path that is not fails once more.
+    const stats = await stat(path).catch(() => lstat(path))
+    return fileInfo(basename(path) || '/', path, stats)
+  })
+}
+
+export function fileInfo(name: string, path: string, stats: Stats): FileInfo {
+  return {
+    name,
+    path,
+    size_bytes: stats.isDirectory() ? 0 : stats.size,
+    is_dir: stats.isDirectory(),
+    mod_time: stats.mtime.toISOString(),
+    mode: modeText(stats.mode),
+  }
+}

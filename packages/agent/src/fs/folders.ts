@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process'
+import { access, chmod, constants, lstat, mkdir, rm, stat, unlink } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { BerthError } from '@berth/contract/errors.ts'
+import { at, refusal } from './fs-error.ts'
+
+const run = promisify(execFile)
+
+/** Those above get the usual mode; a folder that is there keeps its own. */
+export async function makeFolder(path: string, mode: string): Promise<void> {
+  await at({ field: 'path', path }, async () => {
+    const existing = await stat(path).catch(() => undefined)
+    if (existing?.isDirectory()) return
+    const made = await mkdir(path, { recursive: true })
+    if (made !== undefined) await chmod(path, Number.parseInt(mode, 8))
+  })
+}
+
+export async function deleteFile(path: string): Promise<void> {
+  await at({ field: 'path', path }, async () => {
+    if ((await lstat(path)).isDirectory()) throw refusal('path', 'must not be a directory')
+    await unlink(path)
+  })
+}
+
+/** One that does not exist is as good as deleted. */
+export async function deleteFolder(path: string): Promise<void> {
+  await at({ field: 'path', path }, async () => {
+    const stats = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+    })
+    if (!stats) return
+    if (!stats.isDirectory()) throw refusal('path', 'must be a directory')
+    await checkRemovable(path, stats.dev)
+    await removeAll(path)
+  })
+}
+
+/** Asked before anything is deleted: half a folder is worse than a refusal. */
+async function checkRemovable(path: string, device: number): Promise<void> {
+  const above = dirname(path)
+  if ((await stat(above)).dev !== device || above === path) {
+    throw new BerthError('forbidden', { reason: 'path: is in use by the system.' })
+  }
+  await access(above, constants.W_OK)
+}
+
+/** What Node leaves, because it is too deep or its names are no text, the system's own program takes. */
+async function removeAll(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true })
+  } catch {
+    await run('/bin/rm', ['-rf', '--', path]).catch((cause) => {
+      throw new BerthError('forbidden', { reason: 'path: not all of it may be deleted.' }, { cause })
+    })
+  }
+}

@@ -1,0 +1,57 @@
+import { BerthError } from '@berth/contract/errors.ts'
+
+/** What was asked for: the field that named it, and the path in it. */
+export interface Place {
+  readonly field: string
+  readonly path: string
+}
+
+/** Turns what the system says of a path into what the caller did wrong; everything else goes through as it is. */
+export function toFsError(thrown: unknown, { field, path }: Place): unknown {
+  if (!(thrown instanceof Error) || thrown instanceof BerthError) return thrown
+  const options = { cause: thrown }
+  switch ((thrown as NodeJS.ErrnoException).code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return new BerthError('file_not_found', { field, path }, options)
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return new BerthError('forbidden', { reason: `${field}: the user of the session may not do this.` }, options)
+    case 'EBUSY':
+      return new BerthError('forbidden', { reason: `${field}: is in use by the system.` }, options)
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new BerthError('disk_full', { field }, options)
+    default: {
+      const rule = rules[(thrown as NodeJS.ErrnoException).code ?? '']
+      return rule === undefined ? thrown : refusal(field, rule, options)
+    }
+  }
+}
+
+const rules: Readonly<Record<string, string>> = {
+  EISDIR: 'must not be a directory',
+  ENOTEMPTY: 'must not be a directory that has something in it',
+  EEXIST: 'there is something of that name already',
+  ENAMETOOLONG: 'has a name that is too long',
+  ELOOP: 'must not go through so many symbolic links',
+  EINVAL: 'is nothing that this can be done with',
+  ENXIO: 'must be a regular file',
+  ENODEV: 'must be a regular file',
+  ETXTBSY: 'is a program that runs',
+  EFBIG: 'is larger than a file may be',
+}
+
+export function refusal(field: string, rule: string, options: ErrorOptions = {}): BerthError {
+  return new BerthError('invalid_input', { reason: `${field}: ${rule}.` }, options)
+}
+
+/** Does something with a path, and tells what went wrong by the field that named it. */
+export async function at<Value>(place: Place, act: () => Promise<Value>): Promise<Value> {
+  try {
+    return await act()
+  } catch (thrown) {
+    throw toFsError(thrown, place)
+  }
+}

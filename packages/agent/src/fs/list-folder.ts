@@ -1,0 +1,48 @@
+import { constants } from 'node:fs'
+import { access, lstat, readdir, stat } from 'node:fs/promises'
+import type { FileInfo } from '@berth/contract/agent/fs-types.ts'
+import { Content } from '../operations/served-operation.ts'
+import { fileInfo } from './file-info.ts'
+import { at, refusal } from './fs-error.ts'
+
+/** How many files are looked at together. */
+const batchSize = 100
+
+/** Everything in a folder as a JSON array, written as it is read: of a folder with a million files the agent holds the names. */
+export async function listFolder(path: string): Promise<Content> {
+  return at({ field: 'path', path }, async () => {
+    if (!(await stat(path)).isDirectory()) throw refusal('path', 'must be a directory')
+    // In bytes: a name need not be text, and has to be found all the same.
+    const names = await readdir(path, 'latin1' as BufferEncoding)
+    await access(path, constants.X_OK)
+    return new Content(jsonArray(filesOf(path, names.sort())), {
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+    })
+  })
+}
+
+async function* filesOf(folder: string, names: readonly string[]): AsyncGenerator<readonly FileInfo[]> {
+  for (let start = 0; start < names.length; start += batchSize) {
+    const batch = await Promise.all(names.slice(start, start + batchSize).map((name) => describe(folder, name)))
+    yield batch.filter((file) => file !== undefined)
+  }
+}
+
+/** Nothing for a file that has gone since the folder was read. */
+async function describe(folder: string, name: string): Promise<FileInfo | undefined> {
+  const bytes = Buffer.from(name, 'latin1')
+  const above = folder === '/' ? '/' : `${folder}/`
+  const stats = await lstat(Buffer.concat([Buffer.from(above), bytes])).catch(() => undefined)
+  const text = bytes.toString()
+  return stats && fileInfo(text, `${above}${text}`, stats)
+}
+
+async function* jsonArray(batches: AsyncIterable<readonly object[]>): AsyncGenerator<Buffer> {
+  let separator = '['
+  for await (const batch of batches) {
+    if (batch.length === 0) continue
+    yield Buffer.from(`${separator}${batch.map((item) => JSON.stringify(item)).join(',')}`)
+    separator = ','
+  }
+  yield Buffer.from(separator === '[' ? '[]' : ']')
+}

@@ -1,0 +1,34 @@
+import { chmod, chown, readFile, stat } from 'node:fs/promises'
+import { at, refusal } from './fs-error.ts'
+
+interface Permissions {
+  readonly mode: string
+  readonly owner?: string | undefined
+  readonly group?: string | undefined
+}
+
+/** An owner whom the user of the session may not give a file to is no error: that is so wherever it is not root. */
+export async function setPermissions(path: string, { mode, owner, group }: Permissions): Promise<void> {
+  const uid = owner === undefined ? undefined : await numberOf('owner', owner, '/etc/passwd')
+  const gid = group === undefined ? undefined : await numberOf('group', group, '/etc/group')
+  await at({ field: 'path', path }, async () => {
+    const stats = await stat(path)
+    if (uid !== undefined || gid !== undefined) {
+      await chown(path, uid ?? stats.uid, gid ?? stats.gid).catch(ignoreRefusal)
+    }
+    // After the owner: a change of owner takes special bits away.
+    await chmod(path, Number.parseInt(mode, 8))
+  })
+}
+
+async function numberOf(field: string, nameOrNumber: string, database: string): Promise<number> {
+  if (/^\d{1,9}$/.test(nameOrNumber)) return Number(nameOrNumber)
+  const lines = (await readFile(database, 'utf8')).split('\n').map((line) => line.split(':'))
+  const entry = lines.find(([name]) => name === nameOrNumber)
+  if (!entry) throw refusal(field, `there is no ${field} of that name in the session`)
+  return Number(entry[2])
+}
+
+function ignoreRefusal(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPERM') throw error
+}

@@ -1,0 +1,81 @@
+import type { Stats } from 'node:fs'
+import type { FsEvent } from '@berth/contract/agent/fs-types.ts'
+
+/** What a watch remembers of a file: enough to tell whether it is another one, or has changed. */
+export interface KnownFile {
+  /** The number alone would not do: that of a deleted file goes to the next new one. */
+  readonly identity: string
+  readonly content: string
+  readonly isEmpty: boolean
+  readonly isFolder: boolean
+  readonly device: number
+}
+
+export function knownFile(stats: Stats): KnownFile {
+  return {
+    identity: `${stats.ino}:${stats.birthtimeMs}`,
+    content: `${stats.mtimeMs}:${stats.size}`,
+    isEmpty: stats.size === 0,
+    isFolder: stats.isDirectory(),
+    device: stats.dev,
+  }
+}
+
+/** A path that something has happened to, as it was and as it is; absent: there was, or is, nothing. */
+export interface Difference {
+  readonly path: string
+  readonly before: KnownFile | undefined
+  readonly after: KnownFile | undefined
+}
+
+export interface FileChange {
+  readonly type: FsEvent['type']
+  readonly path: string
+  readonly isFolder: boolean
+}
+
+/**
+ * Tells differences as events. A path that is gone was renamed if its file is seen at another one; a new file that has
+ * something in it was written too. Rights, and what a folder holds, are no change of it.
+ */
+export function changesOf(differences: readonly Difference[]): readonly FileChange[] {
+  const arrivals = pairMoves(differences)
+  const told = new Set(arrivals.values())
+  return differences.flatMap((difference) => {
+    const { path, before, after } = difference
+    if (told.has(difference)) return []
+    const arrival = arrivals.get(difference)
+    if (arrival) return [tell('RENAME', path, before), tell('CREATE', arrival.path, arrival.after)]
+    if (!after) return [tell('DELETE', path, before)]
+    const created = tell('CREATE', path, after)
+    const written = after.isFolder || after.isEmpty ? [] : [tell('WRITE', path, after)]
+    if (!before) return [created, ...written]
+    if (before.isFolder || after.isFolder) {
+      return before.identity === after.identity ? [] : [tell('DELETE', path, before), created, ...written]
+    }
+    const isSame = before.identity === after.identity && before.content === after.content
+    return isSame ? [] : [tell('WRITE', path, after)]
+  })
+}
+
+/** Each path that is gone, with the one that its file is at now. */
+export function pairMoves(differences: readonly Difference[]): ReadonlyMap<Difference, Difference> {
+  const arrivals = new Map<string, Difference>()
+  for (const difference of differences) {
+    const { before, after } = difference
+    if (after && after.identity !== before?.identity) arrivals.set(after.identity, difference)
+  }
+  const moves = new Map<Difference, Difference>()
+  for (const difference of differences) {
+    const { before, after } = difference
+    const arrival = before && !after && arrivals.get(before.identity)
+    if (!arrival) continue
+    moves.set(difference, arrival)
+    arrivals.delete(before.identity)
+  }
+  return moves
+}
+
+function tell(type: FsEvent['type'], path: string, file: KnownFile | undefined): FileChange {
+  return { type, path, isFolder: file?.isFolder ?? false }
+}

@@ -1,0 +1,69 @@
+import type { FsEvent } from '@berth/contract/agent/fs-types.ts'
+
+/**
+ * Events that wait to be read, each by one reader. When it is full the newest are dropped, and in their place comes one
+ * event of the watched path itself: look again.
+ */
+export class EventBuffer {
+  readonly #limit: number
+  readonly #lookAgain: FsEvent
+  readonly #events: FsEvent[] = []
+  #hasLost = false
+  #isClosed = false
+  #changed = Promise.withResolvers<void>()
+
+  constructor(limit: number, lookAgain: FsEvent) {
+    this.#limit = limit
+    this.#lookAgain = lookAgain
+  }
+
+  push(event: FsEvent): void {
+    if (this.#events.length >= this.#limit) this.#hasLost = true
+    else this.#events.push(event)
+    this.#wake()
+  }
+
+  /** Something happened that nobody can tell. */
+  lose(): void {
+    this.#hasLost = true
+    this.#wake()
+  }
+
+  /** Ends every reader when it has read what is left. */
+  close(): void {
+    this.#isClosed = true
+    this.#wake()
+  }
+
+  /** Every event from now on that no other reader takes. */
+  async *read(signal: AbortSignal): AsyncGenerator<FsEvent> {
+    const wake = () => this.#wake()
+    signal.addEventListener('abort', wake)
+    try {
+      while (!signal.aborted) {
+        const next = this.#take()
+        if (next) yield next
+        else if (this.#isClosed) return
+        else await this.#changed.promise
+      }
+    } finally {
+      signal.removeEventListener('abort', wake)
+    }
+  }
+
+  #take(): FsEvent | undefined {
+    const next = this.#events.shift()
+    if (this.#hasLost && this.#events.length < this.#limit) {
+      this.#hasLost = false
+      if (!next) return this.#lookAgain
+      this.#events.push(this.#lookAgain)
+    }
+    return next
+  }
+
+  #wake(): void {
+    const { resolve } = this.#changed
+    this.#changed = Promise.withResolvers()
+    resolve()
+  }
+}

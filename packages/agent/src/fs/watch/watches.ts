@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto'
+import { realpath, stat } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import type { FsEvent } from '@berth/contract/agent/fs-types.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { refuseKernelFiles } from '../disk-file.ts'
+import { at } from '../fs-error.ts'
+import type { FileWatch, WatchTarget } from './file-watch.ts'
+
+const maxWatches = 100
+const maxWatchedFiles = 100_000
+
+/** Every watch of the session, until it is stopped. */
+export class Watches {
+  readonly #open = new Map<string, FileWatch>()
+  readonly #room = { files: maxWatchedFiles }
+  #opening = 0
+
+  /** Returns the id of a new watch. */
+  async start(path: string, recursive: boolean): Promise<string> {
+    if (this.#open.size + this.#opening >= maxWatches) {
+      throw new BerthError('watch_limit_reached', { reason: `A session has at most ${maxWatches} watches.` })
+    }
+    this.#opening += 1
+    try {
+      const target = await at({ field: 'path', path }, () => targetOf(path, recursive))
+      const { FileWatch } = await import('./file-watch.ts')
+      const id = randomUUID()
+      this.#open.set(id, await FileWatch.open(target, this.#room))
+      return id
+    } finally {
+      this.#opening -= 1
+    }
+  }
+
+  read(id: string, signal: AbortSignal): AsyncIterable<FsEvent> {
+    return this.#find(id).events.read(signal)
+  }
+
+  stop(id: string): void {
+    this.#find(id).close()
+    this.#open.delete(id)
+  }
+
+  #find(id: string): FileWatch {
+    const found = this.#open.get(id)
+    if (!found) throw new BerthError('watch_not_found', { watch: id })
+    return found
+  }
+}
+
+/** A file is watched by its folder: whoever replaces it takes a watch of the file itself away. */
+async function targetOf(path: string, recursive: boolean): Promise<WatchTarget> {
+  const [stats, real] = [await stat(path), await realpath(path)]
+  await refuseKernelFiles({ field: 'path', path: real })
+  if (stats.isDirectory()) return { path, folder: real, recursive }
+  return { path, folder: dirname(real), only: basename(real), recursive: false }
+}

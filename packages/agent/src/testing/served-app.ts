@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
+import { agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
+import { systemClock } from '@berth/runtime/async/clock.ts'
+import { createLogger } from '@berth/runtime/process/logger.ts'
+import { AgentEvents } from '../agent-events.ts'
+import { createApp } from '../app.ts'
+import type { Browser } from '../browser/browser.ts'
+import type { ExtensionSet } from '../extensions/extension-set.ts'
+
+/** Every operation of the agent in the test's own process: for those that need no browser. */
+export class ServedApp implements AsyncDisposable {
+  readonly url: string
+  /** An empty folder for the test's files. */
+  readonly folder: string
+  readonly #server: Server
+
+  private constructor(url: string, folder: string, server: Server) {
+    this.url = url
+    this.folder = folder
+    this.#server = server
+  }
+
+  static async start(): Promise<ServedApp> {
+    const folder = await mkdtemp(join(tmpdir(), 'berth-operations-'))
+    const server = createApp({
+      config: { home_folder: folder, run_folder: folder } as AgentConfig,
+      browser: {} as Browser,
+      extensions: {} as ExtensionSet,
+      events: new AgentEvents(systemClock),
+      logger: createLogger({ name: 'agent', level: 'error', json: true }),
+      stop: async () => {},
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    return new ServedApp(`http://127.0.0.1:${port}${agentOperationsPath}`, folder, server)
+  }
+
+  call(method: string, path: string, init: RequestInit = {}): Promise<Response> {
+    return fetch(`${this.url}${path}`, { method, ...init })
+  }
+
+  /** A call with a JSON body. */
+  send(method: string, path: string, body: object): Promise<Response> {
+    const headers = { 'content-type': 'application/json' }
+    return this.call(method, path, { headers, body: JSON.stringify(body) })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections()
+    this.#server.close()
+    await rm(this.folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,91 @@
+import type { Entry } from 'yauzl'
+
+/** What a member of an archive becomes on disk. */
+export interface ArchiveEntry {
+  /** Relative, of plain names only: no empty one, no `.` and no `..`. */
+  readonly path: string
+  readonly kind: 'file' | 'folder' | 'link'
+  readonly isExecutable: boolean
+  readonly sizeBytes: number
+}
+
+const maxNameBytes = 255
+const maxPathBytes = 2048
+
+const madeByUnix = 3
+const modeMask = 0o170000
+const kinds = new Map([
+  [0, 'file'], // Many programs leave the kind out.
+  [0o100000, 'file'],
+  [0o040000, 'folder'],
+  [0o120000, 'link'],
+] as const)
+
+/** Thrown for what is wrong with an archive, as a phrase. */
+export class BadArchive extends Error {
+  override readonly name = 'BadArchive'
+}
+
+/** Reads one member's head, or says why the archive is refused. Nothing for the root folder itself. */
+export function readEntry(entry: Entry): ArchiveEntry | undefined {
+  const named = shorten(entry.fileName)
+  if (entry.isEncrypted()) throw new BadArchive(`${named} is encrypted`)
+  if (!entry.canDecodeFileData()) throw new BadArchive(`${named} is packed by an unknown method`)
+
+  const path = plainPath(entry.fileName)
+  if (path === '') return undefined
+  const mode = entry.versionMadeBy >>> 8 === madeByUnix ? entry.externalFileAttributes >>> 16 : 0
+  const kind = entry.fileName.endsWith('/') ? 'folder' : kinds.get((mode & modeMask) as 0)
+  if (!kind) throw new BadArchive(`${named} is no file, folder or link`)
+  return { path, kind, isExecutable: (mode & 0o100) !== 0, sizeBytes: entry.uncompressedSize }
+}
+
+/** yauzl refuses absolute names and those with `..`; this does not count on it. */
+function plainPath(fileName: string): string {
+  const named = shorten(fileName)
+  if (fileName.startsWith('/') || /^[a-z]:/i.test(fileName)) throw new BadArchive(`${named} is an absolute path`)
+  const names = fileName.split('/').filter((name) => name !== '' && name !== '.')
+  for (const name of names) {
+    if (name === '..') throw new BadArchive(`${named} leads out of the archive`)
+    if (name.includes('\0') || !name.isWellFormed()) throw new BadArchive(`${named} is no possible name`)
+    if (Buffer.byteLength(name) > maxNameBytes) throw new BadArchive(`${named} is too long a name`)
+  }
+  const path = names.join('/')
+  if (Buffer.byteLength(path) > maxPathBytes) throw new BadArchive(`${named} is too long a path`)
+  return path
+}
+
+/**
+ * Checks where a link leads, by its text alone. After names there must be no `..`: a name could be another link, and
+ * `..` would then start from where that one leads.
+ */
+export function checkLinkTarget(path: string, target: string): void {
+  const named = shorten(path)
+  const names = target.split('/').filter((name) => name !== '' && name !== '.')
+  const upwards = names.findIndex((name) => name !== '..')
+  const levels = upwards === -1 ? names.length : upwards
+  if (target === '' || target.includes('\0')) throw new BadArchive(`${named} is a link to nothing`)
+  if (target.startsWith('/') || levels > path.split('/').length - 1) {
+    throw new BadArchive(`${named} is a link that leads out of the archive`)
+  }
+  if (names.slice(levels).includes('..')) throw new BadArchive(`${named} is a link that goes back on its way`)
+}
+
+/** Refuses two members of one name, and members below one that is no folder: they could lead elsewhere, or hide it. */
+export function checkTree(entries: readonly ArchiveEntry[]): void {
+  const byPath = new Map<string, ArchiveEntry>()
+  for (const entry of entries) {
+    if (byPath.has(entry.path)) throw new BadArchive(`it holds ${shorten(entry.path)} twice`)
+    byPath.set(entry.path, entry)
+  }
+  for (const { path } of entries) {
+    for (let end = path.lastIndexOf('/'); end !== -1; end = path.lastIndexOf('/', end - 1)) {
+      const above = byPath.get(path.slice(0, end))
+      if (above && above.kind !== 'folder') throw new BadArchive(`${shorten(path)} is below a ${above.kind}`)
+    }
+  }
+}
+
+function shorten(name: string): string {
+  return JSON.stringify(name.length <= 100 ? name : `${name.slice(0, 100)}…`)
+}

@@ -1,0 +1,135 @@
+import { type Readable, Transform, Writable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import { crc32 } from 'node:zlib'
+// Kept by its author, reads the central directory only, and was made to be fed with hostile archives.
+import { type Entry, openPromise, type ZipFile } from 'yauzl'
+import { type ArchiveEntry, BadArchive, checkLinkTarget, checkTree, readEntry } from './archive-entry.ts'
+
+export interface ArchiveLimits {
+  readonly maxEntries: number
+  /** Of all members together. */
+  readonly maxUnpackedBytes: number
+}
+
+const maxLinkTargetBytes = 4096
+
+/**
+ * A zip archive that may be hostile. It is looked at as a whole before anything of it is unpacked: an archive that was
+ * opened holds plain names, each once, and no link that leads out of it. A BadArchive says what is wrong.
+ */
+export class Archive implements AsyncDisposable {
+  readonly entries: readonly ArchiveEntry[]
+  /** Path of each link, and where it leads. */
+  readonly links: ReadonlyMap<string, string>
+  readonly #zip: ZipFile
+  readonly #packed: ReadonlyMap<string, Entry>
+
+  private constructor(
+    zip: ZipFile,
+    packed: ReadonlyMap<string, Entry>,
+    entries: readonly ArchiveEntry[],
+    links: ReadonlyMap<string, string>,
+  ) {
+    this.#zip = zip
+    this.#packed = packed
+    this.entries = entries
+    this.links = links
+  }
+
+  static async open(path: string, limits: ArchiveLimits): Promise<Archive> {
+    const zip = await openPromise(path, { autoClose: false }).catch(refuse)
+    try {
+      const packed = new Map<string, Entry>()
+      const entries = await readEntries(zip, limits, packed)
+      checkTree(entries)
+      const links = new Map<string, string>()
+      for (const { path, kind } of entries) {
+        if (kind === 'link') links.set(path, await readLink(zip, path, packed.get(path) as Entry))
+      }
+      return new Archive(zip, packed, entries, links)
+    } catch (error) {
+      zip.close()
+      throw error
+    }
+  }
+
+  /** The content of a file; fails with a BadArchive when it is not what the archive says. */
+  async read(path: string): Promise<Readable> {
+    const entry = this.#packed.get(path)
+    if (!entry) throw new Error(`the archive holds no ${path}`)
+    return openEntry(this.#zip, entry)
+  }
+
+  /** Reads every file to nowhere: an archive that passes can be unpacked whole. */
+  async verify(): Promise<void> {
+    for (const { path, kind } of this.entries) {
+      if (kind === 'file')
+        await pipeline(await this.read(path), new Writable({ write: (_chunk, _encoding, done) => done() }))
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#zip.close()
+  }
+}
+
+async function readEntries(zip: ZipFile, limits: ArchiveLimits, packed: Map<string, Entry>): Promise<ArchiveEntry[]> {
+  if (zip.entryCount > limits.maxEntries) throw new BadArchive(`it holds more than ${limits.maxEntries} files`)
+  const entries: ArchiveEntry[] = []
+  let unpackedBytes = 0
+  try {
+    for await (const packedEntry of zip.eachEntry()) {
+      const entry = readEntry(packedEntry)
+      if (!entry) continue
+      unpackedBytes += entry.sizeBytes
+      if (unpackedBytes > limits.maxUnpackedBytes) {
+        throw new BadArchive(`unpacked it is larger than ${limits.maxUnpackedBytes} bytes`)
+      }
+      entries.push(entry)
+      if (!packed.has(entry.path)) packed.set(entry.path, packedEntry)
+    }
+  } catch (error) {
+    refuse(error)
+  }
+  if (!entries.some(({ kind }) => kind === 'file')) throw new BadArchive('it holds no file')
+  return entries
+}
+
+async function readLink(zip: ZipFile, path: string, entry: Entry): Promise<string> {
+  if (entry.uncompressedSize > maxLinkTargetBytes) throw new BadArchive('it holds a link that is too long')
+  const target = (await buffer(await openEntry(zip, entry))).toString()
+  checkLinkTarget(path, target)
+  return target
+}
+
+async function openEntry(zip: ZipFile, entry: Entry): Promise<Readable> {
+  const content = await zip.openReadStreamPromise(entry).catch(refuse)
+  const checked = checkSum(entry.crc32)
+  content.on('error', (error: Error) => checked.destroy(new BadArchive(error.message, { cause: error })))
+  checked.on('close', () => {
+    content.unpipe(checked)
+    content.destroy()
+  })
+  return content.pipe(checked)
+}
+
+/** yauzl holds members to their size, not to their sum. */
+function checkSum(expected: number): Transform {
+  let sum = 0
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      sum = crc32(chunk, sum)
+      done(null, chunk)
+    },
+    flush(done) {
+      done(sum === expected ? null : new BadArchive('its content is damaged'))
+    },
+  })
+}
+
+/** What the library finds is wrong with the archive; what the system says about the file is not the archive's fault. */
+function refuse(error: unknown): never {
+  if (error instanceof BadArchive || (error as NodeJS.ErrnoException).syscall !== undefined) throw error
+  throw new BadArchive((error as Error).message, { cause: error })
+}

@@ -1,0 +1,58 @@
+import { lstat, mkdir, readdir, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BadArchive } from './archive-entry.ts'
+
+/**
+ * Moves what is in one folder into another of the same file system, over what is there. Follows no link: a file takes
+ * the place of a link, and where a link or a file stands in the way of a folder, nothing is moved.
+ */
+export async function mergeFolder(from: string, into: string): Promise<void> {
+  await checkMerge(from, into, '')
+  await merge(from, into)
+}
+
+async function checkMerge(from: string, into: string, place: string): Promise<void> {
+  for (const { name, isFolder, there } of await compare(from, into)) {
+    const named = JSON.stringify(`${place}${name}`)
+    if (isFolder && there && there !== 'folder') throw new BadArchive(`${named} is a folder in it and a ${there} there`)
+    if (!isFolder && there === 'folder') throw new BadArchive(`${named} is a folder there and none in it`)
+    if (isFolder && there) await checkMerge(join(from, name), join(into, name), `${place}${name}/`)
+  }
+}
+
+async function merge(from: string, into: string): Promise<void> {
+  await mkdir(into, { recursive: true })
+  for (const { name, isFolder, there } of await compare(from, into)) {
+    if (isFolder && there === 'folder') await merge(join(from, name), join(into, name))
+    else await rename(join(from, name), join(into, name))
+  }
+}
+
+interface Member {
+  readonly name: string
+  readonly isFolder: boolean
+  /** What has that name in the other folder. */
+  readonly there: 'folder' | 'link' | 'file' | undefined
+}
+
+async function compare(from: string, into: string): Promise<readonly Member[]> {
+  const members = await readdir(from, { withFileTypes: true })
+  return Promise.all(
+    members.map(async (member) => ({
+      name: member.name,
+      isFolder: member.isDirectory(),
+      there: await kindOf(join(into, member.name)),
+    })),
+  )
+}
+
+async function kindOf(path: string): Promise<Member['there']> {
+  try {
+    const stats = await lstat(path)
+    if (stats.isSymbolicLink()) return 'link'
+    return stats.isDirectory() ? 'folder' : 'file'
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

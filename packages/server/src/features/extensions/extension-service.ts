@@ -1,0 +1,156 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { newId, type ProjectId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { ExtensionReference } from '@berth/contract/extensions/extension.ts'
+import { Archive } from '@berth/runtime/archive/archive.ts'
+import { BadArchive } from '@berth/runtime/archive/archive-entry.ts'
+import {
+  type ExtensionFacts,
+  extensionArchiveLimits,
+  inspectExtension,
+} from '@berth/runtime/archive/extension-archive.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { BlobStore } from '../../blobs/blob-store.ts'
+import type { TemporaryFolders } from '../../blobs/temporary-folders.ts'
+import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
+import type { ExtensionFilter, ExtensionStore, StoredExtension } from './extension-store.ts'
+
+export type { StoredExtension } from './extension-store.ts'
+
+interface ExtensionServiceOptions {
+  readonly store: ExtensionStore
+  readonly blobs: BlobStore
+  readonly secrets: ProjectSecrets
+  readonly temporaryFolders: TemporaryFolders
+  readonly clock: Clock
+}
+
+/** An archive that has come in, whole, as a file. */
+export interface ExtensionUpload {
+  readonly name: string | undefined
+  readonly path: string
+}
+
+/** The extensions that a project keeps for its sessions. */
+export class ExtensionService {
+  readonly #options: ExtensionServiceOptions
+
+  constructor(options: ExtensionServiceOptions) {
+    this.#options = options
+  }
+
+  async upload(projectId: ProjectId, { name, path }: ExtensionUpload): Promise<StoredExtension> {
+    const { store, blobs, secrets, clock } = this.#options
+    const { policy } = await checkExtension(path, 'file')
+    const now = clock.now()
+    const id = newId('extension', now)
+    const blob = `extension-${randomUUID()}`
+    const { size, checksum } = await describe(path)
+    await blobs.write(blob, createReadStream(path).pipe(await secrets.sealing(projectId, contextOf(id))))
+    try {
+      return await store.insert({
+        id,
+        project_id: projectId,
+        name: name ?? null,
+        size_bytes: size,
+        checksum,
+        blob,
+        policy_id: policy?.id ?? null,
+        created_at: now,
+        last_used_at: null,
+      })
+    } catch (error) {
+      await blobs.remove(blob)
+      throw error
+    }
+  }
+
+  async list(filter: ExtensionFilter, page: PageRequest): Promise<Page<StoredExtension>> {
+    return this.#options.store.list(filter, page)
+  }
+
+  async get(projectId: ProjectId, idOrName: string): Promise<StoredExtension> {
+    const extension = await this.#options.store.find(projectId, idOrName)
+    if (!extension) throw new BerthError('extension_not_found', { extension: idOrName })
+    return extension
+  }
+
+  /** The archive, byte for byte; checked as a whole before the first byte is given out. */
+  async download(projectId: ProjectId, idOrName: string): Promise<{ content: Readable; sizeBytes: number }> {
+    const extension = await this.get(projectId, idOrName)
+    await using folder = await this.#options.temporaryFolders.make()
+    // An open file stays readable when its folder has gone.
+    const file = await open(await this.unseal(extension, folder.path))
+    return { content: file.createReadStream(), sizeBytes: extension.size_bytes }
+  }
+
+  async delete(projectId: ProjectId, idOrName: string): Promise<void> {
+    const { id, blob } = await this.get(projectId, idOrName)
+    // Of two deletes, one finds it.
+    if (!(await this.#options.store.delete(projectId, id))) {
+      throw new BerthError('extension_not_found', { extension: idOrName })
+    }
+    await this.#options.blobs.remove(blob)
+  }
+
+  /** The extensions that a session is to start with, each once. */
+  async use(projectId: ProjectId, references: readonly ExtensionReference[]): Promise<readonly StoredExtension[]> {
+    const used: StoredExtension[] = []
+    for (const { id, name } of references) {
+      const key = id === undefined ? { name: name ?? '' } : { id }
+      const extension = await this.#options.store.use(projectId, key, this.#options.clock.now())
+      if (!extension) throw new BerthError('extension_not_found', { extension: id ?? name ?? '' })
+      if (used.some((other) => other.id === extension.id)) {
+        throw new BerthError('invalid_input', { reason: `extensions: must name ${id ?? name} once.` })
+      }
+      used.push(extension)
+    }
+    return used
+  }
+
+  /** Writes the archive to a file in the folder and tells its path. */
+  async unseal({ id, project_id, blob }: StoredExtension, folder: string): Promise<string> {
+    const { blobs, secrets } = this.#options
+    const path = join(folder, `${id}.zip`)
+    const sealed = await blobs.read(blob).catch((cause: NodeJS.ErrnoException) => {
+      // Deleted since it was found.
+      throw cause.code === 'ENOENT' ? new BerthError('extension_not_found', { extension: id }, { cause }) : cause
+    })
+    await pipeline(sealed, await secrets.unsealing(project_id, contextOf(id)), createWriteStream(path))
+    return path
+  }
+
+  /** Those of the blobs that extensions still need. */
+  async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
+    return this.#options.store.listUsedBlobs(names)
+  }
+}
+
+/** Reads all of the archive, so that one which passes can be unpacked whole, wherever. */
+export async function checkExtension(path: string, field: string): Promise<ExtensionFacts> {
+  try {
+    await using archive = await Archive.open(path, extensionArchiveLimits)
+    const facts = await inspectExtension(archive)
+    await archive.verify()
+    return facts
+  } catch (error) {
+    if (!(error instanceof BadArchive)) throw error
+    throw new BerthError('archive_refused', { field, reason: error.message }, { cause: error })
+  }
+}
+
+async function describe(path: string): Promise<{ size: number; checksum: string }> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return { size: (await stat(path)).size, checksum: hash.digest('hex') }
+}
+
+function contextOf(id: string): string {
+  return `extension ${id}`
+}

@@ -1,0 +1,99 @@
+import type { ExtensionId, ProjectId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { type Insertable, type Selectable, sql } from 'kysely'
+import { type Database, violates } from '../../database/database.ts'
+import { plainLowerCase } from '../../database/plain-lower-case.ts'
+import type { ExtensionTable } from '../../database/tables.ts'
+
+/** An extension that a project keeps. */
+export type StoredExtension = Selectable<ExtensionTable>
+
+export interface ExtensionFilter {
+  readonly projectId: ProjectId
+  /** A part of the name, or the whole id. */
+  readonly text: string | undefined
+  readonly name: string | undefined
+}
+
+export class ExtensionStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Of two with one name, the index lets one through. */
+  async insert(extension: Insertable<ExtensionTable>): Promise<StoredExtension> {
+    return this.#database
+      .insertInto('extensions')
+      .values(extension)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+      .catch((error: unknown) => {
+        if (!violates(error, 'extension_names')) throw error
+        throw new BerthError('extension_name_taken', { name: extension.name ?? '' }, { cause: error })
+      })
+  }
+
+  /** The one with the id or, failing that, the name. */
+  async find(projectId: ProjectId, idOrName: string): Promise<StoredExtension | undefined> {
+    return this.#database
+      .selectFrom('extensions')
+      .selectAll()
+      .where('project_id', '=', projectId)
+      .where((where) => where.or([where('id', '=', idOrName as ExtensionId), where('name', '=', idOrName)]))
+      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .executeTakeFirst()
+  }
+
+  /** Marks it as used; nothing when it is not there any more. */
+  async use(
+    projectId: ProjectId,
+    key: { readonly id: string } | { readonly name: string },
+    now: Date,
+  ): Promise<StoredExtension | undefined> {
+    return this.#database
+      .updateTable('extensions')
+      .set({ last_used_at: now })
+      .where('project_id', '=', projectId)
+      .where((where) => ('id' in key ? where('id', '=', key.id as ExtensionId) : where('name', '=', key.name)))
+      .returningAll()
+      .executeTakeFirst()
+  }
+
+  /** Newest first. */
+  async list(
+    { projectId, text, name }: ExtensionFilter,
+    { limit, offset }: PageRequest,
+  ): Promise<Page<StoredExtension>> {
+    let query = this.#database.selectFrom('extensions').selectAll().where('project_id', '=', projectId)
+    if (name !== undefined) query = query.where(sql<boolean>`lower(name) = ${plainLowerCase(name)}`)
+    if (text !== undefined) {
+      query = query.where(sql<boolean>`(strpos(lower(name), ${text.toLowerCase()}) > 0 or id = ${text})`)
+    }
+    const rows = await query
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+      .offset(offset)
+      .execute()
+    return { items: rows.slice(0, limit), hasMore: rows.length > limit }
+  }
+
+  async delete(projectId: ProjectId, id: ExtensionId): Promise<boolean> {
+    const deleted = await this.#database
+      .deleteFrom('extensions')
+      .where('project_id', '=', projectId)
+      .where('id', '=', id)
+      .returning('id')
+      .executeTakeFirst()
+    return deleted !== undefined
+  }
+
+  /** Those of the blobs that extensions still need. */
+  async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
+    const rows = await this.#database.selectFrom('extensions').select('blob').where('blob', 'in', names).execute()
+    return rows.map(({ blob }) => blob)
+  }
+}

@@ -1,0 +1,38 @@
+import { createWriteStream } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { BerthError } from '@berth/contract/errors.ts'
+import { ExtensionName, maxExtensionBytes } from '@berth/contract/extensions/extension.ts'
+import { readMultipart } from '@berth/runtime/http/multipart.ts'
+import { validate } from '@berth/runtime/http/validate.ts'
+import type { ExtensionUpload } from './extension-service.ts'
+
+/** Reads the parts `file` and, unless it is left out, `name`. */
+export async function receiveUpload(request: IncomingMessage, folder: string): Promise<ExtensionUpload> {
+  const path = join(folder, 'file.zip')
+  let hasFile = false
+  let name: string | undefined
+  const parts = readMultipart(request, {
+    headers: request.headers,
+    isFile: (path) => path.join() === 'file',
+    maxParts: 2,
+    maxFileBytes: maxExtensionBytes,
+  })
+  for await (const part of parts) {
+    if (part.kind === 'file' && part.field === 'file') {
+      if (hasFile) throw refusal('file: must come once.')
+      hasFile = true
+      await pipeline(part.content, createWriteStream(path))
+    } else if (part.kind === 'text' && part.field === 'name') {
+      // Clients write an empty text for a name that is not set.
+      name = part.text === '' ? undefined : validate(ExtensionName, part.text, 'name')
+    } else throw refusal(`${part.field.slice(0, 100)}: is not a part of this request.`)
+  }
+  if (!hasFile) throw refusal('file: is missing.')
+  return { name, path }
+}
+
+function refusal(reason: string): BerthError {
+  return new BerthError('bad_request', { reason })
+}

@@ -1,0 +1,104 @@
+import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
+import type { ProjectId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { ExtensionReference } from '@berth/contract/extensions/extension.ts'
+import { sendExtensions } from '../../agent-link/send-extensions.ts'
+import type { TemporaryFolders } from '../../blobs/temporary-folders.ts'
+import type { ChromePolicies, Driver } from '../../drivers/driver.ts'
+import { checkExtension, type ExtensionService, type StoredExtension } from '../extensions/extension-service.ts'
+import type { NamedUpload } from './receive-extensions.ts'
+import type { Session } from './session.ts'
+import type { SessionMachines } from './session-machines.ts'
+import type { SessionStore } from './session-store.ts'
+
+interface SessionExtensionsOptions {
+  readonly store: SessionStore
+  readonly machines: SessionMachines
+  readonly driver: Driver
+  readonly extensions: ExtensionService
+  readonly temporaryFolders: TemporaryFolders
+}
+
+/** Unpacking, a launch, and what Chromium takes to install an extension by policy. */
+const loadLimitMilliseconds = 60_000
+/** Chromium's own name of the policy. */
+const forcelist = 'ExtensionInstallForcelist'
+
+/** The extensions of sessions: those that they start with, and those that come later. */
+export class SessionExtensions {
+  readonly #options: SessionExtensionsOptions
+
+  constructor(options: SessionExtensionsOptions) {
+    this.#options = options
+  }
+
+  /** Finds what a session is to start with. */
+  async choose(
+    projectId: ProjectId,
+    references: readonly ExtensionReference[] | null | undefined,
+  ): Promise<readonly StoredExtension[]> {
+    return this.#options.extensions.use(projectId, references ?? [])
+  }
+
+  /** Gives them to an agent that waits for them, and resolves when its browser has loaded them. */
+  async give(agentSocket: string, chosen: readonly StoredExtension[], signal: AbortSignal): Promise<void> {
+    await using folder = await this.#options.temporaryFolders.make()
+    const files = []
+    for (const extension of chosen) {
+      const path = await this.#options.extensions.unseal(extension, folder.path)
+      files.push({ name: extension.name ?? extension.id, path })
+    }
+    await sendExtensions(agentSocket, files, signal)
+  }
+
+  async find(projectId: ProjectId, idOrName: string): Promise<Session> {
+    const session = await this.#options.store.find(projectId, idOrName)
+    if (!session) throw new BerthError('session_not_found', { session: idOrName })
+    return session
+  }
+
+  /** Loads uploaded ones into the running browser: all of them, or none. */
+  async load({ id }: Session, uploads: readonly NamedUpload[], signal: AbortSignal): Promise<void> {
+    const { machines, driver } = this.#options
+    const policyIds: string[] = []
+    for (const { path, label } of uploads) {
+      const { policy } = await checkExtension(path, `${label}.zip_file`)
+      if (policy) policyIds.push(policy.id)
+    }
+    const agentSocket = machines.agentSocket(id)
+    if (!agentSocket) throw new BerthError('session_unreachable')
+
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(loadLimitMilliseconds)])
+    if (policyIds.length === 0) return sendExtensions(agentSocket, uploads, limit)
+    const before = await driver.changePolicies(id, (policies) => withForced(policies, policyIds))
+    try {
+      await sendExtensions(agentSocket, uploads, limit)
+    } catch (error) {
+      const forcedBefore = (before[forcelist] ?? []) as readonly string[]
+      const added = entriesOf(policyIds).filter((entry) => !forcedBefore.includes(entry))
+      await driver.changePolicies(id, (policies) => withoutForced(policies, added))
+      throw error
+    }
+  }
+}
+
+/** The policies under which Chromium installs those of the extensions that need one. */
+export function policiesWith(policies: ChromePolicies, chosen: readonly StoredExtension[]): ChromePolicies {
+  const ids = chosen.flatMap(({ policy_id }) => policy_id ?? [])
+  return ids.length === 0 ? policies : withForced(policies, ids)
+}
+
+function withForced(policies: ChromePolicies, ids: readonly string[]): ChromePolicies {
+  const forced = (policies[forcelist] ?? []) as readonly string[]
+  return { ...policies, [forcelist]: [...new Set([...forced, ...entriesOf(ids)])] }
+}
+
+function withoutForced(policies: ChromePolicies, entries: readonly string[]): ChromePolicies {
+  const forced = (policies[forcelist] ?? []) as readonly string[]
+  return { ...policies, [forcelist]: forced.filter((entry) => !entries.includes(entry)) }
+}
+
+/** Served by the agent, on the loopback of the machine. */
+function entriesOf(ids: readonly string[]): readonly string[] {
+  return ids.map((id) => `${id};http://127.0.0.1:${policyExtensionPort}/extensions/${id}/update.xml`)
+}
