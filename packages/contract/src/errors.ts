@@ -77,6 +77,10 @@ export const errorCatalogue = {
     status: 404,
     sentence: () => 'tool_ref: there is no such tool, or it went with its document. List the tools again.',
   },
+  profile_not_found: {
+    status: 404,
+    sentence: (details: { profile: string }) => `There is no profile with the id or name ${details.profile}.`,
+  },
   method_not_allowed: {
     status: 405,
     sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
@@ -89,6 +93,21 @@ export const errorCatalogue = {
     status: 409,
     retry: false,
     sentence: (details: { name: string }) => `name: ${details.name} is the name of another active session.`,
+  },
+  profile_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string }) => `name: ${details.name} is the name of another profile.`,
+  },
+  profile_already_loaded: {
+    status: 409,
+    retry: false,
+    sentence: () => 'profile: this session has a profile, which stays until its end.',
+  },
+  profile_not_loadable: {
+    status: 409,
+    retry: false,
+    sentence: (details: { profile: string }) => `profile: the saved state of ${details.profile} cannot be loaded.`,
   },
   extension_name_taken: {
     status: 409,

@@ -10,6 +10,14 @@ import {
   loadExtensions,
   uploadExtension,
 } from './extensions/extension-endpoints.ts'
+import {
+  createProfile,
+  deleteProfile,
+  downloadProfile,
+  getProfile,
+  listProfiles,
+  updateProfile,
+} from './profiles/profile-endpoints.ts'
 import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProxy } from './proxies/proxy-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
 
@@ -21,6 +29,12 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateBrowser,
   deleteBrowser,
   ...operations.filter(({ isPassage }) => !isPassage),
+  createProfile,
+  listProfiles,
+  getProfile,
+  updateProfile,
+  deleteProfile,
+  downloadProfile,
   loadExtensions,
   uploadExtension,
   listExtensions,

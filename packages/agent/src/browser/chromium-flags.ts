@@ -1,5 +1,6 @@
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
+import type { Tabs } from './user-data.ts'
 
 interface Flag {
   readonly flag: string
@@ -41,7 +42,10 @@ const always: readonly Flag[] = [
   { flag: '--disable-sync', reason: 'profiles are saved by berth, or not at all' },
   { flag: '--no-first-run', reason: 'no welcome page' },
   { flag: '--no-default-browser-check', reason: 'no question at the first start' },
-  { flag: '--password-store=basic', reason: 'there is no keyring to ask' },
+  {
+    flag: '--password-store=basic',
+    reason: 'there is no keyring to ask, and cookies of a profile open on every machine',
+  },
   { flag: '--hide-crash-restore-bubble', reason: 'after a crash the first page is free of questions' },
   { flag: '--noerrdialogs', reason: 'a dialog of the browser would wait for a person' },
   { flag: '--disable-hang-monitor', reason: 'the same: a page that computes for long is not asked about' },
@@ -74,26 +78,26 @@ const withPolicies: readonly Flag[] = [
   },
 ]
 
-interface FlagOptions {
+export interface FlagOptions {
+  readonly config: AgentConfig
+  readonly userDataFolder: string
+  readonly tabs: Tabs
   readonly proxyPort: number
   readonly needPolicies: boolean
 }
 
 /** Every argument of Chromium. The ports are on the loopback of the machine. */
-export function chromiumFlags(
-  config: AgentConfig,
-  profileFolder: string,
-  { proxyPort, needPolicies }: FlagOptions,
-): string[] {
+export function chromiumFlags({ config, userDataFolder, tabs, proxyPort, needPolicies }: FlagOptions): string[] {
   const flags = [...always, ...(config.gpu ? [] : withoutGpu), ...(needPolicies ? withPolicies : withoutPolicies)]
   return [
     ...flags.map(({ flag }) => flag),
-    `--user-data-dir=${profileFolder}`,
+    `--user-data-dir=${userDataFolder}`,
     `--remote-debugging-port=${config.devtools_port}`,
     `--proxy-server=${proxyRules(proxyPort)}`,
     ...(config.headless ? headlessFlags(config) : []),
     ...(config.kiosk_mode && !config.headless ? ['--kiosk'] : []),
-    'about:blank',
+    // An address would be opened besides the tabs of the last run.
+    ...(tabs === 'blank' ? ['about:blank'] : []),
   ]
 }
 
