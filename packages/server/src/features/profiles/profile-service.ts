@@ -7,6 +7,8 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { ProfileStates } from './profile-states.ts'
 import type { Profile, ProfileFilter, ProfileStore } from './profile-store.ts'
 
+export type { Profile } from './profile-store.ts'
+
 interface ProfileServiceOptions {
   readonly store: ProfileStore
   readonly states: ProfileStates

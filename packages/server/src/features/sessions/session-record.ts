@@ -2,8 +2,8 @@ import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SessionTokens } from '../../access/session-tokens.ts'
 import { profileRecord } from '../profiles/profile-record.ts'
-import type { ProfileService } from '../profiles/profile-service.ts'
-import type { Profile } from '../profiles/profile-store.ts'
+import type { Profile, ProfileService } from '../profiles/profile-service.ts'
+
 import type { Session } from './session.ts'
 import { sessionUrls } from './session-urls.ts'
 
