@@ -32,6 +32,7 @@ pages.serve(
   `<!doctype html><title>Within</title><script>
   document.modelContext.registerTool({ name: 'within', description: 'In a frame', execute: () => location.pathname })</script>`,
 )
+pages.serve('/custom', '<!doctype html><title>Custom</title>')
 pages.serve('/next', '<!doctype html><title>Next</title>')
 const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` } })
 after(async () => {
@@ -219,14 +220,14 @@ test('code of Playwright uses the same tools', async () => {
 })
 
 test('custom tools stand in the pages that match, and work in the page or beside it', async () => {
-  const { targetId } = await cdp.send('Target.createTarget', { url: `${pages.url}/next?page=1#here` })
+  const { targetId } = await cdp.send('Target.createTarget', { url: `${pages.url}/custom?page=1#here` })
   const source = `(() => {
     const shared = 'from one source'
     return [
-      { kind: 'page', match: { url_patterns: ['${pages.url}/next*'] },
+      { kind: 'page', match: { url_patterns: ['${pages.url}/custom*'] },
         tool: { name: 'heading', title: 'Heading', description: 'Says what the page is', annotations: { readOnlyHint: true } },
         async execute({ mark }) { if (mark === 'throw') throw new Error('no mark'); return [document.title + mark, shared] } },
-      { kind: 'cdp', match: { url_patterns: ['${pages.url}/next*', 'https://*.example.test/*'] },
+      { kind: 'cdp', match: { url_patterns: ['${pages.url}/custom*', 'https://*.example.test/*'] },
         tool: { name: 'beside', description: 'Works outside', inputSchema: { type: 'object' } },
         execute: async (input, { matches }) => {
           if (input.ends) process.exit(3)
@@ -256,8 +257,8 @@ test('custom tools stand in the pages that match, and work in the page or beside
   assert.deepEqual(
     listed.map(({ tool, source }) => [tool.name, source.target_id, source.page_url]),
     [
-      ['heading', targetId, `${pages.url}/next?page=1`],
-      ['beside', targetId, `${pages.url}/next?page=1`],
+      ['heading', targetId, `${pages.url}/custom?page=1`],
+      ['beside', targetId, `${pages.url}/custom?page=1`],
     ],
   )
   assert.equal(
@@ -265,19 +266,19 @@ test('custom tools stand in the pages that match, and work in the page or beside
     false,
   )
 
-  assert.deepEqual((await invoke('heading', { mark: '!' })).body.output, ['Next!', 'from one source'])
+  assert.deepEqual((await invoke('heading', { mark: '!' })).body.output, ['Custom!', 'from one source'])
   const failed = await invoke('heading', { mark: 'throw' })
   assert.deepEqual([failed.body.status, failed.body.error_text], ['error', 'Error: no mark'])
   assert.deepEqual((await invoke('beside', { a: 1 })).body.output, {
-    title: 'Next',
-    url: `${pages.url}/next?page=1`,
+    title: 'Custom',
+    url: `${pages.url}/custom?page=1`,
     input: { a: 1 },
     sep: '/',
     frames: targetId,
   })
   const ended = await invoke('beside', { ends: true })
   assert.deepEqual([ended.status, ended.body.code], [504, 'outcome_unknown'])
-  assert.equal((await invoke('beside')).body.output.title, 'Next')
+  assert.equal((await invoke('beside')).body.output.title, 'Custom')
 
   const heading = await toolNamed('heading')
   const [{ id }] = added.body.tools

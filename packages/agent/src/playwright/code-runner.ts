@@ -42,6 +42,7 @@ export class CodeRunner {
     try {
       const code = compileCode(message.code, this.#options.codeFile)
       browser = await this.#open(message)
+      if (!browser) return
       const require = process.getBuiltinModule('node:module').createRequire(this.#options.codeFile)
       const result = await code(browser.page, browser.context, browser.browser, this.#options.webmcp, require)
       this.#finish({ success: true, ...serialized(result) })
@@ -60,11 +61,19 @@ export class CodeRunner {
     else told()
   }
 
-  async #open({ browser: address, tab }: RunMessage): Promise<BrowserOfCall> {
+  /** Undefined when the browser could not be reached, and the agent was told. */
+  async #open({ browser: address, tab }: RunMessage): Promise<BrowserOfCall | undefined> {
     const { line, gate, output } = this.#options
     const { chromium } = await this.#options.library
     await this.#left
-    const opened = await openBrowser({ chromium, gate, address, tab })
+    let opened: BrowserOfCall
+    try {
+      opened = await openBrowser({ chromium, gate, address, tab })
+    } catch (error) {
+      this.#isRunning = false
+      line.send({ type: 'unreached', reason: (error as Error).message })
+      return undefined
+    }
     line.send({ type: 'tab', targetId: opened.targetId, created: opened.created })
     if (opened.isInsteadOfStuck) output.write('stderr', 'The tab does not answer; page is a new one.\n')
     return opened

@@ -25,6 +25,8 @@ export type FromExecutor =
   | { readonly type: 'tab'; readonly targetId: string; readonly created: boolean }
   | { readonly type: 'output'; readonly channel: 'stdout' | 'stderr'; readonly text: string }
   | Question
+  /** There is no browser at the address; the code has not begun. */
+  | { readonly type: 'unreached'; readonly reason: string }
   /** `isSpoiled`: nobody knows what state the process is in, and no other call should meet it. */
   | { readonly type: 'done'; readonly outcome: RunOutcome; readonly isSpoiled: boolean }
 

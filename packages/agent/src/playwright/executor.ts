@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutePlaywrightResult } from '@berth/contract/agent/playwright-operations.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { answerQuestion, type Question } from '../script-process/agent-questions.ts'
@@ -12,6 +13,7 @@ import {
 
 /** An executor that nobody uses gives its memory back; its tab stays, and the next call costs what a first one does. */
 const idleLimitMilliseconds = 300_000
+const endOfBrowserMilliseconds = 2_000
 
 export interface ExecutorOptions {
   readonly endpoint: () => Promise<DevToolsEndpoint>
@@ -31,10 +33,13 @@ export interface Run {
 }
 
 interface RunningCall {
+  readonly code: string
   readonly end: (outcome: RunOutcome) => void
   readonly stop: AbortController
   readonly output: { stdout: string; stderr: string }
   tab: { target_id: string; created: boolean } | undefined
+  /** Settles with the end of the browser that the code was sent to. */
+  browserEnded: Promise<unknown>
 }
 
 type Process = ScriptProcess<ToExecutor, FromExecutor>
@@ -99,10 +104,12 @@ export class Executor {
     if (signal.aborted) return { success: false, error: 'the caller has left' }
     const { promise, resolve } = Promise.withResolvers<RunOutcome>()
     const call: RunningCall = {
+      code,
       end: resolve,
       stop: new AbortController(),
       output: { stdout: '', stderr: '' },
       tab: undefined,
+      browserEnded: Promise.resolve(),
     }
     const spoil = (error: string) => {
       this.#endProcess()
@@ -114,7 +121,7 @@ export class Executor {
     signal.addEventListener('abort', leave)
     this.#call = call
     try {
-      this.#begin(code).catch((error: Error) => resolve({ success: false, error: error.message }))
+      this.#begin(call)
       return resultOf(await promise, call)
     } finally {
       clearTimeout(timer)
@@ -124,10 +131,25 @@ export class Executor {
     }
   }
 
-  async #begin(code: string): Promise<void> {
+  #begin(call: RunningCall): void {
+    // While the browser is waited for, the process can start.
     const process = this.#running()
-    const { port, browserPath } = await this.#options.endpoint()
-    process.send({ type: 'run', code, browser: { port, browserPath }, tab: this.#tab() })
+    this.#options.endpoint().then(
+      (endpoint) => {
+        call.browserEnded = endpoint.ended
+        const { port, browserPath } = endpoint
+        process.send({ type: 'run', code: call.code, browser: { port, browserPath }, tab: this.#tab() })
+      },
+      (error: Error) => call.end({ success: false, error: error.message }),
+    )
+  }
+
+  /** A browser that has just died refuses before its end is known: then the next one is waited for. */
+  async #beginAgain(call: RunningCall, reason: string): Promise<void> {
+    const late = delay(endOfBrowserMilliseconds, 'late', { ref: false })
+    const first = await Promise.race([call.browserEnded.then(() => 'ended'), late])
+    if (first === 'late') call.end({ success: false, error: `The browser cannot be reached: ${reason}` })
+    else if (this.#call === call) this.#begin(call)
   }
 
   #tab(): TabChoice {
@@ -170,6 +192,9 @@ export class Executor {
       case 'tab':
         this.targetId = String(message.targetId)
         call.tab = { target_id: this.targetId, created: message.created === true }
+        break
+      case 'unreached':
+        void this.#beginAgain(call, String(message.reason))
         break
       case 'done':
         if (message.isSpoiled === true) this.#endProcess()

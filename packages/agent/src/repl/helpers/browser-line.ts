@@ -18,6 +18,8 @@ interface CdpMessage extends Partial<CdpEvent> {
 }
 
 const keptEvents = 500
+/** After a crash the next browser is there sooner. */
+const restartSeconds = 15
 
 /** The helpers' own connection to the browser; after a restart of Chromium the next command opens another. */
 export class BrowserLine {
@@ -69,9 +71,9 @@ export class BrowserLine {
 
   async #open(): Promise<WebSocket> {
     try {
-      const response = await fetch(`${this.#endpoint}/json/version`)
-      const { webSocketDebuggerUrl } = (await response.json()) as { webSocketDebuggerUrl: string }
-      const socket = new WebSocket(webSocketDebuggerUrl, { maxPayload: 0, perMessageDeflate: false })
+      const address = await this.#deadline.poll(restartSeconds, () => this.#address())
+      if (address === undefined) throw new Error('it does not answer')
+      const socket = new WebSocket(address, { maxPayload: 0, perMessageDeflate: false })
       socket.on('error', () => {}) // A close follows.
       socket.on('close', () => this.#lose())
       socket.on('message', (data) => this.#take(JSON.parse(String(data))))
@@ -81,6 +83,13 @@ export class BrowserLine {
       this.#socket = undefined
       throw new Error('The browser cannot be reached.', { cause })
     }
+  }
+
+  /** Undefined while there is no browser. */
+  async #address(): Promise<string | undefined> {
+    const response = await fetch(`${this.#endpoint}/json/version`).catch(() => undefined)
+    const version = (await response?.json()) as { webSocketDebuggerUrl: string } | undefined
+    return version?.webSocketDebuggerUrl
   }
 
   #take({ id, result, error, method, params = {}, sessionId }: CdpMessage): void {
