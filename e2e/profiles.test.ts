@@ -7,6 +7,7 @@ import { FaultGround } from './fault/testing/fault-ground.ts'
 import { killPart } from './fault/testing/parts.ts'
 import { until } from './fault/testing/until.ts'
 import { CdpClient } from './testing/cdp.ts'
+import { talkingExtension, zipOf } from './testing/extension-files.ts'
 import { startPages } from './testing/pages.ts'
 
 const pages = await startPages()
@@ -16,7 +17,6 @@ let berth = await ground.start({ environment })
 after(async () => {
   await ground[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
-  if (process.env.SHOWLOG) process.stderr.write(berth.log)
 })
 for (const name of ['one', 'two', 'three']) pages.serve(`/${name}`, `<!doctype html><title>${name}</title>`)
 pages.serve('/login', '<!doctype html><title>in</title>')
@@ -274,6 +274,28 @@ test('a crashed browser keeps its profile, does not lock it, and the last to end
   const last = await client.browsers.create({ headless: true, profile: { name: 'crash' } })
   await using attached = await attach(last)
   assert.deepEqual(await read(attached.context), all('of-the-last'))
+})
+
+test('an extension runs in a session that starts with a profile, also with one that has known it before', async () => {
+  const client = await berth.client()
+  const zip = await zipOf(talkingExtension('talker', 1))
+  await client.extensions.upload({ file: new File([new Uint8Array(zip)], 'talker.zip'), name: 'talker' })
+  await client.profiles.create({ name: 'extended' })
+  for (let round = 0; round < 2; round++) {
+    const session = await client.browsers.create({
+      headless: true,
+      extensions: [{ name: 'talker' }],
+      profile: { name: 'extended', save_changes: true },
+    })
+    {
+      await using attached = await attach(session)
+      if (round > 0) assert.equal((await read(attached.context)).local, 'extended')
+      await write(attached.page, 'extended')
+      await attached.page.goto(`${pages.url}/one`)
+      await attached.page.waitForFunction('document.documentElement.dataset.talker')
+    }
+    await client.browsers.deleteByID(session.session_id)
+  }
 })
 
 test('kill -9 of the server during a save leaves the old state or the new one, whole', async () => {

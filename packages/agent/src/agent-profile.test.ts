@@ -128,3 +128,21 @@ test('a profile that cannot be used leaves a running browser as it was', async (
   await becomes(again, ['about:blank', 'data:text/html,mine'])
   assert.deepEqual(crashes, [], 'that was no crash')
 })
+
+test('a profile that a running browser has taken in can be taken back', async () => {
+  await using agent = await startAgent()
+  await agent.becomesReady()
+  const client = await agent.connect()
+  await setCookie(client, 'mine')
+  mkdirSync(join(folder, 'other', 'Default'), { recursive: true })
+  const other = zstdCompressSync(execFileSync('tar', ['-c', '-C', join(folder, 'other'), 'Default']))
+
+  assert.equal((await agent.call('DELETE', '/profile')).status, 204)
+  assert.equal(await cookieOf(client), 'mine', 'nothing was to be taken back')
+  assert.equal(await load(agent, other), 204)
+  await client.closed
+  assert.equal(await cookieOf(await agent.connect()), undefined)
+  assert.equal((await agent.call('DELETE', '/profile')).status, 204)
+
+  assert.equal(await cookieOf(await agent.connect()), 'mine')
+})

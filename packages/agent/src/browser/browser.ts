@@ -120,7 +120,7 @@ export class Browser {
   }
 
   /** Ends Chromium as a person would, and resolves when the next one runs under the same addresses. */
-  relaunch(next: Relaunch = { tabs: 'blank' }): Promise<void> {
+  relaunch(next: Relaunch = { tabs: 'restore' }): Promise<void> {
     const relaunched = this.#lastRelaunch.then(() => this.#relaunch(next))
     this.#lastRelaunch = relaunched.catch(() => {})
     return relaunched

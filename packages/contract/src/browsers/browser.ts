@@ -67,7 +67,7 @@ export type Browser = z.infer<typeof Browser>
  * A create field of the public API whose feature berth does not have yet. It is refused, never ignored:
  * a session without its proxy or profile would be worse than none.
  */
-export const NotYet = z
+const NotYet = z
   .unknown()
   .refine((value) => value === undefined || value === null, { error: 'is not supported by this version of berth' })
   .optional()
