@@ -70,7 +70,7 @@ interface Answer {
 }
 
 async function ask(method: string, path: string, body?: object): Promise<Answer> {
-  const response = await berth.request(`/browsers/${session.session_id}/webmcp${path}`, {
+  const response = await berth.request(`/browsers/${session.session_id}${path}`, {
     method,
     ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
   })
@@ -79,7 +79,7 @@ async function ask(method: string, path: string, body?: object): Promise<Answer>
 }
 
 async function tools(query = ''): Promise<readonly Tool[]> {
-  const { status, body } = await ask('GET', `/tools${query}`)
+  const { status, body } = await ask('GET', `/webmcp/tools${query}`)
   assert.equal(status, 200)
   return body.tools
 }
@@ -91,7 +91,11 @@ async function toolNamed(name: string): Promise<Tool> {
 }
 
 async function invoke(name: string, input?: object, options: object = {}) {
-  return ask('POST', '/invoke', { tool_ref: (await toolNamed(name)).tool_ref, ...(input && { input }), ...options })
+  return ask('POST', '/webmcp/invoke', {
+    tool_ref: (await toolNamed(name)).tool_ref,
+    ...(input && { input }),
+    ...options,
+  })
 }
 
 test('the tools of all tabs and frames are listed with where they are', async () => {
@@ -163,7 +167,7 @@ test('a page that closes meanwhile leaves the outcome unknown', async () => {
   const slow = async () =>
     (await tools()).find(({ tool, source }) => tool.name === 'slow' && source.target_id === targetId)
   await eventually(async () => (await slow()) !== undefined)
-  const invoked = ask('POST', '/invoke', { tool_ref: (await slow())?.tool_ref })
+  const invoked = ask('POST', '/webmcp/invoke', { tool_ref: (await slow())?.tool_ref })
   const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true })
   await eventually(async () => (await cdp.evaluate(sessionId as string, 'window.begun')) === true)
   await cdp.send('Target.closeTarget', { targetId })
@@ -176,16 +180,16 @@ test('references go with the tool and with the document', async () => {
   const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true })
   const [brief, add] = [await toolNamed('brief'), await toolNamed('add')]
   await cdp.evaluate(sessionId as string, 'revoked.abort()')
-  assert.equal((await ask('POST', '/invoke', { tool_ref: brief.tool_ref })).status, 404)
+  assert.equal((await ask('POST', '/webmcp/invoke', { tool_ref: brief.tool_ref })).status, 404)
 
   await cdp.send('Page.enable', {}, sessionId as string)
   await cdp.send('Page.reload', {}, sessionId as string)
   await eventually(async () =>
     (await tools()).some(({ tool, tool_ref }) => tool.name === 'add' && tool_ref !== add.tool_ref),
   )
-  const gone = await ask('POST', '/invoke', { tool_ref: add.tool_ref, input: { count: 1 } })
+  const gone = await ask('POST', '/webmcp/invoke', { tool_ref: add.tool_ref, input: { count: 1 } })
   assert.deepEqual([gone.status, gone.body.code], [404, 'tool_not_found'])
-  assert.equal((await ask('POST', '/invoke', { tool_ref: 'tool_none' })).status, 404)
+  assert.equal((await ask('POST', '/webmcp/invoke', { tool_ref: 'tool_none' })).status, 404)
 })
 
 test('a tool that goes to another page has ended there', async () => {
@@ -233,7 +237,7 @@ test('custom tools stand in the pages that match, and work in the page or beside
     ]
   })()`
 
-  const added = await ask('POST', '/custom-tools', { namespace: 'shop', source })
+  const added = await ask('POST', '/webmcp/custom-tools', { namespace: 'shop', source })
 
   assert.equal(added.status, 201, JSON.stringify(added.body))
   assert.deepEqual(
@@ -248,7 +252,7 @@ test('custom tools stand in the pages that match, and work in the page or beside
     ],
   )
   for (const { id } of added.body.tools) assert.match(id, /^ct_[a-z][a-z0-9]{23}$/)
-  assert.deepEqual((await ask('GET', '/custom-tools')).body, added.body)
+  assert.deepEqual((await ask('GET', '/webmcp/custom-tools')).body, added.body)
   const listed = (await tools()).filter(({ source }) => source.custom && source.target_id === targetId)
   assert.deepEqual(
     listed.map(({ tool, source }) => [tool.name, source.target_id, source.page_url]),
@@ -278,18 +282,22 @@ test('custom tools stand in the pages that match, and work in the page or beside
 
   const heading = await toolNamed('heading')
   const [{ id }] = added.body.tools
-  assert.equal((await ask('DELETE', `/custom-tools/${id}`)).status, 204)
-  assert.equal((await ask('DELETE', `/custom-tools/${id}`)).status, 404)
-  assert.equal((await ask('POST', '/invoke', { tool_ref: heading.tool_ref, input: {} })).status, 404)
+  assert.equal((await ask('DELETE', `/webmcp/custom-tools/${id}`)).status, 204)
+  assert.equal((await ask('DELETE', `/webmcp/custom-tools/${id}`)).status, 404)
+  assert.equal((await ask('POST', '/webmcp/invoke', { tool_ref: heading.tool_ref, input: {} })).status, 404)
 })
 
 test('custom tools are added all or not at all, and names are taken once', async () => {
   const define = (...names: string[]) =>
     `[${names.map((name) => `{ kind: 'page', match: { url_patterns: ['*'] }, tool: { name: '${name}', description: 'd' }, execute() {} }`)}]`
   const add = (names: string[], force = false) =>
-    ask('POST', '/custom-tools', { namespace: 'once', source: define(...names), force_overwrite_namespace: force })
+    ask('POST', '/webmcp/custom-tools', {
+      namespace: 'once',
+      source: define(...names),
+      force_overwrite_namespace: force,
+    })
   const names = async () =>
-    (await ask('GET', '/custom-tools')).body.tools
+    (await ask('GET', '/webmcp/custom-tools')).body.tools
       .filter(({ namespace }: { namespace: string }) => namespace === 'once')
       .map(({ tool }: Tool) => tool.name)
 
@@ -329,7 +337,7 @@ test('custom tools are added all or not at all, and names are taken once', async
     [`[{ kind: 'page', match: { url_patterns: ['*'] }, tool: { name: 'a', description: 'd' } }]`, /execute/],
     [define('five').replace(/\]$/, ', {}]'), /kind/],
   ] as const) {
-    const refused = await ask('POST', '/custom-tools', { namespace: 'bad', source })
+    const refused = await ask('POST', '/webmcp/custom-tools', { namespace: 'bad', source })
     assert.equal(refused.status, 400, source)
     assert.match(refused.body.message, rule)
   }
@@ -339,7 +347,7 @@ test('custom tools are added all or not at all, and names are taken once', async
     { namespace: 'a', source: '' },
     { namespace: 'a', source: 'x'.repeat(8_000_001) },
   ]) {
-    assert.equal((await ask('POST', '/custom-tools', body)).status, 400)
+    assert.equal((await ask('POST', '/webmcp/custom-tools', body)).status, 400)
   }
 })
 
@@ -353,11 +361,14 @@ test('bad invocations are refused, and name the field', async () => {
     [{ tool_ref: 'x', other: 1 }, 'other'],
     [{ tool_ref: 'x', input: { text: 'x'.repeat(1024 * 1024) } }, 'input'],
   ] as const) {
-    const refused = await ask('POST', '/invoke', body)
+    const refused = await ask('POST', '/webmcp/invoke', body)
     assert.equal(refused.status, 400, field)
     assert.match(refused.body.message, new RegExp(field))
   }
-  assert.equal((await ask('POST', '/invoke', { tool_ref: 'x', input: { text: 'x'.repeat(1100 * 1024) } })).status, 413)
+  assert.equal(
+    (await ask('POST', '/webmcp/invoke', { tool_ref: 'x', input: { text: 'x'.repeat(1100 * 1024) } })).status,
+    413,
+  )
 })
 
 async function shopTarget(): Promise<{ targetId: string }> {

@@ -1,5 +1,6 @@
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
+import type { Tabs } from './user-data.ts'
 
 interface Flag {
   readonly flag: string
@@ -8,6 +9,7 @@ interface Flag {
 
 /** A port on which nothing listens; a request for it does not even reach egress. */
 const nowhere = 'https://127.0.0.1:9'
+const noProxy = 'http://127.0.0.1:9'
 
 const disabledFeatures: readonly string[] = [
   // The address bar's suggestions as pages of their own: they cost a renderer, 50 MB and 80 ms, and stand among the targets.
@@ -40,7 +42,10 @@ const always: readonly Flag[] = [
   { flag: '--disable-sync', reason: 'profiles are saved by berth, or not at all' },
   { flag: '--no-first-run', reason: 'no welcome page' },
   { flag: '--no-default-browser-check', reason: 'no question at the first start' },
-  { flag: '--password-store=basic', reason: 'there is no keyring to ask' },
+  {
+    flag: '--password-store=basic',
+    reason: 'there is no keyring to ask, and cookies of a profile open on every machine',
+  },
   { flag: '--hide-crash-restore-bubble', reason: 'after a crash the first page is free of questions' },
   { flag: '--noerrdialogs', reason: 'a dialog of the browser would wait for a person' },
   { flag: '--disable-hang-monitor', reason: 'the same: a page that computes for long is not asked about' },
@@ -73,27 +78,36 @@ const withPolicies: readonly Flag[] = [
   },
 ]
 
-interface FlagOptions {
+export interface FlagOptions {
+  readonly config: AgentConfig
+  readonly userDataFolder: string
+  readonly tabs: Tabs
   readonly proxyPort: number
   readonly needPolicies: boolean
 }
 
 /** Every argument of Chromium. The ports are on the loopback of the machine. */
-export function chromiumFlags(
-  config: AgentConfig,
-  profileFolder: string,
-  { proxyPort, needPolicies }: FlagOptions,
-): string[] {
+export function chromiumFlags({ config, userDataFolder, tabs, proxyPort, needPolicies }: FlagOptions): string[] {
   const flags = [...always, ...(config.gpu ? [] : withoutGpu), ...(needPolicies ? withPolicies : withoutPolicies)]
   return [
     ...flags.map(({ flag }) => flag),
-    `--user-data-dir=${profileFolder}`,
+    `--user-data-dir=${userDataFolder}`,
     `--remote-debugging-port=${config.devtools_port}`,
-    `--proxy-server=http://127.0.0.1:${proxyPort}`,
+    `--proxy-server=${proxyRules(proxyPort)}`,
     ...(config.headless ? headlessFlags(config) : []),
     ...(config.kiosk_mode && !config.headless ? ['--kiosk'] : []),
-    'about:blank',
+    // An address would be opened besides the tabs of the last run.
+    ...(tabs === 'blank' ? ['about:blank'] : []),
   ]
+}
+
+/**
+ * All of Chromium's connections go to the forwarder: for plain HTTP as to a SOCKS proxy, and tunnels as to an HTTP
+ * proxy. When it closes without a word, nothing was connected to; Chromium then tries the second proxy, which never
+ * answers, and so tells the page that there is no connection to its proxy (ERR_PROXY_CONNECTION_FAILED).
+ */
+function proxyRules(port: number): string {
+  return `http=socks5://127.0.0.1:${port},${noProxy};https=http://127.0.0.1:${port},${noProxy}`
 }
 
 /** In full-screen mode the page alone fills the window; otherwise a headless window has a tab strip too. */

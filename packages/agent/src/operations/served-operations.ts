@@ -1,6 +1,8 @@
 import { servedComputer } from '../computer/served-computer.ts'
+import { servedCurl } from '../curl/served-curl.ts'
 import { servedFs } from '../fs/served-fs.ts'
 import { servedPlaywright } from '../playwright/served-playwright.ts'
+import { servedProcesses } from '../process/served-processes.ts'
 import { servedRepl } from '../repl/served-repl.ts'
 import { servedWebMcp } from '../webmcp/served-webmcp.ts'
 import { createWebMcp } from '../webmcp/webmcp-of-session.ts'
@@ -15,5 +17,7 @@ export function servedOperations(context: OperationContext): readonly ServedOper
     ...servedRepl(context, webMcp),
     ...servedWebMcp(webMcp),
     ...servedFs(),
+    ...servedProcesses(context),
+    ...servedCurl(context),
   ]
 }

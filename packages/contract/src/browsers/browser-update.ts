@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { NotYet, SessionName, StartUrl } from './browser.ts'
+import { BrowserProfile } from '../profiles/profile.ts'
+import { SessionName, StartUrl } from './browser.ts'
+import { checkProxySelection, proxySelection } from './proxy-selection.ts'
 import { Tags } from './tags.ts'
 import { BrowserTelemetryRequestConfig } from './telemetry-config.ts'
 import { BrowserViewport } from './viewport.ts'
@@ -16,10 +18,9 @@ export const BrowserUpdateRequest = z
     tags: Tags.nullish(),
     telemetry: BrowserTelemetryRequestConfig.nullish(),
     viewport: BrowserViewportUpdate.optional(),
-    profile: NotYet,
-    proxy: NotYet,
-    proxy_id: NotYet,
-    disable_default_proxy: NotYet,
+    profile: BrowserProfile.nullish().meta({ description: 'Only while the session has none.' }),
+    ...proxySelection,
   })
+  .superRefine(checkProxySelection)
   .meta({ id: 'BrowserUpdateRequest' })
 export type BrowserUpdateRequest = z.infer<typeof BrowserUpdateRequest>

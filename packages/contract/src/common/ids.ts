@@ -10,9 +10,19 @@ export type SessionId = string & { readonly idOf: 'session' }
 export type ProjectId = string & { readonly idOf: 'project' }
 export type OrganizationId = string & { readonly idOf: 'organization' }
 export type ExtensionId = string & { readonly idOf: 'extension' }
+export type ProfileId = string & { readonly idOf: 'profile' }
 export type ApiKeyId = string & { readonly idOf: 'api-key' }
+export type ProxyId = string & { readonly idOf: 'proxy' }
 
-const idPrefixes = { session: 'brw', project: 'prj', organization: 'org', 'api-key': 'key', extension: 'ext' } as const
+const idPrefixes = {
+  session: 'brw',
+  project: 'prj',
+  organization: 'org',
+  'api-key': 'key',
+  profile: 'prf',
+  extension: 'ext',
+  proxy: 'prx',
+} as const
 type IdKind = keyof typeof idPrefixes
 
 const timeDigits = 8 // Milliseconds in base 36 stay at eight digits until the year 2059.

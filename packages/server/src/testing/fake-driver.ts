@@ -26,10 +26,14 @@ export class FakeHost {
   readonly folder: string
   /** What each new agent says of itself first. */
   firstState: Partial<AgentState> = {}
+  /** Whether new agents refuse the states of profiles. */
+  refusesProfiles = false
   readonly memoryKills = new Map<SessionId, number>()
   /** Of machines whose policies were changed since their start. */
   readonly policies = new Map<SessionId, ChromePolicies>()
   problem: string | undefined
+  /** Runs in each start, when the session is known and its machine is not there yet. */
+  onStart: (spec: MachineSpec) => Promise<void> = async () => {}
   capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false }
   readonly #nextStarts: NextStart[] = []
 
@@ -113,6 +117,7 @@ export class FakeDriver implements Driver {
 
   async #start(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
     await this.#passNextStart(signal)
+    await this.#host.onStart(spec)
     const machine = await this.#startAgent(spec)
     this.#host.machines.set(spec.sessionId, machine)
     if (signal.aborted) await this.#remove(machine)
@@ -134,6 +139,7 @@ export class FakeDriver implements Driver {
     const { sessionId } = spec
     const agentSocket = join(this.#host.folder, `${sessionId}.sock`)
     const agent = await FakeAgent.listen(agentSocket, this.#host.firstState)
+    agent.refusesProfiles = this.#host.refusesProfiles
     return { sessionId, agentSocket, ended: agent.ended, spec, agent }
   }
 

@@ -27,7 +27,8 @@ export const agentPrograms: AgentPrograms = {
     // What callers' own tools do outside of pages.
     'tool-process': join(agentFolder, 'tool-process.ts'),
   },
-  packages: ['playwright-core', 'patchright-core'],
+  // The first is native code: terminals.
+  packages: [`@lydell/node-pty-linux-${process.arch}`, 'playwright-core', 'patchright-core'],
 }
 
 /**
