@@ -96,6 +96,7 @@ export class AttachedTab {
   }
 
   async #shown(): Promise<string> {
+    await this.#line.send('Browser.getVersion') // Waits for the browser, where one has just crashed.
     const [shown] = await tabsByActivity({ port: Number(new URL(this.#endpoint).port) })
     return shown ?? (await this.#line.send('Target.createTarget', { url: 'about:blank' })).targetId
   }
