@@ -1,5 +1,6 @@
 import type { Figures } from './figures.ts'
 import { apiRateName } from './measurements/api.ts'
+import { screenshotName } from './measurements/computer.ts'
 import { createName } from './measurements/create.ts'
 import { evaluateName } from './measurements/evaluate.ts'
 import { idleBeyondBrowser, idleName } from './measurements/idle.ts'
@@ -83,6 +84,9 @@ const budgets: readonly Budget[] = [
       value: (own) => own(idleName(shape, idleBeyondBrowser)),
       limit,
     }
+  }),
+  ...(['headless', 'headful'] as const).map((shape): Budget => {
+    return { text: screenshotName(shape), unit: 'ms', value: (own) => own(screenshotName(shape)), limit: 60 }
   }),
   { text: 'reads of a session', unit: 'requests/s', value: (own) => own(apiRateName), limit: 2000, isMinimum: true },
 ]

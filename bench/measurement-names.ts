@@ -4,6 +4,7 @@ export const measurementNames = [
   'evaluate',
   'messages',
   'screenshots',
+  'computer',
   'memory',
   'idle',
   'api',

@@ -55,7 +55,6 @@ for (const [way, headless] of [
     let cdp: CdpClient
     let page = ''
     let origin = { x: 0, y: 0 }
-    const { computer } = client.browsers
 
     before(async () => {
       const session = await client.browsers.create({
@@ -91,7 +90,7 @@ for (const [way, headless] of [
     const notes = (count: number) => becomes(`log.length >= ${count}`, 'log.splice(0)')
 
     test('key names give exactly the keys they mean, and unknown ones none (case 21)', async () => {
-      await computer.clickMouse(id, at(100, 60))
+      await client.browsers.computer.clickMouse(id, at(100, 60))
       await evaluate('log.length = 0; isDeaf = true')
 
       for (const [name, key] of [
@@ -107,14 +106,14 @@ for (const [way, headless] of [
         ...['Page_Down', 'PageDown'].map((name) => [name, 'PageDown']),
         ...['Down', 'ArrowDown'].map((name) => [name, 'ArrowDown']),
       ] as const) {
-        await computer.pressKey(id, { keys: [name as string] })
+        await client.browsers.computer.pressKey(id, { keys: [name as string] })
         assert.deepEqual(await notes(2), [`keydown ${key}`, `keyup ${key}`], name)
       }
       for (const name of ['Ctrl+a', 'Control_L+a']) {
-        await computer.pressKey(id, { keys: [name] })
+        await client.browsers.computer.pressKey(id, { keys: [name] })
         assert.deepEqual(await notes(4), ['keydown Control ctrl', 'keydown a ctrl', 'keyup a ctrl', 'keyup Control'])
       }
-      await computer.pressKey(id, { keys: ['ctrl+shift+e'] })
+      await client.browsers.computer.pressKey(id, { keys: ['ctrl+shift+e'] })
       assert.deepEqual(await notes(6), [
         ...['keydown Control ctrl', 'keydown Shift ctrl+shift', 'keydown E ctrl+shift'],
         ...['keyup E ctrl+shift', 'keyup Shift ctrl', 'keyup Control'],
@@ -125,9 +124,9 @@ for (const [way, headless] of [
         [[], 'keys'],
         [[''], '""'],
       ] as const) {
-        await refused(computer.pressKey(id, { keys: [...keys] }), 400, told)
+        await refused(client.browsers.computer.pressKey(id, { keys: [...keys] }), 400, told)
       }
-      await computer.pressKey(id, { keys: ['z'] })
+      await client.browsers.computer.pressKey(id, { keys: ['z'] })
       // Nothing of what was refused comes before it.
       assert.deepEqual(await notes(2), ['keydown z', 'keyup z'])
       await evaluate('isDeaf = false')
@@ -136,9 +135,9 @@ for (const [way, headless] of [
     test('several keys are tapped in order, or held down together for a while', async () => {
       await evaluate('log.length = 0; isDeaf = true')
 
-      await computer.pressKey(id, { keys: ['a', 'b'] })
+      await client.browsers.computer.pressKey(id, { keys: ['a', 'b'] })
       const tapped = await notes(4)
-      await computer.pressKey(id, { keys: ['a', 'b'], duration: 50, hold_keys: ['Shift'] })
+      await client.browsers.computer.pressKey(id, { keys: ['a', 'b'], duration: 50, hold_keys: ['Shift'] })
       const held = await notes(6)
 
       assert.deepEqual(tapped, ['keydown a', 'keyup a', 'keydown b', 'keyup b'])
@@ -157,11 +156,11 @@ for (const [way, headless] of [
         if (event.key === 'Tab') { event.preventDefault(); text.setRangeText('\\t', text.value.length, text.value.length, 'end') }
       }`)
 
-      await computer.typeText(id, { text, smooth: false } as Kernel.Browsers.ComputerTypeTextParams)
+      await client.browsers.computer.typeText(id, { text, smooth: false } as Kernel.Browsers.ComputerTypeTextParams)
       const atOnce = await becomes(`text.value.endsWith('Tab')`, 'text.value')
       await evaluate(`text.value = ''`)
       const startedAt = performance.now()
-      await computer.typeText(id, { text: 'Ça va. Oui', delay: 5000 })
+      await client.browsers.computer.typeText(id, { text: 'Ça va. Oui', delay: 5000 })
       const took = performance.now() - startedAt
       const likeAPerson = await becomes(`text.value.endsWith('Oui')`, 'text.value')
 
@@ -174,13 +173,13 @@ for (const [way, headless] of [
       const point = at(400, 500)
       await evaluate('log.length = 0; moves = 0')
 
-      await computer.clickMouse(id, point)
+      await client.browsers.computer.clickMouse(id, point)
       const single = await notes(3)
       const moves = await evaluate('moves')
-      await computer.clickMouse(id, { ...at(360, 212), num_clicks: 2 })
+      await client.browsers.computer.clickMouse(id, { ...at(360, 212), num_clicks: 2 })
       const double = (await notes(7)) as [string, number, number][]
       const selected = await evaluate('String(getSelection()).trim()')
-      await computer.clickMouse(id, { ...at(500, 550), hold_keys: ['Ctrl', 'Shift'], num_clicks: 0 })
+      await client.browsers.computer.clickMouse(id, { ...at(500, 550), hold_keys: ['Ctrl', 'Shift'], num_clicks: 0 })
       const held = (await notes(7)) as (string | unknown[])[]
 
       assert.deepEqual(single, [
@@ -205,48 +204,54 @@ for (const [way, headless] of [
     })
 
     test('moves, scrolls by ticks, and drags along a path', async () => {
-      await computer.moveMouse(id, { ...at(10, 600), smooth: false })
-      assert.deepEqual(await computer.getMousePosition(id), at(10, 600))
-      await computer.moveMouse(id, { ...at(600, 600), duration_ms: 60 })
-      assert.deepEqual(await computer.getMousePosition(id), at(600, 600))
+      await client.browsers.computer.moveMouse(id, { ...at(10, 600), smooth: false })
+      assert.deepEqual(await client.browsers.computer.getMousePosition(id), at(10, 600))
+      await client.browsers.computer.moveMouse(id, { ...at(600, 600), duration_ms: 60 })
+      assert.deepEqual(await client.browsers.computer.getMousePosition(id), at(600, 600))
 
-      await computer.scroll(id, { ...at(100, 300), delta_y: 3, delta_x: 2 })
+      await client.browsers.computer.scroll(id, { ...at(100, 300), delta_y: 3, delta_x: 2 })
       await becomes('box.scrollTop >= 240 && box.scrollLeft >= 160')
       const down = (await evaluate('[box.scrollTop, box.scrollLeft]')) as [number, number]
-      await computer.scroll(id, { ...at(100, 300), delta_y: -3, delta_x: -2 })
+      await client.browsers.computer.scroll(id, { ...at(100, 300), delta_y: -3, delta_x: -2 })
       await becomes('box.scrollTop === 0 && box.scrollLeft === 0')
       assert.ok(down[0] > down[1])
-      await refused(computer.scroll(id, at(100, 300)), 400, 'delta_x')
+      await refused(client.browsers.computer.scroll(id, at(100, 300)), 400, 'delta_x')
 
       await evaluate('getSelection().removeAllRanges(); log.length = 0')
       const [from, to] = [at(301, 212), at(441, 212)]
       const path = [from, at(400, 214), to].map(({ x, y }) => [x, y])
-      await computer.dragMouse(id, { path, smooth: false, steps_per_segment: 4, step_delay_ms: 5, delay: 20 })
+      await client.browsers.computer.dragMouse(id, {
+        path,
+        smooth: false,
+        steps_per_segment: 4,
+        step_delay_ms: 5,
+        delay: 20,
+      })
       await becomes(`log.some(([name]) => name === 'mouseup')`)
       assert.equal(await evaluate('String(getSelection()).trim()'), 'double click')
-      await refused(computer.dragMouse(id, { path: [path[0] as number[]] }), 400, 'path')
+      await refused(client.browsers.computer.dragMouse(id, { path: [path[0] as number[]] }), 400, 'path')
     })
 
     test('the clipboard is one for the page and the API', async () => {
       const text = 'von außen: 日本 😀\nzwei'
       await evaluate(`text.onkeydown = null; text.value = ''; text.focus()`)
 
-      await computer.writeClipboard(id, { text })
-      await computer.pressKey(id, { keys: ['Ctrl+v'] })
+      await client.browsers.computer.writeClipboard(id, { text })
+      await client.browsers.computer.pressKey(id, { keys: ['Ctrl+v'] })
       assert.equal(await becomes(`text.value !== ''`, 'text.value'), text)
-      assert.deepEqual(await computer.readClipboard(id), { text })
+      assert.deepEqual(await client.browsers.computer.readClipboard(id), { text })
 
       await evaluate(`text.value = 'from the page é'; text.select(); globalThis.hasCopied = false
         addEventListener('copy', () => setTimeout(() => { hasCopied = true }), { once: true })`)
-      await computer.pressKey(id, { keys: ['Ctrl+c'] })
+      await client.browsers.computer.pressKey(id, { keys: ['Ctrl+c'] })
       await becomes('hasCopied')
-      assert.deepEqual(await computer.readClipboard(id), { text: 'from the page é' })
+      assert.deepEqual(await client.browsers.computer.readClipboard(id), { text: 'from the page é' })
 
       const long = 'ü'.repeat(600_000)
-      await computer.writeClipboard(id, { text: long })
-      assert.ok((await computer.readClipboard(id)).text === long)
-      await computer.writeClipboard(id, { text: '' })
-      assert.deepEqual(await computer.readClipboard(id), { text: '' })
+      await client.browsers.computer.writeClipboard(id, { text: long })
+      assert.ok((await client.browsers.computer.readClipboard(id)).text === long)
+      await client.browsers.computer.writeClipboard(id, { text: '' })
+      assert.deepEqual(await client.browsers.computer.readClipboard(id), { text: '' })
     })
 
     test('pictures are PNG, of the whole screen or a part of it', async () => {
@@ -257,12 +262,20 @@ for (const [way, headless] of [
       }
       const region = { x: 10, y: 20, width: 300, height: 200 }
 
-      assert.deepEqual(await sizeOf(await computer.captureScreenshot(id)), ['PNG', 1024, 768])
-      assert.deepEqual(await sizeOf(await computer.captureScreenshot(id, { region })), ['PNG', 300, 200])
+      assert.deepEqual(await sizeOf(await client.browsers.computer.captureScreenshot(id)), ['PNG', 1024, 768])
+      assert.deepEqual(await sizeOf(await client.browsers.computer.captureScreenshot(id, { region })), [
+        'PNG',
+        300,
+        200,
+      ])
       for (const wrong of [{ width: 0 }, { height: -1 }, { x: -1 }, { x: 725 }, { height: 749 }])
-        await refused(computer.captureScreenshot(id, { region: { ...region, ...wrong } }), 400, 'region')
-      assert.deepEqual(await computer.setCursorVisibility(id, { hidden: true }), { ok: true })
-      assert.deepEqual(await computer.setCursorVisibility(id, { hidden: false }), { ok: true })
+        await refused(
+          client.browsers.computer.captureScreenshot(id, { region: { ...region, ...wrong } }),
+          400,
+          'region',
+        )
+      assert.deepEqual(await client.browsers.computer.setCursorVisibility(id, { hidden: true }), { ok: true })
+      assert.deepEqual(await client.browsers.computer.setCursorVisibility(id, { hidden: false }), { ok: true })
     })
 
     test('a batch does its actions in order, and ends with the first that fails', async () => {
@@ -270,7 +283,7 @@ for (const [way, headless] of [
       await evaluate(`text.value = ''`)
       const startedAt = performance.now()
 
-      await computer.batch(id, {
+      await client.browsers.computer.batch(id, {
         actions: [
           { type: 'click_mouse', click_mouse: at(100, 60) },
           { type: 'type_text', type_text: { text: 'ab', smooth: false } as { text: string } },
@@ -291,8 +304,8 @@ for (const [way, headless] of [
       for (const [index, [action, told]] of wrong.entries()) {
         const never = { type: 'move_mouse' as const, move_mouse: { x: 1, y: 1, smooth: false } }
         const actions = [move(310 + index), action as Kernel.Browsers.ComputerBatchParams.Action, never]
-        await refused(computer.batch(id, { actions }), 400, told)
-        assert.deepEqual(await computer.getMousePosition(id), at(310 + index, 600))
+        await refused(client.browsers.computer.batch(id, { actions }), 400, told)
+        assert.deepEqual(await client.browsers.computer.getMousePosition(id), at(310 + index, 600))
       }
       for (const [action, told] of [
         [{ type: 'scroll', move_mouse: { x: 1, y: 1 } }, 'actions[0] (scroll): '],
@@ -300,9 +313,13 @@ for (const [way, headless] of [
         [{ type: 'screenshot' }, 'actions[0] (screenshot): type'],
         [{ type: 'sleep', sleep: { duration_ms: 1, x: 1 } }, 'actions[0] (sleep): sleep'],
       ] as const)
-        await refused(computer.batch(id, { actions: [action as never] }), 400, told)
-      await refused(computer.batch(id, { actions: [] }), 400, 'actions')
-      await refused(computer.batch(id, { actions: Array.from({ length: 101 }, () => move(1)) }), 400, 'actions')
+        await refused(client.browsers.computer.batch(id, { actions: [action as never] }), 400, told)
+      await refused(client.browsers.computer.batch(id, { actions: [] }), 400, 'actions')
+      await refused(
+        client.browsers.computer.batch(id, { actions: Array.from({ length: 101 }, () => move(1)) }),
+        400,
+        'actions',
+      )
     })
 
     test('refuses what is no point of the screen, and fields that there are not', async () => {
@@ -314,34 +331,35 @@ for (const [way, headless] of [
         [{ x: 1 }, 'y'],
       ] as const) {
         const wrong = point as { x: number; y: number }
-        await refused(computer.clickMouse(id, wrong), 400, told)
-        await refused(computer.moveMouse(id, wrong), 400, told)
-        await refused(computer.scroll(id, { ...wrong, delta_y: 1 }), 400, told)
+        await refused(client.browsers.computer.clickMouse(id, wrong), 400, told)
+        await refused(client.browsers.computer.moveMouse(id, wrong), 400, told)
+        await refused(client.browsers.computer.scroll(id, { ...wrong, delta_y: 1 }), 400, told)
       }
       const surplus = { other: 1 } as object
       for (const call of [
-        () => computer.clickMouse(id, { x: 1, y: 1, ...surplus }),
-        () => computer.moveMouse(id, { x: 1, y: 1, ...surplus }),
-        () => computer.captureScreenshot(id, { ...surplus }),
-        () => computer.typeText(id, { text: '', ...surplus }),
-        () => computer.pressKey(id, { keys: ['a'], ...surplus }),
-        () => computer.scroll(id, { x: 1, y: 1, delta_y: 1, ...surplus }),
+        () => client.browsers.computer.clickMouse(id, { x: 1, y: 1, ...surplus }),
+        () => client.browsers.computer.moveMouse(id, { x: 1, y: 1, ...surplus }),
+        () => client.browsers.computer.captureScreenshot(id, { ...surplus }),
+        () => client.browsers.computer.typeText(id, { text: '', ...surplus }),
+        () => client.browsers.computer.pressKey(id, { keys: ['a'], ...surplus }),
+        () => client.browsers.computer.scroll(id, { x: 1, y: 1, delta_y: 1, ...surplus }),
         () =>
-          computer.dragMouse(id, {
+          client.browsers.computer.dragMouse(id, {
             path: [
               [1, 1],
               [2, 2],
             ],
             ...surplus,
           }),
-        () => computer.setCursorVisibility(id, { hidden: false, ...surplus }),
-        () => computer.batch(id, { actions: [{ type: 'sleep', sleep: { duration_ms: 0 } }], ...surplus }),
-        () => computer.writeClipboard(id, { text: '', ...surplus }),
+        () => client.browsers.computer.setCursorVisibility(id, { hidden: false, ...surplus }),
+        () =>
+          client.browsers.computer.batch(id, { actions: [{ type: 'sleep', sleep: { duration_ms: 0 } }], ...surplus }),
+        () => client.browsers.computer.writeClipboard(id, { text: '', ...surplus }),
       ])
         await refused(call(), 400, 'other')
-      await refused(computer.moveMouse(id, { x: 1, y: 1, duration_ms: 49 }), 400, 'duration_ms')
-      await refused(computer.clickMouse(id, { x: 1, y: 1, hold_keys: ['Nope'] }), 400, 'Nope')
-      await refused(computer.typeText(id, { text: 'a\u0007' }), 400, 'U+0007')
+      await refused(client.browsers.computer.moveMouse(id, { x: 1, y: 1, duration_ms: 49 }), 400, 'duration_ms')
+      await refused(client.browsers.computer.clickMouse(id, { x: 1, y: 1, hold_keys: ['Nope'] }), 400, 'Nope')
+      await refused(client.browsers.computer.typeText(id, { text: 'a\u0007' }), 400, 'U+0007')
     })
   })
 }

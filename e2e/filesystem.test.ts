@@ -9,7 +9,7 @@ import { ZipFile } from 'yazl'
 import { deepOnly } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
 import { createCheckedFetch } from './testing/checked-fetch.ts'
-import { memoryMiB, serviceProcesses } from './testing/processes.ts'
+import { agentProcess, memoryMiB } from './testing/processes.ts'
 
 const mebibyte = 1024 * 1024
 const linkMode = 0o120777
@@ -110,7 +110,9 @@ for (const subresources of ['', 'fs'] as const) {
     await own.deleteDirectory(id, { path: home })
     await assert.rejects(own.fileInfo(id, { path: home }), { status: 404 })
 
-    const isDirect = (address: string) => address.startsWith(`${berth.url}/s/${id}/fs/`)
+    const isDirect = (address: string) =>
+      address === 'data:,' || // How the client finds out whether it can send forms.
+      address.startsWith(`${berth.url}/s/${id}/fs/`)
     assert.equal(addresses.slice(1).every(isDirect), subresources === 'fs', addresses.join('\n'))
   })
 }
@@ -242,7 +244,7 @@ async function passes(size: number): Promise<void> {
   const block = randomBytes(mebibyte)
   const expected = createHash('sha256')
   for (const chunk of repeated(block, size)) expected.update(chunk)
-  const processes = await serviceProcesses(berth.pid)
+  const processes = [berth.pid, await agentProcess(id)]
   const before = await memoryMiB(processes)
   let most = before
   const watching = setInterval(async () => {
@@ -262,7 +264,8 @@ async function passes(size: number): Promise<void> {
   clearInterval(watching)
 
   assert.equal(found.digest('hex'), expected.digest('hex'))
-  assert.ok(most - before < 100, `grew by ${Math.round(most - before)} MiB`)
+  // Node collects what it has read from sockets when there are 64 MiB of it, in each of the two, whatever the size.
+  assert.ok(most - before < 200, `grew by ${Math.round(most - before)} MiB`)
   await fs.deleteFile(id, { path: '/home/kernel/large' })
 }
 

@@ -56,6 +56,8 @@ for (const headless of [true, false]) {
         memory: headless ? '1GiB' : '8GiB',
         headless,
         stealth: false,
+        proxy: { mode: 'default' },
+        disable_default_proxy: false,
         gpu: false,
         kiosk_mode: false,
         timeout_seconds: 90,

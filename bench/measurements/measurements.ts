@@ -1,5 +1,6 @@
 import type { MeasurementName } from '../measurement-names.ts'
 import { measureApi } from './api.ts'
+import { measureComputer } from './computer.ts'
 import { measureCreate } from './create.ts'
 import { measureEvaluate } from './evaluate.ts'
 import { measureGrowth } from './growth.ts'
@@ -14,6 +15,7 @@ export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
   evaluate: measureEvaluate,
   messages: measureMessages,
   screenshots: measureScreenshots,
+  computer: measureComputer,
   memory: measureMemory,
   idle: measureIdle,
   api: measureApi,

@@ -25,6 +25,15 @@ async function readProcess(pid: number): Promise<ProcessInfo> {
 
 /** Chromium's main process in the machine of a session. */
 export async function browserProcess(sessionId: string): Promise<number> {
+  return (await findBrowser(sessionId)).pid
+}
+
+/** The agent in the machine of a session, which has started its Chromium. */
+export async function agentProcess(sessionId: string): Promise<number> {
+  return (await findBrowser(sessionId)).parent
+}
+
+async function findBrowser(sessionId: string): Promise<ProcessInfo> {
   const processes = await listProcesses()
   const machine = new Set(processes.filter(({ command }) => command.includes(`/${sessionId}/`)).map(({ pid }) => pid))
   for (let size = -1; size !== machine.size; ) {
@@ -35,7 +44,7 @@ export async function browserProcess(sessionId: string): Promise<number> {
     ({ pid, command }) => machine.has(pid) && /\/chromium\/chromium /.test(command) && !command.includes('--type='),
   )
   if (!browser) throw new Error(`no browser runs for ${sessionId}`)
-  return browser.pid
+  return browser
 }
 
 /** Resident memory in MiB of the processes, as the kernel shares it out (PSS). */

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { startFakeEgress } from './testing/fake-egress.ts'
 import { type StartedAgent, startAgent } from './testing/start-agent.ts'
 
 test('a headful window fills the display, and the page has the focus', async () => {
@@ -118,7 +118,7 @@ test('a browser that crashes again and again is given up', async () => {
 test('everything the browser asks for goes to egress, and it asks for nothing by itself', async () => {
   const asked: string[] = []
   await using agent = await startAgent()
-  await using _egress = await startEgress(agent, (request, response) => {
+  await using _egress = await startFakeEgress(agent, (request, response) => {
     asked.push(`${request.method} ${request.url}`)
     response.setHeader('content-type', 'text/html').end('<title>through egress</title>')
   })
@@ -141,7 +141,7 @@ test('everything the browser asks for goes to egress, and it asks for nothing by
 test('opens the start page without being waited for', async () => {
   await using agent = await startAgent({ start_url: 'http://start.test/' })
   const asked = Promise.withResolvers<string>()
-  await using _egress = await startEgress(agent, (request, response) => {
+  await using _egress = await startFakeEgress(agent, (request, response) => {
     asked.resolve(String(request.url))
     response.end()
   })
@@ -151,7 +151,7 @@ test('opens the start page without being waited for', async () => {
 
 test('downloads are saved in the home folder', async () => {
   await using agent = await startAgent()
-  await using _egress = await startEgress(agent, (_request, response) => {
+  await using _egress = await startFakeEgress(agent, (_request, response) => {
     response.setHeader('content-disposition', 'attachment; filename=file.bin').end('the content')
   })
   await agent.becomesReady()
@@ -171,9 +171,8 @@ test('the forwarder survives connections that end in every way', async () => {
   await agent.becomesReady()
   const port = proxyPortOf(agent)
   const withoutEgress = connect(port, '127.0.0.1')
-  withoutEgress.on('error', () => {})
-  await once(withoutEgress, 'close')
-  await using _egress = await startEgress(agent, async (request, response) => {
+  const [refusal] = await once(withoutEgress, 'error')
+  await using _egress = await startFakeEgress(agent, async (request, response) => {
     response.end(`got ${await text(request)}`)
   })
   const abrupt = connect(port, '127.0.0.1')
@@ -185,26 +184,14 @@ test('the forwarder survives connections that end in every way', async () => {
     'POST http://page.test/ HTTP/1.1\r\nHost: page.test\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody',
   )
 
+  assert.equal(refusal.code, 'ECONNRESET')
   assert.match(await text(halfClosed), /got body$/)
 })
 
-/** A proxy in the place of egress. */
-async function startEgress(agent: StartedAgent, answer: RequestListener): Promise<AsyncDisposable> {
-  const server = createServer(answer)
-  server.on('connect', (_request: IncomingMessage, socket) => socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'))
-  server.listen({ path: agent.config.egress_socket, writableAll: true, readableAll: true })
-  await once(server, 'listening')
-  return {
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
-}
-
 function proxyPortOf(agent: StartedAgent): number {
   const [pid] = agent.children('chromium')
-  const [, port] = /--proxy-server=http:\/\/127\.0\.0\.1:(\d+)/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ?? []
+  const [, port] =
+    /--proxy-server=http=socks5:\/\/127\.0\.0\.1:(\d+)/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ?? []
   return Number(port)
 }
 

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { finished, pipeline } from 'node:stream/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import {
   agentDiscoveryPath,
@@ -33,10 +35,14 @@ const maxUnreadEventBytes = 64 * 1024
 /** No limit: how long a body may stop is for whoever reads it to say. */
 const bodiesTakeTheirTime = 0
 
+/** How long the rest of a body that was refused may take to arrive. */
+const refusedBodyLimitMilliseconds = 10_000
+
 interface AppOptions {
   readonly config: AgentConfig
   readonly browser: Browser
   readonly extensions: ExtensionSet
+  readonly proxyPort: number
   readonly events: AgentEvents
   readonly logger: Logger
   readonly stop: () => Promise<void>
@@ -47,10 +53,10 @@ interface AppOptions {
  * 80 ms of the processor that Chromium needs at that moment.
  */
 export function createApp(options: AppOptions): Server {
-  const { config, browser, extensions, events, logger } = options
+  const { config, browser, proxyPort, extensions, events, logger } = options
   const operations = onFirstUse(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
-    return new OperationServer({ config, browser, logger })
+    return new OperationServer({ config, browser, proxyPort, logger, activity: events.activity })
   })
   const extensionLoader = onFirstUse(async () => {
     const { ExtensionLoader } = await import('./extensions/extension-loader.ts')
@@ -173,7 +179,12 @@ function replyWithJson(response: ServerResponse, status: number, body: object): 
   response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body))
 }
 
-function replyWithError(request: IncomingMessage, response: ServerResponse, thrown: unknown, logger: Logger): void {
+async function replyWithError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  thrown: unknown,
+  logger: Logger,
+): Promise<void> {
   const error = toBerthError(thrown)
   const requestId = request.headers['x-request-id']
   if (error.code === 'internal_error') {
@@ -185,8 +196,11 @@ function replyWithError(request: IncomingMessage, response: ServerResponse, thro
     return
   }
   if (error.retry !== undefined) response.setHeader('x-should-retry', String(error.retry))
-  // What is left of a refused body is of no use to anybody, but its sender waits until it is taken.
+  // What is left of a refused body is of no use to anybody. But its sender reads no answer before it is taken, and with
+  // the answer the connection ends.
   request.resume()
+  const late = delay(refusedBodyLimitMilliseconds, undefined, { ref: false })
+  if (!request.complete) await Promise.race([once(request, 'end'), once(request, 'close'), late]).catch(() => {})
   replyWithJson(response, error.status, errorBody(error))
 }
 

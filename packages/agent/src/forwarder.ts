@@ -10,9 +10,16 @@ export async function startForwarder(
   const server: Server = createServer({ allowHalfOpen: true, noDelay: true }, (program) => {
     const egress = connect({ path: egressSocket, allowHalfOpen: true })
     const end = () => {
+      refuse()
       program.destroy()
       egress.destroy()
     }
+    // An end without a word means that nothing was connected to. A reset tells just that; an ordinary end would be an
+    // empty answer to Chromium.
+    const refuse = () => {
+      if (egress.bytesRead === 0) program.resetAndDestroy()
+    }
+    egress.once('end', refuse)
     for (const socket of [program, egress]) {
       open.add(socket)
       socket.on('error', end)

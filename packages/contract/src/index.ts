@@ -18,6 +18,7 @@ import {
   listProfiles,
   updateProfile,
 } from './profiles/profile-endpoints.ts'
+import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProxy } from './proxies/proxy-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
 
 /** Every public operation that berth serves, in the order of the API document. */
@@ -27,7 +28,7 @@ export const publicEndpoints: readonly Endpoint[] = [
   getBrowser,
   updateBrowser,
   deleteBrowser,
-  ...operations,
+  ...operations.filter(({ isPassage }) => !isPassage),
   createProfile,
   listProfiles,
   getProfile,
@@ -41,6 +42,12 @@ export const publicEndpoints: readonly Endpoint[] = [
   downloadExtension,
   getExtension,
   deleteExtension,
+  createProxy,
+  listProxies,
+  getProxy,
+  updateProxy,
+  deleteProxy,
+  checkProxy,
   getHealth,
   getStatus,
 ] as unknown as readonly Endpoint[]

@@ -9,7 +9,7 @@ import { Guard } from './guard/guard.ts'
 import { HostAddresses } from './guard/host-addresses.ts'
 import { startHttpServer } from './testing/loopback-server.ts'
 import { closeOf, fetchThrough } from './testing/proxy-client.ts'
-import { silentLogger, startEgress } from './testing/started-egress.ts'
+import { directly, silentLogger, startEgress } from './testing/started-egress.ts'
 
 const minute = 60_000
 
@@ -17,7 +17,14 @@ async function startApp({ onOrphaned = () => {} }: { onOrphaned?: () => void } =
   const egress = await startEgress()
   await egress.machines.delete('machine-1')
   const guard = new Guard({ hostAddresses: new HostAddresses(systemClock) })
-  const app = createApp({ guard, machines: egress.machines, build: 'test-build', onOrphaned, logger: silentLogger })
+  const app = createApp({
+    guard,
+    machines: egress.machines,
+    lookup: async () => [],
+    build: 'test-build',
+    onOrphaned,
+    logger: silentLogger,
+  })
   const control = join(egress.folder, 'control.sock')
   await app.listen({ path: control })
   const call = (method: string, path: string, body?: unknown) =>
@@ -48,7 +55,7 @@ async function startApp({ onOrphaned = () => {} }: { onOrphaned?: () => void } =
 
 test('serves and forgets machines, and tells which it serves', async () => {
   await using app = await startApp()
-  const route = { socket_path: join(app.egress.folder, 'a.sock') }
+  const route = { socket_path: join(app.egress.folder, 'a.sock'), settings: directly }
 
   const put = await app.call('PUT', '/machines/brw_a', route)
   const state = JSON.parse((await app.call('GET', '/state')).body)
@@ -56,7 +63,7 @@ test('serves and forgets machines, and tells which it serves', async () => {
   const again = await app.call('DELETE', '/machines/brw_a')
 
   assert.deepEqual([put.status, deleted.status, again.status], [204, 204, 204])
-  assert.deepEqual(state, { contract_version: 1, build: 'test-build', pid: process.pid, machines: ['brw_a'] })
+  assert.deepEqual(state, { contract_version: 2, build: 'test-build', pid: process.pid, machines: ['brw_a'] })
   assert.deepEqual(JSON.parse((await app.call('GET', '/state')).body).machines, [])
 })
 
@@ -96,7 +103,7 @@ test('is orphaned a minute after the last machine and the last lifeline have gon
 
   const lifeline = await app.openLifeline()
   const withLifeline = orphanedAfter(2 * minute)
-  await app.call('PUT', '/machines/brw_a', { socket_path: join(app.egress.folder, 'a.sock') })
+  await app.call('PUT', '/machines/brw_a', { socket_path: join(app.egress.folder, 'a.sock'), settings: directly })
   lifeline.destroy()
   await app.call('GET', '/state')
   const withMachine = orphanedAfter(2 * minute)

@@ -3,6 +3,7 @@ import {
   egressContractVersion,
   egressLifelinePath,
   getEgressState,
+  postEgressProbe,
   putEgressMachine,
   putEgressPolicy,
 } from '@berth/contract/egress/egress-endpoints.ts'
@@ -12,15 +13,18 @@ import { mount } from '@berth/runtime/http/mount.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { type FastifyInstance, fastify } from 'fastify'
 import type { Guard } from './guard/guard.ts'
+import type { Lookup } from './guard/lookup.ts'
 import { parsePolicy } from './guard/policy.ts'
 import type { Machines } from './machines.ts'
 import { OrphanWatch } from './orphan-watch.ts'
+import { probeProxy } from './probe.ts'
 
 const orphanLimitMilliseconds = 60_000
 
 export interface AppOptions {
   readonly guard: Guard
   readonly machines: Machines
+  readonly lookup: Lookup
   /** Tells this build of egress from another. */
   readonly build: string
   /** Called when nothing has needed egress for a minute. */
@@ -29,7 +33,7 @@ export interface AppOptions {
 }
 
 /** What the server says to egress, over a socket that only berth can open. */
-export function createApp({ guard, machines, build, onOrphaned, logger }: AppOptions): FastifyInstance {
+export function createApp({ guard, machines, lookup, build, onOrphaned, logger }: AppOptions): FastifyInstance {
   const app = fastify({ forceCloseConnections: true })
   acceptJsonBodies(app)
   replyWithErrors(app, logger)
@@ -52,6 +56,7 @@ export function createApp({ guard, machines, build, onOrphaned, logger }: AppOpt
     await machines.delete(params.machine_id)
     orphanWatch.check()
   })
+  mount(app, postEgressProbe, ({ body }) => probeProxy(body, { guard, lookup, logger }))
   mount(app, getEgressState, () => ({
     contract_version: egressContractVersion,
     build,

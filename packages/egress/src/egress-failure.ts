@@ -12,7 +12,33 @@ const statuses = {
   'headers-too-large': 431,
   'internal-error': 500,
   timeout: 504,
+  /** No connection to the proxy itself. */
+  'proxy-unreachable': 502,
+  'proxy-not-permitted': 502,
+  /** It wants other credentials, or does not want this destination. */
+  'proxy-rejected': 502,
+  'proxy-failed': 502,
+  'proxy-timeout': 502,
+  /** The proxy of the route is gone. */
+  'route-gone': 502,
 } as const
+
+/** The same in the words that clients of this interface know, from the header `X-Kernel-Proxy-Error`. */
+const proxyErrors: Partial<Readonly<Record<FailureKind, string>>> = {
+  refused: 'destination_blocked',
+  'name-not-found': 'upstream_dns_failure',
+  'connection-refused': 'upstream_connect_failed',
+  'connection-closed': 'origin_response_incomplete',
+  unreachable: 'upstream_connect_failed',
+  'bad-answer': 'origin_response_incomplete',
+  timeout: 'upstream_timeout',
+  'proxy-unreachable': 'provider_unreachable',
+  'proxy-not-permitted': 'proxy_unavailable',
+  'proxy-rejected': 'provider_rejected',
+  'proxy-failed': 'upstream_connect_failed',
+  'proxy-timeout': 'upstream_timeout',
+  'route-gone': 'destination_route_unavailable',
+}
 
 const kindsByErrorCode: Readonly<Record<string, FailureKind>> = {
   ECONNREFUSED: 'connection-refused',
@@ -31,6 +57,16 @@ export class EgressFailure extends Error {
     super(sentence, options)
     this.kind = kind
     this.status = statuses[kind]
+  }
+
+  /** What the header `X-Kernel-Proxy-Error` says of it. */
+  get proxyError(): string | undefined {
+    return proxyErrors[this.kind]
+  }
+
+  /** Whether nothing was ever connected to: Chromium is to see just that, and not an answer. */
+  get isOfProxyItself(): boolean {
+    return this.kind === 'proxy-unreachable' || this.kind === 'proxy-not-permitted'
   }
 }
 

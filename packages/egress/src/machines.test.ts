@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { startHttpServer, startTcpServer } from './testing/loopback-server.ts'
 import { closeOf, fetchThrough, openThrough, openTunnelThrough, textOf } from './testing/proxy-client.ts'
-import { startEgress } from './testing/started-egress.ts'
+import { directly, startEgress } from './testing/started-egress.ts'
 
 test('cuts every kind of connection of a machine that is deleted, and no other machine', async () => {
   await using server = await startHttpServer((incoming, response) => {
@@ -24,7 +24,7 @@ test('cuts every kind of connection of a machine that is deleted, and no other m
   }
   await using egress = await startEgress({ allow: ['127.0.0.1'], lookup })
   const neighbour = join(egress.folder, 'neighbour.sock')
-  await egress.machines.put('neighbour', { socket_path: neighbour, socket_mode: 0o600 })
+  await egress.machines.put('neighbour', { socket_path: neighbour, socket_mode: 0o600, settings: directly })
   using kept = await openTunnelThrough(neighbour, neighbourServer.authority)
 
   const clients = [
@@ -59,7 +59,7 @@ test('takes a machine again after it was deleted, and deletes an unknown one', a
 
   await egress.machines.delete('unknown')
   await egress.machines.delete('machine-1')
-  await egress.machines.put('machine-1', { socket_path: egress.socketPath, socket_mode: 0o600 })
+  await egress.machines.put('machine-1', { socket_path: egress.socketPath, socket_mode: 0o600, settings: directly })
 
   assert.equal((await fetchThrough(egress.socketPath, `http://${server.authority}/`)).body, 'served')
 })
@@ -78,7 +78,7 @@ test('keeps connections open when the route of a machine changes', async () => {
   const answer = await openThrough(egress.socketPath, `http://${server.authority}/streams`)
   const moved = join(egress.folder, 'moved.sock')
 
-  await egress.machines.put('machine-1', { socket_path: moved, socket_mode: 0o666 })
+  await egress.machines.put('machine-1', { socket_path: moved, socket_mode: 0o666, settings: directly })
 
   server.server.emit('finish it')
   tunnel.socket.write('still here')
@@ -92,7 +92,7 @@ test('gives the socket the mode that the route says, also later', async () => {
   await using egress = await startEgress()
   const modes = [(await stat(egress.socketPath)).mode & 0o777]
 
-  await egress.machines.put('machine-1', { socket_path: egress.socketPath, socket_mode: 0o660 })
+  await egress.machines.put('machine-1', { socket_path: egress.socketPath, socket_mode: 0o660, settings: directly })
 
   modes.push((await stat(egress.socketPath)).mode & 0o777)
   assert.deepEqual(modes, [0o600, 0o660])
@@ -105,10 +105,17 @@ test('replaces a socket that a dead process left, and nothing else', async () =>
   await leaveSocket(stale)
   await writeFile(file, 'precious')
 
-  await egress.machines.put('machine-2', { socket_path: stale, socket_mode: 0o600 })
-  await assert.rejects(egress.machines.put('machine-3', { socket_path: file, socket_mode: 0o600 }), /not a socket/)
+  await egress.machines.put('machine-2', { socket_path: stale, socket_mode: 0o600, settings: directly })
   await assert.rejects(
-    egress.machines.put('machine-4', { socket_path: join(egress.folder, 'missing/x.sock'), socket_mode: 0o600 }),
+    egress.machines.put('machine-3', { socket_path: file, socket_mode: 0o600, settings: directly }),
+    /not a socket/,
+  )
+  await assert.rejects(
+    egress.machines.put('machine-4', {
+      socket_path: join(egress.folder, 'missing/x.sock'),
+      socket_mode: 0o600,
+      settings: directly,
+    }),
   )
 
   assert.equal(await readFile(file, 'utf8'), 'precious')
@@ -129,7 +136,7 @@ test('listens again where its socket was taken away', async () => {
   await using egress = await startEgress()
   await unlink(egress.socketPath)
 
-  await egress.machines.put('machine-1', { socket_path: egress.socketPath, socket_mode: 0o600 })
+  await egress.machines.put('machine-1', { socket_path: egress.socketPath, socket_mode: 0o600, settings: directly })
 
   assert.equal((await fetchThrough(egress.socketPath, 'http://nowhere.test/')).status, 502)
 })
@@ -139,11 +146,14 @@ test('serves two changes of one machine one after the other', async () => {
   const paths = ['a', 'b', 'c'].map((name) => join(egress.folder, `${name}.sock`))
 
   await Promise.all([
-    ...paths.map((socket_path) => egress.machines.put('machine-2', { socket_path, socket_mode: 0o600 })),
+    ...paths.map((socket_path) =>
+      egress.machines.put('machine-2', { socket_path, socket_mode: 0o600, settings: directly }),
+    ),
     egress.machines.delete('machine-2'),
     egress.machines.put('machine-2', {
       socket_path: egress.socketPath.replace('machine-1', 'machine-2'),
       socket_mode: 0o600,
+      settings: directly,
     }),
   ])
 

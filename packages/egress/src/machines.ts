@@ -1,9 +1,10 @@
 import type { EgressRoute } from '@berth/contract/egress/egress-endpoints.ts'
+import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Guard } from './guard/guard.ts'
 import { type Lookup, limitLookups } from './guard/lookup.ts'
-import { DirectConnector } from './proxy/direct-connector.ts'
 import { MachineProxy } from './proxy/machine-proxy.ts'
+import { MachineWays } from './proxy/machine-ways.ts'
 
 const maxLookupsOfMachine = 8
 
@@ -27,11 +28,15 @@ export class Machines {
   }
 
   /** Serves the machine at the route, from now on or as before. */
-  put(id: string, route: EgressRoute): Promise<void> {
+  async put(id: string, route: EgressRoute): Promise<void> {
+    const { settings, gently } = route
+    // Before its turn: the others do not wait for it.
+    if (gently?.after_request_to !== undefined) await this.#proxies.get(id)?.untilAsked(gently.after_request_to)
     return this.#inTurn(async () => {
       const known = this.#proxies.get(id)
-      const proxy = known ?? this.#createProxy(id)
+      const proxy = known ?? this.#createProxy(id, settings)
       try {
+        known?.setSettings(settings, gently !== undefined)
         await proxy.listen(route)
       } catch (error) {
         if (!known) await proxy.close()
@@ -53,10 +58,10 @@ export class Machines {
     await Promise.all(this.ids.map((id) => this.delete(id)))
   }
 
-  #createProxy(id: string): MachineProxy {
+  #createProxy(id: string, settings: EgressSettings): MachineProxy {
     const logger = this.#logger.child({ machine: id })
     const lookup = limitLookups(this.#lookup, maxLookupsOfMachine)
-    return new MachineProxy({ connector: new DirectConnector({ guard: this.#guard, lookup, logger }), logger })
+    return new MachineProxy({ ways: new MachineWays(settings, { guard: this.#guard, lookup, logger }), logger })
   }
 
   #inTurn<Result>(change: () => Promise<Result>): Promise<Result> {

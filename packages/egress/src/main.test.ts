@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { startEgressProcess } from './testing/egress-process.ts'
 import { startHttpServer, startTcpServer } from './testing/loopback-server.ts'
 import { closeOf, fetchThrough, openThrough, openTunnelThrough, sendRaw, textOf } from './testing/proxy-client.ts'
+import { through } from './testing/proxy-server.ts'
 
 const MiB = 1024 * 1024
 
@@ -103,6 +104,12 @@ test('keeps its memory flat while large bodies pass to slow readers', async () =
     else void countSlowly(incoming).then((length) => response.end(String(length)))
   })
   await using stream = await startTcpServer((socket) => void much().pipe(socket))
+  await using proxy = await startTcpServer((socket) => {
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      much().pipe(socket)
+    })
+  })
   await using egress = await startEgressProcess()
   await egress.setPolicy({ allow: ['127.0.0.1'], own_addresses: [] })
   const machine = await egress.serve('brw_a')
@@ -113,8 +120,14 @@ test('keeps its memory flat while large bodies pass to slow readers', async () =
   const uploaded = await fetchThrough(machine, `http://${server.authority}/`, { method: 'POST', body: much() })
   using tunnel = await openTunnelThrough(machine, stream.authority)
   const tunnelled = await countSlowly(tunnel.socket)
+  await egress.control('PUT', '/machines/brw_a', { socket_path: machine, settings: through(proxy.port) })
+  using proxiedTunnel = await openTunnelThrough(machine, 'far.test:443')
+  const proxied = await countSlowly(proxiedTunnel.socket)
 
-  assert.deepEqual([downloaded, Number(uploaded.body), tunnelled], [200 * MiB, 200 * MiB, 200 * MiB])
+  assert.deepEqual(
+    [downloaded, Number(uploaded.body), tunnelled, proxied],
+    [200 * MiB, 200 * MiB, 200 * MiB, 200 * MiB],
+  )
   const growth = (await egress.peakMemory()) - before
   assert.ok(growth < 80, `grew by ${growth} MiB`)
 })

@@ -6,11 +6,13 @@ import { createApp } from './app.ts'
 import { type EgressConfig, readConfig } from './config.ts'
 import { Guard } from './guard/guard.ts'
 import { HostAddresses } from './guard/host-addresses.ts'
-import { lookupOnHost } from './guard/lookup.ts'
+import { limitLookups, lookupOnHost } from './guard/lookup.ts'
 import { Machines } from './machines.ts'
 import { removeStaleSocket } from './socket-files.ts'
 
 const stopLimitMilliseconds = 5_000
+/** Of the probes; machines have limits of their own. */
+const maxLookups = 8
 
 // Lookups wait in threads, at most half of them; Node's four would let two slow names hold up all machines. Node makes
 // the threads when it first needs one, which is after this.
@@ -31,6 +33,7 @@ async function start({ controlSocket, logLevel, logsJson, build }: EgressConfig)
   const logger = createLogger({ name: 'egress', level: logLevel, json: logsJson })
   const shutdown = new Shutdown(logger)
   const guard = new Guard({ hostAddresses: new HostAddresses(systemClock) })
+  const lookup = limitLookups(lookupOnHost, maxLookups)
   const machines = new Machines({ guard, lookup: lookupOnHost, logger })
   const onOrphaned = () => {
     logger.info('nobody needs egress any more')
@@ -39,7 +42,7 @@ async function start({ controlSocket, logLevel, logsJson, build }: EgressConfig)
 
   if (await isServed(controlSocket)) throw new Error(`another egress listens on ${controlSocket}.`)
   await removeStaleSocket(controlSocket)
-  const app = createApp({ guard, machines, build, onOrphaned, logger })
+  const app = createApp({ guard, machines, lookup, build, onOrphaned, logger })
   await app.listen({ path: controlSocket })
   // Closed last: while this socket is there, another egress does not take over those of the machines.
   shutdown.add('the control socket', () => app.close())

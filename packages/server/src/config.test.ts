@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { readConfig } from './config.ts'
 
@@ -39,6 +42,42 @@ test('reads the list of allowed destinations', () => {
   assert.deepEqual(egressAllow, ['127.0.0.1:9000', '10.0.0.0/8', 'pages.test'])
 })
 
+test("reads the operator's proxies, from the variable or from a file that it names", async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-config-'))
+  const pools = { isp: [{ url: 'socks5://u%40x:p%3Aw@[2001:db8::1]', country: 'de' }] }
+  const file = join(folder.path, 'pools.json')
+  await writeFile(file, JSON.stringify(pools))
+  const read = (BERTH_PROXY_POOLS: string) =>
+    readConfig({}, { BERTH_PROXY_POOLS, BERTH_STEALTH_PROXY: 'https://proxy.test' }).proxying
+
+  const { pools: inline, stealthProxy, checkUrl } = read(JSON.stringify(pools))
+
+  const upstream = { protocol: 'socks5', host: '2001:db8::1', port: 1080, username: 'u@x', password: 'p:w' }
+  assert.deepEqual(inline, { isp: [{ country: 'DE', upstream }] })
+  assert.deepEqual(read(file).pools, inline)
+  assert.deepEqual(stealthProxy, { protocol: 'https', host: 'proxy.test', port: 443 })
+  assert.equal(checkUrl, undefined)
+})
+
+for (const pools of [
+  '{',
+  '[]',
+  '{"custom":[]}',
+  '{"isp":[{"url":"ftp://u:secret@h"}]}',
+  '{"isp":[{"url":"http://u:secret@h/x"}]}',
+]) {
+  test(`says what is wrong with the pools ${pools}, and no password`, () => {
+    assert.throws(
+      () => readConfig({}, { BERTH_PROXY_POOLS: pools }),
+      (error: Error) => {
+        assert.match(error.message, /^BERTH_PROXY_POOLS: /)
+        assert.doesNotMatch(error.message, /secret/)
+        return true
+      },
+    )
+  })
+}
+
 for (const [flags, environment, named] of [
   [{ port: '65536' }, {}, '--port'],
   [{ port: '' }, {}, '--port'],
@@ -52,6 +91,9 @@ for (const [flags, environment, named] of [
   [{}, { BERTH_PUBLIC_URL: 'https://x?y' }, 'BERTH_PUBLIC_URL'],
   [{}, { DATABASE_URL: 'mysql://x' }, 'DATABASE_URL'],
   [{}, { BERTH_EGRESS_ALLOW: '10.0.0.0/99' }, 'BERTH_EGRESS_ALLOW'],
+  [{}, { BERTH_PROXY_POOLS: '/nowhere/pools.json' }, 'BERTH_PROXY_POOLS'],
+  [{}, { BERTH_STEALTH_PROXY: 'proxy.test:3128' }, 'BERTH_STEALTH_PROXY'],
+  [{}, { BERTH_PROXY_CHECK_URL: 'echo.test' }, 'BERTH_PROXY_CHECK_URL'],
 ] as const) {
   test(`names ${named} in what it says of ${JSON.stringify({ ...flags, ...environment })}`, () => {
     assert.throws(() => readConfig(flags, environment), { name: 'StartError', message: new RegExp(named) })

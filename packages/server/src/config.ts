@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Region } from '@berth/contract/browsers/browser.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
+import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
+import { type ProxyPools, parseProxyPools, parseUpstream } from './features/proxies/proxy-pools.ts'
+import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
 import { StartError } from './start-error.ts'
 
 /** Flags as they were typed; each has a twin in the environment, and a flag wins over its twin. */
@@ -37,6 +41,7 @@ export interface ServerConfig {
   /** Where the Chrome Web Store gives out extensions. */
   readonly chromeStoreUrl: string
   readonly egressAllow: readonly string[]
+  readonly proxying: ProxyingConfig
   /** What new sessions leave of the host's memory and of the data folder's disk. */
   readonly reserve: { readonly memoryBytes: number; readonly diskBytes: number }
   /** The region that this server runs in. */
@@ -66,6 +71,11 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     masterKey: secret('BERTH_MASTER_KEY', text('BERTH_MASTER_KEY')),
     chromeStoreUrl: chromeStoreUrl(text('BERTH_CHROME_STORE_URL')),
     egressAllow: allowList(text('BERTH_EGRESS_ALLOW') ?? ''),
+    proxying: {
+      pools: proxyPools(text('BERTH_PROXY_POOLS')),
+      stealthProxy: stealthProxy(text('BERTH_STEALTH_PROXY')),
+      checkUrl: webAddress('BERTH_PROXY_CHECK_URL', text('BERTH_PROXY_CHECK_URL')),
+    },
     reserve: {
       memoryBytes: mebibytes('BERTH_RESERVED_MEMORY_MIB', text('BERTH_RESERVED_MEMORY_MIB') ?? '256'),
       diskBytes: mebibytes('BERTH_RESERVED_DISK_MIB', text('BERTH_RESERVED_DISK_MIB') ?? '256'),
@@ -86,6 +96,28 @@ function allowList(text: string): readonly string[] {
     throw new StartError(`BERTH_EGRESS_ALLOW: ${(cause as Error).message}`, 64, { cause })
   }
   return entries
+}
+
+/** The JSON itself, or the path of a file that holds it. No message tells what is in it: there are passwords. */
+function proxyPools(text: string | undefined): ProxyPools {
+  if (text === undefined) return {}
+  try {
+    return parseProxyPools(text.startsWith('{') ? text : readFileSync(text, 'utf8'))
+  } catch (cause) {
+    throw new StartError(`BERTH_PROXY_POOLS: ${(cause as Error).message}`, 64, { cause })
+  }
+}
+
+function stealthProxy(text: string | undefined): Upstream | undefined {
+  if (text === undefined) return undefined
+  const upstream = parseUpstream(text)
+  if (upstream) return upstream
+  throw new StartError('BERTH_STEALTH_PROXY must be as http://user:password@host:port, or with https or socks5', 64)
+}
+
+function webAddress(name: string, value: string | undefined): string | undefined {
+  if (value === undefined || ['http:', 'https:'].includes(URL.parse(value)?.protocol ?? '')) return value
+  throw new StartError(`${name} must be an http or https address`, 64)
 }
 
 function portNumber(text: string): number {

@@ -34,6 +34,7 @@ const stopLimitMilliseconds = 10_000
 const drainLimitMilliseconds = 6_000
 const reapIntervalMilliseconds = 1_000
 const memoryWatchIntervalMilliseconds = 2_000
+const proxiesIntervalMilliseconds = 2_000
 const blobSweepIntervalMilliseconds = 60 * 60 * 1000
 
 /** Starts the server of this host and returns once it is ready. It stops on SIGTERM and SIGINT. */
@@ -81,12 +82,15 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     driver,
     driverId,
     egressIsUp: () => egress.isUp,
+    egress,
+    proxying: config.proxying,
     masterKey,
     region: config.region,
     clock: systemClock,
     logger,
     version: packageJson.version,
   })
+  egress.useSettings((id) => services.egress.settingsOf(id))
   const apiKey = await ensureOrganization(services.organizations, systemClock, config.apiKey)
 
   const app = await createApp(services, {
@@ -102,6 +106,8 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
 
   services.memoryWatch.start(memoryWatchIntervalMilliseconds)
   shutdown.add('the memory watch', () => services.memoryWatch.close())
+  services.deletedProxies.start(proxiesIntervalMilliseconds)
+  shutdown.add('the deleted proxies', () => services.deletedProxies.close())
   services.blobSweep.start(blobSweepIntervalMilliseconds)
   shutdown.add('the blob sweep', () => services.blobSweep.close())
   const reaper = new SessionReaper({ ...services, driverId, clock: systemClock }, reapIntervalMilliseconds)

@@ -9,6 +9,7 @@ import type { BlobStore } from './blobs/blob-store.ts'
 import type { TemporaryFolders } from './blobs/temporary-folders.ts'
 import type { Database } from './database/database.ts'
 import type { Driver } from './drivers/driver.ts'
+import type { EgressLink } from './egress-link/egress-link.ts'
 import { ChromeStoreService } from './features/extensions/chrome-store-service.ts'
 import { ExtensionService } from './features/extensions/extension-service.ts'
 import { ExtensionStore } from './features/extensions/extension-store.ts'
@@ -16,9 +17,16 @@ import { OrganizationStore } from './features/organizations/organization-store.t
 import { ProfileService } from './features/profiles/profile-service.ts'
 import { ProfileStates } from './features/profiles/profile-states.ts'
 import { ProfileStore } from './features/profiles/profile-store.ts'
+import { ProxyService } from './features/proxies/proxy-service.ts'
+import { ProxyStore } from './features/proxies/proxy-store.ts'
+import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
+
 import { ServiceHealth } from './features/service/service-health.ts'
 import { SessionEnder } from './features/sessions/end-session.ts'
 import { planName, planTags, planTelemetry } from './features/sessions/plain-changes.ts'
+import { planProxyChange } from './features/sessions/proxy-change.ts'
+import type { RestoreSession } from './features/sessions/session-change.ts'
+import { SessionEgress } from './features/sessions/session-egress.ts'
 import { SessionExtensions } from './features/sessions/session-extensions.ts'
 import { SessionMachines } from './features/sessions/session-machines.ts'
 import { SessionProfiles } from './features/sessions/session-profiles.ts'
@@ -28,7 +36,11 @@ import { SessionStore } from './features/sessions/session-store.ts'
 import { planNavigation } from './features/sessions/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update-session.ts'
 import { ViewportChanges } from './features/sessions/viewport-change.ts'
+
+import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
+
 import { BlobSweep } from './jobs/sweep-blobs.ts'
+
 import { MemoryWatch } from './jobs/watch-memory.ts'
 import { ProjectSecrets } from './secrets/project-secrets.ts'
 
@@ -42,6 +54,8 @@ export interface ServicesOptions {
   /** Tells this host's machines from those of other servers on the same database. */
   readonly driverId: string
   readonly egressIsUp: () => boolean
+  readonly egress: EgressLink
+  readonly proxying: ProxyingConfig
   readonly masterKey: string
   readonly region: Region
   readonly clock: Clock
@@ -55,11 +69,15 @@ export type Services = ReturnType<typeof createServices>
 export function createServices(options: ServicesOptions) {
   const { temporaryFolders, chromeStoreUrl } = options
   const { database, blobs, driver, driverId, egressIsUp, masterKey, region, clock, logger, version } = options
+  const { pools, checkUrl, stealthProxy } = options.proxying
   const store = new SessionStore(database)
   const organizations = new OrganizationStore(database)
   const secrets = new ProjectSecrets(database, masterKey)
   const tokens = new SessionTokens(masterKey)
   const machines = new SessionMachines({ driver, store, logger })
+  const proxyStore = new ProxyStore(database)
+  const proxies = new ProxyService({ store: proxyStore, secrets, egress: options.egress, pools, checkUrl, clock })
+  const egress = new SessionEgress({ store, proxies, egress: options.egress, stealthProxy })
   const profiles = new ProfileService({
     store: new ProfileStore(database),
     states: new ProfileStates({ blobs, secrets }),
@@ -77,6 +95,31 @@ export function createServices(options: ServicesOptions) {
   const sessionExtensions = new SessionExtensions({ store, machines, driver, extensions, temporaryFolders })
   const access = new SessionAccess(tokens, store)
   const viewport = new ViewportChanges(machines)
+  const leave: RestoreSession = (session) => egress.change(session, session.proxy)
+  const updater: SessionUpdater = new SessionUpdater({
+    store,
+    plans: [
+      planName(store),
+      planTags,
+      planTelemetry,
+      viewport.plan,
+      planProxyChange({ proxies, egress, restore: (id) => updater.restore(id, [leave]) }),
+      // It cannot be taken back.
+      sessionProfiles.plan,
+      planNavigation(machines),
+    ],
+    restores: [leave, viewport.restore, sessionProfiles.restore],
+    logger,
+  })
+  const deletedProxies = new DeletedProxies({
+    proxies: proxyStore,
+    sessions: store,
+    restore: (id) => updater.restore(id, [leave]),
+    driverId,
+    clock,
+    logger,
+  })
+  proxies.onDeleted(() => deletedProxies.follow())
   const memoryWatch = new MemoryWatch({ driver, machines, logger })
   machines.onGone((id) => {
     memoryWatch
@@ -97,6 +140,9 @@ export function createServices(options: ServicesOptions) {
     machines,
     ender,
     memoryWatch,
+    proxies,
+    egress,
+    deletedProxies,
     access,
     profiles,
     organizations,
@@ -106,18 +152,15 @@ export function createServices(options: ServicesOptions) {
       machines,
       profiles: sessionProfiles,
       sessionExtensions,
+      proxies,
+      egress,
       ender,
       driver,
       driverId,
       region,
       clock,
     }),
-    updater: new SessionUpdater({
-      store,
-      plans: [planName(store), planTags, planTelemetry, viewport.plan, sessionProfiles.plan, planNavigation(machines)],
-      restores: [viewport.restore, sessionProfiles.restore],
-      logger,
-    }),
+    updater,
     records: new SessionRecords({ tokens, profiles, clock }),
     relay: new Relay({ access, machines, logger }),
     blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions], clock, logger }),

@@ -286,6 +286,9 @@ export class Browser {
       tooLate(startLimitMilliseconds, 'Chromium has started, but its first page does not answer'),
     ])
     const endpoint = await Promise.race([chromium.endpoint, failure])
+    // Without it the address bar of an empty page has the focus. Of restored tabs, the one that was in front stays there.
+    // Done when what follows is answered, and so before any client has a page of its own in front.
+    if (page.url === 'about:blank') chromium.pipe.send('Page.bringToFront', {}, page.sessionId).catch(() => {})
     await this.#prepare(chromium)
     await this.#display?.resize(size)
     this.#running = { chromium, page, size, isSized: true }
@@ -337,8 +340,6 @@ export class Browser {
     const { pipe } = chromium
     const ignore = () => {}
     const { sessionId, url } = page
-    // Without it the address bar of an empty page has the focus. Of restored tabs, the one that was in front stays there.
-    if (url === 'about:blank') pipe.send('Page.bringToFront', {}, sessionId).catch(ignore)
     const target = url.startsWith(newTabPage) ? 'about:blank' : startUrl
     const opened = target ? pipe.send('Page.navigate', { url: target }, sessionId) : Promise.resolve({})
     void opened.catch(ignore).then(() => chromium.detach(sessionId))

@@ -9,6 +9,7 @@ interface Flag {
 
 /** A port on which nothing listens; a request for it does not even reach egress. */
 const nowhere = 'https://127.0.0.1:9'
+const noProxy = 'http://127.0.0.1:9'
 
 const disabledFeatures: readonly string[] = [
   // The address bar's suggestions as pages of their own: they cost a renderer, 50 MB and 80 ms, and stand among the targets.
@@ -19,6 +20,11 @@ const disabledFeatures: readonly string[] = [
   'OptimizationHints', // No call to Google for each page.
   'NetworkTimeServiceQuerying', // The same for the time of day.
   'HttpsUpgrades', // An address with http is loaded as it was given.
+]
+
+const enabledFeatures: readonly string[] = [
+  'WebMCPTesting', // Pages may offer tools (document.modelContext) …
+  'DevToolsWebMCPSupport', // … and we may use them, by the CDP domain WebMCP.
 ]
 
 const always: readonly Flag[] = [
@@ -50,6 +56,7 @@ const always: readonly Flag[] = [
   { flag: '--disable-background-timer-throttling', reason: 'the same' },
   { flag: '--disable-blink-features=AutomationControlled', reason: 'pages are served as to any browser' },
   { flag: '--test-type', reason: 'no bar across the page that warns of some of these flags' },
+  { flag: `--enable-features=${enabledFeatures.join(',')}`, reason: 'each has its own, above' },
   { flag: `--disable-features=${disabledFeatures.join(',')}`, reason: 'each has its own, above' },
 ]
 
@@ -86,12 +93,21 @@ export function chromiumFlags({ config, userDataFolder, tabs, proxyPort, needPol
     ...flags.map(({ flag }) => flag),
     `--user-data-dir=${userDataFolder}`,
     `--remote-debugging-port=${config.devtools_port}`,
-    `--proxy-server=http://127.0.0.1:${proxyPort}`,
+    `--proxy-server=${proxyRules(proxyPort)}`,
     ...(config.headless ? headlessFlags(config) : []),
     ...(config.kiosk_mode && !config.headless ? ['--kiosk'] : []),
     // An address would be opened besides the tabs of the last run.
     ...(tabs === 'blank' ? ['about:blank'] : []),
   ]
+}
+
+/**
+ * All of Chromium's connections go to the forwarder: for plain HTTP as to a SOCKS proxy, and tunnels as to an HTTP
+ * proxy. When it closes without a word, nothing was connected to; Chromium then tries the second proxy, which never
+ * answers, and so tells the page that there is no connection to its proxy (ERR_PROXY_CONNECTION_FAILED).
+ */
+function proxyRules(port: number): string {
+  return `http=socks5://127.0.0.1:${port},${noProxy};https=http://127.0.0.1:${port},${noProxy}`
 }
 
 /** In full-screen mode the page alone fills the window; otherwise a headless window has a tab strip too. */

@@ -9,7 +9,7 @@ import { parse as parseRange } from 'range-parser'
 import { Content } from '../operations/served-operation.ts'
 import { openDiskFile } from './disk-file.ts'
 
-const chunkBytes = 256 * 1024
+const chunkBytes = 64 * 1024
 
 /** A file, or the part of it that the headers ask for (RFC 9110, §13 and §14). */
 export async function readDiskFile(path: string, headers: IncomingHttpHeaders, signal: AbortSignal): Promise<Content> {

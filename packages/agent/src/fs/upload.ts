@@ -104,7 +104,11 @@ async function unpackOver(archivePath: string, path: string): Promise<void> {
     await at(place, () => mergeFolder(unpacked, path))
   } catch (error) {
     if (!(error instanceof BadArchive)) throw error
-    throw new BerthError('archive_refused', { field: 'zip_file', reason: error.message }, { cause: error })
+    throw new BerthError(
+      'archive_refused',
+      { field: 'zip_file', reason: error.message.replace(/\.$/, '') },
+      { cause: error },
+    )
   } finally {
     await rm(unpacked, { recursive: true, force: true })
   }

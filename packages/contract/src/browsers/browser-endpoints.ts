@@ -22,6 +22,7 @@ export const createBrowser = defineEndpoint({
   status: 200,
   errors: [
     'field_not_supported',
+    'proxy_not_found',
     'session_name_taken',
     'profile_not_found',
     'profile_not_loadable',
@@ -29,6 +30,7 @@ export const createBrowser = defineEndpoint({
     'extension_not_loadable',
     'session_ended_while_starting',
     'session_start_failed',
+    'egress_unavailable',
     'capacity_exhausted',
   ],
   reservedStatuses: { 429: 'berth sets no rate or concurrency limit yet.' },
@@ -45,11 +47,9 @@ export const listBrowsers = defineEndpoint({
   query: PageQuery.extend({
     status: z.enum(['active', 'deleted', 'all']).optional().meta({ description: 'Default: active.' }),
     include_deleted: QueryBoolean.default(false).meta({ deprecated: true, description: 'Use status=all.' }),
-    query: z
-      .string()
-      .max(1024)
-      .optional()
-      .meta({ description: 'Text to find in the session id or name, or in those of its profile.' }),
+    query: z.string().max(1024).optional().meta({
+      description: 'Text to find in the id or name of the session or its profile, or in the id of its proxy.',
+    }),
     tags: z.record(z.string(), z.string()).optional().meta({ description: 'Pairs that must all be there.' }),
     region: Region.optional(),
   }),
@@ -92,8 +92,10 @@ export const updateBrowser = defineEndpoint({
     'profile_already_loaded',
     'profile_not_loadable',
     'field_not_supported',
+    'proxy_not_found',
     'session_update_failed',
     'session_unreachable',
+    'egress_unavailable',
   ],
 })
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { BrowserProfile } from '../profiles/profile.ts'
-import { NotYet, SessionName, StartUrl } from './browser.ts'
+import { SessionName, StartUrl } from './browser.ts'
+import { checkProxySelection, proxySelection } from './proxy-selection.ts'
 import { Tags } from './tags.ts'
 import { BrowserTelemetryRequestConfig } from './telemetry-config.ts'
 import { BrowserViewport } from './viewport.ts'
@@ -18,9 +19,8 @@ export const BrowserUpdateRequest = z
     telemetry: BrowserTelemetryRequestConfig.nullish(),
     viewport: BrowserViewportUpdate.optional(),
     profile: BrowserProfile.nullish().meta({ description: 'Only while the session has none.' }),
-    proxy: NotYet,
-    proxy_id: NotYet,
-    disable_default_proxy: NotYet,
+    ...proxySelection,
   })
+  .superRefine(checkProxySelection)
   .meta({ id: 'BrowserUpdateRequest' })
 export type BrowserUpdateRequest = z.infer<typeof BrowserUpdateRequest>

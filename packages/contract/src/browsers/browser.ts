@@ -3,6 +3,8 @@ import { Timestamp } from '../common/time.ts'
 import { ExtensionReference, maxExtensionsOfSession } from '../extensions/extension.ts'
 import { BrowserProfile, Profile } from '../profiles/profile.ts'
 import { ChromePolicy } from './chrome-policy.ts'
+import { BrowserNetworkConfig } from './network-config.ts'
+import { BrowserProxy, checkProxySelection, proxySelection } from './proxy-selection.ts'
 import { Tags } from './tags.ts'
 import { BrowserTelemetryConfig, BrowserTelemetryRequestConfig } from './telemetry-config.ts'
 import { BrowserViewport } from './viewport.ts'
@@ -49,6 +51,10 @@ export const Browser = z
       .optional(),
     profile: Profile.optional(),
     profile_save_changes: z.boolean().optional().meta({ description: 'Absent without a profile.' }),
+    proxy: BrowserProxy,
+    proxy_id: z.string().optional().meta({ deprecated: true }),
+    disable_default_proxy: z.boolean().meta({ deprecated: true }),
+    network: BrowserNetworkConfig.optional(),
     telemetry: BrowserTelemetryConfig.nullable().meta({ description: 'Null when nothing is captured.' }),
     usage: z.object({ uptime_ms: z.int() }).meta({ id: 'BrowserUsage' }),
     deleted_at: Timestamp.optional(),
@@ -59,9 +65,9 @@ export type Browser = z.infer<typeof Browser>
 
 /**
  * A create field of the public API whose feature berth does not have yet. It is refused, never ignored:
- * a session without its proxy or profile would be worse than none.
+ * a session without what was asked for would be worse than none.
  */
-export const NotYet = z
+const NotYet = z
   .unknown()
   .refine((value) => value === undefined || value === null, { error: 'is not supported by this version of berth' })
   .optional()
@@ -94,12 +100,11 @@ export const BrowserRequest = z
       .max(maxExtensionsOfSession)
       .nullish()
       .meta({ description: 'Stored extensions that the browser starts with.' }),
-    proxy: NotYet,
-    proxy_id: NotYet,
-    disable_default_proxy: NotYet,
-    network: NotYet,
+    ...proxySelection,
+    network: BrowserNetworkConfig.optional(),
     vaults: NotYet,
     video_memory: NotYet,
   })
+  .superRefine(checkProxySelection)
   .meta({ id: 'BrowserRequest' })
 export type BrowserRequest = z.infer<typeof BrowserRequest>

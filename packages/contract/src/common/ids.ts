@@ -12,6 +12,7 @@ export type OrganizationId = string & { readonly idOf: 'organization' }
 export type ExtensionId = string & { readonly idOf: 'extension' }
 export type ProfileId = string & { readonly idOf: 'profile' }
 export type ApiKeyId = string & { readonly idOf: 'api-key' }
+export type ProxyId = string & { readonly idOf: 'proxy' }
 
 const idPrefixes = {
   session: 'brw',
@@ -20,6 +21,7 @@ const idPrefixes = {
   'api-key': 'key',
   profile: 'prf',
   extension: 'ext',
+  proxy: 'prx',
 } as const
 type IdKind = keyof typeof idPrefixes
 

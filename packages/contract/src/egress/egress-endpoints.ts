@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { defineEndpoint } from '../endpoint.ts'
+import { EgressProxy, EgressSettings } from './egress-settings.ts'
 
 /** Raised with every change that an older server or egress would misread. */
-export const egressContractVersion = 1
+export const egressContractVersion = 2
 
 const tag = 'Egress'
 
@@ -21,6 +22,17 @@ export const EgressRoute = z.object({
   socket_path: z.string(),
   /** File mode of the socket: the machine may run under another user. */
   socket_mode: z.int().default(0o600),
+  settings: EgressSettings,
+  /**
+   * Lets connections end that would now leave by another way, instead of cutting them: of a session that was just
+   * created, and whose start page still comes by the way that it had before.
+   */
+  gently: z
+    .object({
+      /** `host:port`: a request to it is waited for, a moment long, before the change. */
+      after_request_to: z.string().optional(),
+    })
+    .optional(),
 })
 export type EgressRoute = z.infer<typeof EgressRoute>
 
@@ -36,7 +48,7 @@ export const putEgressPolicy = defineEndpoint({
   errors: [],
 })
 
-/** Starts to serve a machine, or changes its route in place; connections that are open stay. */
+/** Starts to serve a machine, or changes its route in place. Open connections stay, but for those that now leave by another way. */
 export const putEgressMachine = defineEndpoint({
   operationId: 'putEgressMachine',
   method: 'PUT',
@@ -60,6 +72,36 @@ export const deleteEgressMachine = defineEndpoint({
   access: 'internal',
   params: z.object({ machine_id: z.string() }),
   status: 204,
+  errors: [],
+})
+
+export const EgressProbe = z.object({
+  proxy: EgressProxy,
+  /** Asked for through the proxy. Absent: a tunnel is opened, and nothing sent into it. */
+  url: z.string().optional(),
+  /** Whether a URL must lead to an address that sessions may connect to. */
+  must_be_permitted: z.boolean(),
+})
+export type EgressProbe = z.infer<typeof EgressProbe>
+
+export const EgressProbeResult = z.discriminatedUnion('outcome', [
+  z.object({ outcome: z.literal('reached'), latency_ms: z.number(), ip_address: z.string().optional() }),
+  z.object({ outcome: z.literal('failed'), failure: z.string() }),
+  z.object({ outcome: z.literal('not_permitted') }),
+])
+export type EgressProbeResult = z.infer<typeof EgressProbeResult>
+
+/** Tries a proxy out, within 15 seconds. */
+export const postEgressProbe = defineEndpoint({
+  operationId: 'postEgressProbe',
+  method: 'POST',
+  path: '/probes',
+  summary: 'Try a proxy out',
+  tag,
+  access: 'internal',
+  body: EgressProbe,
+  reply: EgressProbeResult,
+  status: 200,
   errors: [],
 })
 

@@ -1,5 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { proxyErrorHeader } from '@berth/contract/egress/egress-settings.ts'
 import type { EgressFailure } from '../egress-failure.ts'
 
 /**
@@ -34,6 +35,7 @@ function headersOf(failure: EgressFailure): Record<string, string> {
     'content-type': 'text/plain; charset=utf-8',
     'content-length': String(Buffer.byteLength(bodyOf(failure))),
     'x-berth-egress': failure.kind,
+    ...(failure.proxyError !== undefined && { [proxyErrorHeader]: failure.proxyError }),
   }
 }
 

@@ -4,7 +4,6 @@ import type { ClientConnection } from './client-connection.ts'
 import { endWithFailure } from './failure-reply.ts'
 import { notAbsolute, sendAnswer, startRequest } from './forward.ts'
 import { pairs, upgradeHeaders } from './headers.ts'
-import { splice } from './splice.ts'
 
 /** Whether a request is to become another protocol. One with a body is not, nor one that only offers HTTP/2. */
 export function isUpgrade({ headers }: IncomingMessage): boolean {
@@ -15,23 +14,24 @@ export function isUpgrade({ headers }: IncomingMessage): boolean {
 /** Serves an upgrade in absolute form, as websocket clients other than Chromium send it. */
 export function forwardUpgrade(client: ClientConnection, request: IncomingMessage, head: Buffer): void {
   const { socket } = client
-  const onward = startRequest(client, request, request.headers.upgrade)
-  if (!onward) {
+  const started = startRequest(client, request, request.headers.upgrade)
+  if (!started) {
     endWithFailure(socket, notAbsolute())
     return
   }
+  const { onward, way } = started
   if (head.length > 0) socket.unshift(head)
   client.beginExchange()
   onward.once('upgrade', (answer, server: Socket, serverHead) => {
     socket.write(acceptance(answer))
     if (serverHead.length > 0) server.unshift(serverHead)
-    splice(socket, server)
+    client.becomeTunnel(server)
   })
   onward.once('response', (answer) => {
     const response = new ServerResponse(request)
     response.assignSocket(socket)
     response.once('finish', () => socket.destroySoon())
-    sendAnswer(answer, response, false)
+    sendAnswer(answer, response, { isKept: false, way })
   })
   onward.on('error', (error) => endWithFailure(socket, client.failureOf(error)))
   onward.end()

@@ -72,6 +72,6 @@ function sendable(raw: RawHeaders, isKept: (lowerCase: string) => boolean): stri
 
 /** The parser takes characters that Node refuses to send. Proxy headers belong to the one hop between client and egress. */
 function isSendable(name: string, value: string): boolean {
-  const isOfProxy = /^(proxy-|x-berth-egress$)/i.test(name)
+  const isOfProxy = /^(proxy-|x-berth-egress$|x-kernel-proxy-error$)/i.test(name)
   return !isOfProxy && sendableName.test(name) && sendableValue.test(value)
 }

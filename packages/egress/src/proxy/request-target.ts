@@ -1,4 +1,4 @@
-import { type HostAndPort, parseHostAndPort } from '@berth/contract/egress/host.ts'
+import { type HostAndPort, hostText, parseHostAndPort } from '@berth/contract/egress/host.ts'
 
 /** Where an HTTP request goes, and what its new first lines say. */
 export interface RequestTarget {
@@ -14,6 +14,17 @@ export function parseRequestTarget(text: string): RequestTarget | undefined {
   const [, authority = '', rest = ''] = /^http:\/\/([\x21-\x7e]*?)([/?].*)?$/i.exec(withoutFragment(text)) ?? []
   const destination = parseHostAndPort(authority, 80)
   return destination && { destination, authority, path: rest.startsWith('/') ? rest : `/${rest}` }
+}
+
+/** Reads the form that servers get, `/path?query`, of a request whose destination is known already. */
+export function parseOriginTarget(text: string, destination: HostAndPort): RequestTarget | undefined {
+  const path = withoutFragment(text)
+  return /^\/[\x21-\x7e]*$/.test(path) ? { destination, authority: usualAuthority(destination), path } : undefined
+}
+
+/** How a browser writes a destination of plain HTTP. */
+export function usualAuthority({ host, port }: HostAndPort): string {
+  return port === 80 ? hostText(host) : `${hostText(host)}:${port}`
 }
 
 /** Reads the target of a CONNECT, `host:port`. */

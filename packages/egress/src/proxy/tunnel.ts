@@ -3,7 +3,6 @@ import { EgressFailure } from '../egress-failure.ts'
 import type { ClientConnection } from './client-connection.ts'
 import { endWithFailure } from './failure-reply.ts'
 import { parseTunnelTarget } from './request-target.ts'
-import { splice } from './splice.ts'
 
 /** Serves a CONNECT: opens a connection and then only copies bytes. `head` is what the client sent without waiting. */
 export async function openTunnel(client: ClientConnection, request: IncomingMessage, head: Buffer): Promise<void> {
@@ -18,11 +17,14 @@ export async function openTunnel(client: ClientConnection, request: IncomingMess
   const end = () => ended.abort()
   client.socket.once('end', end)
   try {
-    const server = await client.connect(destination, ended.signal)
+    const server = await client.connect(destination, client.wayTo(destination), ended.signal)
     client.socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
-    splice(client.socket, server)
+    client.becomeTunnel(server)
   } catch (error) {
-    endWithFailure(client.socket, client.failureOf(error))
+    const failure = client.failureOf(error)
+    // Chromium takes any answer for one of its proxy; without one, it tells that the proxy cannot be reached.
+    if (failure.isOfProxyItself) client.socket.destroy()
+    else endWithFailure(client.socket, failure)
   } finally {
     client.socket.off('end', end)
   }

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { EgressPolicy } from '@berth/contract/egress/egress-endpoints.ts'
 import { fetchThrough } from './proxy-client.ts'
+import { directly } from './started-egress.ts'
 
 const main = new URL('../main.ts', import.meta.url).pathname
 
@@ -68,7 +69,7 @@ export async function startEgressProcess({
     setPolicy: async (policy) => void (await control('PUT', '/policy', policy)),
     async serve(machineId) {
       const socketPath = join(folder, `${machineId}.sock`)
-      await control('PUT', `/machines/${machineId}`, { socket_path: socketPath })
+      await control('PUT', `/machines/${machineId}`, { socket_path: socketPath, settings: directly })
       return socketPath
     },
     async peakMemory() {

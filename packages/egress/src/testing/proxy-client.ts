@@ -62,6 +62,22 @@ export async function openTunnelThrough(socketPath: string, target: string): Pro
   }
 }
 
+/** Greets as Chromium does before plain HTTP, and returns the connection with the proxy's answer. */
+export async function greetThrough(
+  socketPath: string,
+  name: string,
+  port: number,
+): Promise<{ socket: Socket; code: number }> {
+  const socket = connect(socketPath)
+  socket.on('error', () => {})
+  socket.write(Buffer.from([5, 1, 0]))
+  await once(socket, 'data')
+  socket.write(Buffer.from([5, 1, 0, 3, name.length, ...Buffer.from(name), port >> 8, port & 255]))
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  socket.pause()
+  return { socket, code: answer[1] ?? -1 }
+}
+
 /** Sends exactly these bytes, and returns all that comes until the proxy closes. */
 export async function sendRaw(socketPath: string, text: string): Promise<string> {
   const socket = connect(socketPath)

@@ -115,6 +115,12 @@ for (const [contentType, code] of [
   })
 }
 
+test('takes the boundary that a body begins with, where the head names another', async () => {
+  const other = { 'content-type': 'multipart/form-data; boundary=----formdata-undici-012345678901' }
+
+  assert.deepEqual(await readAll(bodyOf(textPart('name', 'a') + end), { headers: other }), [['name', 'a']])
+})
+
 test('refuses a client that stalls', async () => {
   const body = new PassThrough()
   body.write(filePart('file', 'x').slice(0, -2))

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { BerthError } from '@berth/contract/errors.ts'
 import { Busboy, type BusboyInstance } from '@fastify/busboy' // Fastify's own and kept; one parser for the server and the agent's bare server.
-import { checkText } from './json-body.ts'
+import { checkText, within } from './json-body.ts'
 
 const stallLimitMilliseconds = 30_000
 const maxTextBytes = 64 * 1024
@@ -44,7 +44,8 @@ export interface MultipartOptions {
  * large, stalls or stops half way; what is still to come is then read to nowhere, so that the client sees the answer.
  */
 export async function* readMultipart(body: Readable, options: MultipartOptions): AsyncGenerator<Part, void, void> {
-  const queue = new PartQueue(body, options)
+  const first = await firstChunk(body, options)
+  const queue = new PartQueue(body, first, options)
   try {
     for (;;) {
       const next = await queue.next()
@@ -76,10 +77,10 @@ class PartQueue {
   #end: { readonly error?: Error } | undefined
   #changed = Promise.withResolvers<void>()
 
-  constructor(body: Readable, options: MultipartOptions) {
+  constructor(body: Readable, first: Buffer, options: MultipartOptions) {
     this.#body = body
     this.#options = options
-    this.#parser = openParser(options)
+    this.#parser = openParser(options, first)
     this.#parser.on('field', (name, text, _isNameCut, isCut) => this.#addText(name, text, isCut))
     this.#parser.on('file', (name, source) => this.#addFile(name, source))
     this.#parser.on('partsLimit', () => this.#finish(tooManyParts(options.maxParts)))
@@ -92,6 +93,7 @@ class PartQueue {
     body.on('close', () => {
       if (!body.readableEnded) this.#finish(brokenOff())
     })
+    this.#parser.write(first)
     body.pipe(this.#parser)
   }
 
@@ -161,11 +163,8 @@ class PartQueue {
   }
 }
 
-function openParser({ headers, isFile, maxParts, maxFileBytes }: MultipartOptions): BusboyInstance {
-  const contentType = headers['content-type'] ?? ''
-  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
-    throw new BerthError('unsupported_media_type', { reason: 'The body must be multipart/form-data.' })
-  }
+function openParser({ headers, isFile, maxParts, maxFileBytes }: MultipartOptions, first: Buffer): BusboyInstance {
+  const contentType = withOwnBoundary(headers['content-type'] ?? '', first)
   try {
     return new Busboy({
       headers: { ...headers, 'content-type': contentType },
@@ -175,6 +174,33 @@ function openParser({ headers, isFile, maxParts, maxFileBytes }: MultipartOption
   } catch (error) {
     throw toBodyError(error)
   }
+}
+
+/** Empty when there is no body. */
+async function firstChunk(body: Readable, { headers, stallMilliseconds }: MultipartOptions): Promise<Buffer> {
+  if (!/^multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? '')) {
+    throw new BerthError('unsupported_media_type', { reason: 'The body must be multipart/form-data.' })
+  }
+  const chunks = body.iterator({ destroyOnReturn: false })
+  try {
+    const { value } = await within(stallMilliseconds ?? stallLimitMilliseconds, chunks.next())
+    return value ?? Buffer.alloc(0)
+  } catch (error) {
+    throw error instanceof BerthError ? error : brokenOff()
+  } finally {
+    void chunks.return?.()
+  }
+}
+
+/**
+ * The official TypeScript client encodes a body anew when it goes to a session's own address, and names the boundary of
+ * the first encoding: the one that the body begins with counts.
+ */
+function withOwnBoundary(contentType: string, first: Buffer): string {
+  const [, declared] = /;\s*boundary="?([^";]{1,70})"?\s*(;|$)/i.exec(contentType) ?? []
+  const [line = ''] = first.subarray(0, 80).toString('latin1').split('\r\n', 1)
+  if (declared === undefined || line.startsWith(`--${declared}`)) return contentType
+  return /^--[\w'()+,./:=?-]{1,70}$/.test(line) ? `multipart/form-data; boundary="${line.slice(2)}"` : contentType
 }
 
 async function* chunksOf(source: Readable): AsyncGenerator<Buffer, void, void> {

@@ -33,7 +33,9 @@ export async function callAgent(
     socketPath: agentSocket,
     method,
     path,
-    headers: { host: 'agent', ...headers },
+    // An agent may answer before it has all of the body, and must not hang up on the rest: what was written last would
+    // fail, and its answer would go with it.
+    headers: { host: 'agent', ...(body && { connection: 'keep-alive' }), ...headers },
     agent: false,
     ...(signal && { signal }),
   })

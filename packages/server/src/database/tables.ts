@@ -8,8 +8,12 @@ import type {
   OrganizationId,
   ProfileId,
   ProjectId,
+  ProxyId,
   SessionId,
 } from '@berth/contract/common/ids.ts'
+import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
+import type { ProxyType } from '@berth/contract/proxies/proxy.ts'
+import type { Targeting } from '@berth/contract/proxies/targeting.ts'
 import type { ColumnType, Generated } from 'kysely'
 import type { SessionState } from '../features/sessions/session-state.ts'
 
@@ -21,6 +25,7 @@ export interface Tables {
   projects: ProjectTable
   api_keys: ApiKeyTable
   sessions: SessionTable
+  proxies: ProxyTable
   profiles: ProfileTable
   extensions: ExtensionTable
 }
@@ -70,6 +75,8 @@ export interface SessionTable {
   chrome_policy: Json<Record<string, unknown>>
   invocation_id: string | null
   telemetry: ColumnType<BrowserTelemetryConfig | null, string | null, string | null>
+  proxy: Json<SelectedProxy>
+  network: ColumnType<SessionNetwork | null, string | null, never>
   created_at: Date
   idle_since: Date | null
   deleted_at: Date | null
@@ -87,6 +94,41 @@ export interface ProfileTable {
   last_used_at: Date | null
   state_blob: string | null
   state_ended_at: Date | null
+}
+
+/** What a session leaves by; a proxy that was deleted stays selected. */
+export type SelectedProxy = { readonly mode: 'direct' | 'default' } | { readonly id: ProxyId }
+
+/** As callers see it. */
+export interface SessionNetwork {
+  private_hosts?: string[]
+  proxy_routes?: { hosts: string[]; proxy: { id: ProxyId } }[]
+}
+
+export interface ProxyTable {
+  id: ProxyId
+  project_id: ProjectId
+  type: ProxyType
+  name: string | null
+  name_key: string | null
+  protocol: ProxyProtocol
+  bypass_hosts: Json<readonly string[]>
+  config: Json<StoredProxyConfig>
+  sealed_secrets: Buffer | null
+  status: 'available' | 'unavailable' | null
+  last_checked: Date | null
+  ip_address: string | null
+  created_at: Date
+  deleted_at: Date | null
+}
+
+/** Which secrets there are is told; what they are is sealed. */
+export interface StoredProxyConfig extends Targeting {
+  readonly host?: string | undefined
+  readonly port?: number | undefined
+  readonly username?: string | undefined
+  readonly has_password?: boolean
+  readonly has_ca_bundle?: boolean
 }
 
 export interface ExtensionTable {

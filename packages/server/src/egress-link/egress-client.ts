@@ -2,8 +2,11 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import {
   deleteEgressMachine,
+  type EgressProbe,
+  type EgressProbeResult,
   egressLifelinePath,
   getEgressState,
+  postEgressProbe,
   putEgressMachine,
   putEgressPolicy,
 } from '@berth/contract/egress/egress-endpoints.ts'
@@ -11,6 +14,8 @@ import type { Endpoint } from '@berth/contract/endpoint.ts'
 import type { z } from 'zod'
 
 const answerLimitMilliseconds = 5_000
+/** Egress itself gives up before. */
+const probeLimitMilliseconds = 25_000
 
 type EgressState = z.output<NonNullable<typeof getEgressState.reply>>
 
@@ -38,6 +43,11 @@ export class EgressClient {
     await this.#call(deleteEgressMachine, { machine_id: machineId })
   }
 
+  async probe(probe: EgressProbe): Promise<EgressProbeResult> {
+    const result = await this.#call(postEgressProbe, {}, probe, probeLimitMilliseconds)
+    return (postEgressProbe.reply as NonNullable<typeof postEgressProbe.reply>).parse(result)
+  }
+
   /** Resolves with a promise that settles when egress ends. */
   async holdLifeline(signal: AbortSignal): Promise<{ readonly ended: Promise<void> }> {
     const response = await this.#send('GET', egressLifelinePath, undefined, signal)
@@ -54,11 +64,12 @@ export class EgressClient {
     endpoint: Pick<Endpoint, 'method' | 'path'>,
     params: Record<string, string> = {},
     body?: unknown,
+    limitMilliseconds = answerLimitMilliseconds,
   ): Promise<unknown> {
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) =>
       encodeURIComponent(params[name] ?? ''),
     )
-    const response = await this.#send(endpoint.method, path, body, AbortSignal.timeout(answerLimitMilliseconds))
+    const response = await this.#send(endpoint.method, path, body, AbortSignal.timeout(limitMilliseconds))
     const text = await new Response(response).text()
     if ((response.statusCode ?? 500) >= 400) throw new Error(`egress refused ${endpoint.method} ${path}: ${text}`)
     return text === '' ? undefined : JSON.parse(text)

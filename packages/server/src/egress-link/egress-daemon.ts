@@ -4,12 +4,20 @@ import { chown, mkdir, open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { SessionId } from '@berth/contract/common/ids.ts'
-import { type EgressPolicy, egressContractVersion } from '@berth/contract/egress/egress-endpoints.ts'
+import {
+  type EgressPolicy,
+  type EgressProbe,
+  type EgressProbeResult,
+  egressContractVersion,
+} from '@berth/contract/egress/egress-endpoints.ts'
+import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
+import { BerthError } from '@berth/contract/errors.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { confinedCommand } from '../host/confined-process.ts'
 import type { HostFolders } from '../host/host-folders.ts'
 import type { ServiceUser } from '../host/service-user.ts'
 import { EgressClient } from './egress-client.ts'
+import type { EgressLink } from './egress-link.ts'
 
 const startLimitMilliseconds = 15_000
 const retryMilliseconds = 20
@@ -29,13 +37,16 @@ interface EgressDaemonOptions {
 interface Route {
   readonly socketPath: string
   readonly socketMode: number
+  readonly settings: EgressSettings
 }
+
+type ReadSettings = (sessionId: SessionId) => Promise<EgressSettings>
 
 /**
  * The egress of this host. It is a process of its own that outlives the server, so that pages of live sessions keep
  * their connections while the server restarts. When egress ends, it is started again and told everything anew.
  */
-export class EgressDaemon {
+export class EgressDaemon implements EgressLink {
   readonly #folders: HostFolders
   readonly #socketsFolder: string
   readonly #user: ServiceUser | undefined
@@ -44,7 +55,12 @@ export class EgressDaemon {
   readonly #controlFolder: string
   readonly #controlSocket: string
   readonly #routes = new Map<SessionId, Route>()
+  /** Of each session, one thing is told at a time: what was told last holds. */
+  readonly #telling = new Map<SessionId, Promise<void>>()
   readonly #closing = new AbortController()
+  #readSettings: ReadSettings = async () => {
+    throw new Error('nobody knows by which way sessions leave')
+  }
   #policy: EgressPolicy | undefined
   #isUp = false
 
@@ -90,16 +106,63 @@ export class EgressDaemon {
     await this.#client.putPolicy(policy)
   }
 
+  /** Names who knows by which way a session leaves. */
+  useSettings(readSettings: ReadSettings): void {
+    this.#readSettings = readSettings
+  }
+
   async openRoute(sessionId: SessionId, socketPath: string, socketMode: number): Promise<void> {
-    this.#routes.set(sessionId, { socketPath, socketMode })
-    await this.#untilItAnswers(() =>
-      this.#client.putMachine(sessionId, { socket_path: socketPath, socket_mode: socketMode }),
-    )
+    const settings = this.#routes.get(sessionId)?.settings ?? (await this.#readSettings(sessionId))
+    this.#routes.set(sessionId, { socketPath, socketMode, settings })
+    await this.#untilItAnswers(() => this.#tell(sessionId))
   }
 
   async closeRoute(sessionId: SessionId): Promise<void> {
     this.#routes.delete(sessionId)
-    await this.#untilItAnswers(() => this.#client.deleteMachine(sessionId))
+    await this.#untilItAnswers(() => this.#inTurn(sessionId, () => this.#client.deleteMachine(sessionId)))
+  }
+
+  async setSettings(
+    sessionId: SessionId,
+    settings: EgressSettings,
+    gently?: { readonly afterRequestTo: string | undefined },
+  ): Promise<void> {
+    const route = this.#routes.get(sessionId)
+    if (!route) throw new BerthError('session_unreachable')
+    this.#routes.set(sessionId, { ...route, settings })
+    await this.#untilItAnswers(() => this.#tell(sessionId, gently)).catch(throwUnavailable)
+  }
+
+  async probe(probe: EgressProbe): Promise<EgressProbeResult> {
+    let result: EgressProbeResult | undefined
+    await this.#untilItAnswers(async () => {
+      result = await this.#client.probe(probe)
+    }).catch(throwUnavailable)
+    return result as EgressProbeResult
+  }
+
+  /** Tells what is known now of the session's route; nothing when it was closed meanwhile. */
+  #tell(sessionId: SessionId, gently?: { readonly afterRequestTo: string | undefined }): Promise<void> {
+    return this.#inTurn(sessionId, async () => {
+      const route = this.#routes.get(sessionId)
+      if (!route) return
+      await this.#client.putMachine(sessionId, {
+        socket_path: route.socketPath,
+        socket_mode: route.socketMode,
+        settings: route.settings,
+        ...(gently && { gently: { after_request_to: gently.afterRequestTo } }),
+      })
+    })
+  }
+
+  #inTurn(sessionId: SessionId, tell: () => Promise<void>): Promise<void> {
+    const told = (this.#telling.get(sessionId) ?? Promise.resolve()).then(tell)
+    const settled = told.catch(() => {})
+    this.#telling.set(sessionId, settled)
+    void settled.then(() => {
+      if (this.#telling.get(sessionId) === settled) this.#telling.delete(sessionId)
+    })
+    return told
   }
 
   /** A session that starts or ends while egress is started again is only late. What is told twice does no harm. */
@@ -119,9 +182,7 @@ export class EgressDaemon {
   async #tellAll(): Promise<void> {
     if (this.#policy) await this.#client.putPolicy(this.#policy)
     // Of the map itself, not a copy: a route that is closed meanwhile is passed over.
-    for (const [id, { socketPath, socketMode }] of this.#routes) {
-      await this.#client.putMachine(id, { socket_path: socketPath, socket_mode: socketMode })
-    }
+    for (const id of this.#routes.keys()) await this.#tell(id)
   }
 
   async #restart(): Promise<void> {
@@ -180,6 +241,10 @@ export class EgressDaemon {
     const limit = AbortSignal.any([AbortSignal.timeout(startLimitMilliseconds), this.#closing.signal])
     while (!(await condition())) await delay(retryMilliseconds, undefined, { signal: limit })
   }
+}
+
+function throwUnavailable(cause: unknown): never {
+  throw new BerthError('egress_unavailable', undefined, { cause })
 }
 
 /** A fingerprint of the code that egress runs. */

@@ -32,6 +32,8 @@ export class FakeHost {
   /** Of machines whose policies were changed since their start. */
   readonly policies = new Map<SessionId, ChromePolicies>()
   problem: string | undefined
+  /** Runs in each start, when the session is known and its machine is not there yet. */
+  onStart: (spec: MachineSpec) => Promise<void> = async () => {}
   capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false }
   readonly #nextStarts: NextStart[] = []
 
@@ -115,6 +117,7 @@ export class FakeDriver implements Driver {
 
   async #start(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
     await this.#passNextStart(signal)
+    await this.#host.onStart(spec)
     const machine = await this.#startAgent(spec)
     this.#host.machines.set(spec.sessionId, machine)
     if (signal.aborted) await this.#remove(machine)

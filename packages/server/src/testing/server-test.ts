@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import { newId, type OrganizationId, type ProjectId } from '@berth/contract/common/ids.ts'
+import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { FastifyInstance } from 'fastify'
 import { hashApiKey, newApiKey } from '../access/secrets.ts'
@@ -11,11 +12,26 @@ import { createApp } from '../app.ts'
 import { FolderBlobs } from '../blobs/folder-blobs.ts'
 import { TemporaryFolders } from '../blobs/temporary-folders.ts'
 import type { Database } from '../database/database.ts'
+import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
 import { recoverSessions } from '../features/sessions/recover-sessions.ts'
 import { SessionReaper } from '../jobs/reap-sessions.ts'
 import { createServices, type Services } from '../services.ts'
 import { FakeDriver, FakeHost } from './fake-driver.ts'
+import { FakeEgress } from './fake-egress.ts'
 import { TestDatabase } from './test-database.ts'
+
+/** The operator's proxies of every test. */
+export const testStealthProxy: Upstream = { protocol: 'http', host: 'stealth.test', port: 3128 }
+const testPools = parseProxyPools(
+  JSON.stringify({
+    isp: ['US', 'US', 'DE'].map((country, index) => ({ url: `http://isp-${index}.test:80`, country })),
+    residential: [
+      { url: 'socks5://u:p@ny.test:1080', country: 'US', state: 'NY', city: 'newyork' },
+      { url: 'http://la.test:8080', country: 'US', state: 'CA', city: 'losangeles' },
+      { url: 'https://paris.test', country: 'FR', city: 'paris' },
+    ],
+  }),
+)
 
 const never = 2 ** 31 - 1
 
@@ -43,6 +59,7 @@ interface TestStores {
 export class TestServer {
   readonly host: FakeHost
   readonly clock = new TestClock()
+  readonly egress = new FakeEgress()
   readonly database: Database
   readonly #testDatabase: TestDatabase
   readonly #driver: FakeDriver
@@ -149,6 +166,8 @@ export class TestServer {
       driver: this.#driver,
       driverId: 'test',
       egressIsUp: () => true,
+      egress: this.egress,
+      proxying: { pools: testPools, stealthProxy: testStealthProxy, checkUrl: 'https://echo.test/ip' },
       masterKey: 'the master key of every test',
       region: 'us-east',
       clock: this.clock,

@@ -1,5 +1,5 @@
 import { promisify } from 'node:util'
-import { crc32, deflate as deflateWithCallback } from 'node:zlib'
+import { constants, crc32, deflateSync, deflate as deflateWithCallback } from 'node:zlib'
 
 const deflate = promisify(deflateWithCallback)
 
@@ -17,12 +17,19 @@ export interface Picture {
   readonly pixels: Uint8Array
 }
 
+/** Of these rows is told what kind of picture it is. */
+const sampledRows = 32
+/** Screens of text come to a sixth, photographs to half. */
+const photographRatio = 0.3
+
 /** As PNG, at the speed of a screenshot: the fastest compression, and off the main thread. */
-export async function encodePng({ width, height, pixels }: Picture): Promise<Uint8Array> {
+export async function encodePng(picture: Picture): Promise<Uint8Array> {
   const size = Buffer.alloc(8)
-  size.writeUInt32BE(width, 0)
-  size.writeUInt32BE(height, 4)
-  const data = await deflate(toRows(width, height, pixels), { level: 1, memLevel: 9 })
+  size.writeUInt32BE(picture.width, 0)
+  size.writeUInt32BE(picture.height, 4)
+  const data = isPhotograph(picture)
+    ? await deflate(rowsOf(picture, { isFiltered: true }), { level: 1, memLevel: 9, strategy: constants.Z_RLE })
+    : await deflate(rowsOf(picture, { isFiltered: false }), { level: 1, memLevel: 9 })
   return Buffer.concat([
     signature,
     ...chunk('IHDR', Buffer.concat([size, Buffer.from([...bitDepthAndColor, ...methods])])),
@@ -31,18 +38,31 @@ export async function encodePng({ width, height, pixels }: Picture): Promise<Uin
   ])
 }
 
-/** Rows of three bytes a pixel, each behind a byte that says that it is not filtered. */
-function toRows(width: number, height: number, pixels: Uint8Array): Uint8Array {
-  const rows = Buffer.allocUnsafe((width * 3 + 1) * height)
+/** Nothing repeats itself in a photograph: looking for it takes three times as long, and saves a tenth. */
+function isPhotograph(picture: Picture): boolean {
+  const sample = rowsOf(picture, { isFiltered: false, every: Math.ceil(picture.height / sampledRows) })
+  return deflateSync(sample, { level: 1 }).length > sample.length * photographRatio
+}
+
+interface RowOptions {
+  /** Each colour as its difference from that of the pixel before. */
+  readonly isFiltered: boolean
+  /** Takes every so manyth row. */
+  readonly every?: number
+}
+
+/** Rows of three bytes a pixel, each behind a byte that tells its filter: none, or the pixel before. */
+function rowsOf({ width, height, pixels }: Picture, { isFiltered, every = 1 }: RowOptions): Uint8Array {
+  const rows = Buffer.allocUnsafe((width * 3 + 1) * Math.ceil(height / every))
   let to = 0
-  let from = 0
-  for (let y = 0; y < height; y++) {
-    rows[to++] = 0
+  for (let y = 0; y < height; y += every) {
+    rows[to++] = isFiltered ? 1 : 0
+    let from = y * width * 4
     for (let x = 0; x < width; x++) {
-      rows[to] = pixels[from + 2] as number
-      rows[to + 1] = pixels[from + 1] as number
-      rows[to + 2] = pixels[from] as number
-      to += 3
+      const before = isFiltered && x > 0 ? from - 4 : -1
+      for (let part = 2; part >= 0; part--) {
+        rows[to++] = (pixels[from + part] as number) - (before === -1 ? 0 : (pixels[before + part] as number))
+      }
       from += 4
     }
   }

@@ -1,5 +1,5 @@
 import type { Point, Size } from '../screen.ts'
-import type { Dialog } from './dialogs.ts'
+import type { Dialog } from './dialog.ts'
 
 export interface Area extends Point, Size {}
 

@@ -1,8 +1,8 @@
 import type { ScreenshotRegion } from '@berth/contract/agent/computer-operations.ts'
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 import type { Size } from '../screen.ts'
+import type { Dialog } from './dialog.ts'
 import { type Area, boxOf, buttonsOf, fieldOf, messageAreaOf, titleAreaOf } from './dialog-layout.ts'
-import type { Dialog } from './dialogs.ts'
 import { inHiddenPage } from './hidden-page.ts'
 
 interface DialogPicture {

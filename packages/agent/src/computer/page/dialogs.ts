@@ -2,19 +2,8 @@ import type { Chromium } from '../../browser/chromium.ts'
 import type { Key } from '../keys.ts'
 import { characterOf, keysymNamed } from '../keysyms.ts'
 import type { Point, Size } from '../screen.ts'
+import type { Dialog } from './dialog.ts'
 import { buttonsOf, contains } from './dialog-layout.ts'
-
-/** What a page asks with `alert`, `confirm` or `prompt`, or on its way out. It waits for the answer and does nothing else. */
-export interface Dialog {
-  readonly type: 'alert' | 'confirm' | 'prompt' | 'beforeunload'
-  /** Address of the page. */
-  readonly url: string
-  readonly message: string
-  /** What a prompt would be answered with. */
-  text: string
-  /** The text that a prompt begins with is selected: what is typed takes its place. */
-  isSelected: boolean
-}
 
 const returnKeys = [keysymNamed('Return'), keysymNamed('KP_Enter')]
 const escapeKey = keysymNamed('Escape')

@@ -27,6 +27,9 @@ export interface MachineGround {
 const networkPlan = [
   'link set lo up',
   'link add eth0 type veth peer name eth1',
+  // No address that comes a second later: Chromium takes it for another network, and breaks off what it is loading.
+  'link set eth0 addrgenmode none',
+  'link set eth1 addrgenmode none',
   'address add 10.0.0.2/24 dev eth0',
   'link set eth1 up',
   'link set eth0 up',

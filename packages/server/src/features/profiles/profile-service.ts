@@ -8,6 +8,8 @@ import { profileRecord } from './profile-record.ts'
 import type { ProfileStates } from './profile-states.ts'
 import type { Profile, ProfileFilter, ProfileStore } from './profile-store.ts'
 
+export type { Profile } from './profile-store.ts'
+
 interface ProfileServiceOptions {
   readonly store: ProfileStore
   readonly states: ProfileStates

@@ -67,6 +67,10 @@ export class SessionRecords {
         profile,
         profile_save_changes: session.profile_save_changes ?? false,
       }),
+      proxy: session.proxy,
+      ...('id' in session.proxy && { proxy_id: session.proxy.id }),
+      disable_default_proxy: 'mode' in session.proxy && session.proxy.mode === 'direct',
+      ...(session.network && { network: session.network }),
       telemetry: session.telemetry,
       usage: { uptime_ms: Math.max(0, Math.round(uptime)) },
       ...(session.deleted_at && {

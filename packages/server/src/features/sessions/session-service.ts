@@ -3,10 +3,15 @@ import { newId, type ProjectId, type SessionId } from '@berth/contract/common/id
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { SelectedProxy } from '../../database/tables.ts'
 import type { Driver, MachineSpec } from '../../drivers/driver.ts'
 import type { StoredExtension } from '../extensions/extension-service.ts'
+import type { ProxyService, ProxyTarget } from '../proxies/proxy-service.ts'
 import type { SessionEnder } from './end-session.ts'
+import { selectNetwork } from './network-selection.ts'
+import { selectProxy } from './proxy-change.ts'
 import type { Session } from './session.ts'
+import type { SessionEgress } from './session-egress.ts'
 import { policiesWith, type SessionExtensions } from './session-extensions.ts'
 import type { SessionMachines } from './session-machines.ts'
 import type { ReferredProfile, SessionProfiles } from './session-profiles.ts'
@@ -15,15 +20,17 @@ import { viewportOf, windowOf } from './session-viewport.ts'
 import { selectTelemetry } from './telemetry-selection.ts'
 
 /** What a session is made of, after the defaults of the contract. */
-export type SessionRequest = Omit<BrowserRequest, `${string}_id`> & Pick<BrowserRequest, 'invocation_id'>
-
-/** Without what depends on other resources. */
-type SessionRow = Omit<Parameters<SessionStore['insert']>[0], 'profile_id' | 'profile_save_changes'>
+export type SessionRequest = BrowserRequest
 
 /** What a session starts with besides its request. */
 interface Furniture {
   readonly extensions: readonly StoredExtension[]
   readonly profile: ReferredProfile | undefined
+}
+
+interface MachineParts extends Furniture {
+  /** Of proxies that the browser is to trust. */
+  readonly certificates: readonly string[]
 }
 
 interface SessionServiceOptions {
@@ -32,6 +39,8 @@ interface SessionServiceOptions {
   readonly profiles: SessionProfiles
   readonly sessionExtensions: SessionExtensions
   readonly ender: SessionEnder
+  readonly proxies: ProxyService
+  readonly egress: SessionEgress
   readonly driver: Driver
   readonly driverId: string
   readonly region: Region
@@ -51,20 +60,24 @@ export class SessionService {
    * deleted while it starts ends, and its creator is told.
    */
   async create(projectId: ProjectId, request: SessionRequest, signal: AbortSignal): Promise<Session> {
-    const { store, machines, profiles, sessionExtensions, clock } = this.#options
+    const { store, machines, profiles, sessionExtensions, egress, clock } = this.#options
     this.#refuseWhatThisHostCannotDo(request)
+    const leaving = await this.#selectWayOut(projectId, request)
     const extensions = await sessionExtensions.choose(projectId, request.extensions)
     const profile = request.profile ? await profiles.refer(projectId, request.profile) : undefined
     const now = clock.now()
     const id = newId('session', now)
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
     using _expected = machines.expect(id)
-    const session = await store.insert({ ...this.#row(projectId, id, request, now), ...profileColumns(profile) })
+    const row = { ...this.#row(projectId, id, request, now), ...leaving, ...profileColumns(profile) }
+    const session = await store.insert(row)
 
     try {
-      const spec = machineSpec(session, request, { extensions, profile })
+      const certificates = await egress.certificates(session)
+      const spec = machineSpec(session, request, { extensions, profile, certificates })
       const { idleSince } = await machines.start(spec, signal, this.#furnish(session, { extensions, profile }))
       if (profile) profiles.noteUse(profile.id)
+      await egress.takeUpRoutes(session)
       const active = await store.activate(session.id, idleSince)
       if (active) return active
     } catch (error) {
@@ -127,12 +140,24 @@ export class SessionService {
     }
   }
 
-  #row(projectId: ProjectId, id: SessionId, request: SessionRequest, now: Date): SessionRow {
+  /** By which proxies the session leaves. */
+  async #selectWayOut(projectId: ProjectId, request: SessionRequest) {
+    const { proxies } = this.#options
+    const byDefault: SelectedProxy = { mode: 'default' }
+    const select = (target: ProxyTarget, field: string) => proxies.select(projectId, target, field)
+    const [proxy, network] = await Promise.all([
+      selectProxy(request, byDefault, select),
+      selectNetwork(projectId, request.network, proxies),
+    ])
+    return { proxy: JSON.stringify(proxy ?? byDefault), network: network && JSON.stringify(network) }
+  }
+
+  #row(projectId: ProjectId, id: SessionId, request: SessionRequest, now: Date) {
     const telemetry = selectTelemetry(request.telemetry)
     return {
       id,
       project_id: projectId,
-      state: 'starting',
+      state: 'starting' as const,
       driver_id: this.#options.driverId,
       name: request.name ?? null,
       tags: JSON.stringify(request.tags ?? {}),
@@ -165,7 +190,8 @@ function profileColumns(profile: ReferredProfile | undefined) {
   return { profile_id: profile?.id ?? null, profile_save_changes: profile?.saveChanges ?? null }
 }
 
-function machineSpec(session: Session, request: SessionRequest, { extensions, profile }: Furniture): MachineSpec {
+function machineSpec(session: Session, request: SessionRequest, parts: MachineParts): MachineSpec {
+  const { extensions, profile, certificates } = parts
   return {
     sessionId: session.id,
     headless: session.headless,
@@ -175,10 +201,17 @@ function machineSpec(session: Session, request: SessionRequest, { extensions, pr
     viewport: windowOf(session.viewport),
     memory: session.memory,
     startUrl: session.start_url ?? undefined,
-    chromePolicy: policiesWith(request.chrome_policy ?? {}, extensions),
+    chromePolicy: policiesWith(trusting(certificates, request.chrome_policy ?? {}), extensions),
     awaitsExtensions: extensions.length > 0,
     awaitsProfile: profile?.hasState ?? false,
   }
+}
+
+/** Chromium has a policy for certificates that it is to trust; a caller may have some of its own. */
+function trusting(certificates: readonly string[], policy: Readonly<Record<string, unknown>>) {
+  if (certificates.length === 0) return policy
+  const { CACertificates: others } = policy
+  return { ...policy, CACertificates: [...(Array.isArray(others) ? others : []), ...certificates] }
 }
 
 /** Chromium takes a policy of the wrong kind, or some pairs of them, for a reason to end: that is a fault of the request. */

@@ -1,5 +1,5 @@
 import type { Region } from '@berth/contract/browsers/browser.ts'
-import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import type { ProjectId, ProxyId, SessionId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, sql, type Updateable } from 'kysely'
@@ -177,6 +177,28 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
+  /** One whose machine exists, or is being made. */
+  async findWithMachine(id: SessionId): Promise<Session | undefined> {
+    return this.#database
+      .selectFrom('sessions')
+      .selectAll()
+      .where('id', '=', id)
+      .where('state', 'in', liveStates)
+      .executeTakeFirst()
+  }
+
+  /** Those of the driver that leave by the proxy, or have a route by it. */
+  async listUsersOfProxy(driverId: string, proxyId: ProxyId): Promise<readonly UnfinishedSession[]> {
+    const route = JSON.stringify([{ proxy: { id: proxyId } }])
+    return this.#database
+      .selectFrom('sessions')
+      .select(['id', 'state', 'profile_save_changes'])
+      .where('driver_id', '=', driverId)
+      .where('state', 'in', liveStates)
+      .where(sql<boolean>`(proxy ->> 'id' = ${proxyId} or network -> 'proxy_routes' @> ${route}::jsonb)`)
+      .execute()
+  }
+
   /** Newest first. */
   async list(filter: SessionFilter, { limit, offset }: PageRequest): Promise<Page<Session>> {
     const states = { active: ['active'], deleted: ['ending', 'deleted'], all: ['active', 'ending', 'deleted'] } as const
@@ -191,6 +213,7 @@ export class SessionStore {
       const text = filter.text.toLowerCase()
       query = query.where(
         sql<boolean>`(strpos(lower(coalesce(name, '')), ${text}) > 0 or strpos(id, ${text}) > 0
+          or strpos(coalesce(proxy ->> 'id', ''), ${text}) > 0
           or exists (select from profiles where profiles.id = sessions.profile_id
             and (strpos(profiles.id, ${text}) > 0 or strpos(lower(coalesce(profiles.name, '')), ${text}) > 0)))`,
       )

@@ -38,9 +38,9 @@ export class SessionUpdater {
     return this.#inTurn(found.id, () => this.#update(found.id, update))
   }
 
-  /** Makes the running session what its row says. */
-  async restore(id: SessionId): Promise<void> {
-    return this.#inTurn(id, () => this.#restore(id))
+  /** Makes the running session what its row says, in all parts or in these alone. */
+  async restore(id: SessionId, restores = this.#options.restores): Promise<void> {
+    return this.#inTurn(id, () => this.#restore(id, restores))
   }
 
   /** Restores what was left unsure. Called again and again, for the database or an agent may be away for longer. */
@@ -95,8 +95,8 @@ export class SessionUpdater {
     }
   }
 
-  async #restore(id: SessionId): Promise<void> {
-    const { store, restores, logger } = this.#options
+  async #restore(id: SessionId, restores: readonly RestoreSession[]): Promise<void> {
+    const { store, logger } = this.#options
     try {
       const session = await store.findActive(id)
       if (session) for (const restore of restores) await restore(session)

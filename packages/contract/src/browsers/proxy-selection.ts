@@ -1,0 +1,56 @@
+import { z } from 'zod'
+
+/** How a session leaves when no proxy is named: not by any, or by the operator's when it is a stealth session. */
+export const BrowserProxyMode = z.enum(['direct', 'default']).meta({ id: 'BrowserProxyMode' })
+
+const Selector = z.string().min(1)
+
+/** Exactly one of the three (spec §4.1). */
+export const BrowserProxyConfig = z
+  .strictObject({ mode: BrowserProxyMode.optional(), id: Selector.optional(), name: Selector.optional() })
+  .refine(hasOneField, { error: 'must have exactly one of mode, id and name' })
+  .meta({ id: 'BrowserProxyConfig' })
+export type BrowserProxyConfig = z.infer<typeof BrowserProxyConfig>
+
+/** What a session leaves by; a proxy that was selected is told by its id. */
+export const BrowserProxy = z
+  .object({ mode: BrowserProxyMode.optional(), id: z.string().optional() })
+  .meta({ id: 'BrowserProxy' })
+
+export const BrowserProxyRouteTarget = z
+  .strictObject({ id: Selector.optional(), name: Selector.optional() })
+  .refine(hasOneField, { error: 'must have exactly one of id and name' })
+  .meta({ id: 'BrowserProxyRouteTarget' })
+export type BrowserProxyRouteTarget = z.infer<typeof BrowserProxyRouteTarget>
+
+/** The three fields by which a caller selects a proxy. */
+export const proxySelection = {
+  proxy: BrowserProxyConfig.optional(),
+  proxy_id: z
+    .string()
+    .nullish()
+    .meta({ deprecated: true, description: 'Use proxy. An empty string stands for none; null changes nothing.' }),
+  disable_default_proxy: z.boolean().optional().meta({ deprecated: true, description: 'Use proxy.mode.' }),
+}
+
+interface ProxySelection {
+  readonly proxy?: BrowserProxyConfig | undefined
+  readonly proxy_id?: string | null | undefined
+  readonly disable_default_proxy?: boolean | undefined
+}
+
+/** The old fields and the new one say the same thing in two ways: only one of the ways may be used. */
+export function checkProxySelection(
+  { proxy, proxy_id, disable_default_proxy }: ProxySelection,
+  context: z.core.$RefinementCtx,
+): void {
+  const refuse = (field: string, other: string) =>
+    context.addIssue({ code: 'custom', path: [field], message: `cannot be combined with ${other}` })
+  if (proxy && (proxy_id ?? undefined) !== undefined) refuse('proxy', 'proxy_id')
+  if (proxy && disable_default_proxy !== undefined) refuse('proxy', 'disable_default_proxy')
+  if (proxy_id && disable_default_proxy) refuse('disable_default_proxy', 'proxy_id')
+}
+
+function hasOneField(selection: Readonly<Record<string, unknown>>): boolean {
+  return Object.values(selection).filter((value) => value !== undefined).length === 1
+}

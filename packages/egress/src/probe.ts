@@ -1,0 +1,134 @@
+import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import type { Socket } from 'node:net'
+import { rootCertificates, connect as secure } from 'node:tls'
+import type { EgressProbe, EgressProbeResult } from '@berth/contract/egress/egress-endpoints.ts'
+import { type HostAndPort, hostText, parseAddress, parseHostAndPort } from '@berth/contract/egress/host.ts'
+import { EgressFailure, toEgressFailure } from './egress-failure.ts'
+import { DirectWay, type WayOptions } from './proxy/direct-way.ts'
+import { ProxyWays } from './proxy/proxy-ways.ts'
+import { usualAuthority } from './proxy/request-target.ts'
+import { withinLimit } from './proxy/time-limit.ts'
+import type { Way } from './proxy/way.ts'
+
+/** Where a proxy is asked to connect to when nobody has named a URL. Egress itself sends nothing there. */
+const usualDestination: HostAndPort = { host: { kind: 'name', name: 'example.com' }, port: 443 }
+const maxAnswerBytes = 64 * 1024
+
+interface ProbeTarget {
+  readonly url: URL
+  readonly destination: HostAndPort
+}
+
+/** Tries a proxy out as a session would use it. */
+export async function probeProxy(probe: EgressProbe, options: WayOptions): Promise<EgressProbeResult> {
+  const target = probe.url === undefined ? undefined : targetOf(probe.url)
+  try {
+    if (target && probe.must_be_permitted) await options.guard.permit(target.destination, options.lookup)
+  } catch {
+    return { outcome: 'not_permitted' }
+  }
+  const way = new ProxyWays(probe.proxy, new DirectWay(options), options).anyServer()
+  const startedAt = performance.now()
+  try {
+    const ip_address = await withinLimit('proxy-timeout', new AbortController().signal, async (signal) =>
+      target ? exitAddress(await ask(way, target, probe, signal)) : openTunnel(way, signal),
+    )
+    const latency_ms = Math.round(performance.now() - startedAt)
+    return { outcome: 'reached', latency_ms, ...(ip_address !== undefined && { ip_address }) }
+  } catch (error) {
+    const failure = toEgressFailure(error)
+    if (failure.kind === 'internal-error') throw error
+    return { outcome: 'failed', failure: failure.kind }
+  }
+}
+
+function targetOf(text: string): ProbeTarget {
+  const url = new URL(text)
+  const destination = parseHostAndPort(url.host, url.protocol === 'https:' ? 443 : 80)
+  if (!destination) throw new Error('the URL of a probe names no host')
+  return { url, destination }
+}
+
+async function openTunnel(way: Way, signal: AbortSignal): Promise<undefined> {
+  const socket = await way.connect(usualDestination, signal)
+  socket.destroy()
+}
+
+/** The answer of the server, or rejects when there is none or it is the proxy's own. */
+async function ask(way: Way, target: ProbeTarget, probe: EgressProbe, signal: AbortSignal): Promise<string> {
+  const { url, destination } = target
+  const path = `${url.pathname}${url.search}`
+  const headers = { host: url.host, accept: '*/*', 'user-agent': 'berth', connection: 'close' }
+  if (url.protocol === 'https:') {
+    const tunnel = await way.connect(destination, signal)
+    const createConnection = () => secureTunnel(tunnel, destination, probe)
+    return answerOf(requestHttps({ createConnection, path, headers, signal }))
+  }
+  const { hop } = way
+  if (!hop) {
+    const tunnel = await way.connect(destination, signal)
+    return answerOf(requestHttp({ createConnection: () => tunnel, path, headers, signal }))
+  }
+  const socket = await hop.connect(destination, signal)
+  const proxied = hop.authorization === undefined ? headers : { ...headers, 'proxy-authorization': hop.authorization }
+  return answerOf(
+    requestHttp({
+      createConnection: () => socket,
+      path: `http://${usualAuthority(destination)}${path}`,
+      headers: proxied,
+      signal,
+    }),
+  )
+}
+
+/** A proxy with certificates of its own may read what goes through it. */
+function secureTunnel(socket: Socket, { host }: HostAndPort, { proxy }: EgressProbe): Socket {
+  const bundles = proxy.upstreams.map(({ ca_bundle }) => ca_bundle).filter((bundle) => bundle !== undefined)
+  return secure({
+    socket,
+    host: host.kind === 'name' ? host.name : hostText(host),
+    ...(host.kind === 'name' && { servername: host.name }),
+    ca: [...rootCertificates, ...bundles],
+  })
+}
+
+function answerOf(request: ReturnType<typeof requestHttp>): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  request.once('response', (answer) => readAnswer(answer).then(resolve, reject))
+  request.on('error', (error: Error) =>
+    reject(error instanceof EgressFailure ? error : new EgressFailure('proxy-failed')),
+  )
+  request.end()
+  return promise.finally(() => request.destroy())
+}
+
+async function readAnswer(answer: IncomingMessage): Promise<string> {
+  const status = answer.statusCode ?? 0
+  if (status === 407) throw new EgressFailure('proxy-rejected')
+  if (status >= 500) throw new EgressFailure('proxy-failed')
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > maxAnswerBytes) break
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/** Echo services answer with the address alone, or with JSON that holds it. */
+function exitAddress(answer: string): string | undefined {
+  const text = answer.trim()
+  const address = parseAddress(text)
+  if (address !== undefined || !text.startsWith('{')) return address
+  try {
+    const { ip, ip_address, origin } = JSON.parse(text) as Record<string, unknown>
+    return [ip, ip_address, origin]
+      .map(String)
+      .map(parseAddress)
+      .find((found) => found !== undefined)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,33 @@
+import {
+  checkProxy,
+  createProxy,
+  deleteProxy,
+  getProxy,
+  listProxies,
+  updateProxy,
+} from '@berth/contract/proxies/proxy-endpoints.ts'
+import type { MountForCallers } from '../../access/mount-for-callers.ts'
+import { writeProxy } from './proxy-record.ts'
+import type { ProxyService } from './proxy-service.ts'
+
+export function mountProxyRoutes(mount: MountForCallers, { proxies }: { readonly proxies: ProxyService }): void {
+  mount(createProxy, async ({ caller, body }) => writeProxy(await proxies.create(caller.projectId, body)))
+
+  mount(listProxies, async ({ caller, query }) => {
+    const page = await proxies.list({ projectId: caller.projectId, text: query.query, name: query.name }, query)
+    return { items: page.items.map(writeProxy), hasMore: page.hasMore }
+  })
+
+  mount(getProxy, async ({ caller, params }) => writeProxy(await proxies.get(caller.projectId, params.id)))
+
+  mount(updateProxy, async ({ caller, params, body }) =>
+    writeProxy(await proxies.rename(caller.projectId, params.id, body.name)),
+  )
+
+  mount(deleteProxy, ({ caller, params }) => proxies.delete(caller.projectId, params.id))
+
+  mount(checkProxy, async ({ caller, params, body }) => {
+    const { proxy, latencyMilliseconds } = await proxies.check(caller.projectId, params.id, body.url)
+    return { ...writeProxy(proxy), ...(latencyMilliseconds !== undefined && { latency_ms: latencyMilliseconds }) }
+  })
+}

@@ -1,0 +1,215 @@
+import { createHash } from 'node:crypto'
+import { newId, type ProjectId, type ProxyId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import type { EgressProbeResult } from '@berth/contract/egress/egress-endpoints.ts'
+import type { EgressProxy } from '@berth/contract/egress/egress-settings.ts'
+import { hostPatternText, parseHostPattern } from '@berth/contract/egress/host-pattern.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { ProxyConfigRequest, ProxyCreateRequest } from '@berth/contract/proxies/proxy.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { StoredProxyConfig } from '../../database/tables.ts'
+import type { EgressLink } from '../../egress-link/egress-link.ts'
+import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
+import { readCaBundle } from './ca-bundle.ts'
+import type { ProxySecrets, StoredProxy } from './proxy.ts'
+import { type ProxyPools, selectServers } from './proxy-pools.ts'
+import type { ProxyFilter, ProxyStore } from './proxy-store.ts'
+
+interface ProxyServiceOptions {
+  readonly store: ProxyStore
+  readonly secrets: ProjectSecrets
+  readonly egress: EgressLink
+  /** The operator's own proxies, for the managed types. */
+  readonly pools: ProxyPools
+  /** Answers with the address that it is asked from. */
+  readonly checkUrl: string | undefined
+  readonly clock: Clock
+}
+
+/** What a session selects a proxy by. */
+export type ProxyTarget = { readonly id?: string | undefined; readonly name?: string | undefined }
+
+export interface SelectableProxy {
+  readonly id: ProxyId
+  /** Its certificates have to be in the browser from the start. */
+  readonly hasCaBundle: boolean
+}
+
+/** A proxy as a session may use it now: not at all when it was deleted, or when the operator has none left for it. */
+export type UsableProxy = EgressProxy | 'deleted' | 'unavailable'
+
+/** The rules of proxies. */
+export class ProxyService {
+  readonly #options: ProxyServiceOptions
+  #onDeleted: () => Promise<void> = async () => {}
+
+  constructor(options: ProxyServiceOptions) {
+    this.#options = options
+  }
+
+  /** Names who tells the sessions that use a deleted proxy. */
+  onDeleted(handler: () => Promise<void>): void {
+    this.#onDeleted = handler
+  }
+
+  async create(projectId: ProjectId, request: ProxyCreateRequest): Promise<StoredProxy> {
+    const { store, secrets, clock, pools } = this.#options
+    const { type, config = {} } = request
+    if (type !== 'custom') selectServers(pools, type, config)
+    if (config.ca_bundle !== undefined) readCaBundle(config.ca_bundle)
+    const now = clock.now()
+    const id = newId('proxy', now)
+    const { password, ca_bundle } = config
+    const kept: ProxySecrets = { password, ca_bundle }
+    const isSecret = password !== undefined || ca_bundle !== undefined
+    return store.insert({
+      id,
+      project_id: projectId,
+      type,
+      name: request.name ?? null,
+      protocol: request.protocol,
+      bypass_hosts: JSON.stringify(normalized(request.bypass_hosts ?? [])),
+      config: JSON.stringify(storedConfig(type, config)),
+      sealed_secrets: isSecret ? await secrets.seal(projectId, JSON.stringify(kept), contextOf(id)) : null,
+      created_at: now,
+    })
+  }
+
+  list(filter: ProxyFilter, page: PageRequest): Promise<Page<StoredProxy>> {
+    return this.#options.store.list(filter, page)
+  }
+
+  async get(projectId: ProjectId, id: string): Promise<StoredProxy> {
+    return found(await this.#options.store.find(projectId, id), id)
+  }
+
+  async rename(projectId: ProjectId, id: string, name: string): Promise<StoredProxy> {
+    return found(await this.#options.store.rename(projectId, id, name), id)
+  }
+
+  /** Sessions that use it go on without it; their routes by it are closed. */
+  async delete(projectId: ProjectId, id: string): Promise<void> {
+    found(await this.#options.store.delete(projectId, id, this.#options.clock.now()), id)
+    await this.#onDeleted()
+  }
+
+  /**
+   * Measures whether the proxy works and says so in `status`. What a caller's own URL shows is not stored: it may be
+   * the URL that does not work.
+   */
+  async check(
+    projectId: ProjectId,
+    id: string,
+    url: string | undefined,
+  ): Promise<{ readonly proxy: StoredProxy; readonly latencyMilliseconds: number | undefined }> {
+    const { store, clock } = this.#options
+    const proxy = await this.get(projectId, id)
+    const result = await this.#probe(proxy, url)
+    if (result.outcome === 'not_permitted')
+      throw new BerthError('invalid_input', { reason: 'url: must lead to a public address.' })
+
+    const isReached = result.outcome === 'reached'
+    const status = isReached ? 'available' : 'unavailable'
+    const latencyMilliseconds = isReached ? result.latency_ms : undefined
+    if (url !== undefined) return { proxy: { ...proxy, status }, latencyMilliseconds }
+    const ipAddress = isReached ? result.ip_address : undefined
+    const stored = await store.setHealth(projectId, proxy.id, { status, lastChecked: clock.now(), ipAddress })
+    return { proxy: found(stored, id), latencyMilliseconds }
+  }
+
+  async #probe(proxy: StoredProxy, url: string | undefined): Promise<EgressProbeResult> {
+    const { egress, checkUrl } = this.#options
+    if (url !== undefined && !isWebAddress(url))
+      throw new BerthError('invalid_input', { reason: 'url: must be an http or https address.' })
+    const usable = await this.#usable(proxy)
+    if (typeof usable === 'string') return { outcome: 'failed', failure: usable }
+    return egress.probe({ proxy: usable, url: url ?? checkUrl, must_be_permitted: url !== undefined })
+  }
+
+  /** The proxy that an id or a name stands for. `field` is where the caller wrote it. */
+  async select(projectId: ProjectId, { id, name }: ProxyTarget, field: string): Promise<SelectableProxy> {
+    const { store } = this.#options
+    if (name === undefined) return selectable(found(await store.find(projectId, id ?? ''), id ?? ''))
+    const [proxy, other] = await store.findByName(projectId, name)
+    const refuse = (rule: string) => new BerthError('invalid_input', { reason: `${field}.name: ${rule}.` })
+    if (!proxy) throw refuse('no active proxy of this project has this name')
+    if (other) throw refuse('several active proxies of this project have this name; use the id')
+    return selectable(proxy)
+  }
+
+  /** How egress uses the proxies; ids that are not in it are not of this project. */
+  async usable(projectId: ProjectId, ids: readonly ProxyId[]): Promise<ReadonlyMap<ProxyId, UsableProxy>> {
+    const proxies = await this.#options.store.listByIds(projectId, ids)
+    return new Map(await Promise.all(proxies.map(async (proxy) => [proxy.id, await this.#usable(proxy)] as const)))
+  }
+
+  /** The certificates, in DER, that a browser needs to trust what comes by these proxies. */
+  async certificates(projectId: ProjectId, ids: readonly ProxyId[]): Promise<readonly Buffer[]> {
+    const proxies = await this.#options.store.listByIds(projectId, ids)
+    const bundles = await Promise.all(
+      proxies.filter(({ config }) => config.has_ca_bundle).map(async (proxy) => (await this.#secrets(proxy)).ca_bundle),
+    )
+    return bundles.flatMap((bundle) => (bundle === undefined ? [] : readCaBundle(bundle)))
+  }
+
+  async #usable(proxy: StoredProxy): Promise<UsableProxy> {
+    if (proxy.deleted_at) return 'deleted'
+    const { id, type, protocol, config, bypass_hosts } = proxy
+    if (type === 'custom') {
+      const { host = '', port = 0, username } = config
+      const upstream = { protocol, host, port, username, ...(await this.#secrets(proxy)) }
+      return { upstreams: [upstream], bypass_hosts: [...bypass_hosts], is_operators: false }
+    }
+    try {
+      const servers = selectServers(this.#options.pools, type, config)
+      // Its exit address stays the same across sessions.
+      const upstreams =
+        type === 'isp' ? [servers[stableIndex(id, servers.length)] as (typeof servers)[number]] : servers
+      return { upstreams, bypass_hosts: [...bypass_hosts], is_operators: true }
+    } catch (error) {
+      if (error instanceof BerthError) return 'unavailable'
+      throw error
+    }
+  }
+
+  async #secrets({ id, project_id, sealed_secrets }: StoredProxy): Promise<ProxySecrets> {
+    if (!sealed_secrets) return {}
+    return JSON.parse(await this.#options.secrets.unseal(project_id, sealed_secrets, contextOf(id))) as ProxySecrets
+  }
+}
+
+function found(proxy: StoredProxy | undefined, id: string): StoredProxy {
+  if (!proxy) throw new BerthError('proxy_not_found', { proxy: id })
+  return proxy
+}
+
+function selectable({ id, config }: StoredProxy): SelectableProxy {
+  return { id, hasCaBundle: config.has_ca_bundle === true }
+}
+
+function contextOf(id: ProxyId): string {
+  return `proxy ${id}`
+}
+
+/** A managed proxy without a country leaves where its type usually does. */
+function storedConfig(type: StoredProxy['type'], config: ProxyConfigRequest): StoredProxyConfig {
+  const { password, ca_bundle, ...shown } = config
+  if (type === 'custom')
+    return { ...shown, has_password: password !== undefined, has_ca_bundle: ca_bundle !== undefined }
+  if (type === 'residential' || type === 'mobile') return shown
+  return { ...shown, country: shown.country ?? 'US' }
+}
+
+function normalized(hosts: readonly string[]): string[] {
+  const patterns = hosts.map((host) => parseHostPattern(host.trim())).filter((pattern) => pattern !== undefined)
+  return [...new Set(patterns.map(hostPatternText))]
+}
+
+function isWebAddress(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && ['http:', 'https:'].includes(url.protocol) && url.hostname !== '' && url.username === ''
+}
+
+function stableIndex(id: string, count: number): number {
+  return createHash('sha256').update(id).digest().readUInt32BE() % count
+}

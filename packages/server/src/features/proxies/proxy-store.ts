@@ -1,0 +1,128 @@
+import type { ProjectId, ProxyId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import { type Insertable, sql } from 'kysely'
+import type { Database } from '../../database/database.ts'
+import type { ProxyTable } from '../../database/tables.ts'
+import type { StoredProxy } from './proxy.ts'
+
+export interface ProxyFilter {
+  readonly projectId: ProjectId
+  readonly text: string | undefined
+  readonly name: string | undefined
+}
+
+export interface ProxyHealth {
+  readonly status: 'available' | 'unavailable'
+  readonly lastChecked: Date
+  /** Absent: not known; what was known before is no longer. */
+  readonly ipAddress: string | undefined
+}
+
+export class ProxyStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async insert(proxy: Omit<Insertable<ProxyTable>, 'name_key'>): Promise<StoredProxy> {
+    return this.#database
+      .insertInto('proxies')
+      .values({ ...proxy, name_key: keyOf(proxy.name) })
+      .returningAll()
+      .executeTakeFirstOrThrow()
+  }
+
+  async find(projectId: ProjectId, id: string): Promise<StoredProxy | undefined> {
+    return this.#active(projectId)
+      .selectAll()
+      .where('id', '=', id as ProxyId)
+      .executeTakeFirst()
+  }
+
+  /** Two are enough to know that a name is ambiguous. */
+  async findByName(projectId: ProjectId, name: string): Promise<readonly StoredProxy[]> {
+    return this.#active(projectId).selectAll().where('name', '=', name.trim()).limit(2).execute()
+  }
+
+  /** Also those that were deleted. */
+  async listByIds(projectId: ProjectId, ids: readonly ProxyId[]): Promise<readonly StoredProxy[]> {
+    if (ids.length === 0) return []
+    return this.#database
+      .selectFrom('proxies')
+      .selectAll()
+      .where('project_id', '=', projectId)
+      .where('id', 'in', ids)
+      .execute()
+  }
+
+  /** Newest first. */
+  async list({ projectId, text, name }: ProxyFilter, { limit, offset }: PageRequest): Promise<Page<StoredProxy>> {
+    let query = this.#active(projectId).selectAll()
+    if (name !== undefined) query = query.where('name_key', '=', keyOf(name))
+    if (text !== undefined) {
+      const key = keyOf(text)
+      const lowerCase = text.toLowerCase()
+      query = query.where(
+        sql<boolean>`(strpos(coalesce(name_key, ''), ${key}) > 0
+          or strpos(lower(coalesce(config ->> 'host', '')), ${lowerCase}) > 0
+          or strpos(coalesce(ip_address, ''), ${lowerCase}) > 0
+          or id = ${lowerCase})`,
+      )
+    }
+    const rows = await query
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+      .offset(offset)
+      .execute()
+    return { items: rows.slice(0, limit), hasMore: rows.length > limit }
+  }
+
+  async rename(projectId: ProjectId, id: string, name: string): Promise<StoredProxy | undefined> {
+    return this.#updateActive(projectId, id)
+      .set({ name, name_key: keyOf(name) })
+      .returningAll()
+      .executeTakeFirst()
+  }
+
+  async setHealth(projectId: ProjectId, id: ProxyId, health: ProxyHealth): Promise<StoredProxy | undefined> {
+    return this.#updateActive(projectId, id)
+      .set({ status: health.status, last_checked: health.lastChecked, ip_address: health.ipAddress ?? null })
+      .returningAll()
+      .executeTakeFirst()
+  }
+
+  /** Of two deletes, one is told that there was a proxy. */
+  async delete(projectId: ProjectId, id: string, now: Date): Promise<StoredProxy | undefined> {
+    return this.#updateActive(projectId, id).set({ deleted_at: now }).returningAll().executeTakeFirst()
+  }
+
+  async listDeletedSince(since: Date): Promise<readonly Pick<StoredProxy, 'id' | 'deleted_at'>[]> {
+    return this.#database
+      .selectFrom('proxies')
+      .select(['id', 'deleted_at'])
+      .where('deleted_at', '>', since)
+      .orderBy('deleted_at')
+      .execute()
+  }
+
+  #active(projectId: ProjectId) {
+    return this.#database.selectFrom('proxies').where('project_id', '=', projectId).where('deleted_at', 'is', null)
+  }
+
+  #updateActive(projectId: ProjectId, id: string) {
+    return this.#database
+      .updateTable('proxies')
+      .where('project_id', '=', projectId)
+      .where('id', '=', id as ProxyId)
+      .where('deleted_at', 'is', null)
+  }
+}
+
+/** How names are compared: case and accents do not count. Here and not by a collation, which not every server has. */
+function keyOf(name: string): string
+function keyOf(name: string | null | undefined): string | null
+function keyOf(name: string | null | undefined): string | null {
+  return name?.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase() ?? null
+}
