@@ -74,7 +74,7 @@ export default {
       from: { path: '^packages/server/src/features/([^/]+)/' },
       to: {
         path: '^packages/server/src/features/',
-        pathNot: ['^packages/server/src/features/$1/', '-(service|state)[.]ts$'],
+        pathNot: ['^packages/server/src/features/$1/', '-(service|state|record)[.]ts$'],
       },
     },
     {

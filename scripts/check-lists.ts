@@ -47,18 +47,31 @@ function unusedServices(): Services {
   return anything as Services
 }
 
-/** A test names an endpoint by its operation id, by the official client's call, or, if anybody may ask, by its path. */
+/** A test names an endpoint by its operation id, by the official client's call, or by its path. */
 async function untestedEndpoints(tests: readonly SourceFile[]): Promise<string[]> {
   const calls = await officialCalls()
   const isNamed = (name: RegExp) => tests.some(({ text }) => name.test(text))
   return publicEndpoints
     .filter((endpoint) => {
-      const names = [`\\b${endpoint.operationId}\\b`]
-      if (endpoint.access === 'public') names.push(`['"\`]${RegExp.escape(endpoint.path)}['"\`]`)
+      const names = [`\\b${endpoint.operationId}\\b`, ...pathsInTests(endpoint)]
       for (const call of calls.get(shapeOf(endpoint)) ?? []) names.push(`\\.${RegExp.escape(call)}\\(`)
       return !isNamed(new RegExp(names.join('|')))
     })
     .map((endpoint) => `${nameOf(endpoint)} is in no test: test it in e2e or beside its route`)
+}
+
+/** The path as a test writes it: behind its method or, where no other endpoint has it, alone. */
+function pathsInTests({ method, path, access, ...endpoint }: Endpoint & { agentPath?: string }): string[] {
+  const written = (text: string) =>
+    text
+      .split(/\{\w+\}/)
+      .map(RegExp.escape)
+      .join('[^/\'"`]+')
+  const quote = '[\'"`]'
+  const names = [`${quote}${method}${quote}, ${quote}${written(path)}[?$'"\`]`]
+  if (access === 'public') names.push(`${quote}${written(path)}${quote}`)
+  if (endpoint.agentPath) names.push(`${written(endpoint.agentPath)}[?$'"\`]`)
+  return names
 }
 
 /** What the official client calls each operation, `browsers.retrieve`, by the shape of the request that it sends. */

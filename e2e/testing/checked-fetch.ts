@@ -33,6 +33,8 @@ export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch>
     const response = await fetch(input, init)
     const url = new URL(input instanceof Request ? input.url : input)
     if (url.origin !== new URL(baseUrl).origin) return response
+    // What a site answers is in no document of ours.
+    if (/^\/s\/[^/]+\/curl\/raw$/.test(url.pathname)) return response
     // The same operations, below the address of the session itself.
     url.pathname = url.pathname.replace(/^\/s\//, '/browsers/')
     const method = (init?.method ?? 'GET').toLowerCase()

@@ -1,5 +1,8 @@
+import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { finished, pipeline } from 'node:stream/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import {
   agentDiscoveryPath,
@@ -7,6 +10,7 @@ import {
   agentExtensionsPath,
   agentNavigationPath,
   agentOperationsPath,
+  agentProfilePath,
   agentStatePath,
   agentStopPath,
   agentViewportPath,
@@ -31,10 +35,14 @@ const maxUnreadEventBytes = 64 * 1024
 /** No limit: how long a body may stop is for whoever reads it to say. */
 const bodiesTakeTheirTime = 0
 
+/** How long the rest of a body that was refused may take to arrive. */
+const refusedBodyLimitMilliseconds = 10_000
+
 interface AppOptions {
   readonly config: AgentConfig
   readonly browser: Browser
   readonly extensions: ExtensionSet
+  readonly proxyPort: number
   readonly events: AgentEvents
   readonly logger: Logger
   readonly stop: () => Promise<void>
@@ -45,10 +53,10 @@ interface AppOptions {
  * 80 ms of the processor that Chromium needs at that moment.
  */
 export function createApp(options: AppOptions): Server {
-  const { config, browser, extensions, events, logger } = options
+  const { config, browser, proxyPort, extensions, events, logger } = options
   const operations = onFirstUse(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
-    return new OperationServer({ config, browser, logger })
+    return new OperationServer({ config, browser, proxyPort, logger, activity: events.activity })
   })
   const extensionLoader = onFirstUse(async () => {
     const { ExtensionLoader } = await import('./extensions/extension-loader.ts')
@@ -88,6 +96,7 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
     response.once('close', end)
     return (await options.operations()).answer(request, response)
   }
+  if (path === agentProfilePath) return answerProfile(options, request, response)
   if (method === 'POST' && path === agentExtensionsPath) {
     // Before the first launch there is no time that could run out.
     if (options.browser.hasBegun) response.once('close', options.events.activity.begin())
@@ -120,6 +129,43 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
   }
 }
 
+async function answerProfile(
+  { browser, events }: AppOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  switch (request.method) {
+    case 'PUT': {
+      if (browser.hasBegun) response.once('close', events.activity.begin())
+      const tabs = new URLSearchParams(request.url?.split('?')[1]).get('tabs') === 'blank' ? 'blank' : 'restore'
+      try {
+        await browser.loadProfile(request, tabs)
+        response.writeHead(204).end()
+      } catch (error) {
+        // An answer in the middle of what the server sends would be lost with the connection.
+        await finished(request.resume()).catch(() => {})
+        replyWithJson(response, 500, { code: 'profile_not_loadable', message: (error as Error).message })
+      }
+      return
+    }
+    case 'DELETE':
+      request.resume()
+      await browser.takeProfileBack()
+      response.writeHead(204).end()
+      return
+    case 'POST': {
+      request.resume()
+      const archive = await browser.giveOutProfile()
+      response.writeHead(200, { 'content-type': 'application/octet-stream' })
+      // An archive that fails half way is a broken answer: nobody must take it for a whole one.
+      await pipeline(archive, response).catch(() => response.destroy())
+      return
+    }
+    default:
+      throw new BerthError('method_not_allowed', { allowed: 'PUT, DELETE and POST' })
+  }
+}
+
 function streamEvents(events: AgentEvents, response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'application/x-ndjson' })
   const unwatch = events.watch((event) => {
@@ -133,7 +179,12 @@ function replyWithJson(response: ServerResponse, status: number, body: object): 
   response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body))
 }
 
-function replyWithError(request: IncomingMessage, response: ServerResponse, thrown: unknown, logger: Logger): void {
+async function replyWithError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  thrown: unknown,
+  logger: Logger,
+): Promise<void> {
   const error = toBerthError(thrown)
   const requestId = request.headers['x-request-id']
   if (error.code === 'internal_error') {
@@ -145,8 +196,11 @@ function replyWithError(request: IncomingMessage, response: ServerResponse, thro
     return
   }
   if (error.retry !== undefined) response.setHeader('x-should-retry', String(error.retry))
-  // What is left of a refused body is of no use to anybody, but its sender waits until it is taken.
+  // What is left of a refused body is of no use to anybody. But its sender reads no answer before it is taken, and with
+  // the answer the connection ends.
   request.resume()
+  const late = delay(refusedBodyLimitMilliseconds, undefined, { ref: false })
+  if (!request.complete) await Promise.race([once(request, 'end'), once(request, 'close'), late]).catch(() => {})
   replyWithJson(response, error.status, errorBody(error))
 }
 

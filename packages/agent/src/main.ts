@@ -16,15 +16,15 @@ const logger = createLogger({ name: 'agent', level: 'info', json: true })
 const config = await readConfig(process.argv[2])
 const events = new AgentEvents(systemClock)
 
-const forwarder = await startForwarder(config.proxy_port, config.egress_socket)
+const { port: proxyPort } = await startForwarder(config.proxy_port, config.egress_socket)
 const extensions = new ExtensionSet(logger, { isExpected: config.awaits_extensions })
-const browser = new Browser({ config, proxyPort: forwarder.port, extensions, events, logger })
+const browser = new Browser({ config, proxyPort, extensions, events, logger })
 process.on('SIGTERM', () => void stop())
 // Before the rest is loaded: a session is ready when its browser is, and that takes longest.
 browser.start()
 
 const { createApp } = await import('./app.ts')
-createApp({ config, browser, extensions, events, logger, stop }).listen({ fd: inheritedSocket })
+createApp({ config, browser, proxyPort, extensions, events, logger, stop }).listen({ fd: inheritedSocket })
 
 const reason = await browser.givenUp
 logger.error({ reason }, 'the browser is given up')

@@ -50,6 +50,37 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { proxy: string }) => `There is no proxy with the id ${details.proxy}.`,
   },
+  process_not_found: {
+    status: 404,
+    sentence: (details: { processId: string }) =>
+      `process_id: there is no ${details.processId}; a process is forgotten a minute after its end.`,
+  },
+  process_not_running: { status: 404, sentence: () => 'The process is not running any more.' },
+  process_has_no_terminal: {
+    status: 400,
+    sentence: () => 'The process has no terminal: spawn it with allocate_tty.',
+  },
+  process_input_closed: { status: 400, sentence: () => 'The process has closed its standard input.' },
+  executor_not_found: {
+    status: 404,
+    sentence: (details: { name: string }) => `name: there is no executor ${details.name}.`,
+  },
+  custom_tool_not_found: {
+    status: 404,
+    sentence: (details: { id: string }) => `id: there is no custom tool ${details.id}.`,
+  },
+  page_not_found: {
+    status: 404,
+    sentence: () => 'The browser has no page open.',
+  },
+  tool_not_found: {
+    status: 404,
+    sentence: () => 'tool_ref: there is no such tool, or it went with its document. List the tools again.',
+  },
+  profile_not_found: {
+    status: 404,
+    sentence: (details: { profile: string }) => `There is no profile with the id or name ${details.profile}.`,
+  },
   method_not_allowed: {
     status: 405,
     sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
@@ -63,6 +94,21 @@ export const errorCatalogue = {
     retry: false,
     sentence: (details: { name: string }) => `name: ${details.name} is the name of another active session.`,
   },
+  profile_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string }) => `name: ${details.name} is the name of another profile.`,
+  },
+  profile_already_loaded: {
+    status: 409,
+    retry: false,
+    sentence: () => 'profile: this session has a profile, which stays until its end.',
+  },
+  profile_not_loadable: {
+    status: 409,
+    retry: false,
+    sentence: (details: { profile: string }) => `profile: the saved state of ${details.profile} cannot be loaded.`,
+  },
   extension_name_taken: {
     status: 409,
     retry: false,
@@ -72,6 +118,17 @@ export const errorCatalogue = {
     status: 409,
     retry: false,
     sentence: () => 'The session was deleted before it had started.',
+  },
+  custom_tool_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string; namespace: string }) =>
+      `source: ${details.name} is the name of another tool in the namespace ${details.namespace}.`,
+  },
+  executor_limit_reached: {
+    status: 409,
+    retry: false,
+    sentence: (details: { limit: number }) => `executor: there are ${details.limit} already. Delete one that is done.`,
   },
   watch_limit_reached: {
     status: 409,
@@ -95,9 +152,37 @@ export const errorCatalogue = {
     status: 416,
     sentence: (details: { sizeBytes: number }) => `range: lies beyond the ${details.sizeBytes} bytes of the file.`,
   },
+  process_input_full: {
+    status: 429,
+    retry: true,
+    sentence: (details: { limitBytes: number }) =>
+      `data_b64: with it more than ${details.limitBytes} bytes would wait for the process to read them.`,
+  },
+  too_many_processes: {
+    status: 429,
+    // Room comes when one of them ends, and until then the same call fails in the same way.
+    retry: false,
+    sentence: (details: { limit: number }) => `${details.limit} processes of this session run already.`,
+  },
+  process_start_failed: {
+    status: 500,
+    retry: false,
+    sentence: (details: { command: string; reason: string }) =>
+      `Failed to start process: ${details.command}: ${details.reason}`,
+  },
+  process_timed_out: {
+    status: 500,
+    retry: false,
+    sentence: (details: { seconds: number }) =>
+      `Process timed out: it was killed after ${details.seconds} seconds, with all that it had started.`,
+  },
   internal_error: {
     status: 500,
     sentence: () => 'An unexpected error happened. It was logged with the x-request-id of this answer.',
+  },
+  page_not_answering: {
+    status: 500,
+    sentence: () => 'The page does not answer. Nothing was begun.',
   },
   computer_action_failed: {
     status: 500,
@@ -114,6 +199,12 @@ export const errorCatalogue = {
   session_update_failed: {
     status: 500,
     sentence: (details: { reason: string }) => `The session is as it was before: ${details.reason}`,
+  },
+  curl_failed: {
+    status: 502,
+    // It may have arrived, and its sender knows best whether it may be sent again.
+    retry: false,
+    sentence: (details: { reason: string }) => `The request failed: ${details.reason}`,
   },
   session_unreachable: {
     status: 502,
@@ -139,6 +230,12 @@ export const errorCatalogue = {
     // Asking again is safe: what was half done is undone when the database is back.
     retry: true,
     sentence: () => 'The database does not answer. Try again in a moment.',
+  },
+  outcome_unknown: {
+    status: 504,
+    // It was begun, and may have done what it is for.
+    retry: false,
+    sentence: (details: { reason: string }) => `What the tool has done cannot be told: ${details.reason}`,
   },
   disk_full: {
     status: 507,
@@ -175,6 +272,14 @@ export interface ErrorDetail {
 interface BerthErrorOptions extends ErrorOptions {
   /** Each of several faults; for one fault the message says it all. */
   readonly faults?: readonly ErrorDetail[]
+  /** Why a request of the browser failed. */
+  readonly netError?: NetError
+}
+
+/** Chromium's own number and name: -105, `ERR_NAME_NOT_RESOLVED`. */
+export interface NetError {
+  readonly net_error?: number
+  readonly net_error_name: string
 }
 
 /** An expected failure. Status and sentence come from the catalogue. */
@@ -184,6 +289,7 @@ export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly status: number
   readonly retry: boolean | undefined
   readonly faults: readonly ErrorDetail[] | undefined
+  readonly netError: NetError | undefined
 
   constructor(
     code: Code,
@@ -197,5 +303,6 @@ export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
     this.status = entry.status
     this.retry = entry.retry
     this.faults = options?.faults
+    this.netError = options?.netError
   }
 }

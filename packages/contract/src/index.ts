@@ -10,6 +10,14 @@ import {
   loadExtensions,
   uploadExtension,
 } from './extensions/extension-endpoints.ts'
+import {
+  createProfile,
+  deleteProfile,
+  downloadProfile,
+  getProfile,
+  listProfiles,
+  updateProfile,
+} from './profiles/profile-endpoints.ts'
 import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProxy } from './proxies/proxy-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
 
@@ -20,7 +28,13 @@ export const publicEndpoints: readonly Endpoint[] = [
   getBrowser,
   updateBrowser,
   deleteBrowser,
-  ...operations,
+  ...operations.filter(({ isPassage }) => !isPassage),
+  createProfile,
+  listProfiles,
+  getProfile,
+  updateProfile,
+  deleteProfile,
+  downloadProfile,
   loadExtensions,
   uploadExtension,
   listExtensions,

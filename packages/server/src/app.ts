@@ -12,6 +12,7 @@ import { mountForCallers } from './access/mount-for-callers.ts'
 import { mountDiscovery } from './agent-link/discovery.ts'
 import { mountOperations } from './agent-link/operations.ts'
 import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
+import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountProxyRoutes } from './features/proxies/proxy-routes.ts'
 import { mountDocumentRoutes } from './features/service/document-routes.ts'
 import { mountMetrics } from './features/service/metrics.ts'
@@ -77,6 +78,7 @@ export async function createApp(
 
   const mount = mountForCallers(app, callerOf)
   mountSessionRoutes(mount, { ...services, publicUrl })
+  mountProfileRoutes(mount, services.profiles)
   mountProxyRoutes(mount, services)
   mountSessionExtensionRoutes(mount, services)
   mountExtensionRoutes(mount, services)

@@ -35,6 +35,7 @@ const drainLimitMilliseconds = 6_000
 const reapIntervalMilliseconds = 1_000
 const memoryWatchIntervalMilliseconds = 2_000
 const proxiesIntervalMilliseconds = 2_000
+const blobSweepIntervalMilliseconds = 60 * 60 * 1000
 
 /** Starts the server of this host and returns once it is ready. It stops on SIGTERM and SIGINT. */
 export async function serve(flags: ServeFlags): Promise<void> {
@@ -107,6 +108,8 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the memory watch', () => services.memoryWatch.close())
   services.deletedProxies.start(proxiesIntervalMilliseconds)
   shutdown.add('the deleted proxies', () => services.deletedProxies.close())
+  services.blobSweep.start(blobSweepIntervalMilliseconds)
+  shutdown.add('the blob sweep', () => services.blobSweep.close())
   const reaper = new SessionReaper({ ...services, driverId, clock: systemClock }, reapIntervalMilliseconds)
   shutdown.add('the reaper', () => reaper.close())
   announceReady({ config, port, apiKey })

@@ -14,9 +14,13 @@ import { ChromeStoreService } from './features/extensions/chrome-store-service.t
 import { ExtensionService } from './features/extensions/extension-service.ts'
 import { ExtensionStore } from './features/extensions/extension-store.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
+import { ProfileService } from './features/profiles/profile-service.ts'
+import { ProfileStates } from './features/profiles/profile-states.ts'
+import { ProfileStore } from './features/profiles/profile-store.ts'
 import { ProxyService } from './features/proxies/proxy-service.ts'
 import { ProxyStore } from './features/proxies/proxy-store.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
+
 import { ServiceHealth } from './features/service/service-health.ts'
 import { SessionEnder } from './features/sessions/end-session.ts'
 import { planName, planTags, planTelemetry } from './features/sessions/plain-changes.ts'
@@ -25,13 +29,18 @@ import type { RestoreSession } from './features/sessions/session-change.ts'
 import { SessionEgress } from './features/sessions/session-egress.ts'
 import { SessionExtensions } from './features/sessions/session-extensions.ts'
 import { SessionMachines } from './features/sessions/session-machines.ts'
+import { SessionProfiles } from './features/sessions/session-profiles.ts'
 import { SessionRecords } from './features/sessions/session-record.ts'
 import { SessionService } from './features/sessions/session-service.ts'
 import { SessionStore } from './features/sessions/session-store.ts'
 import { planNavigation } from './features/sessions/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update-session.ts'
 import { ViewportChanges } from './features/sessions/viewport-change.ts'
+
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
+
+import { BlobSweep } from './jobs/sweep-blobs.ts'
+
 import { MemoryWatch } from './jobs/watch-memory.ts'
 import { ProjectSecrets } from './secrets/project-secrets.ts'
 
@@ -69,6 +78,13 @@ export function createServices(options: ServicesOptions) {
   const proxyStore = new ProxyStore(database)
   const proxies = new ProxyService({ store: proxyStore, secrets, egress: options.egress, pools, checkUrl, clock })
   const egress = new SessionEgress({ store, proxies, egress: options.egress, stealthProxy })
+  const profiles = new ProfileService({
+    store: new ProfileStore(database),
+    states: new ProfileStates({ blobs, secrets }),
+    clock,
+  })
+  const sessionProfiles = new SessionProfiles({ profiles, store, machines, logger })
+  const ender = new SessionEnder({ machines, profiles: sessionProfiles, store, clock })
   const extensions = new ExtensionService({
     store: new ExtensionStore(database),
     blobs,
@@ -77,7 +93,6 @@ export function createServices(options: ServicesOptions) {
     clock,
   })
   const sessionExtensions = new SessionExtensions({ store, machines, driver, extensions, temporaryFolders })
-  const ender = new SessionEnder({ machines, store, clock })
   const access = new SessionAccess(tokens, store)
   const viewport = new ViewportChanges(machines)
   const leave: RestoreSession = (session) => egress.change(session, session.proxy)
@@ -89,9 +104,11 @@ export function createServices(options: ServicesOptions) {
       planTelemetry,
       viewport.plan,
       planProxyChange({ proxies, egress, restore: (id) => updater.restore(id, [leave]) }),
+      // It cannot be taken back.
+      sessionProfiles.plan,
       planNavigation(machines),
     ],
-    restores: [leave, viewport.restore],
+    restores: [leave, viewport.restore, sessionProfiles.restore],
     logger,
   })
   const deletedProxies = new DeletedProxies({
@@ -127,11 +144,13 @@ export function createServices(options: ServicesOptions) {
     egress,
     deletedProxies,
     access,
+    profiles,
     organizations,
     keys: new KnownKeys(organizations, clock),
     sessions: new SessionService({
       store,
       machines,
+      profiles: sessionProfiles,
       sessionExtensions,
       proxies,
       egress,
@@ -142,8 +161,9 @@ export function createServices(options: ServicesOptions) {
       clock,
     }),
     updater,
-    records: new SessionRecords({ tokens, clock }),
+    records: new SessionRecords({ tokens, profiles, clock }),
     relay: new Relay({ access, machines, logger }),
+    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
   }
 }

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
-import { dirname, extname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { ChildProgram } from '../browser/child-program.ts'
+import { besideMain } from '../script-process/beside-main.ts'
 
 /** More than any page's messages need; a client that needs more ends this process and not the agent. */
 const maxHeapMegabytes = 512
@@ -45,10 +46,4 @@ export class MapperProcess {
   kill(): void {
     this.#program.kill()
   }
-}
-
-/** The mapper has a file of its own beside the agent's, as source and in a machine. */
-function besideMain(name: string): string {
-  const [, main = ''] = process.argv
-  return join(dirname(main), `${name}${extname(main)}`)
 }

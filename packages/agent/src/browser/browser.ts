@@ -1,15 +1,17 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { setImmediate as immediate } from 'node:timers/promises'
 import type { AgentConfig, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { AgentEvents } from '../agent-events.ts'
 import type { ExtensionSet } from '../extensions/extension-set.ts'
 import type { CdpPipe } from './cdp-pipe.ts'
-import { Chromium, type DevToolsEndpoint } from './chromium.ts'
+import { Chromium, type DevToolsEndpoint, type FirstPage } from './chromium.ts'
 import { Display } from './display.ts'
 import { resizeHeadful, resizeHeadless } from './resize.ts'
 import { activeTab, tabsByActivity, withTarget } from './tabs.ts'
+import { type Tabs, UserData } from './user-data.ts'
 
 const maxCrashes = 5
 const crashWindowMilliseconds = 30_000
@@ -19,13 +21,28 @@ const startLimitMilliseconds = 45_000
 
 interface RunningChromium {
   readonly chromium: Chromium
-  /** CDP session of its first page. */
-  readonly page: string
+  readonly page: FirstPage
   /** Of its windows, but those that a client has given one of their own. */
   size: AgentConfig['viewport']
   /** False from the begin of a change of size to its end: one that breaks off leaves it so. */
   isSized: boolean
 }
+
+/** An end of Chromium that is meant, and what follows it. */
+interface Relaunch {
+  readonly tabs: Tabs
+  /** Done before the next launch. */
+  readonly change?: () => Promise<void>
+  /** Takes the change back when Chromium does not start with it. */
+  readonly undo?: () => Promise<void>
+}
+
+interface PendingRelaunch extends Relaunch {
+  readonly done: PromiseWithResolvers<void>
+}
+
+/** Where Chromium has found none of the tabs that it was to restore. It would load from far away. */
+const newTabPage = 'chrome://new-tab-page'
 
 interface BrowserOptions {
   readonly config: AgentConfig
@@ -47,20 +64,29 @@ export class Browser {
   /** Set while clients are let in. */
   #running: RunningChromium | undefined
   #display: Display | undefined
+  #startingDisplay: Promise<void> | undefined
   #crashes: number[] = []
   #isStopping = false
   #hasBegun = false
-  /** That Chromium ends next is meant, and no crash. */
-  #isRelaunching = false
+  /** Set when the next end of Chromium is meant, and no crash. */
+  #pendingRelaunch: PendingRelaunch | undefined
+  #lastRelaunch: Promise<void> = Promise.resolve()
   /** How the display ended that was not replaced yet. */
   #lostDisplay: string | undefined
   /** Made anew with each end of Chromium: until the next one is ready, clients wait here. */
   #endpoint = pendingEndpoint()
+  readonly #userData: UserData
+  /** Settled when the first start may go ahead: with the tabs of the profile that it has waited for, or an empty page. */
+  readonly #firstTabs = Promise.withResolvers<Tabs>()
+  /** Whether a profile has taken the place of the state that the running browser had. */
+  #hasReplacedState = false
   readonly #givenUp = Promise.withResolvers<string>()
 
   constructor(options: BrowserOptions) {
     this.#options = options
     this.#config = options.config
+    this.#userData = new UserData(options.config.home_folder)
+    if (!options.config.awaits_profile) this.#firstTabs.resolve('blank')
   }
 
   /** Resolves with the reason when the browser will not come back. */
@@ -94,12 +120,47 @@ export class Browser {
   }
 
   /** Ends Chromium as a person would, and resolves when the next one runs under the same addresses. */
-  async relaunch(): Promise<void> {
+  relaunch(next: Relaunch = { tabs: 'restore' }): Promise<void> {
+    const relaunched = this.#lastRelaunch.then(() => this.#relaunch(next))
+    this.#lastRelaunch = relaunched.catch(() => {})
+    return relaunched
+  }
+
+  async #relaunch(next: Relaunch): Promise<void> {
     await this.endpoint() // One that is just being launched must not be taken for one that fails.
     const chromium = await this.#chromium
-    this.#isRelaunching = true
+    const done = Promise.withResolvers<void>()
+    this.#pendingRelaunch = { ...next, done }
     await chromium?.close()
-    await this.endpoint()
+    await done.promise
+  }
+
+  /**
+   * Replaces the state of the browser by that of a profile; before the first launch, lets that go ahead. A running
+   * Chromium is started anew. Rejects when the profile cannot be used: the old state is back.
+   */
+  async loadProfile(archive: Readable, tabs: Tabs): Promise<void> {
+    const userData = this.#userData
+    await userData.takeIn(archive, this.#config)
+    if (!this.#hasBegun) {
+      await userData.replace()
+      return this.#firstTabs.resolve(tabs)
+    }
+    await this.relaunch({ tabs, change: () => userData.replace(), undo: () => userData.takeBack() })
+    this.#hasReplacedState = true
+  }
+
+  /** Goes back to the state that a profile has replaced in the running browser; nothing when none has. */
+  async takeProfileBack(): Promise<void> {
+    if (!this.#hasReplacedState) return
+    await this.relaunch({ tabs: 'restore', change: () => this.#userData.takeBack() })
+    this.#hasReplacedState = false
+  }
+
+  /** Ends the browser for good and gives out its state, as an archive. */
+  async giveOutProfile(): Promise<Readable> {
+    await this.stop()
+    return this.#userData.giveOut()
   }
 
   /** The Chromium that runs, or the next one while there is none. */
@@ -156,10 +217,8 @@ export class Browser {
   }
 
   async #keepRunning(): Promise<void> {
-    const { events, config, extensions } = this.#options
-    await extensions.arrived
-    this.#hasBegun = true
-    const first = await this.#launch()
+    const { events, config } = this.#options
+    const first = await this.#launchFirst()
     events.becomeReady()
     this.#openStartPage(first, config.start_url)
 
@@ -168,21 +227,56 @@ export class Browser {
       this.#endpoint = pendingEndpoint()
       this.#running = undefined
       current.chromium.kill()
-      if (this.#isStopping) return
-      // A display that dies takes its browser along, and may be seen to be gone only after it.
-      await immediate()
-      if (this.#isRelaunching) this.#isRelaunching = false
-      else if (this.#lostDisplay === undefined) this.#noteCrash('chromium', how)
-      else this.#noteCrash('display', this.#lostDisplay)
-      current = await this.#launch()
+      const relaunch = this.#pendingRelaunch
+      this.#pendingRelaunch = undefined
+      if (this.#isStopping) return relaunch?.done.reject(new Error('the browser is being stopped'))
+      if (relaunch) current = await this.#launchChanged(relaunch)
+      else {
+        // A display that dies takes its browser along, and may be seen to be gone only after it.
+        await immediate()
+        if (this.#lostDisplay === undefined) this.#noteCrash('chromium', how)
+        else this.#noteCrash('display', this.#lostDisplay)
+        current = await this.#launch('blank')
+      }
       this.#openStartPage(current, undefined)
     }
   }
 
+  /** When everything is there that it starts with. */
+  async #launchFirst(): Promise<RunningChromium> {
+    const display = this.#ensureDisplay()
+    display.catch(() => {}) // The launch waits for it once more.
+    const [tabs] = await Promise.all([this.#firstTabs.promise, this.#options.extensions.arrived])
+    if (this.#isStopping) throw new Error('the browser is being stopped')
+    this.#hasBegun = true
+    return this.#launch(tabs)
+  }
+
+  /** Launches after the change or, if that does not work, as it was before. */
+  async #launchChanged({ tabs, change, undo, done }: PendingRelaunch): Promise<RunningChromium> {
+    try {
+      await change?.()
+      const running = await this.#launch(tabs)
+      done.resolve()
+      return running
+    } catch (error) {
+      try {
+        if (!undo) throw error
+        const failed = await this.#chromium?.catch(() => undefined)
+        failed?.kill()
+        await failed?.ended
+        await undo()
+        return await this.#launch('restore')
+      } finally {
+        done.reject(error)
+      }
+    }
+  }
+
   /** Resolves when the first page has answered; from then on clients are let in. */
-  async #launch(): Promise<RunningChromium> {
+  async #launch(tabs: Tabs): Promise<RunningChromium> {
     const { viewport: size } = this.#config
-    this.#chromium = this.#launchWithDisplay()
+    this.#chromium = this.#launchWithDisplay(tabs)
     const chromium = await this.#chromium
     const failure = failureOf(chromium)
     const page = await Promise.race([
@@ -192,9 +286,9 @@ export class Browser {
       tooLate(startLimitMilliseconds, 'Chromium has started, but its first page does not answer'),
     ])
     const endpoint = await Promise.race([chromium.endpoint, failure])
-    // Without it the address bar of an empty page has the focus. Done when what follows is answered, and so before any
-    // client has a page of its own in front.
-    chromium.pipe.send('Page.bringToFront', {}, page).catch(() => {})
+    // Without it the address bar of an empty page has the focus. Of restored tabs, the one that was in front stays there.
+    // Done when what follows is answered, and so before any client has a page of its own in front.
+    if (page.url === 'about:blank') chromium.pipe.send('Page.bringToFront', {}, page.sessionId).catch(() => {})
     await this.#prepare(chromium)
     await this.#display?.resize(size)
     this.#running = { chromium, page, size, isSized: true }
@@ -202,13 +296,22 @@ export class Browser {
     return this.#running
   }
 
-  async #launchWithDisplay(): Promise<Chromium> {
+  async #launchWithDisplay(tabs: Tabs): Promise<Chromium> {
     const config = this.#config
     const { proxyPort, extensions } = this.#options
-    if (!config.headless && !this.#display) await this.#startDisplay()
+    await this.#ensureDisplay()
     await this.#display?.makeRoom(config.viewport)
     const { needPolicies } = extensions
-    return Chromium.launch({ config, proxyPort, needPolicies, displayName: this.#display?.name })
+    const userData = this.#userData
+    return Chromium.launch({ config, userData, tabs, proxyPort, needPolicies, displayName: this.#display?.name })
+  }
+
+  async #ensureDisplay(): Promise<void> {
+    if (this.#config.headless || this.#display) return
+    this.#startingDisplay ??= this.#startDisplay().finally(() => {
+      this.#startingDisplay = undefined
+    })
+    await this.#startingDisplay
   }
 
   async #startDisplay(): Promise<void> {
@@ -233,13 +336,13 @@ export class Browser {
   }
 
   /** Dispatched and not awaited: whatever comes of it, the session is there (spec §2.1, start_url). */
-  #openStartPage({ chromium: { pipe }, page }: RunningChromium, startUrl: string | undefined): void {
+  #openStartPage({ chromium, page }: RunningChromium, startUrl: string | undefined): void {
+    const { pipe } = chromium
     const ignore = () => {}
-    const opened = startUrl ? pipe.send('Page.navigate', { url: startUrl }, page) : Promise.resolve({})
-    opened
-      .catch(ignore)
-      .then(() => pipe.send('Target.detachFromTarget', { sessionId: page }))
-      .catch(ignore)
+    const { sessionId, url } = page
+    const target = url.startsWith(newTabPage) ? 'about:blank' : startUrl
+    const opened = target ? pipe.send('Page.navigate', { url: target }, sessionId) : Promise.resolve({})
+    void opened.catch(ignore).then(() => chromium.detach(sessionId))
   }
 
   #noteCrash(service: ServiceName, how: string): void {

@@ -1,5 +1,6 @@
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
+import type { Tabs } from './user-data.ts'
 
 interface Flag {
   readonly flag: string
@@ -21,6 +22,11 @@ const disabledFeatures: readonly string[] = [
   'HttpsUpgrades', // An address with http is loaded as it was given.
 ]
 
+const enabledFeatures: readonly string[] = [
+  'WebMCPTesting', // Pages may offer tools (document.modelContext) …
+  'DevToolsWebMCPSupport', // … and we may use them, by the CDP domain WebMCP.
+]
+
 const always: readonly Flag[] = [
   { flag: '--remote-debugging-pipe', reason: "the agent's own line, which no client can take away" },
   { flag: '--enable-unsafe-extension-debugging', reason: 'extensions are loaded over the pipe, without a restart' },
@@ -36,7 +42,10 @@ const always: readonly Flag[] = [
   { flag: '--disable-sync', reason: 'profiles are saved by berth, or not at all' },
   { flag: '--no-first-run', reason: 'no welcome page' },
   { flag: '--no-default-browser-check', reason: 'no question at the first start' },
-  { flag: '--password-store=basic', reason: 'there is no keyring to ask' },
+  {
+    flag: '--password-store=basic',
+    reason: 'there is no keyring to ask, and cookies of a profile open on every machine',
+  },
   { flag: '--hide-crash-restore-bubble', reason: 'after a crash the first page is free of questions' },
   { flag: '--noerrdialogs', reason: 'a dialog of the browser would wait for a person' },
   { flag: '--disable-hang-monitor', reason: 'the same: a page that computes for long is not asked about' },
@@ -47,6 +56,7 @@ const always: readonly Flag[] = [
   { flag: '--disable-background-timer-throttling', reason: 'the same' },
   { flag: '--disable-blink-features=AutomationControlled', reason: 'pages are served as to any browser' },
   { flag: '--test-type', reason: 'no bar across the page that warns of some of these flags' },
+  { flag: `--enable-features=${enabledFeatures.join(',')}`, reason: 'each has its own, above' },
   { flag: `--disable-features=${disabledFeatures.join(',')}`, reason: 'each has its own, above' },
 ]
 
@@ -68,26 +78,26 @@ const withPolicies: readonly Flag[] = [
   },
 ]
 
-interface FlagOptions {
+export interface FlagOptions {
+  readonly config: AgentConfig
+  readonly userDataFolder: string
+  readonly tabs: Tabs
   readonly proxyPort: number
   readonly needPolicies: boolean
 }
 
 /** Every argument of Chromium. The ports are on the loopback of the machine. */
-export function chromiumFlags(
-  config: AgentConfig,
-  profileFolder: string,
-  { proxyPort, needPolicies }: FlagOptions,
-): string[] {
+export function chromiumFlags({ config, userDataFolder, tabs, proxyPort, needPolicies }: FlagOptions): string[] {
   const flags = [...always, ...(config.gpu ? [] : withoutGpu), ...(needPolicies ? withPolicies : withoutPolicies)]
   return [
     ...flags.map(({ flag }) => flag),
-    `--user-data-dir=${profileFolder}`,
+    `--user-data-dir=${userDataFolder}`,
     `--remote-debugging-port=${config.devtools_port}`,
     `--proxy-server=${proxyRules(proxyPort)}`,
     ...(config.headless ? headlessFlags(config) : []),
     ...(config.kiosk_mode && !config.headless ? ['--kiosk'] : []),
-    'about:blank',
+    // An address would be opened besides the tabs of the last run.
+    ...(tabs === 'blank' ? ['about:blank'] : []),
   ]
 }
 

@@ -1,13 +1,14 @@
-import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { CdpPipe } from './cdp-pipe.ts'
 import { ChildProgram } from './child-program.ts'
-import { chromiumFlags } from './chromium-flags.ts'
-import { writePreferences } from './preferences.ts'
+import { chromiumFlags, type FlagOptions } from './chromium-flags.ts'
+import type { Tabs, UserData } from './user-data.ts'
 
-const closeLimitMilliseconds = 5_000
+/** Chromium may have much to write, and what it has not written when it is killed is lost. */
+const closeLimitMilliseconds = 10_000
+const busyPageMilliseconds = 3_000
 
 /** Where Chromium's own DevTools server listens, on the loopback of the machine. */
 export interface DevToolsEndpoint {
@@ -18,8 +19,17 @@ export interface DevToolsEndpoint {
   readonly ended: Promise<unknown>
 }
 
+export interface FirstPage {
+  /** Of a CDP session on it. */
+  readonly sessionId: string
+  /** Empty when it has not answered. */
+  readonly url: string
+}
+
 interface ChromiumOptions {
   readonly config: AgentConfig
+  readonly userData: UserData
+  readonly tabs: Tabs
   readonly proxyPort: number
   /** Whether it fetches extensions that policies name. */
   readonly needPolicies: boolean
@@ -32,12 +42,14 @@ export class Chromium {
   /** How it ended, as one phrase. Never rejects. */
   readonly ended: Promise<string>
   readonly #program: ChildProgram
+  readonly #tabs: Tabs
   readonly #endpoint = Promise.withResolvers<DevToolsEndpoint>()
 
-  private constructor(config: AgentConfig, args: readonly string[], environment: Record<string, string>) {
+  private constructor(flags: FlagOptions, environment: Record<string, string>) {
+    this.#tabs = flags.tabs
     this.#program = new ChildProgram({
-      program: config.chromium_path,
-      args,
+      program: flags.config.chromium_path,
+      args: chromiumFlags(flags),
       environment,
       pipes: 2,
       onLine: (line) => this.#readLine(line),
@@ -49,16 +61,16 @@ export class Chromium {
     void this.ended.then((how) => this.#endpoint.reject(new Error(`Chromium ended: ${how}`)))
   }
 
-  static async launch({ config, proxyPort, needPolicies, displayName }: ChromiumOptions): Promise<Chromium> {
-    const profileFolder = join(config.home_folder, '.config', 'chromium')
-    await writePreferences(config, profileFolder)
+  static async launch({ userData, displayName, ...options }: ChromiumOptions): Promise<Chromium> {
+    const { config } = options
+    const tabs = await userData.prepare(config, options.tabs)
     const environment = {
       HOME: config.home_folder,
       PATH: '/usr/local/bin:/usr/bin:/bin',
       LANG: 'en_US.UTF-8',
       ...(displayName !== undefined && { DISPLAY: displayName }),
     }
-    return new Chromium(config, chromiumFlags(config, profileFolder, { proxyPort, needPolicies }), environment)
+    return new Chromium({ ...options, tabs, userDataFolder: userData.folder }, environment)
   }
 
   /** Resolves when the DevTools server listens. */
@@ -66,19 +78,47 @@ export class Chromium {
     return this.#endpoint.promise
   }
 
-  /** Resolves with the CDP session of the first page once that page has answered. */
-  async firstPage(): Promise<string> {
-    const created = Promise.withResolvers<string>()
+  /**
+   * Resolves with the page that answers first. Of restored tabs that is the one in front: Chromium loads those behind it
+   * when it has time. One that computes for ever answers never, and the browser is there all the same.
+   */
+  async firstPage(): Promise<FirstPage> {
+    const answered = Promise.withResolvers<FirstPage>()
+    const pages: FirstPage[] = []
     this.pipe.on('Target.targetCreated', ({ targetInfo }) => {
       const { type, targetId } = targetInfo as { type: string; targetId: string }
-      if (type === 'page') created.resolve(targetId)
+      if (type !== 'page') return
+      this.#attach(targetId, pages).then(answered.resolve, (error: Error) => {
+        // A restored page may be on its way to another process, or gone.
+        if (this.#tabs === 'blank') answered.reject(error)
+      })
     })
     await this.pipe.send('Target.setDiscoverTargets', { discover: true })
-    const targetId = await created.promise
+    const first = await this.#orBusy(answered.promise, pages)
     await this.pipe.send('Target.setDiscoverTargets', { discover: false })
-    const { sessionId } = await this.pipe.send('Target.attachToTarget', { targetId, flatten: true })
-    await this.pipe.send('Runtime.evaluate', { expression: '1' }, sessionId as string)
-    return sessionId as string
+    for (const { sessionId } of pages.filter((page) => page !== first)) this.detach(sessionId)
+    return first
+  }
+
+  detach(sessionId: string): void {
+    this.pipe.send('Target.detachFromTarget', { sessionId }).catch(() => {}) // The page is gone.
+  }
+
+  async #attach(targetId: string, pages: FirstPage[]): Promise<FirstPage> {
+    const { sessionId } = (await this.pipe.send('Target.attachToTarget', { targetId, flatten: true })) as {
+      sessionId: string
+    }
+    const page = { sessionId, url: '' }
+    pages.push(page)
+    const answer = await this.pipe.send('Runtime.evaluate', { expression: 'location.href' }, sessionId)
+    page.url = String((answer.result as { value?: unknown } | undefined)?.value)
+    return page
+  }
+
+  async #orBusy(answered: Promise<FirstPage>, pages: readonly FirstPage[]): Promise<FirstPage> {
+    if (this.#tabs === 'blank') return answered
+    const busy = delay(busyPageMilliseconds, undefined, { ref: false }).then(() => pages[0] ?? answered)
+    return Promise.race([answered, busy])
   }
 
   /** Lets Chromium write its state to disk and end; it is killed when it takes too long. */

@@ -15,7 +15,7 @@ interface ListedTarget {
 }
 
 /** The target ids of all pages; the one that was shown last comes first. */
-export async function tabsByActivity({ port }: DevToolsEndpoint): Promise<readonly string[]> {
+export async function tabsByActivity({ port }: Pick<DevToolsEndpoint, 'port'>): Promise<readonly string[]> {
   // Only this list has an order: the protocol's own, Target.getTargets, has none.
   const targets = await new Promise<readonly ListedTarget[]>((resolve, reject) => {
     http

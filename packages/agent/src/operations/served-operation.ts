@@ -3,12 +3,17 @@ import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Operation } from '@berth/contract/agent/operation.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
+import type { Activity } from '../activity.ts'
 import type { Browser } from '../browser/browser.ts'
 
 /** What operations work with. */
 export interface OperationContext {
   readonly config: AgentConfig
   readonly browser: Browser
+  /** For what goes on after the answer; a call in flight is counted already. */
+  readonly activity: Activity
+  /** The forwarder, which is the way out of every program in the machine. */
+  readonly proxyPort: number
   readonly logger: Logger
 }
 

@@ -1,8 +1,23 @@
 import { servedComputer } from '../computer/served-computer.ts'
+import { servedCurl } from '../curl/served-curl.ts'
 import { servedFs } from '../fs/served-fs.ts'
+import { servedPlaywright } from '../playwright/served-playwright.ts'
+import { servedProcesses } from '../process/served-processes.ts'
+import { servedRepl } from '../repl/served-repl.ts'
+import { servedWebMcp } from '../webmcp/served-webmcp.ts'
+import { createWebMcp } from '../webmcp/webmcp-of-session.ts'
 import type { OperationContext, ServedOperation } from './served-operation.ts'
 
 /** Every operation with who serves it. What is heavy loads with its first use, not here. */
 export function servedOperations(context: OperationContext): readonly ServedOperation[] {
-  return [...servedComputer(context), ...servedFs()]
+  const webMcp = createWebMcp(context)
+  return [
+    ...servedComputer(context),
+    ...servedPlaywright(context, webMcp),
+    ...servedRepl(context, webMcp),
+    ...servedWebMcp(webMcp),
+    ...servedFs(),
+    ...servedProcesses(context),
+    ...servedCurl(context),
+  ]
 }

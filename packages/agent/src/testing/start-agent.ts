@@ -123,6 +123,7 @@ export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<St
     gpu: false,
     kiosk_mode: false,
     viewport: { width: 1280, height: 800, refresh_rate: 60 },
+    awaits_profile: false,
     awaits_extensions: false,
     home_folder: join(folder, 'home'),
     run_folder: join(folder, 'run'),

@@ -15,6 +15,7 @@ export {
   agentDevToolsPath,
   agentDiscoveryPath,
   agentEventsPath,
+  agentProfilePath,
   agentWebDriverPath,
 } from './agent-protocol.ts'
 
@@ -30,6 +31,8 @@ export const AgentConfig = z.object({
   kiosk_mode: z.boolean(),
   viewport: BrowserViewport.required(),
   start_url: z.string().optional(),
+  /** Chromium is not launched before the state of a profile has come in. */
+  awaits_profile: z.boolean().default(false),
   /** Chromium is not launched before the extensions that it is to start with have come in. */
   awaits_extensions: z.boolean().default(false),
   /** Folders as the agent sees them. */

@@ -31,6 +31,14 @@ export const agentOperationsPath = '/operations'
 export const agentDiscoveryPath = '/json'
 
 /**
+ * The state of the browser as a tar archive, compressed with Zstandard. `PUT` takes one in and answers when Chromium
+ * uses it, or, before its first start, can: `?tabs=restore` opens the tabs that it has saved, `?tabs=blank` an empty
+ * page. `DELETE` goes back to the state before, where one was replaced in the running browser. `POST` ends Chromium for
+ * good, so that its state is all on disk, and answers with it.
+ */
+export const agentProfilePath = '/profile'
+
+/**
  * `POST` of `multipart/form-data` takes extensions in, as `POST /browsers/{id_or_name}/extensions` has them, and answers
  * when they are loaded; before the first launch, when that has loaded them.
  */

@@ -20,6 +20,11 @@ export interface Operation<
   /** Parameters of that path. */
   readonly agentParams?: Params
   readonly category: OperationCategory
+  /**
+   * A request to somebody else that passes through the session: reached below `base_url` alone, with headers, status and
+   * body of that other server's own, so that the API document has nothing to say of it.
+   */
+  readonly isPassage?: true
 }
 
 type OperationDeclaration<

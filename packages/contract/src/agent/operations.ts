@@ -1,9 +1,20 @@
 import { computerOperations } from './computer-operations.ts'
+import { curlOperations, rawCurlOperations } from './curl-operations.ts'
 import { fsOperations } from './fs-operations.ts'
 import type { Operation } from './operation.ts'
+import { playwrightOperations } from './playwright-operations.ts'
+import { processOperations } from './process-operations.ts'
+import { replOperations } from './repl-operations.ts'
+import { webMcpOperations } from './webmcp-operations.ts'
 
 /** Every operation that the agent serves, in the order of the API document. */
 export const operations: readonly Operation[] = [
   ...computerOperations,
+  ...curlOperations,
+  ...rawCurlOperations,
+  ...playwrightOperations,
+  ...replOperations,
+  ...webMcpOperations,
   ...fsOperations,
+  ...processOperations,
 ] as unknown as readonly Operation[]

@@ -24,6 +24,8 @@ export const createBrowser = defineEndpoint({
     'field_not_supported',
     'proxy_not_found',
     'session_name_taken',
+    'profile_not_found',
+    'profile_not_loadable',
     'extension_not_found',
     'extension_not_loadable',
     'session_ended_while_starting',
@@ -45,11 +47,9 @@ export const listBrowsers = defineEndpoint({
   query: PageQuery.extend({
     status: z.enum(['active', 'deleted', 'all']).optional().meta({ description: 'Default: active.' }),
     include_deleted: QueryBoolean.default(false).meta({ deprecated: true, description: 'Use status=all.' }),
-    query: z
-      .string()
-      .max(1024)
-      .optional()
-      .meta({ description: 'Text to find in the session id or name, or in the id of its proxy.' }),
+    query: z.string().max(1024).optional().meta({
+      description: 'Text to find in the id or name of the session or its profile, or in the id of its proxy.',
+    }),
     tags: z.record(z.string(), z.string()).optional().meta({ description: 'Pairs that must all be there.' }),
     region: Region.optional(),
   }),
@@ -88,6 +88,9 @@ export const updateBrowser = defineEndpoint({
   errors: [
     'session_not_found',
     'session_name_taken',
+    'profile_not_found',
+    'profile_already_loaded',
+    'profile_not_loadable',
     'field_not_supported',
     'proxy_not_found',
     'session_update_failed',
@@ -101,7 +104,8 @@ export const deleteBrowser = defineEndpoint({
   method: 'DELETE',
   path: '/browsers/{id_or_name}',
   summary: 'Delete a browser session',
-  description: 'Answers when the browser has ended. The record stays readable with include_deleted.',
+  description:
+    'Answers when the browser has ended and its profile is saved. The record stays readable with include_deleted.',
   tag,
   access: 'project',
   params: OneBrowser,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { NotYet, SessionName, StartUrl } from './browser.ts'
+import { BrowserProfile } from '../profiles/profile.ts'
+import { SessionName, StartUrl } from './browser.ts'
 import { checkProxySelection, proxySelection } from './proxy-selection.ts'
 import { Tags } from './tags.ts'
 import { BrowserTelemetryRequestConfig } from './telemetry-config.ts'
@@ -17,7 +18,7 @@ export const BrowserUpdateRequest = z
     tags: Tags.nullish(),
     telemetry: BrowserTelemetryRequestConfig.nullish(),
     viewport: BrowserViewportUpdate.optional(),
-    profile: NotYet,
+    profile: BrowserProfile.nullish().meta({ description: 'Only while the session has none.' }),
     ...proxySelection,
   })
   .superRefine(checkProxySelection)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Timestamp } from '../common/time.ts'
 import { ExtensionReference, maxExtensionsOfSession } from '../extensions/extension.ts'
+import { BrowserProfile, Profile } from '../profiles/profile.ts'
 import { ChromePolicy } from './chrome-policy.ts'
 import { BrowserNetworkConfig } from './network-config.ts'
 import { BrowserProxy, checkProxySelection, proxySelection } from './proxy-selection.ts'
@@ -48,6 +49,8 @@ export const Browser = z
       .record(z.string(), z.json())
       .meta({ override: { type: 'object', additionalProperties: true } })
       .optional(),
+    profile: Profile.optional(),
+    profile_save_changes: z.boolean().optional().meta({ description: 'Absent without a profile.' }),
     proxy: BrowserProxy,
     proxy_id: z.string().optional().meta({ deprecated: true }),
     disable_default_proxy: z.boolean().meta({ deprecated: true }),
@@ -62,9 +65,9 @@ export type Browser = z.infer<typeof Browser>
 
 /**
  * A create field of the public API whose feature berth does not have yet. It is refused, never ignored:
- * a session without its proxy or profile would be worse than none.
+ * a session without what was asked for would be worse than none.
  */
-export const NotYet = z
+const NotYet = z
   .unknown()
   .refine((value) => value === undefined || value === null, { error: 'is not supported by this version of berth' })
   .optional()
@@ -91,7 +94,7 @@ export const BrowserRequest = z
     region: Region.optional(),
     invocation_id: z.string().min(1).max(255).optional(),
     telemetry: BrowserTelemetryRequestConfig.nullish(),
-    profile: NotYet,
+    profile: BrowserProfile.nullish(),
     extensions: z
       .array(ExtensionReference)
       .max(maxExtensionsOfSession)

@@ -10,6 +10,7 @@ export type SessionId = string & { readonly idOf: 'session' }
 export type ProjectId = string & { readonly idOf: 'project' }
 export type OrganizationId = string & { readonly idOf: 'organization' }
 export type ExtensionId = string & { readonly idOf: 'extension' }
+export type ProfileId = string & { readonly idOf: 'profile' }
 export type ApiKeyId = string & { readonly idOf: 'api-key' }
 export type ProxyId = string & { readonly idOf: 'proxy' }
 
@@ -18,6 +19,7 @@ const idPrefixes = {
   project: 'prj',
   organization: 'org',
   'api-key': 'key',
+  profile: 'prf',
   extension: 'ext',
   proxy: 'prx',
 } as const

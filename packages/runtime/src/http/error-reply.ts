@@ -1,16 +1,17 @@
-import { BerthError, type ErrorDetail } from '@berth/contract/errors.ts'
+import { BerthError, type ErrorDetail, type NetError } from '@berth/contract/errors.ts'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../process/logger.ts'
 
 /** The body of every error answer. */
-export interface ErrorBody {
+export interface ErrorBody extends Partial<NetError> {
   readonly code: string
   readonly message: string
   readonly details?: readonly ErrorDetail[]
 }
 
 export function errorBody(error: BerthError): ErrorBody {
-  return { code: error.code, message: error.message, ...(error.faults && { details: error.faults }) }
+  const { code, message, faults, netError } = error
+  return { code, message, ...(faults && { details: faults }), ...netError }
 }
 
 /** Turns whatever was thrown into the error that the caller sees. What nobody expected becomes `internal_error`. */

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { FastifyInstance } from 'fastify'
 import { parse } from 'secure-json-parse'
@@ -86,7 +87,9 @@ export async function within<Value>(milliseconds: number, reading: Promise<Value
 async function readAll(payload: AsyncIterable<Buffer>, limitBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of payload) {
+  // Whoever is refused is to hear of it: the connection must outlive the reading.
+  const source = payload instanceof Readable ? payload.iterator({ destroyOnReturn: false }) : payload
+  for await (const chunk of source) {
     length += chunk.length
     if (length > limitBytes) throw new BerthError('body_too_large', { limitBytes })
     chunks.push(chunk)

@@ -24,12 +24,18 @@ export type Handler<
   Reply extends z.ZodType,
 > = (call: Call<Params, Query, Body>) => Promise<HandlerResult<z.input<Reply>>> | HandlerResult<z.input<Reply>>
 
-/** A paged endpoint returns a page; its items become the array of the answer. */
+/**
+ * A paged endpoint returns a page; its items become the array of the answer. One with a `replyType` returns nothing while
+ * there is nothing to send.
+ */
 type HandlerResult<Reply> = Reply extends readonly (infer Item)[]
   ? Reply | Page<Item>
   : Reply extends undefined
     ? void | BinaryAnswer
     : Reply
+
+/** Of an endpoint with a `replyType` that has nothing to send yet: its handler returns nothing. */
+const nothingYet = 202
 
 /** The answer of an endpoint with a `replyType`. */
 export interface BinaryAnswer {
@@ -83,6 +89,7 @@ export function mount<
         signal: abortedByClient(reply),
       })
       reply.code(endpoint.status)
+      if (endpoint.replyType && !result) return reply.code(nothingYet).send()
       if (endpoint.replyType) return sendBinary(reply, endpoint.replyType, result as BinaryAnswer)
       if (!endpoint.reply) return reply.send()
       if (!endpoint.paged) return reply.send(result)

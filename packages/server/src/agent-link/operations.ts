@@ -13,6 +13,7 @@ import type { SessionMachines } from '../features/sessions/session-machines.ts'
 import type { SessionService } from '../features/sessions/session-service.ts'
 import { sessionRoot } from '../features/sessions/session-urls.ts'
 import { callAgent } from './agent-client.ts'
+import { passedAnswerHeaders, passedRequestHeaders } from './passage-headers.ts'
 
 interface OperationsOptions {
   readonly callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>
@@ -53,31 +54,39 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
     for (const operation of operations) {
-      scope.route({
-        method: operation.method,
-        url: fastifyPath(operation.path),
-        exposeHeadRoute: false,
-        onRequest: async (request) => {
-          request.caller = await callerOf(request.headers)
-        },
-        handler: async (request, reply) => {
-          const { id_or_name: idOrName = '' } = request.params as Record<string, string>
-          const { projectId } = request.caller as Caller
-          return forward(operation, await sessions.get(projectId, idOrName, false), request, reply)
-        },
-      })
-      scope.route({
-        method: operation.method,
-        url: `${sessionRoot}/:session_id${fastifyPath(operation.agentPath)}`,
-        exposeHeadRoute: false,
-        handler: async (request, reply) => {
-          const { session_id: sessionId } = request.params as Record<string, string>
-          const token = new URLSearchParams(queryOf(request.url)).get('jwt')
-          return forward(operation, await access.admit(token, sessionId), request, reply)
-        },
-      })
+      if (!operation.isPassage) mountWithKey(scope, operation)
+      mountWithToken(scope, operation)
     }
   })
+
+  function mountWithKey(scope: FastifyInstance, operation: Operation): void {
+    scope.route({
+      method: operation.method,
+      url: fastifyPath(operation.path),
+      exposeHeadRoute: false,
+      onRequest: async (request) => {
+        request.caller = await callerOf(request.headers)
+      },
+      handler: async (request, reply) => {
+        const { id_or_name: idOrName = '' } = request.params as Record<string, string>
+        const { projectId } = request.caller as Caller
+        return forward(operation, await sessions.get(projectId, idOrName, false), request, reply)
+      },
+    })
+  }
+
+  function mountWithToken(scope: FastifyInstance, operation: Operation): void {
+    scope.route({
+      method: operation.method,
+      url: `${sessionRoot}/:session_id${fastifyPath(operation.agentPath)}`,
+      exposeHeadRoute: false,
+      handler: async (request, reply) => {
+        const { session_id: sessionId } = request.params as Record<string, string>
+        const token = new URLSearchParams(queryOf(request.url)).get('jwt')
+        return forward(operation, await access.admit(token, sessionId), request, reply)
+      },
+    })
+  }
 
   async function forward(
     operation: Operation,
@@ -95,7 +104,7 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
     const answer = await callAgent(agentSocket, {
       method: operation.method,
       path: agentPath(operation, request),
-      headers: { ...pick(request.headers, requestHeaders), 'x-request-id': request.id },
+      headers: { ...requestHeadersOf(operation, request.headers), 'x-request-id': request.id },
       ...(hasBody(request.raw) && { body: request.raw }),
       signal: left.signal,
     }).catch((cause: NodeJS.ErrnoException) => {
@@ -107,8 +116,7 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
     const ownHeaders = reply.getHeaders() as OutgoingHttpHeaders
     reply.raw.writeHead(answer.statusCode ?? 502, {
       ...ownHeaders,
-      ...pick(answer.headers, answerHeaders),
-      ...protection,
+      ...answerHeadersOf(operation, answer.headers, request.headers),
     })
     // The head of a stream goes out before its first event.
     reply.raw.flushHeaders()
@@ -130,6 +138,22 @@ function agentPath({ agentPath: path }: Operation, request: FastifyRequest): str
     .split('&')
     .filter((part) => part !== '' && !part.startsWith('jwt='))
   return `${agentOperationsPath}${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`
+}
+
+function requestHeadersOf({ isPassage }: Operation, headers: IncomingHttpHeaders) {
+  return isPassage ? passedRequestHeaders(headers) : pick(headers, requestHeaders)
+}
+
+function answerHeadersOf(
+  { isPassage }: Operation,
+  answer: IncomingHttpHeaders,
+  caller: IncomingHttpHeaders,
+): OutgoingHttpHeaders {
+  if (!isPassage) return { ...pick(answer, answerHeaders), ...protection }
+  const passed: OutgoingHttpHeaders = passedAnswerHeaders(answer, caller)
+  const policies = [protection['content-security-policy'], passed['content-security-policy'] ?? []].flat() as string[]
+  // An error of the other server is none of ours: a client that sends again by itself would send it twice.
+  return Object.assign(passed, protection, { 'x-should-retry': 'false', 'content-security-policy': policies })
 }
 
 function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string | string[] | undefined> {

@@ -6,6 +6,7 @@ import type {
   ApiKeyId,
   ExtensionId,
   OrganizationId,
+  ProfileId,
   ProjectId,
   ProxyId,
   SessionId,
@@ -25,6 +26,7 @@ export interface Tables {
   api_keys: ApiKeyTable
   sessions: SessionTable
   proxies: ProxyTable
+  profiles: ProfileTable
   extensions: ExtensionTable
 }
 
@@ -79,6 +81,19 @@ export interface SessionTable {
   idle_since: Date | null
   deleted_at: Date | null
   uptime_ms: number | null
+  profile_id: ProfileId | null
+  profile_save_changes: boolean | null
+}
+
+export interface ProfileTable {
+  id: ProfileId
+  project_id: ProjectId
+  name: string | null
+  created_at: Date
+  updated_at: Date
+  last_used_at: Date | null
+  state_blob: string | null
+  state_ended_at: Date | null
 }
 
 /** What a session leaves by; a proxy that was deleted stays selected. */

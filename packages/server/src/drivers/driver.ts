@@ -15,6 +15,8 @@ export interface MachineSpec {
   readonly viewport: AgentConfig['viewport']
   readonly memory: BrowserMemory
   readonly startUrl: string | undefined
+  /** The agent launches the browser when it has been given the state of a profile. */
+  readonly awaitsProfile: boolean
   readonly chromePolicy: ChromePolicies
   /** Whether the browser starts only when its extensions have been given to the agent. */
   readonly awaitsExtensions: boolean

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
@@ -6,6 +7,8 @@ import type { SessionEnder } from '../features/sessions/end-session.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
 import type { OverdueSession, SessionStore, UnfinishedSession } from '../features/sessions/session-store.ts'
 import type { SessionUpdater } from '../features/sessions/update-session.ts'
+
+const closeLimitMilliseconds = 2_000
 
 interface ReaperOptions {
   readonly driverId: string
@@ -21,44 +24,56 @@ interface ReaperOptions {
 export class SessionReaper {
   readonly #options: ReaperOptions
   readonly #timer: NodeJS.Timeout
-  #running: Promise<void> = Promise.resolve()
-  #isRunning = false
+  readonly #atWork = new Map<SessionId, Promise<void>>()
+  #looking: Promise<unknown> = Promise.resolve()
+  #isLooking = false
 
   constructor(options: ReaperOptions, intervalMilliseconds: number) {
     this.#options = options
     this.#timer = setInterval(() => this.#tick(), intervalMilliseconds)
   }
 
-  /** Starts no further round and waits for the one under way. */
+  /** Starts no further round. What is being ended has a moment; the next server ends what is left. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#running
+    await this.#looking
+    await Promise.race([Promise.all(this.#atWork.values()), delay(closeLimitMilliseconds, undefined, { ref: false })])
   }
 
+  /** Does not wait for the sessions that end: one that saves its profile for a minute must not hold up all others. */
   #tick(): void {
-    if (this.#isRunning) return
-    this.#isRunning = true
-    this.#running = this.reap()
+    if (this.#isLooking) return
+    this.#isLooking = true
+    this.#looking = this.#look()
       .catch((error: Error) => this.#options.logger.warn({ reason: error.message }, 'could not look for idle sessions'))
       .finally(() => {
-        this.#isRunning = false
+        this.#isLooking = false
       })
   }
 
-  /** One round. */
+  /** One round, and the end of all that it has begun. */
   async reap(): Promise<void> {
-    const { store, machines, updater, driverId, clock, logger } = this.#options
+    await this.#look()
+    await Promise.all(this.#atWork.values())
+  }
+
+  async #look(): Promise<void> {
+    const { store, machines, updater, driverId, clock } = this.#options
     machines.noteMissed()
     void updater.restoreUnsure()
     const overdue = await store.listOverdue(driverId, clock.now())
     const unfinished = await store.listUnfinished(driverId)
-    const rounds = [
-      ...overdue.map((session) => this.#reapOne(session)),
-      ...unfinished.map((session) => this.#finishInterrupted(session)),
-    ]
-    for (const outcome of await Promise.allSettled(rounds)) {
-      if (outcome.status === 'rejected') logger.error({ err: outcome.reason }, 'could not end a session; trying again')
-    }
+    for (const session of overdue) this.#begin(session.id, () => this.#reapOne(session))
+    for (const session of unfinished) this.#begin(session.id, () => this.#finishInterrupted(session))
+  }
+
+  /** A session that is being worked on already is left to that. */
+  #begin(id: SessionId, work: () => Promise<void>): void {
+    if (this.#atWork.has(id)) return
+    const done = work()
+      .catch((error: unknown) => this.#options.logger.error({ err: error }, 'could not end a session; trying again'))
+      .finally(() => this.#atWork.delete(id))
+    this.#atWork.set(id, done)
   }
 
   /** A crash of the database can come between any two steps, and leave a row that nobody is at work on. */

@@ -28,6 +28,11 @@ const ErrorBody = z
     message: z.string().meta({ description: 'For people.' }),
     details: z.array(ErrorDetail).optional().meta({ description: 'Each of several faults.' }),
     inner_error: ErrorDetail.optional(),
+    net_error: z
+      .int()
+      .optional()
+      .meta({ description: 'Of a request of the browser: Chromium’s number for its failure.' }),
+    net_error_name: z.string().optional().meta({ description: 'The same by its name: `ERR_NAME_NOT_RESOLVED`.' }),
   })
   .meta({ id: 'Error' })
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
+import { text } from 'node:stream/consumers'
 import {
   type AgentConfig,
   type AgentEvent,
@@ -9,6 +10,7 @@ import {
   agentDevToolsPath,
   agentDiscoveryPath,
   agentEventsPath,
+  agentProfilePath,
   agentWebDriverPath,
   getAgentState,
   navigateActivePage,
@@ -42,6 +44,16 @@ export class FakeAgent {
   readonly #websockets = new WebSocketServer({ noServer: true })
   readonly #listeners = new Set<FastifyReply>()
   #state: AgentState = { contract_version: agentContractVersion, state: 'ready', idle_since: null }
+  /** What has come in, as text, each with the tabs that were asked for. */
+  readonly loaded: { readonly state: string; readonly tabs: string | null }[] = []
+  /** Happens after a state has come in, and before it is answered for. */
+  onProfile: () => Promise<void> = async () => {}
+  /** How often it was told to go back to the state before. */
+  takenBack = 0
+  /** Refuses the next states that come in. */
+  refusesProfiles = false
+  /** What it gives out as the state of its browser. */
+  profile: (reply: FastifyReply) => unknown = (reply) => reply.send('the state of the fake browser')
   #thawed = Promise.withResolvers<void>()
 
   private constructor(initial: Partial<AgentState>) {
@@ -106,6 +118,19 @@ export class FakeAgent {
     })
     mount(app, navigateActivePage, ({ body }) => void this.navigations.push(body.url))
     app.get(agentEventsPath, (_request, reply) => this.#listen(reply))
+    app.addContentTypeParser('*', (_request, body, done) => done(null, body))
+    app.put(agentProfilePath, async (request, reply) => {
+      const state = await text(request.raw)
+      if (this.refusesProfiles) return reply.code(500).send({ code: 'internal_error', message: 'no archive' })
+      this.loaded.push({ state, tabs: (request.query as { tabs?: string }).tabs ?? null })
+      await this.onProfile()
+      return reply.code(204).send()
+    })
+    app.post(agentProfilePath, (_request, reply) => this.profile(reply))
+    app.delete(agentProfilePath, (_request, reply) => {
+      this.takenBack += 1
+      return reply.code(204).send()
+    })
     app.get(`${agentDiscoveryPath}/version`, () => ({
       Browser: 'Fake/1',
       webSocketDebuggerUrl: `ws://127.0.0.1:9222${browserPath}`,

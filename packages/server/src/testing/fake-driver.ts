@@ -26,6 +26,8 @@ export class FakeHost {
   readonly folder: string
   /** What each new agent says of itself first. */
   firstState: Partial<AgentState> = {}
+  /** Whether new agents refuse the states of profiles. */
+  refusesProfiles = false
   readonly memoryKills = new Map<SessionId, number>()
   /** Of machines whose policies were changed since their start. */
   readonly policies = new Map<SessionId, ChromePolicies>()
@@ -137,6 +139,7 @@ export class FakeDriver implements Driver {
     const { sessionId } = spec
     const agentSocket = join(this.#host.folder, `${sessionId}.sock`)
     const agent = await FakeAgent.listen(agentSocket, this.#host.firstState)
+    agent.refusesProfiles = this.#host.refusesProfiles
     return { sessionId, agentSocket, ended: agent.ended, spec, agent }
   }
 

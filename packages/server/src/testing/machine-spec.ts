@@ -13,6 +13,7 @@ export function machineSpec(changes: Partial<MachineSpec> = {}): MachineSpec {
     memory: '1GiB',
     startUrl: undefined,
     chromePolicy: {},
+    awaitsProfile: false,
     awaitsExtensions: false,
     ...changes,
   }

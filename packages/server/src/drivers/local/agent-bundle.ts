@@ -19,8 +19,16 @@ export const agentPrograms: AgentPrograms = {
     agent: join(agentFolder, 'main.ts'),
     // What the agent starts for its first BiDi client: a megabyte that no start of a session has to read.
     'bidi-mapper': join(agentFolder, 'bidi-mapper.ts'),
+    // What runs callers' Playwright code, and the thread beside that code.
+    'playwright-executor': join(agentFolder, 'playwright-executor.ts'),
+    'playwright-gate': join(agentFolder, 'playwright-gate.ts'),
+    // The Node.js process in which callers define things and find them again.
+    'repl-process': join(agentFolder, 'repl-process.ts'),
+    // What callers' own tools do outside of pages.
+    'tool-process': join(agentFolder, 'tool-process.ts'),
   },
-  packages: [],
+  // The first is native code: terminals.
+  packages: [`@lydell/node-pty-linux-${process.arch}`, 'playwright-core', 'patchright-core'],
 }
 
 /**
@@ -68,7 +76,9 @@ async function bundle(
     format: 'esm',
     target: `node${process.versions.node}`,
     // Packages in the older module format load Node's own modules by this name.
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as requireBy } from 'node:module'; const require = requireBy(import.meta.url);",
+    },
     logLevel: 'silent',
   })
   // Its helper process would stay as long as the server.

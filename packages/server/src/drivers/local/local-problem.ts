@@ -24,6 +24,7 @@ const trialSpec: MachineSpec = {
   memory: '1GiB',
   startUrl: undefined,
   chromePolicy: {},
+  awaitsProfile: false,
   awaitsExtensions: false,
 }
 

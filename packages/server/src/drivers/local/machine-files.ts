@@ -106,6 +106,7 @@ function agentConfig(spec: MachineSpec): AgentConfig {
     kiosk_mode: spec.kioskMode,
     viewport: spec.viewport,
     ...(spec.startUrl !== undefined && { start_url: spec.startUrl }),
+    awaits_profile: spec.awaitsProfile,
     awaits_extensions: spec.awaitsExtensions,
     home_folder: inMachine.home,
     run_folder: inMachine.run,

@@ -125,6 +125,11 @@ export class ExtensionService {
     await pipeline(sealed, await secrets.unsealing(project_id, contextOf(id)), createWriteStream(path))
     return path
   }
+
+  /** Those of the blobs that extensions still need. */
+  async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
+    return this.#options.store.listUsedBlobs(names)
+  }
 }
 
 /** Reads all of the archive, so that one which passes can be unpacked whole, wherever. */

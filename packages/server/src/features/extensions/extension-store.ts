@@ -3,6 +3,7 @@ import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql } from 'kysely'
 import { type Database, violates } from '../../database/database.ts'
+import { plainLowerCase } from '../../database/plain-lower-case.ts'
 import type { ExtensionTable } from '../../database/tables.ts'
 
 /** An extension that a project keeps. */
@@ -89,9 +90,10 @@ export class ExtensionStore {
       .executeTakeFirst()
     return deleted !== undefined
   }
-}
 
-/** Names are compared whatever their case and accents, and stored ones have none (facts: profiles-proxies-extensions.md). */
-function plainLowerCase(text: string): string {
-  return text.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase()
+  /** Those of the blobs that extensions still need. */
+  async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
+    const rows = await this.#database.selectFrom('extensions').select('blob').where('blob', 'in', names).execute()
+    return rows.map(({ blob }) => blob)
+  }
 }

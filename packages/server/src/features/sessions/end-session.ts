@@ -1,10 +1,12 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SessionMachines } from './session-machines.ts'
+import type { SessionProfiles } from './session-profiles.ts'
 import type { SessionStore } from './session-store.ts'
 
 interface SessionEnderOptions {
   readonly machines: SessionMachines
+  readonly profiles: SessionProfiles
   readonly store: SessionStore
   readonly clock: Clock
 }
@@ -12,12 +14,14 @@ interface SessionEnderOptions {
 /** Ends sessions: by a caller's wish, by their time, or because their machine has gone. All end the same way. */
 export class SessionEnder {
   readonly #machines: SessionMachines
+  readonly #profiles: SessionProfiles
   readonly #store: SessionStore
   readonly #clock: Clock
   readonly #finishing = new Map<SessionId, Promise<void>>()
 
-  constructor({ machines, store, clock }: SessionEnderOptions) {
+  constructor({ machines, profiles, store, clock }: SessionEnderOptions) {
     this.#machines = machines
+    this.#profiles = profiles
     this.#store = store
     this.#clock = clock
   }
@@ -48,6 +52,7 @@ export class SessionEnder {
   }
 
   async #finish(id: SessionId): Promise<void> {
+    await this.#profiles.save(id)
     await this.#machines.stop(id)
     await this.#store.finishEnd(id)
   }

@@ -58,6 +58,11 @@ export async function recoverSessions({
         return 'ended'
       case 'ending':
       case 'deleted':
+        if (machine && session.profile_save_changes) {
+          // Its profile can still be saved. The reaper does that: an agent that takes its time must not hold up the start.
+          machines.adopt(machine)
+          return 'ended'
+        }
         await ender.finish(session.id)
         return 'ended'
     }

@@ -148,6 +148,7 @@ test('the machine is started with what was asked for', async () => {
     memory: '16GiB',
     startUrl: 'about:blank',
     chromePolicy: chrome_policy,
+    awaitsProfile: false,
     awaitsExtensions: false,
   })
 })

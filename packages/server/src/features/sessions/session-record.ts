@@ -1,26 +1,48 @@
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SessionTokens } from '../../access/session-tokens.ts'
+import { profileRecord } from '../profiles/profile-record.ts'
+import type { Profile, ProfileService } from '../profiles/profile-service.ts'
+
 import type { Session } from './session.ts'
 import { sessionUrls } from './session-urls.ts'
 
 interface SessionRecordsOptions {
   readonly tokens: SessionTokens
+  readonly profiles: ProfileService
   readonly clock: Clock
 }
 
 /** Writes sessions as callers see them (spec §2.1). */
 export class SessionRecords {
   readonly #tokens: SessionTokens
+  readonly #profiles: ProfileService
   readonly #clock: Clock
 
-  constructor({ tokens, clock }: SessionRecordsOptions) {
+  constructor({ tokens, profiles, clock }: SessionRecordsOptions) {
     this.#tokens = tokens
+    this.#profiles = profiles
     this.#clock = clock
   }
 
   /** `publicUrl` is where the caller reaches berth. */
   async write(session: Session, publicUrl: string): Promise<Browser> {
+    const [record] = await this.writeAll([session], publicUrl)
+    return record as Browser
+  }
+
+  /** Asks for all profiles at once. */
+  async writeAll(sessions: readonly Session[], publicUrl: string): Promise<readonly Browser[]> {
+    const ids = new Set(sessions.flatMap(({ profile_id }) => profile_id ?? []))
+    const profiles = new Map((await this.#profiles.listByIds([...ids])).map((profile) => [profile.id, profile]))
+    return Promise.all(
+      sessions.map((session) =>
+        this.#write(session, session.profile_id && profiles.get(session.profile_id), publicUrl),
+      ),
+    )
+  }
+
+  async #write(session: Session, profile: Profile | null | undefined, publicUrl: string): Promise<Browser> {
     const token = await this.#tokens.issue(session.id, session.created_at)
     const uptime =
       session.uptime_ms ?? (session.deleted_at ?? this.#clock.now()).getTime() - session.created_at.getTime()
@@ -41,6 +63,10 @@ export class SessionRecords {
       ...(Object.keys(session.tags).length > 0 && { tags: session.tags }),
       ...(Object.keys(session.chrome_policy).length > 0 && {
         chrome_policy: session.chrome_policy as Browser['chrome_policy'],
+      }),
+      ...(profile && {
+        profile: profileRecord(profile),
+        profile_save_changes: session.profile_save_changes ?? false,
       }),
       proxy: session.proxy,
       ...('id' in session.proxy && { proxy_id: session.proxy.id }),

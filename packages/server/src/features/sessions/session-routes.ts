@@ -35,7 +35,8 @@ export function mountSessionRoutes(
     const status = query.status ?? (query.include_deleted ? 'all' : 'active')
     const filter = { projectId: caller.projectId, status, text: query.query, tags: query.tags, region: query.region }
     const page = await sessions.list(filter, query)
-    return { items: await Promise.all(page.items.map((session) => record(session, request))), hasMore: page.hasMore }
+    const items = await records.writeAll(page.items, publicUrlOf(request.raw, publicUrl))
+    return { items, hasMore: page.hasMore }
   })
 
   mount(getBrowser, async ({ caller, params, query, request }) =>

@@ -14,6 +14,7 @@ import type { Session } from './session.ts'
 import type { SessionEgress } from './session-egress.ts'
 import { policiesWith, type SessionExtensions } from './session-extensions.ts'
 import type { SessionMachines } from './session-machines.ts'
+import type { ReferredProfile, SessionProfiles } from './session-profiles.ts'
 import type { SessionFilter, SessionStore } from './session-store.ts'
 import { viewportOf, windowOf } from './session-viewport.ts'
 import { selectTelemetry } from './telemetry-selection.ts'
@@ -21,9 +22,21 @@ import { selectTelemetry } from './telemetry-selection.ts'
 /** What a session is made of, after the defaults of the contract. */
 export type SessionRequest = BrowserRequest
 
+/** What a session starts with besides its request. */
+interface Furniture {
+  readonly extensions: readonly StoredExtension[]
+  readonly profile: ReferredProfile | undefined
+}
+
+interface MachineParts extends Furniture {
+  /** Of proxies that the browser is to trust. */
+  readonly certificates: readonly string[]
+}
+
 interface SessionServiceOptions {
   readonly store: SessionStore
   readonly machines: SessionMachines
+  readonly profiles: SessionProfiles
   readonly sessionExtensions: SessionExtensions
   readonly ender: SessionEnder
   readonly proxies: ProxyService
@@ -47,25 +60,23 @@ export class SessionService {
    * deleted while it starts ends, and its creator is told.
    */
   async create(projectId: ProjectId, request: SessionRequest, signal: AbortSignal): Promise<Session> {
-    const { store, machines, sessionExtensions, egress, clock } = this.#options
+    const { store, machines, profiles, sessionExtensions, egress, clock } = this.#options
     this.#refuseWhatThisHostCannotDo(request)
     const leaving = await this.#selectWayOut(projectId, request)
     const extensions = await sessionExtensions.choose(projectId, request.extensions)
+    const profile = request.profile ? await profiles.refer(projectId, request.profile) : undefined
     const now = clock.now()
     const id = newId('session', now)
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
     using _expected = machines.expect(id)
-    const session = await store.insert({ ...this.#row(projectId, id, request, now), ...leaving })
+    const row = { ...this.#row(projectId, id, request, now), ...leaving, ...profileColumns(profile) }
+    const session = await store.insert(row)
 
     try {
       const certificates = await egress.certificates(session)
-      const { idleSince } = await machines.start(
-        machineSpec(session, request, { extensions, certificates }),
-        signal,
-        extensions.length === 0
-          ? undefined
-          : (agentSocket, either) => sessionExtensions.give(agentSocket, extensions, either),
-      )
+      const spec = machineSpec(session, request, { extensions, profile, certificates })
+      const { idleSince } = await machines.start(spec, signal, this.#furnish(session, { extensions, profile }))
+      if (profile) profiles.noteUse(profile.id)
       await egress.takeUpRoutes(session)
       const active = await store.activate(session.id, idleSince)
       if (active) return active
@@ -77,6 +88,19 @@ export class SessionService {
     }
     await machines.stop(session.id)
     throw new BerthError('session_ended_while_starting')
+  }
+
+  /** What the agent waits for. A start page takes the place of the tabs of a profile. */
+  #furnish({ start_url }: Session, { extensions, profile }: Furniture) {
+    const { profiles, sessionExtensions } = this.#options
+    const tabs = start_url === null ? 'restore' : 'blank'
+    return async (agentSocket: string, signal: AbortSignal) => {
+      // At once: extensions are answered for when the browser runs, and it waits for the profile.
+      await Promise.all([
+        profile?.hasState && profiles.load(profile.id, agentSocket, { tabs, signal }),
+        extensions.length > 0 && sessionExtensions.give(agentSocket, extensions, signal),
+      ])
+    }
   }
 
   async list(filter: SessionFilter, page: PageRequest): Promise<Page<Session>> {
@@ -162,14 +186,12 @@ function memoryOf({ memory, headless }: SessionRequest): BrowserMemory {
   return memory ?? (headless ? '1GiB' : '8GiB')
 }
 
-interface MachineParts {
-  readonly extensions: readonly StoredExtension[]
-  /** Of proxies that the browser is to trust. */
-  readonly certificates: readonly string[]
+function profileColumns(profile: ReferredProfile | undefined) {
+  return { profile_id: profile?.id ?? null, profile_save_changes: profile?.saveChanges ?? null }
 }
 
 function machineSpec(session: Session, request: SessionRequest, parts: MachineParts): MachineSpec {
-  const { extensions, certificates } = parts
+  const { extensions, profile, certificates } = parts
   return {
     sessionId: session.id,
     headless: session.headless,
@@ -181,6 +203,7 @@ function machineSpec(session: Session, request: SessionRequest, parts: MachinePa
     startUrl: session.start_url ?? undefined,
     chromePolicy: policiesWith(trusting(certificates, request.chrome_policy ?? {}), extensions),
     awaitsExtensions: extensions.length > 0,
+    awaitsProfile: profile?.hasState ?? false,
   }
 }
 

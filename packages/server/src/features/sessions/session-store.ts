@@ -22,7 +22,7 @@ export interface OverdueSession {
   readonly idleSince: Date
 }
 
-export type UnfinishedSession = Pick<Session, 'id' | 'state'>
+export type UnfinishedSession = Pick<Session, 'id' | 'state' | 'profile_save_changes'>
 
 export class SessionStore {
   readonly #database: Database
@@ -38,7 +38,7 @@ export class SessionStore {
       .values(session)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwTaken(error, session.name))
+      .catch((error: unknown) => throwRefused(error, session))
   }
 
   /** Changes an active session; `session_not_found` when it is none any more. Of two that take one name, the index lets one through. */
@@ -50,7 +50,7 @@ export class SessionStore {
       .where('state', '=', 'active')
       .returningAll()
       .executeTakeFirst()
-      .catch((error: unknown) => throwTaken(error, columns.name))
+      .catch((error: unknown) => throwRefused(error, columns))
     if (!updated) throw new BerthError('session_not_found', { session: id })
     return updated
   }
@@ -113,6 +113,16 @@ export class SessionStore {
       .where('state', '=', 'active')
       .where('idle_since', '<=', idleSince)
       .returningAll()
+      .executeTakeFirst()
+  }
+
+  /** A session that is being ended. */
+  async findEnding(id: SessionId): Promise<Session | undefined> {
+    return this.#database
+      .selectFrom('sessions')
+      .selectAll()
+      .where('id', '=', id)
+      .where('state', '=', 'ending')
       .executeTakeFirst()
   }
 
@@ -182,7 +192,7 @@ export class SessionStore {
     const route = JSON.stringify([{ proxy: { id: proxyId } }])
     return this.#database
       .selectFrom('sessions')
-      .select(['id', 'state'])
+      .select(['id', 'state', 'profile_save_changes'])
       .where('driver_id', '=', driverId)
       .where('state', 'in', liveStates)
       .where(sql<boolean>`(proxy ->> 'id' = ${proxyId} or network -> 'proxy_routes' @> ${route}::jsonb)`)
@@ -201,8 +211,12 @@ export class SessionStore {
     if (filter.tags) query = query.where(sql<boolean>`tags @> ${JSON.stringify(filter.tags)}::jsonb`)
     if (filter.text) {
       const text = filter.text.toLowerCase()
-      query = query.where(sql<boolean>`(strpos(lower(coalesce(name, '')), ${text}) > 0 or strpos(id, ${text}) > 0
-        or strpos(coalesce(proxy ->> 'id', ''), ${text}) > 0)`)
+      query = query.where(
+        sql<boolean>`(strpos(lower(coalesce(name, '')), ${text}) > 0 or strpos(id, ${text}) > 0
+          or strpos(coalesce(proxy ->> 'id', ''), ${text}) > 0
+          or exists (select from profiles where profiles.id = sessions.profile_id
+            and (strpos(profiles.id, ${text}) > 0 or strpos(lower(coalesce(profiles.name, '')), ${text}) > 0)))`,
+      )
     }
     const rows = await query
       .orderBy('created_at', 'desc')
@@ -229,7 +243,7 @@ export class SessionStore {
   async listUnfinished(driverId: string): Promise<readonly UnfinishedSession[]> {
     return this.#database
       .selectFrom('sessions')
-      .select(['id', 'state'])
+      .select(['id', 'state', 'profile_save_changes'])
       .where('driver_id', '=', driverId)
       .where('state', '<>', 'deleted')
       .execute()
@@ -245,7 +259,12 @@ export class SessionStore {
   }
 }
 
-function throwTaken(error: unknown, name: string | null | undefined): never {
-  if (!violates(error, 'session_names')) throw error
-  throw new BerthError('session_name_taken', { name: name ?? '' }, { cause: error })
+function throwRefused(error: unknown, { name, profile_id }: Updateable<SessionTable>): never {
+  if (violates(error, 'session_names'))
+    throw new BerthError('session_name_taken', { name: name ?? '' }, { cause: error })
+  // It was deleted since it was looked up.
+  if (violates(error, 'sessions_profile_id_fkey')) {
+    throw new BerthError('profile_not_found', { profile: profile_id ?? '' }, { cause: error })
+  }
+  throw error
 }

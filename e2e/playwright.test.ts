@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import Kernel from '@onkernel/sdk'
+import { Berth } from './testing/berth.ts'
+import { CdpClient } from './testing/cdp.ts'
+import { createCheckedFetch } from './testing/checked-fetch.ts'
+import { startPages } from './testing/pages.ts'
+
+const pages = await startPages()
+pages.serve(
+  '/state',
+  '<!doctype html><title>State</title><script>window.counter = 7; console.log("from the page")</script>',
+)
+pages.serve('/stuck', '<!doctype html><title>Stuck</title><script>setTimeout(() => { for (;;); }, 0)</script>')
+pages.serve(
+  '/never',
+  (_request, response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('<title>Never'),
+)
+const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` } })
+after(async () => {
+  await berth[Symbol.asyncDispose]()
+  await pages[Symbol.asyncDispose]()
+})
+const client = await berth.client()
+const session = await client.browsers.create({ headless: true })
+
+interface Outcome {
+  readonly success: boolean
+  readonly result?: unknown
+  readonly error?: string
+  readonly stdout?: string
+  readonly stderr?: string
+  readonly tab?: { readonly target_id: string; readonly created: boolean }
+}
+
+/** Runs the code in the session above. The official types do not know of executors yet. */
+async function run(code: string, options: object = {}, through: Kernel = client): Promise<Outcome> {
+  return (await through.browsers.playwright.execute(session.session_id, { code, ...options })) as Outcome
+}
+
+async function operation(path: string, init: RequestInit = {}): Promise<Response> {
+  return berth.request(`/browsers/${session.session_id}${path}`, init)
+}
+
+test('code runs the same under both roots: its result, its output and its errors', async () => {
+  process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = 'playwright'
+  const routed: string[] = []
+  const checkedFetch = await createCheckedFetch(berth.url)
+  const direct = new Kernel({
+    apiKey: berth.apiKey,
+    baseURL: berth.url,
+    maxRetries: 0,
+    fetch: (input, init) => {
+      routed.push(String(input instanceof Request ? input.url : input))
+      return String(input).includes('jwt=') ? fetch(input, init) : checkedFetch(input, init)
+    },
+  })
+  delete process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES
+  await direct.browsers.retrieve(session.session_id)
+
+  for (const through of [client, direct]) {
+    const typed = await run(
+      `interface Found { title: string }
+       const url: string = '${pages.url}/state'
+       await page.goto(url)
+       console.log('seen', { from: 'code' })
+       console.error('and this')
+       return { title: await page.title(), counter: await page.evaluate<number>(() => (window as any).counter) } satisfies Found & object`,
+      {},
+      through,
+    )
+    assert.deepEqual(typed.result, { title: 'State', counter: 7 })
+    assert.equal(typed.success, true)
+    assert.equal(typed.stdout, "seen { from: 'code' }\n")
+    assert.equal(typed.stderr, 'and this\n')
+    assert.equal(typed.tab?.created, false)
+
+    const thrown = await run('const one = 1\nthrow new TypeError("no good")', {}, through)
+    assert.deepEqual([thrown.success, thrown.error], [false, 'no good'])
+    assert.match(thrown.stderr ?? '', /^TypeError: no good\n {4}at .*:2:7\)?$/)
+    assert.match((await run('return (', {}, through)).stderr ?? '', /^SyntaxError: /)
+    assert.match((await run('const a = {}; a.a = a; return a', {}, through)).error ?? '', /cannot be written as JSON/)
+    assert.match((await run('return () => 1', {}, through)).error ?? '', /it is a function/)
+    assert.match((await run('import fs from "node:fs"', {}, through)).error ?? '', /import/)
+    assert.deepEqual(
+      await run('const { sep } = await import("node:path"); return sep', {}, through).then(({ result }) => result),
+      '/',
+    )
+    assert.equal('result' in (await run('await page.title()', {}, through)), false)
+  }
+  assert.ok(routed.some((url) => url.startsWith(`${session.base_url}/playwright/execute?jwt=`)))
+})
+
+test('what one call leaves behind is not there for the next, but its tab is', async () => {
+  await run(
+    `globalThis.kept = 1; page.on('dialog', () => {}); await page.goto('${pages.url}/state'); await page.setViewportSize({ width: 300, height: 300 })`,
+  )
+
+  const { result } = await run('return [typeof kept, page.url(), (await page.evaluate("innerWidth")) === 300]')
+
+  assert.deepEqual(result, ['undefined', `${pages.url}/state`, false])
+})
+
+test('the default executor works in the tab that is shown, and opens one where there is none', async () => {
+  const cdp = await CdpClient.open(session.cdp_ws_url)
+  const { targetInfos } = await cdp.send('Target.getTargets')
+  const before = (targetInfos as { targetId: string; type: string }[]).filter(({ type }) => type === 'page')
+  const { targetId: second } = await cdp.send('Target.createTarget', { url: `${pages.url}/` })
+
+  assert.equal((await run('return 1')).tab?.target_id, second)
+  await cdp.send('Target.activateTarget', { targetId: before[0]?.targetId })
+  assert.equal((await run('return 1')).tab?.target_id, before[0]?.targetId)
+  for (const targetId of [second, ...before.map((target) => target.targetId)])
+    await cdp.send('Target.closeTarget', { targetId })
+  const fresh = await run('return [page.url(), context.pages().length]')
+
+  assert.deepEqual([fresh.result, fresh.tab?.created], [['about:blank', 1], true])
+  await cdp.close()
+})
+
+test('no code of an executor closes the browser, and its connections come back by themselves', async () => {
+  const closed = await run(`
+    await (await browser.newBrowserCDPSession()).send('Browser.close').catch(() => {})
+    await browser.close()
+    return 'closed'`)
+
+  assert.equal(closed.result, 'closed')
+  assert.equal((await run('return browser.isConnected()')).result, true)
+})
+
+test('an endless loop ends with its time and stops nobody else', async () => {
+  const cdp = await CdpClient.open(session.cdp_ws_url)
+  const loop = run('console.log("begun"); while (true);', { timeout_sec: 4 })
+  const other = await run('const opened = await context.newPage(); await opened.close(); return page.url()', {
+    executor: 'other',
+  })
+  const page = await cdp.openPage(`${pages.url}/`)
+
+  assert.equal(await cdp.evaluate(page, '1 + 1'), 2)
+  assert.equal(other.result, 'about:blank')
+  assert.equal(await Promise.race([loop, 'still running']), 'still running')
+  const ended = await loop
+  assert.equal(ended.success, false)
+  assert.equal(ended.error, 'Execution timed out after 4000ms')
+  assert.equal(ended.stdout, 'begun\n')
+  assert.equal((await run('return "alive"')).result, 'alive')
+  await cdp.close()
+})
+
+test('tabs that do not answer hold up no call for another tab', async () => {
+  const cdp = await CdpClient.open(session.cdp_ws_url)
+  await run('return 1', { executor: 'well' })
+  await cdp.openPage(`${pages.url}/stuck`)
+  const dialog = await cdp.openPage(`${pages.url}/`)
+  cdp.send('Runtime.evaluate', { expression: 'alert("wait")' }, dialog).catch(() => {})
+  await cdp.openPage(`${pages.url}/never`)
+
+  const started = performance.now()
+  const named = await run(`await page.goto('${pages.url}/state'); return page.title()`, { executor: 'well' })
+  assert.equal(named.result, 'State')
+  assert.ok(performance.now() - started < 3_000)
+
+  const { targetInfos } = await cdp.send('Target.getTargets')
+  for (const { targetId, url } of targetInfos as { targetId: string; url: string }[]) {
+    if (!url.endsWith('/stuck')) continue
+    await cdp.send('Target.activateTarget', { targetId })
+    const instead = await run('return page.url()')
+    assert.deepEqual([instead.result, instead.tab?.created], ['about:blank', true])
+    assert.match(instead.stderr ?? '', /does not answer/)
+    await cdp.send('Target.closeTarget', { targetId })
+  }
+  await cdp.close()
+})
+
+test('code that ends its own process fails alone', async () => {
+  for (const code of [
+    'process.exit(3)',
+    'setTimeout(() => { throw new Error("late") }); await new Promise(() => {})',
+  ]) {
+    const { success, error } = await run(code)
+    assert.equal(success, false)
+    assert.match(error ?? '', /exit code 3|late/)
+    assert.equal((await run('return 1')).result, 1)
+  }
+  const late = await run('Promise.reject(new Error("unheard")); await page.waitForTimeout(50); return 1')
+  assert.equal(late.result, 1)
+  assert.match(late.stderr ?? '', /Unhandled rejection: Error: unheard/)
+})
+
+test('output and results are bounded', async () => {
+  const much = await run('for (let i = 0; i < 40; i++) console.log("x".repeat(100_000)); return 1')
+  assert.equal(much.result, 1)
+  assert.ok((much.stdout ?? '').length < 1_100_000)
+  assert.match(much.stdout ?? '', /left out\]\n$/)
+
+  const large = await run('return "x".repeat(20_000_000)')
+  assert.match(large.error ?? '', /larger than/)
+  assert.equal(((await run('return "x".repeat(10_000_000)')).result as string).length, 10_000_000)
+})
+
+test('code has nothing of the agent or the host', async () => {
+  const { result } = await run(`
+    const fs = await import('node:fs')
+    const sockets = fs.readdirSync('/proc/self/fd').map((fd) => { try { return fs.readlinkSync('/proc/self/fd/' + fd) } catch { return '' } })
+    const listening = fs.readFileSync('/proc/self/net/unix', 'utf8').split('\\n').filter((line) => / 00010000 /.test(line)).map((line) => line.trim().split(/\\s+/)[6])
+    return { leaked: sockets.filter((name) => listening.includes(/\\d+/.exec(name)?.[0])), environment: Object.keys(process.env).sort(), user: process.getuid() }`)
+
+  const { leaked, environment, user } = result as { leaked: string[]; environment: string[]; user: number }
+  assert.deepEqual(leaked, [])
+  assert.notEqual(user, 0)
+  assert.deepEqual(environment, ['HOME', 'HTTPS_PROXY', 'HTTP_PROXY', 'LANG', 'NODE_USE_ENV_PROXY', 'NO_PROXY', 'PATH'])
+})
+
+test('named executors have tabs of their own, and are listed, limited and deleted', async () => {
+  const listed = async () => {
+    const { executors } = (await (await operation('/playwright/executors')).json()) as {
+      executors: { name: string; busy: boolean; target_id?: string; url?: string }[]
+    }
+    return executors
+  }
+  for (const { name } of (await listed()).slice(1)) {
+    assert.equal((await operation(`/playwright/executors/${name}`, { method: 'DELETE' })).status, 204)
+  }
+  const first = await run(`await page.goto('${pages.url}/state'); return 1`, { executor: 'first' })
+  assert.equal(first.tab?.created, true)
+  assert.deepEqual(await run('return page.url()', { executor: 'first' }), {
+    success: true,
+    result: `${pages.url}/state`,
+    tab: { target_id: first.tab?.target_id, created: false },
+  })
+  await run('await page.close()', { executor: 'first' })
+  assert.equal((await run('return 1', { executor: 'first' })).tab?.created, true)
+
+  // At the same time in different executors, one after the other in one.
+  const order = await Promise.all([
+    run('const start = Date.now(); await page.waitForTimeout(400); return [start, Date.now()]', { executor: 'first' }),
+    run('const start = Date.now(); await page.waitForTimeout(400); return [start, Date.now()]', { executor: 'first' }),
+    run('const start = Date.now(); await page.waitForTimeout(400); return [start, Date.now()]'),
+  ])
+  const [one, other, elsewhere] = order.map(({ result }) => result) as [number[], number[], number[]]
+  const overlap = ([start, end]: number[], [otherStart, otherEnd]: number[]) =>
+    (start as number) < (otherEnd as number) && (otherStart as number) < (end as number)
+  assert.equal(overlap(one, other), false)
+  assert.ok(overlap(one, elsewhere) || overlap(other, elsewhere))
+
+  const pending = run('await new Promise(() => {})', { executor: 'first' })
+  while (!(await listed()).find(({ name, busy }) => name === 'first' && busy));
+  assert.equal((await operation('/playwright/executors/first', { method: 'DELETE' })).status, 204)
+  assert.deepEqual([(await pending).success, (await pending).error], [false, 'executor was deleted'])
+  assert.equal((await operation('/playwright/executors/first', { method: 'DELETE' })).status, 404)
+  const restarted = run('await new Promise(() => {})')
+  while (!(await listed())[0]?.busy);
+  assert.equal((await operation('/playwright/executors/default', { method: 'DELETE' })).status, 204)
+  assert.equal((await restarted).error, 'executor was restarted')
+
+  const kept = await run('return 1', { executor: 'kept' })
+  assert.equal((await operation('/playwright/executors/kept?close_tab=false', { method: 'DELETE' })).status, 204)
+  const cdp = await CdpClient.open(session.cdp_ws_url)
+  const { targetInfos } = await cdp.send('Target.getTargets')
+  const open = (targetInfos as { targetId: string }[]).map(({ targetId }) => targetId)
+  assert.ok(open.includes(kept.tab?.target_id ?? ''))
+  assert.ok(!open.includes(first.tab?.target_id ?? ''))
+  await cdp.close()
+
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  await Promise.all(names.map((executor) => run('return 1', { executor })))
+  const refused = await operation('/playwright/execute', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ code: 'return 1', executor: 'ninth' }),
+  })
+  assert.equal(refused.status, 409)
+  assert.equal(refused.headers.get('x-should-retry'), 'false')
+  const { code, executors } = (await refused.json()) as { code: string; executors: { name: string }[] }
+  assert.equal(code, 'executor_limit_reached')
+  assert.deepEqual(executors.map(({ name }) => name).sort(), ['default', ...names].sort())
+})
+
+test('a browser that crashes ends the call, and the next one works in its successor', async () => {
+  const crashed = run(
+    `await page.goto('chrome://crash').catch(() => {}); await (await browser.newBrowserCDPSession()).send('Browser.crash'); await page.title()`,
+  )
+
+  assert.equal((await crashed).success, false)
+  assert.equal((await run('return page.url()')).result, 'about:blank')
+})
+
+test('bad calls are refused, and name the field', async () => {
+  for (const [body, field] of [
+    [{}, 'code'],
+    [{ code: 1 }, 'code'],
+    [{ code: '', timeout_sec: 0 }, 'timeout_sec'],
+    [{ code: '', timeout_sec: 301 }, 'timeout_sec'],
+    [{ code: '', executor: 'a b' }, 'executor'],
+    [{ code: '', other: 1 }, 'other'],
+  ] as const) {
+    const refused = await operation('/playwright/execute', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const { message } = (await refused.json()) as { message: string }
+    assert.equal(refused.status, 400)
+    assert.match(message, new RegExp(field))
+  }
+})

@@ -1,0 +1,330 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { after, test } from 'node:test'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { rounds } from './fault/testing/deep.ts'
+import { FaultGround } from './fault/testing/fault-ground.ts'
+import { killPart } from './fault/testing/parts.ts'
+import { until } from './fault/testing/until.ts'
+import { CdpClient } from './testing/cdp.ts'
+import { talkingExtension, zipOf } from './testing/extension-files.ts'
+import { startPages } from './testing/pages.ts'
+
+const pages = await startPages()
+const environment = { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` }
+const ground = await FaultGround.open()
+let berth = await ground.start({ environment })
+after(async () => {
+  await ground[Symbol.asyncDispose]()
+  await pages[Symbol.asyncDispose]()
+})
+for (const name of ['one', 'two', 'three']) pages.serve(`/${name}`, `<!doctype html><title>${name}</title>`)
+pages.serve('/login', '<!doctype html><title>in</title>')
+// Not with the page itself: a tab that comes back loads it again, and would set them anew.
+pages.serve('/cookies', (request, response) => {
+  const run = new URL(request.url ?? '', pages.url).searchParams.get('run')
+  response.writeHead(204, { 'set-cookie': [`kept=${run}; Max-Age=86400`, `session=${run}`] }).end()
+})
+
+interface Attached extends AsyncDisposable {
+  readonly browser: Browser
+  readonly context: BrowserContext
+  readonly page: Page
+}
+
+/** Playwright on the session, with its first page. */
+async function attach({ cdp_ws_url }: { cdp_ws_url: string }): Promise<Attached> {
+  const browser = await chromium.connectOverCDP(cdp_ws_url)
+  const context = browser.contexts()[0] as BrowserContext
+  return { browser, context, page: context.pages()[0] as Page, [Symbol.asyncDispose]: () => browser.close() }
+}
+
+/** Everything that a page can keep, each with the number of the run. */
+async function write(page: Page, run: string): Promise<void> {
+  await page.goto(`${pages.url}/login?run=${run}`)
+  await page.evaluate(`(async () => {
+    await fetch('/cookies?run=${run}')
+    localStorage.setItem('run', '${run}')
+    await (await caches.open('kept')).put('/run', new Response('${run}'))
+    const change = (${openDatabase}).then((database) => database.transaction('runs', 'readwrite'))
+    ;(await change).objectStore('runs').put('${run}', 'run')
+    await new Promise(async (resolve) => { (await change).oncomplete = resolve })
+  })()`)
+}
+
+const openDatabase = `new Promise((resolve) => {
+  const opening = indexedDB.open('kept', 1)
+  opening.onupgradeneeded = () => opening.result.createObjectStore('runs')
+  opening.onsuccess = () => resolve(opening.result)
+})`
+
+/** What a session has, read in a page of its own. */
+async function read(context: BrowserContext): Promise<Record<string, unknown>> {
+  const page = await context.newPage()
+  await page.goto(`${pages.url}/one`)
+  const stored = await page.evaluate(`(async () => {
+    const cached = await caches.match('/run')
+    const reading = (await (${openDatabase})).transaction('runs').objectStore('runs').get('run')
+    await new Promise((resolve) => { reading.onsuccess = resolve })
+    return { local: localStorage.getItem('run'), cached: await cached?.text(), indexed: reading.result }
+  })()`)
+  await page.close()
+  const cookies = await context.cookies(pages.url)
+  return { ...(stored as object), ...Object.fromEntries(cookies.map(({ name, value }) => [name, value])) }
+}
+
+const all = (run: string) => ({ local: run, cached: run, indexed: run, kept: run, session: run })
+
+async function targetsOf(session: { cdp_ws_url: string }): Promise<readonly string[]> {
+  const client = await CdpClient.open(session.cdp_ws_url)
+  const { targetInfos } = await client.send('Target.getTargets')
+  await client.close()
+  return (targetInfos as { type: string; url: string }[])
+    .filter(({ type }) => type === 'page')
+    .map(({ url }) => url)
+    .toSorted()
+}
+
+/** Tabs that come back load one after another. */
+async function untilTargets(session: { cdp_ws_url: string }, urls: readonly string[]): Promise<void> {
+  let seen: readonly string[] = []
+  const areThere = async () => {
+    seen = await targetsOf(session)
+    return String(seen) === String(urls)
+  }
+  await until('the tabs', areThere, { limitSeconds: 10 }).catch(() => assert.deepEqual(seen, urls))
+}
+
+/** Whether nothing of the session is left to be done; it is no longer found before. */
+async function isDone(sessionId: string): Promise<boolean> {
+  const response = await berth.request(`/browsers/${sessionId}?include_deleted=true`)
+  return ((await response.json()) as { usage_status?: string }).usage_status === 'ready'
+}
+
+for (const headless of [true, false]) {
+  const kind = headless ? 'headless' : 'headful'
+
+  test(`a ${kind} session begins with the cookies, storage and tabs with which the one before it ended`, async () => {
+    const client = await berth.client()
+    const profile = await client.profiles.create({ name: `kept-${kind}` })
+    assert.equal((await client.profiles.download(profile.id)).status, 202)
+
+    for (let round = 0; round < rounds({ short: 2, deep: 10 }); round++) {
+      const run = `${kind}-${round}`
+      const first = await client.browsers.create({
+        headless,
+        profile: { name: `kept-${kind}`, save_changes: true },
+      })
+      const before = await client.profiles.retrieve(profile.id)
+      {
+        await using attached = await attach(first)
+        if (round > 0) assert.deepEqual(await read(attached.context), all(`${kind}-${round - 1}`))
+        for (const page of attached.context.pages().slice(1)) await page.close()
+        for (const name of ['two', 'three']) await (await attached.context.newPage()).goto(`${pages.url}/${name}`)
+        await write(attached.page, run)
+      }
+      const startedAt = performance.now()
+      await client.browsers.deleteByID(first.session_id)
+      assert.ok(performance.now() - startedAt < 20_000)
+      const saved = await client.profiles.retrieve(profile.id)
+      assert.ok(Date.parse(saved.updated_at ?? '') > Date.parse(before.updated_at ?? ''))
+
+      const viewport = { width: 1024, height: 768 }
+      const second = await client.browsers.create({ headless, viewport, profile: { id: profile.id } })
+      const urls = [`${pages.url}/login?run=${run}`, `${pages.url}/three`, `${pages.url}/two`]
+      assert.equal((await targetsOf(second)).length, urls.length, 'exactly the tabs, from the start')
+      await untilTargets(second, urls)
+      {
+        await using attached = await attach(second)
+        assert.deepEqual(await read(attached.context), all(run))
+        const page = await attached.context.newPage()
+        assert.equal(await page.evaluate('outerWidth'), 1024, 'the window is that of the new session')
+      }
+      await client.browsers.deleteByID(second.session_id)
+    }
+
+    const third = await client.browsers.create({
+      headless,
+      profile: { id: profile.id },
+      start_url: `${pages.url}/one`,
+    })
+    await untilTargets(third, [`${pages.url}/one`]) // It takes the place of the tabs.
+    await client.browsers.deleteByID(third.session_id)
+  })
+}
+
+test('a profile downloads as a tar archive without locks, caches and facts of the machine', async () => {
+  const client = await berth.client()
+
+  const [packed, plain] = [
+    await client.profiles.download('kept-headless'),
+    await client.profiles.download('kept-headless', { format: 'tar' } as never),
+  ].map(async (response) => Buffer.from(await response.arrayBuffer()))
+  const names = execFileSync('tar', ['-t'], { input: await plain })
+    .toString()
+    .trim()
+    .split('\n')
+
+  assert.equal((await packed)?.readUInt32LE(), 0xfd2fb528, 'Zstandard')
+  assert.ok(names.includes('Default/Cookies') && names.some((name) => name.startsWith('Default/IndexedDB/')))
+  assert.ok(names.some((name) => name.startsWith('Default/Service Worker/CacheStorage/')))
+  assert.deepEqual(
+    names.filter((name) => !name.startsWith('Default/')),
+    [],
+  )
+  assert.deepEqual(
+    names.filter((name) =>
+      /(^|\/)(LOCK|LOG|Singleton\w*|Local State)$|(Code |GPU|Dawn\w*)Cache\/|\/Cache\//.test(name),
+    ),
+    [],
+  )
+})
+
+test('a session that ends by its timeout is saved, a page that computes for ever does not hold the next one up', async () => {
+  const client = await berth.client()
+  await client.profiles.create({ name: 'idle' })
+  pages.serve('/busy', '<!doctype html><title>busy</title><script>for (;;);</script>')
+  const first = await client.browsers.create({
+    headless: true,
+    timeout_seconds: 10,
+    profile: { name: 'idle', save_changes: true },
+  })
+  {
+    await using attached = await attach(first)
+    await write(attached.page, 'idle')
+    const busy = await attached.context.newPage()
+    await busy.goto(`${pages.url}/busy`, { waitUntil: 'commit' })
+  }
+
+  await until('its end', () => isDone(first.session_id), { limitSeconds: 40 })
+  const second = await client.browsers.create({ headless: true, profile: { name: 'idle' } })
+
+  await untilTargets(second, [`${pages.url}/busy`, `${pages.url}/login?run=idle`])
+  const cdp = await CdpClient.open(second.cdp_ws_url)
+  const { cookies } = await cdp.send('Storage.getCookies')
+  assert.deepEqual((cookies as { name: string }[]).map(({ name }) => name).toSorted(), ['kept', 'session'])
+  await cdp.close()
+  await client.browsers.deleteByID(second.session_id)
+})
+
+test('an update loads a profile into a running session, under the same addresses, and only once', async () => {
+  const client = await berth.client()
+  for (const headless of [true, false]) {
+    const kind = headless ? 'headless' : 'headful'
+    const session = await client.browsers.create({ headless })
+    const before = await CdpClient.open(session.cdp_ws_url)
+    const dropped = new Promise((resolve) => before.socket.once('close', resolve))
+
+    const updated = await client.browsers.update(session.session_id, {
+      profile: { name: `kept-${kind}`, save_changes: true },
+    })
+    await dropped
+    const tabs = await targetsOf(session)
+    {
+      await using attached = await attach(session)
+      assert.deepEqual(await read(attached.context), all(`${kind}-${rounds({ short: 2, deep: 10 }) - 1}`))
+      await write(attached.page, `updated-${kind}`)
+    }
+    const profile = { name: `kept-${kind}` }
+    await assert.rejects(client.browsers.update(session.session_id, { profile }), { status: 409 })
+    await client.browsers.deleteByID(session.session_id)
+
+    assert.equal(updated.cdp_ws_url.split('?')[0], session.cdp_ws_url.split('?')[0])
+    assert.equal(updated.profile?.name, `kept-${kind}`)
+    assert.equal(tabs.length, 3)
+    const next = await client.browsers.create({ headless, profile })
+    await using attached = await attach(next)
+    assert.deepEqual(await read(attached.context), all(`updated-${kind}`))
+  }
+})
+
+test('a crashed browser keeps its profile, does not lock it, and the last to end wins', async () => {
+  const client = await berth.client()
+  await client.profiles.create({ name: 'crash' })
+  const crashed = await client.browsers.create({ headless: true, profile: { name: 'crash', save_changes: true } })
+  {
+    await using attached = await attach(crashed)
+    await write(attached.page, 'before')
+  }
+  await client.browsers.deleteByID(crashed.session_id)
+  const again = await client.browsers.create({ headless: false, profile: { name: 'crash', save_changes: true } })
+
+  await killPart(ground.view, again.session_id, 'chromium')
+  {
+    await using attached = await attach(again)
+    assert.deepEqual(await read(attached.context), all('before'), 'the next Chromium has the profile too')
+    assert.deepEqual(await targetsOf(again), ['about:blank'])
+  }
+  await client.browsers.deleteByID(again.session_id)
+  const [saver, other] = await Promise.all([
+    client.browsers.create({ headless: false, profile: { name: 'crash', save_changes: true } }),
+    client.browsers.create({ headless: true, profile: { name: 'crash', save_changes: true } }),
+  ])
+  for (const [session, run] of [
+    [saver, 'of-the-last'],
+    [other, 'of-the-first'],
+  ] as const) {
+    assert.deepEqual(await targetsOf(session), ['about:blank'], 'no dialog, no page of a crash')
+    await using attached = await attach(session)
+    await write(attached.page, run)
+  }
+  await client.browsers.deleteByID(other.session_id)
+  await client.browsers.deleteByID(saver.session_id)
+
+  const last = await client.browsers.create({ headless: true, profile: { name: 'crash' } })
+  await using attached = await attach(last)
+  assert.deepEqual(await read(attached.context), all('of-the-last'))
+})
+
+test('an extension runs in a session that starts with a profile, also with one that has known it before', async () => {
+  const client = await berth.client()
+  const zip = await zipOf(talkingExtension('talker', 1))
+  await client.extensions.upload({ file: new File([new Uint8Array(zip)], 'talker.zip'), name: 'talker' })
+  await client.profiles.create({ name: 'extended' })
+  for (let round = 0; round < 2; round++) {
+    const session = await client.browsers.create({
+      headless: true,
+      extensions: [{ name: 'talker' }],
+      profile: { name: 'extended', save_changes: true },
+    })
+    {
+      await using attached = await attach(session)
+      if (round > 0) assert.equal((await read(attached.context)).local, 'extended')
+      await write(attached.page, 'extended')
+      await attached.page.goto(`${pages.url}/one`)
+      await attached.page.waitForFunction('document.documentElement.dataset.talker')
+    }
+    await client.browsers.deleteByID(session.session_id)
+  }
+})
+
+test('kill -9 of the server during a save leaves the old state or the new one, whole', async () => {
+  let expected = ['start']
+  const client = await berth.client()
+  await client.profiles.create({ name: 'killed' })
+  for (let round = 0; round < rounds({ short: 4, deep: 30 }); round++) {
+    const client = await berth.client()
+    const session = await client.browsers.create({ headless: true, profile: { name: 'killed', save_changes: true } })
+    {
+      await using attached = await attach(session)
+      const found = await read(attached.context)
+      if (round > 0) assert.deepEqual(found, all(String(found.local)), 'all of it is of one session')
+      if (round > 0) assert.ok(expected.includes(String(found.local)), `${found.local} is one of ${expected}`)
+      expected = round === 0 ? [] : [String(found.local)]
+      await write(attached.page, `run-${round}`)
+      expected.push(`run-${round}`)
+    }
+    if (round === 0) {
+      await client.browsers.deleteByID(session.session_id)
+      continue
+    }
+    const deletion = berth.request(`/browsers/${session.session_id}`, { method: 'DELETE' }).catch(() => {})
+    await new Promise((resolve) => setTimeout(resolve, (round * 61) % 220)) // Other moments of the save each time.
+    await berth.signal('SIGKILL')
+    await deletion
+    berth = await ground.start({ environment })
+    // The delete may not have reached the server; where it has, its end is now that of the next server.
+    await berth.request(`/browsers/${session.session_id}`, { method: 'DELETE' })
+    await until('the end of the session', () => isDone(session.session_id), { limitSeconds: 30 })
+  }
+})

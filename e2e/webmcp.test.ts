@@ -1,0 +1,384 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { Berth } from './testing/berth.ts'
+import { CdpClient } from './testing/cdp.ts'
+import { startPages } from './testing/pages.ts'
+
+const pages = await startPages()
+const shopScript = `
+  window.done = []
+  const offer = (tool, options) => document.modelContext.registerTool(tool, options)
+  const schema = { type: 'object', properties: { count: { type: 'number' } }, required: ['count'] }
+  offer({ name: 'add', title: 'Plus one', description: 'Adds one', inputSchema: schema, annotations: { readOnlyHint: true },
+    execute: ({ count }) => ({ content: [{ type: 'text', text: String(count + 1) }] }) })
+  offer({ name: 'fail', description: 'Fails', execute() { throw new Error('sold out') } })
+  offer({ name: 'large', description: 'Says much', execute: () => 'x'.repeat(300 * 1024) })
+  offer({ name: 'slow', description: 'Never ends', execute: () => new Promise(() => { window.begun = true }) })
+  offer({ name: 'leave', description: 'Goes elsewhere', execute: () => new Promise(() => { location.href = '/next' }) })
+  window.revoked = new AbortController()
+  offer({ name: 'brief', description: 'Goes soon', execute: () => 1 }, { signal: revoked.signal })`
+pages.serve(
+  '/shop',
+  `<!doctype html><title>Shop</title>
+  <form toolname="order" tooldescription="Order a table"><input name="who" required><input name="seats" type="number"><button>Order</button></form>
+  <form toolname="search" tooldescription="Search" toolautosubmit><input name="q"></form>
+  <iframe src="/within"></iframe>
+  <iframe allow="tools" src="http://localhost:${pages.port}/within"></iframe>
+  <script>${shopScript}
+  addEventListener('submit', (event) => { event.preventDefault(); event.respondWith(Promise.resolve('found ' + event.target.q.value)) })</script>`,
+)
+pages.serve(
+  '/within',
+  `<!doctype html><title>Within</title><script>
+  document.modelContext.registerTool({ name: 'within', description: 'In a frame', execute: () => location.pathname })</script>`,
+)
+pages.serve('/custom', '<!doctype html><title>Custom</title>')
+pages.serve('/next', '<!doctype html><title>Next</title>')
+const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` } })
+after(async () => {
+  await berth[Symbol.asyncDispose]()
+  await pages[Symbol.asyncDispose]()
+})
+const client = await berth.client()
+const session = await client.browsers.create({ headless: true })
+const cdp = await CdpClient.open(session.cdp_ws_url)
+after(() => cdp.close())
+
+interface Tool {
+  readonly tool_ref: string
+  readonly tool: {
+    readonly name: string
+    readonly title?: string
+    readonly description: string
+    readonly inputSchema: object
+    readonly annotations?: object
+  }
+  readonly source: {
+    readonly target_id: string
+    readonly page_title: string
+    readonly page_url: string
+    readonly frame: { url: string } | null
+    readonly custom?: object
+  }
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows what it asked for.
+  readonly body: any
+}
+
+async function ask(method: string, path: string, body?: object): Promise<Answer> {
+  const response = await berth.request(`/browsers/${session.session_id}${path}`, {
+    method,
+    ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+  })
+  const text = await response.text()
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text), headers: response.headers }
+}
+
+async function tools(query = ''): Promise<readonly Tool[]> {
+  const { status, body } = await ask('GET', `/webmcp/tools${query}`)
+  assert.equal(status, 200)
+  return body.tools
+}
+
+async function toolNamed(name: string): Promise<Tool> {
+  const found = (await tools()).find(({ tool }) => tool.name === name)
+  assert.ok(found, `no tool ${name}`)
+  return found
+}
+
+async function invoke(name: string, input?: object, options: object = {}) {
+  return ask('POST', '/webmcp/invoke', {
+    tool_ref: (await toolNamed(name)).tool_ref,
+    ...(input && { input }),
+    ...options,
+  })
+}
+
+test('the tools of all tabs and frames are listed with where they are', async () => {
+  await cdp.openPage(`${pages.url}/shop#top`)
+  const page = await cdp.openPage(`${pages.url}/within#x`)
+  await cdp.evaluate(page, 'document.readyState')
+  await eventually(async () => (await tools()).length >= 11)
+
+  const listed = await tools()
+
+  const names = listed.map(({ tool }) => tool.name)
+  for (const name of ['add', 'fail', 'large', 'slow', 'leave', 'brief', 'order', 'search'])
+    assert.ok(names.includes(name), name)
+  const add = listed.find(({ tool }) => tool.name === 'add') as Tool
+  assert.equal(add.tool.title, 'Plus one')
+  assert.equal(add.tool.description, 'Adds one')
+  assert.deepEqual(add.tool.inputSchema, {
+    type: 'object',
+    properties: { count: { type: 'number' } },
+    required: ['count'],
+  })
+  assert.equal((add.tool.annotations as { readOnlyHint: boolean }).readOnlyHint, true)
+  assert.equal(add.source.page_title, 'Shop')
+  assert.equal(add.source.page_url, `${pages.url}/shop`)
+  assert.equal(add.source.frame, null)
+  const frames = listed.filter(({ tool }) => tool.name === 'within').map(({ source }) => source.frame?.url)
+  assert.deepEqual(frames.sort(), [`${pages.url}/within`, `http://localhost:${pages.port}/within`, undefined])
+  const refs = async () => (await tools()).map(({ tool_ref }) => tool_ref).sort()
+  assert.deepEqual(await refs(), await refs())
+})
+
+test('a tool is used, and what it says or how it fails comes back', async () => {
+  const added = await invoke('add', { count: 4 })
+  assert.equal(added.status, 200)
+  assert.equal(added.body.status, 'completed')
+  assert.deepEqual(added.body.output, { content: [{ type: 'text', text: '5' }] })
+  assert.equal(typeof added.body.invocation_id, 'string')
+
+  const failed = await invoke('fail')
+  assert.deepEqual([failed.status, failed.body.status, failed.body.error_text], [200, 'error', 'Error: sold out'])
+  const large = await invoke('large')
+  assert.deepEqual([large.body.status, large.body.output], ['error', undefined])
+  assert.equal((await invoke('within')).body.output, '/within')
+})
+
+test('forms that wait for their user are filled in, and others are sent', async () => {
+  const ordered = await invoke('order', { who: 'Ada', seats: 3 })
+  assert.deepEqual([ordered.status, ordered.body.status], [200, 'awaiting_submission'])
+  const { targetId } = await shopTarget()
+  const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true })
+  assert.deepEqual(
+    await cdp.evaluate(sessionId as string, '[document.forms[0].who.value, document.forms[0].seats.value]'),
+    ['Ada', '3'],
+  )
+
+  assert.equal((await invoke('search', { q: 'tea' })).body.output, 'found tea')
+})
+
+test('what a tool without end has done is unknown, and is not to be tried again', async () => {
+  const { status, body, headers } = await invoke('slow', {}, { timeout_sec: 1 })
+
+  assert.deepEqual([status, body.code], [504, 'outcome_unknown'])
+  assert.equal(headers.get('x-should-retry'), 'false')
+  assert.equal(typeof body.invocation_id, 'string')
+})
+
+test('a page that closes meanwhile leaves the outcome unknown', async () => {
+  const { targetId } = await cdp.send('Target.createTarget', { url: `${pages.url}/shop` })
+  const slow = async () =>
+    (await tools()).find(({ tool, source }) => tool.name === 'slow' && source.target_id === targetId)
+  await eventually(async () => (await slow()) !== undefined)
+  const invoked = ask('POST', '/webmcp/invoke', { tool_ref: (await slow())?.tool_ref })
+  const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true })
+  await eventually(async () => (await cdp.evaluate(sessionId as string, 'window.begun')) === true)
+  await cdp.send('Target.closeTarget', { targetId })
+
+  assert.deepEqual([(await invoked).status, (await invoked).body.code], [504, 'outcome_unknown'])
+})
+
+test('references go with the tool and with the document', async () => {
+  const { targetId } = await shopTarget()
+  const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true })
+  const [brief, add] = [await toolNamed('brief'), await toolNamed('add')]
+  await cdp.evaluate(sessionId as string, 'revoked.abort()')
+  assert.equal((await ask('POST', '/webmcp/invoke', { tool_ref: brief.tool_ref })).status, 404)
+
+  await cdp.send('Page.enable', {}, sessionId as string)
+  await cdp.send('Page.reload', {}, sessionId as string)
+  await eventually(async () =>
+    (await tools()).some(({ tool, tool_ref }) => tool.name === 'add' && tool_ref !== add.tool_ref),
+  )
+  const gone = await ask('POST', '/webmcp/invoke', { tool_ref: add.tool_ref, input: { count: 1 } })
+  assert.deepEqual([gone.status, gone.body.code], [404, 'tool_not_found'])
+  assert.equal((await ask('POST', '/webmcp/invoke', { tool_ref: 'tool_none' })).status, 404)
+})
+
+test('a tool that goes to another page has ended there', async () => {
+  const left = await invoke('leave')
+
+  assert.deepEqual([left.status, left.body.status], [200, 'completed'])
+  assert.ok((await tools()).every(({ tool }) => tool.name !== 'leave'))
+})
+
+test('a page that does not answer hides no tools of others', async () => {
+  pages.serve('/stuck', '<!doctype html><script>setTimeout(() => { for (;;); }, 0)</script>')
+  const { targetId } = await cdp.send('Target.createTarget', { url: `${pages.url}/stuck` })
+
+  assert.ok((await tools()).some(({ tool }) => tool.name === 'within'))
+  await cdp.send('Target.closeTarget', { targetId })
+})
+
+test('code of Playwright uses the same tools', async () => {
+  const { result } = (await client.browsers.playwright.execute(session.session_id, {
+    code: `
+      const [tool] = (await webmcp.listTools()).filter(({ tool }) => tool.name === 'within')
+      const { output } = await webmcp.invokeTool(tool.tool_ref, {}, { timeoutSec: 5 })
+      const error = await webmcp.invokeTool('tool_none').catch((error) => error)
+      return { output, status: error.statusCode, code: error.code, body: error.body.code }`,
+  })) as { result: object }
+
+  assert.deepEqual(result, { output: '/within', status: 404, code: 'tool_not_found', body: 'tool_not_found' })
+})
+
+test('custom tools stand in the pages that match, and work in the page or beside it', async () => {
+  const { targetId } = await cdp.send('Target.createTarget', { url: `${pages.url}/custom?page=1#here` })
+  const source = `(() => {
+    const shared = 'from one source'
+    return [
+      { kind: 'page', match: { url_patterns: ['${pages.url}/custom*'] },
+        tool: { name: 'heading', title: 'Heading', description: 'Says what the page is', annotations: { readOnlyHint: true } },
+        async execute({ mark }) { if (mark === 'throw') throw new Error('no mark'); return [document.title + mark, shared] } },
+      { kind: 'cdp', match: { url_patterns: ['${pages.url}/custom*', 'https://*.example.test/*'] },
+        tool: { name: 'beside', description: 'Works outside', inputSchema: { type: 'object' } },
+        execute: async (input, { matches }) => {
+          if (input.ends) process.exit(3)
+          const { sep } = await import('node:path')
+          return { title: await js('document.title'), url: matches[0].url, input, sep, frames: (await cdp('Page.getFrameTree')).frameTree.frame.id }
+        } },
+    ]
+  })()`
+
+  const added = await ask('POST', '/webmcp/custom-tools', { namespace: 'shop', source })
+
+  assert.equal(added.status, 201, JSON.stringify(added.body))
+  assert.deepEqual(
+    added.body.tools.map((tool: { kind: string; namespace: string; tool: { name: string } }) => [
+      tool.kind,
+      tool.namespace,
+      tool.tool.name,
+    ]),
+    [
+      ['page', 'shop', 'heading'],
+      ['cdp', 'shop', 'beside'],
+    ],
+  )
+  for (const { id } of added.body.tools) assert.match(id, /^ct_[a-z][a-z0-9]{23}$/)
+  assert.deepEqual((await ask('GET', '/webmcp/custom-tools')).body, added.body)
+  const listed = (await tools()).filter(({ source }) => source.custom && source.target_id === targetId)
+  assert.deepEqual(
+    listed.map(({ tool, source }) => [tool.name, source.target_id, source.page_url]),
+    [
+      ['heading', targetId, `${pages.url}/custom?page=1`],
+      ['beside', targetId, `${pages.url}/custom?page=1`],
+    ],
+  )
+  assert.equal(
+    (await tools('?exclude_custom=true')).some(({ source }) => source.custom),
+    false,
+  )
+
+  assert.deepEqual((await invoke('heading', { mark: '!' })).body.output, ['Custom!', 'from one source'])
+  const failed = await invoke('heading', { mark: 'throw' })
+  assert.deepEqual([failed.body.status, failed.body.error_text], ['error', 'Error: no mark'])
+  assert.deepEqual((await invoke('beside', { a: 1 })).body.output, {
+    title: 'Custom',
+    url: `${pages.url}/custom?page=1`,
+    input: { a: 1 },
+    sep: '/',
+    frames: targetId,
+  })
+  const ended = await invoke('beside', { ends: true })
+  assert.deepEqual([ended.status, ended.body.code], [504, 'outcome_unknown'])
+  assert.equal((await invoke('beside')).body.output.title, 'Custom')
+
+  const heading = await toolNamed('heading')
+  const [{ id }] = added.body.tools
+  assert.equal((await ask('DELETE', `/webmcp/custom-tools/${id}`)).status, 204)
+  assert.equal((await ask('DELETE', `/webmcp/custom-tools/${id}`)).status, 404)
+  assert.equal((await ask('POST', '/webmcp/invoke', { tool_ref: heading.tool_ref, input: {} })).status, 404)
+})
+
+test('custom tools are added all or not at all, and names are taken once', async () => {
+  const define = (...names: string[]) =>
+    `[${names.map((name) => `{ kind: 'page', match: { url_patterns: ['*'] }, tool: { name: '${name}', description: 'd' }, execute() {} }`)}]`
+  const add = (names: string[], force = false) =>
+    ask('POST', '/webmcp/custom-tools', {
+      namespace: 'once',
+      source: define(...names),
+      force_overwrite_namespace: force,
+    })
+  const names = async () =>
+    (await ask('GET', '/webmcp/custom-tools')).body.tools
+      .filter(({ namespace }: { namespace: string }) => namespace === 'once')
+      .map(({ tool }: Tool) => tool.name)
+
+  const racing = await Promise.all([add(['one']), add(['one']), add(['one'])])
+  assert.deepEqual(racing.map(({ status }) => status).sort(), [201, 409, 409])
+  const taken = await add(['two', 'one'])
+  assert.deepEqual(
+    [taken.status, taken.body.code, taken.headers.get('x-should-retry')],
+    [409, 'custom_tool_name_taken', 'false'],
+  )
+  assert.deepEqual(await names(), ['one'])
+  assert.deepEqual(
+    (await add(['three'])).body.tools.map(({ tool }: Tool) => tool.name),
+    ['three'],
+  )
+  assert.deepEqual(await names(), ['one', 'three'])
+  assert.equal((await add(['one', 'four'], true)).status, 201)
+  assert.deepEqual(await names(), ['one', 'four'])
+
+  for (const [source, rule] of [
+    ['(', /source: SyntaxError/],
+    ['document.title', /source: ReferenceError/],
+    ['[]', /source/],
+    ['5', /list of objects/],
+    [
+      `[{ kind: 'other', match: { url_patterns: ['*'] }, tool: { name: 'a', description: 'd' }, execute() {} }]`,
+      /kind/,
+    ],
+    [
+      `[{ kind: 'page', match: { url_patterns: [] }, tool: { name: 'a', description: 'd' }, execute() {} }]`,
+      /url_patterns/,
+    ],
+    [
+      `[{ kind: 'page', match: { url_patterns: ['not a url'] }, tool: { name: 'a', description: 'd' }, execute() {} }]`,
+      /URL pattern/,
+    ],
+    [`[{ kind: 'page', match: { url_patterns: ['*'] }, tool: { name: 'a', description: 'd' } }]`, /execute/],
+    [define('five').replace(/\]$/, ', {}]'), /kind/],
+  ] as const) {
+    const refused = await ask('POST', '/webmcp/custom-tools', { namespace: 'bad', source })
+    assert.equal(refused.status, 400, source)
+    assert.match(refused.body.message, rule)
+  }
+  for (const body of [
+    { source: '[]' },
+    { namespace: 'a b', source: '[]' },
+    { namespace: 'a', source: '' },
+    { namespace: 'a', source: 'x'.repeat(8_000_001) },
+  ]) {
+    assert.equal((await ask('POST', '/webmcp/custom-tools', body)).status, 400)
+  }
+})
+
+test('bad invocations are refused, and name the field', async () => {
+  for (const [body, field] of [
+    [{}, 'tool_ref'],
+    [{ tool_ref: '' }, 'tool_ref'],
+    [{ tool_ref: 'x'.repeat(129) }, 'tool_ref'],
+    [{ tool_ref: 'x', input: [] }, 'input'],
+    [{ tool_ref: 'x', timeout_sec: 121 }, 'timeout_sec'],
+    [{ tool_ref: 'x', other: 1 }, 'other'],
+    [{ tool_ref: 'x', input: { text: 'x'.repeat(1024 * 1024) } }, 'input'],
+  ] as const) {
+    const refused = await ask('POST', '/webmcp/invoke', body)
+    assert.equal(refused.status, 400, field)
+    assert.match(refused.body.message, new RegExp(field))
+  }
+  assert.equal(
+    (await ask('POST', '/webmcp/invoke', { tool_ref: 'x', input: { text: 'x'.repeat(1100 * 1024) } })).status,
+    413,
+  )
+})
+
+async function shopTarget(): Promise<{ targetId: string }> {
+  const { targetInfos } = await cdp.send('Target.getTargets')
+  const found = (targetInfos as { targetId: string; url: string }[]).find(({ url }) => url.includes('/shop'))
+  assert.ok(found)
+  return found
+}
+
+async function eventually(isTrue: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 10_000
+  while (!(await isTrue())) assert.ok(performance.now() < deadline, 'it did not come to that')
+}

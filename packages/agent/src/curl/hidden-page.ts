@@ -1,0 +1,220 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { CdpPipe } from '../browser/cdp-pipe.ts'
+import { netError } from './net-error.ts'
+import { readStream, type StreamPart } from './read-stream.ts'
+
+/** Cookies of an answer are told apart from it, a moment earlier or later; those of a cached one not at all. */
+const cookieMilliseconds = 50
+
+export type HeaderList = readonly (readonly [name: string, value: string])[]
+
+export interface PageRequest {
+  readonly url: string
+  readonly method: string
+  /** Take the place of the browser's own. */
+  readonly headers: HeaderList
+  readonly body: Uint8Array | undefined
+}
+
+export interface PageAnswer {
+  readonly status: number
+  readonly headers: HeaderList
+  /** The body, decoded; to be read to its end, or left by `break`. */
+  read(): AsyncGenerator<Buffer>
+  /** Ends the request without a look at its body. */
+  drop(): Promise<void>
+}
+
+interface PausedRequest {
+  readonly requestId: string
+  readonly networkId?: string
+  readonly resourceType: string
+  readonly request: { readonly headers: Readonly<Record<string, string>> }
+  readonly responseStatusCode?: number
+  readonly responseErrorReason?: string
+  readonly responseHeaders?: readonly { readonly name: string; readonly value: string }[]
+}
+
+/** Where a request of ours stands: Chromium has made it and not yet sent it; it is answered, or has failed. */
+interface Exchange {
+  readonly asked: PromiseWithResolvers<PausedRequest>
+  readonly answered: PromiseWithResolvers<PausedRequest>
+  readonly cookies: PromiseWithResolvers<readonly string[]>
+}
+
+/**
+ * A page that nobody sees, in the browser's default context, that is never shown what it asks for. Each request of ours is
+ * a navigation of it, which carries cookies and headers as if a person had typed the address, is answered whatever
+ * its origin, and starts nothing of the site's own. Before it is sent, method, headers and body are replaced by ours; the
+ * answer is taken off the line, and the navigation ended.
+ */
+export class HiddenPage {
+  readonly #pipe: CdpPipe
+  readonly #targetId: string
+  readonly #sessionId: string
+  readonly #unsubscribe: readonly (() => void)[]
+  #exchange: Exchange | undefined
+
+  private constructor(pipe: CdpPipe, targetId: string, sessionId: string) {
+    this.#pipe = pipe
+    this.#targetId = targetId
+    this.#sessionId = sessionId
+    const own = (handler: (params: Record<string, unknown>) => void) => {
+      return (params: Record<string, unknown>, session: string | undefined) => {
+        if (session === sessionId) handler(params)
+      }
+    }
+    this.#unsubscribe = [
+      pipe.on(
+        'Fetch.requestPaused',
+        own((params) => this.#pause(params as unknown as PausedRequest)),
+      ),
+      pipe.on(
+        'Fetch.authRequired',
+        own(({ requestId }) => this.#refuseToLogIn(requestId as string)),
+      ),
+      pipe.on(
+        'Network.responseReceivedExtraInfo',
+        own(({ headers }) => this.#noteCookies(headers as object)),
+      ),
+    ]
+  }
+
+  static async open(pipe: CdpPipe): Promise<HiddenPage> {
+    // It lives as long as the session of the pipe that opens it, and is no tab: clients see a target of type `other`.
+    const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', hidden: true, background: true })
+    const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
+    const page = new HiddenPage(pipe, targetId as string, sessionId as string)
+    await Promise.all([
+      page.#send('Network.enable'),
+      // A site's service worker would answer in the site's stead.
+      page.#send('Network.setBypassServiceWorker', { bypass: true }),
+      page.#send('Fetch.enable', {
+        patterns: [{ requestStage: 'Request' }, { requestStage: 'Response' }],
+        handleAuthRequests: true,
+      }),
+    ])
+    // Clients that attach to every new target let go of this one with a command that its first navigation would hold up.
+    await page.#send('Runtime.evaluate', { expression: '1' })
+    return page
+  }
+
+  get isOpen(): boolean {
+    return !this.#pipe.isClosed
+  }
+
+  isOf(pipe: CdpPipe): boolean {
+    return this.#pipe === pipe
+  }
+
+  /** One request at a time. Rejects with Chromium's net error; the page is then of no more use. */
+  async send({ url, method, headers, body }: PageRequest): Promise<PageAnswer> {
+    const exchange: Exchange = {
+      asked: Promise.withResolvers(),
+      answered: Promise.withResolvers(),
+      cookies: Promise.withResolvers(),
+    }
+    this.#exchange = exchange
+    const navigation = this.#send('Page.navigate', { url })
+    const failed = navigation.then(({ errorText }) => {
+      throw netError(String(errorText ?? 'ERR_FAILED'))
+    })
+    failed.catch(() => {}) // Once it is answered, the end of the navigation is no failure.
+
+    const asked = await Promise.race([exchange.asked.promise, failed])
+    await this.#send('Fetch.continueRequest', {
+      requestId: asked.requestId,
+      method,
+      headers: merge(asked.request.headers, headers),
+      ...(body && { postData: Buffer.from(body).toString('base64') }),
+    }).catch((cause: Error) => {
+      if (!this.isOpen) throw cause
+      throw new BerthError(
+        'invalid_input',
+        { reason: `headers: are refused by the browser: ${cause.message}.` },
+        { cause },
+      )
+    })
+    const answered = await Promise.race([exchange.answered.promise, failed])
+    if (answered.responseErrorReason !== undefined) {
+      // The reason is one of few; let go on, the navigation fails by the true one.
+      await this.#send('Fetch.continueRequest', { requestId: answered.requestId })
+      return await failed
+    }
+    return this.#answerOf(answered, exchange, navigation)
+  }
+
+  async close(): Promise<void> {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    await this.#pipe.send('Target.closeTarget', { targetId: this.#targetId }).catch(() => {}) // The browser has gone.
+  }
+
+  async #answerOf(paused: PausedRequest, { cookies }: Exchange, navigation: Promise<unknown>): Promise<PageAnswer> {
+    const { requestId, responseStatusCode = 0, responseHeaders = [] } = paused
+    const set = await Promise.race([cookies.promise, delay(cookieMilliseconds, [])])
+    const drop = async () => {
+      await this.#send('Fetch.failRequest', { requestId, errorReason: 'Aborted' })
+      await navigation
+    }
+    return {
+      status: responseStatusCode,
+      headers: [
+        ...responseHeaders.map(({ name, value }) => [name, value] as const),
+        ...set.map((cookie) => ['set-cookie', cookie] as const),
+      ],
+      read: () => this.#read(paused, drop),
+      drop,
+    }
+  }
+
+  async *#read({ requestId, responseHeaders = [] }: PausedRequest, drop: () => Promise<void>): AsyncGenerator<Buffer> {
+    const { stream: handle } = await this.#send('Fetch.takeResponseBodyAsStream', { requestId })
+    const read = (size: number) => this.#send('IO.read', { handle, size }) as unknown as Promise<StreamPart>
+    const isLive = responseHeaders.some(
+      ({ name, value }) => name.toLowerCase() === 'content-type' && value.startsWith('text/event-stream'),
+    )
+    try {
+      yield* readStream({ read, isLive })
+    } finally {
+      await this.#send('IO.close', { handle }).catch(() => {})
+      await drop().catch(() => {}) // The browser has gone.
+    }
+  }
+
+  #pause(paused: PausedRequest): void {
+    const isAnswer = paused.responseStatusCode !== undefined || paused.responseErrorReason !== undefined
+    if (paused.resourceType === 'Document' && this.#exchange) {
+      this.#exchange[isAnswer ? 'answered' : 'asked'].resolve(paused)
+      return
+    }
+    // Nothing but our requests has anything to do in this page.
+    this.#send('Fetch.failRequest', { requestId: paused.requestId, errorReason: 'Aborted' }).catch(() => {})
+  }
+
+  /** Otherwise a person would be asked for name and password. The answer is then the 401 that the server has sent. */
+  #refuseToLogIn(requestId: string): void {
+    const authChallengeResponse = { response: 'CancelAuth' }
+    this.#send('Fetch.continueWithAuth', { requestId, authChallengeResponse }).catch(() => {})
+  }
+
+  #noteCookies(headers: object): void {
+    const lines = Object.entries(headers).flatMap(([name, value]) =>
+      name.toLowerCase() === 'set-cookie' ? String(value).split('\n') : [],
+    )
+    this.#exchange?.cookies.resolve(lines)
+  }
+
+  #send(method: string, params: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
+    return this.#pipe.send(method, params, this.#sessionId)
+  }
+}
+
+function merge(
+  own: Readonly<Record<string, string>>,
+  wanted: HeaderList,
+): readonly { readonly name: string; readonly value: string }[] {
+  const replaced = new Set(wanted.map(([name]) => name.toLowerCase()))
+  const kept = Object.entries(own).filter(([name]) => !replaced.has(name.toLowerCase()))
+  return [...kept, ...wanted].map(([name, value]) => ({ name, value }))
+}

@@ -1,0 +1,83 @@
+import type { Worker } from 'node:worker_threads'
+import type { Browser, BrowserContext, BrowserType, Page } from 'playwright-core'
+import { tabsByActivity } from '../browser/tabs.ts'
+import type { BrowserAddress, TabChoice } from './executor-messages.ts'
+import { GatedConnection } from './gated-connection.ts'
+
+export interface BrowserOfCall {
+  readonly browser: Browser
+  readonly context: BrowserContext
+  readonly page: Page
+  readonly targetId: string
+  readonly created: boolean
+  /** Whether the tab that was asked for is there, but does not answer. */
+  readonly isInsteadOfStuck: boolean
+  /** Ends the connection; what the call has done to tabs stays, and what Playwright held does not. */
+  close(): Promise<void>
+}
+
+interface OpenOptions {
+  readonly chromium: BrowserType
+  readonly gate: Worker
+  readonly address: BrowserAddress
+  readonly tab: TabChoice
+}
+
+/** Connects Playwright to the browser, with the tab that the call is for. */
+export async function openBrowser({ chromium, gate, address, tab }: OpenOptions): Promise<BrowserOfCall> {
+  const known = tab.kind === 'shown' ? (await tabsByActivity(address))[0] : tab.targetId
+  const connection = await GatedConnection.open(gate, address, known)
+  // Before Playwright comes, so that it finds the tab there, and with it no moment in which it is another one.
+  const opened = known === undefined || !(await isOpen(connection, known)) ? await newTab(connection, tab) : undefined
+  // What is not ours to change for the others: where downloads go, fonts, media (the gate adds what clicks need).
+  const browser = await chromium.connectOverCDP(connection, { noDefaults: true, isLocal: true, timeout: 0 })
+  const [context] = browser.contexts() as [BrowserContext]
+  const close = async () => {
+    await browser.close()
+    await connection.closed
+  }
+  const found = pageOf(context, opened ?? (known as string))
+  if (found) {
+    return {
+      browser,
+      context,
+      page: found,
+      targetId: targetOf(found),
+      created: opened !== undefined,
+      isInsteadOfStuck: false,
+      close,
+    }
+  }
+  const page = await context.newPage()
+  return { browser, context, page, targetId: targetOf(page), created: true, isInsteadOfStuck: true, close }
+}
+
+async function isOpen(connection: GatedConnection, targetId: string): Promise<boolean> {
+  return connection.command('Target.getTargetInfo', { targetId }).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** An executor's own tab stays behind the one that people and other callers look at. */
+async function newTab(connection: GatedConnection, { kind }: TabChoice): Promise<string> {
+  const { targetId } = await connection.command('Target.createTarget', {
+    url: 'about:blank',
+    background: kind === 'own',
+  })
+  return targetId as string
+}
+
+function pageOf(context: BrowserContext, targetId: string): Page | undefined {
+  return context.pages().find((page) => targetOf(page) === targetId)
+}
+
+/** Playwright keeps it to itself; to ask each page would take a round trip for each tab, and one that hangs for ever. */
+function targetOf(page: Page): string {
+  const { _connection: connection } = page as unknown as { _connection: { toImpl(page: Page): PageImplementation } }
+  return connection.toImpl(page).delegate._targetId
+}
+
+interface PageImplementation {
+  readonly delegate: { readonly _targetId: string }
+}

@@ -1,0 +1,30 @@
+import type { Channel } from '../script-process/captured-output.ts'
+import { maxOutputCharacters } from './executor-messages.ts'
+
+/** What a call writes, up to a limit for each stream. */
+export class CallOutput {
+  readonly #send: (channel: Channel, text: string) => void
+  #isOpen = false
+  #left: Record<Channel, number> = { stdout: 0, stderr: 0 }
+
+  constructor(send: (channel: Channel, text: string) => void) {
+    this.#send = send
+  }
+
+  open(): void {
+    this.#isOpen = true
+    this.#left = { stdout: maxOutputCharacters, stderr: maxOutputCharacters }
+  }
+
+  /** What is written from now on belongs to no call. */
+  close(): void {
+    this.#isOpen = false
+  }
+
+  write(channel: Channel, text: string): void {
+    const left = this.#left[channel]
+    if (!this.#isOpen || left === 0 || text === '') return
+    this.#left[channel] = Math.max(left - text.length, 0)
+    this.#send(channel, text.length <= left ? text : `${text.slice(0, left)}\n[more was written and is left out]\n`)
+  }
+}

@@ -1,0 +1,231 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ExecutePlaywrightResult } from '@berth/contract/agent/playwright-operations.ts'
+import type { DevToolsEndpoint } from '../browser/chromium.ts'
+import { answerQuestion, type Question } from '../script-process/agent-questions.ts'
+import { ScriptProcess } from '../script-process/script-process.ts'
+import {
+  type FromExecutor,
+  maxMessageBytes,
+  type RunOutcome,
+  type TabChoice,
+  type ToExecutor,
+} from './executor-messages.ts'
+
+/** An executor that nobody uses gives its memory back; its tab stays, and the next call costs what a first one does. */
+const idleLimitMilliseconds = 300_000
+const endOfBrowserMilliseconds = 2_000
+
+export interface ExecutorOptions {
+  readonly endpoint: () => Promise<DevToolsEndpoint>
+  readonly environment: Readonly<Record<string, string>>
+  /** `patchright` leaves less for pages to find out, and does less for those that look from outside. */
+  readonly library: 'playwright' | 'patchright'
+  readonly hasOwnTab: boolean
+  readonly now: () => Date
+  readonly ask: (method: string, params: unknown, signal: AbortSignal) => Promise<unknown>
+}
+
+export interface Run {
+  readonly code: string
+  readonly timeoutSeconds: number
+  /** Aborts when the caller leaves: then nobody waits for what the code does, and it is ended. */
+  readonly signal: AbortSignal
+}
+
+interface RunningCall {
+  readonly code: string
+  readonly end: (outcome: RunOutcome) => void
+  readonly stop: AbortController
+  readonly output: { stdout: string; stderr: string }
+  tab: { target_id: string; created: boolean } | undefined
+  /** Settles with the end of the browser that the code was sent to. */
+  browserEnded: Promise<unknown>
+}
+
+type Process = ScriptProcess<ToExecutor, FromExecutor>
+
+/** Runs the code of one caller after the other, in a process that stays for the next call unless code spoils it. */
+export class Executor {
+  readonly createdAt: Date
+  lastUsedAt: Date
+  targetId: string | undefined
+  readonly #options: ExecutorOptions
+  #process: Process | undefined
+  #call: RunningCall | undefined
+  /** Settles when every call so far has ended. */
+  #last: Promise<unknown> = Promise.resolve()
+  #waiting = 0
+  /** Changes with each stop: calls that came before it are not begun. */
+  #stopped = Promise.withResolvers<string>()
+  #idle: NodeJS.Timeout | undefined
+
+  constructor(options: ExecutorOptions) {
+    this.#options = options
+    this.createdAt = options.now()
+    this.lastUsedAt = this.createdAt
+  }
+
+  get isBusy(): boolean {
+    return this.#waiting > 0
+  }
+
+  async run(run: Run): Promise<ExecutePlaywrightResult> {
+    clearTimeout(this.#idle)
+    this.#waiting += 1
+    this.lastUsedAt = this.#options.now()
+    const stopped = this.#stopped.promise
+    const previous = this.#last
+    const running = Promise.race([previous.then(() => undefined), stopped]).then((reason) =>
+      reason === undefined ? this.#runNow(run) : { success: false, error: reason },
+    )
+    this.#last = Promise.allSettled([previous, running])
+    try {
+      return await running
+    } finally {
+      this.#waiting -= 1
+      this.lastUsedAt = this.#options.now()
+      if (!this.isBusy) {
+        this.#idle = setTimeout(() => this.#endProcess(), idleLimitMilliseconds)
+        this.#idle.unref()
+      }
+    }
+  }
+
+  /** Ends the process; calls that run or wait fail with the reason. */
+  stop(reason: string): void {
+    clearTimeout(this.#idle)
+    this.#stopped.resolve(reason)
+    this.#stopped = Promise.withResolvers()
+    this.#call?.end({ success: false, error: reason })
+    this.#endProcess()
+  }
+
+  async #runNow({ code, timeoutSeconds, signal }: Run): Promise<ExecutePlaywrightResult> {
+    if (signal.aborted) return { success: false, error: 'the caller has left' }
+    const { promise, resolve } = Promise.withResolvers<RunOutcome>()
+    const call: RunningCall = {
+      code,
+      end: resolve,
+      stop: new AbortController(),
+      output: { stdout: '', stderr: '' },
+      tab: undefined,
+      browserEnded: Promise.resolve(),
+    }
+    const spoil = (error: string) => {
+      this.#endProcess()
+      resolve({ success: false, error })
+    }
+    const timeoutMilliseconds = timeoutSeconds * 1000
+    const timer = setTimeout(() => spoil(`Execution timed out after ${timeoutMilliseconds}ms`), timeoutMilliseconds)
+    const leave = () => spoil('the caller has left')
+    signal.addEventListener('abort', leave)
+    this.#call = call
+    try {
+      this.#begin(call)
+      return resultOf(await promise, call)
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', leave)
+      call.stop.abort()
+      this.#call = undefined
+    }
+  }
+
+  #begin(call: RunningCall): void {
+    // While the browser is waited for, the process can start.
+    const process = this.#running()
+    this.#options.endpoint().then(
+      (endpoint) => {
+        call.browserEnded = endpoint.ended
+        const { port, browserPath } = endpoint
+        process.send({ type: 'run', code: call.code, browser: { port, browserPath }, tab: this.#tab() })
+      },
+      (error: Error) => call.end({ success: false, error: error.message }),
+    )
+  }
+
+  /** A browser that has just died refuses before its end is known: then the next one is waited for. */
+  async #beginAgain(call: RunningCall, reason: string): Promise<void> {
+    const late = delay(endOfBrowserMilliseconds, 'late', { ref: false })
+    const first = await Promise.race([call.browserEnded.then(() => 'ended'), late])
+    if (first === 'late') call.end({ success: false, error: `The browser cannot be reached: ${reason}` })
+    else if (this.#call === call) this.#begin(call)
+  }
+
+  #tab(): TabChoice {
+    if (!this.#options.hasOwnTab) return { kind: 'shown' }
+    return { kind: 'own', ...(this.targetId !== undefined && { targetId: this.targetId }) }
+  }
+
+  #running(): Process {
+    if (this.#process) return this.#process
+    const process: Process = new ScriptProcess({
+      program: 'playwright-executor',
+      args: [this.#options.library],
+      environment: this.#options.environment,
+      maxMessageBytes,
+      onMessage: (message) => {
+        if (this.#process === process) this.#take(process, message)
+      },
+    })
+    this.#process = process
+    void process.ended.then((how) => {
+      if (this.#process !== process) return // It was ended on purpose, and the call knows why.
+      this.#process = undefined
+      this.#call?.end({ success: false, error: `The process of the code has ended: ${how}` })
+    })
+    return process
+  }
+
+  #endProcess(): void {
+    this.#process?.kill()
+    this.#process = undefined
+  }
+
+  #take(process: Process, message: FromExecutor): void {
+    const call = this.#call
+    if (!call) return
+    switch (message.type) {
+      case 'output':
+        call.output[message.channel === 'stderr' ? 'stderr' : 'stdout'] += String(message.text)
+        break
+      case 'tab':
+        this.targetId = String(message.targetId)
+        call.tab = { target_id: this.targetId, created: message.created === true }
+        break
+      case 'unreached':
+        void this.#beginAgain(call, String(message.reason))
+        break
+      case 'done':
+        if (message.isSpoiled === true) this.#endProcess()
+        call.end(message.outcome)
+        break
+      case 'ask':
+        void this.#answer(process, message, call.stop.signal)
+    }
+  }
+
+  async #answer(process: Process, question: Question, signal: AbortSignal): Promise<void> {
+    process.send(await answerQuestion(question, (method, params) => this.#options.ask(method, params, signal)))
+  }
+}
+
+function resultOf(outcome: RunOutcome, { output, tab }: RunningCall): ExecutePlaywrightResult {
+  const { stdout, stderr } = output
+  const shared = { ...(stdout && { stdout }), ...(tab && { tab }) }
+  if (outcome?.success === true) {
+    return {
+      success: true,
+      ...('result' in outcome && { result: outcome.result }),
+      ...(stderr && { stderr }),
+      ...shared,
+    }
+  }
+  const { error, stack } = outcome
+  return {
+    success: false,
+    error: String(error),
+    ...((stderr || stack) && { stderr: `${stderr}${stack ?? ''}` }),
+    ...shared,
+  }
+}

@@ -1,0 +1,144 @@
+/** Above every id that a client counts to. */
+const firstOwnId = 1_000_000_000
+const ownAnswer = '{"id":1000'
+/** A tab that takes longer to answer is left out until it does. */
+const patienceMilliseconds = 500
+/** The tab that the call is for is given more: it may be busy with something that ends. */
+const patienceWithOwnTabMilliseconds = 5_000
+/** A client that is well lets a new target go on within a few milliseconds. */
+const pauseLimitMilliseconds = 1_000
+
+interface CdpMessage {
+  readonly id?: number
+  readonly method?: string
+  readonly params?: {
+    readonly sessionId?: string
+    readonly waitingForDebugger?: boolean
+    readonly targetInfo?: TargetInfo
+  }
+  readonly sessionId?: string
+}
+
+interface TargetInfo {
+  readonly type: string
+  readonly targetId: string
+}
+
+interface TabGateOptions {
+  /** The tab that the call is for, as far as it is known yet. */
+  readonly targetId: string | undefined
+  readonly toChromium: (text: string) => void
+  readonly toClient: (text: string) => void
+}
+
+/**
+ * Stands between Playwright and Chromium. Playwright waits for every tab when it connects, and makes every new tab of
+ * the browser, whoever opens it, wait for itself. So a tab that does not answer (an endless loop, an open dialog) is
+ * shown to it only when it does, and a new tab does not wait for an executor whose code never yields.
+ */
+export class TabGate {
+  readonly #options: TabGateOptions
+  #lastOwnId = firstOwnId
+  /** Tabs that were asked for a sign of life, by the id of the question: what the client will be told then. */
+  readonly #asked = new Map<number, { readonly sessionId: string; readonly attached: string; isAwaited: boolean }>()
+  /** The answer to the client's first question for all tabs, while it is held back. */
+  #firstAttach: { readonly id: number; answer?: string } | undefined
+  readonly #paused = new Map<string, NodeJS.Timeout>()
+
+  constructor(options: TabGateOptions) {
+    this.#options = options
+  }
+
+  fromClient(text: string): void {
+    if (text.includes('"Target.setAutoAttach"') && !this.#firstAttach) {
+      const { id, sessionId } = JSON.parse(text) as CdpMessage
+      if (id !== undefined && sessionId === undefined) this.#firstAttach = { id }
+    } else if (text.includes('"Runtime.runIfWaitingForDebugger"')) {
+      this.#unpause((JSON.parse(text) as CdpMessage).sessionId)
+    }
+    this.#options.toChromium(text)
+  }
+
+  /** Looks at how a message begins, which is Chromium's own; what pages say comes later in it. */
+  fromChromium(text: string): void {
+    if (text.startsWith(ownAnswer)) this.#takeSignOfLife((JSON.parse(text) as CdpMessage).id as number)
+    else if (text.startsWith('{"method":"Target.attachedToTarget"')) this.#takeAttached(text)
+    else if (text.startsWith('{"method":"Target.detachedFromTarget"')) this.#takeDetached(text)
+    else if (this.#firstAttach && text.startsWith(`{"id":${this.#firstAttach.id},`)) {
+      this.#firstAttach.answer = text
+      this.#answerFirstAttach()
+    } else this.#options.toClient(text)
+  }
+
+  close(): void {
+    for (const timer of this.#paused.values()) clearTimeout(timer)
+    this.#paused.clear()
+  }
+
+  #takeAttached(text: string): void {
+    const { params = {}, sessionId: parent } = JSON.parse(text) as CdpMessage
+    const { sessionId = '', waitingForDebugger, targetInfo } = params
+    const isTab = parent === undefined && targetInfo?.type === 'page'
+    // As Playwright itself does by default: a tab behind others takes clicks and keys like the one in front.
+    if (isTab) this.#ask('Emulation.setFocusEmulationEnabled', { enabled: true }, sessionId)
+    if (waitingForDebugger) this.#pause(sessionId)
+    if (isTab && !waitingForDebugger) this.#askForLife(sessionId, targetInfo, text)
+    else this.#options.toClient(text)
+  }
+
+  #askForLife(sessionId: string, { targetId }: TargetInfo, attached: string): void {
+    const asked = { sessionId, attached, isAwaited: true }
+    this.#asked.set(this.#ask('Runtime.evaluate', { expression: '0' }, sessionId), asked)
+    const giveUp = () => {
+      asked.isAwaited = false
+      this.#answerFirstAttach()
+    }
+    const isOwn = targetId === this.#options.targetId
+    setTimeout(giveUp, isOwn ? patienceWithOwnTabMilliseconds : patienceMilliseconds).unref()
+  }
+
+  #takeSignOfLife(id: number): void {
+    const asked = this.#asked.get(id)
+    if (!asked) return
+    this.#asked.delete(id)
+    this.#options.toClient(asked.attached)
+    this.#answerFirstAttach()
+  }
+
+  #takeDetached(text: string): void {
+    const gone = (JSON.parse(text) as CdpMessage).params?.sessionId
+    this.#unpause(gone)
+    const unseen = [...this.#asked].find(([, { sessionId }]) => sessionId === gone)
+    if (unseen) {
+      this.#asked.delete(unseen[0])
+      this.#answerFirstAttach()
+    } else this.#options.toClient(text)
+  }
+
+  #answerFirstAttach(): void {
+    const answer = this.#firstAttach?.answer
+    if (answer === undefined || [...this.#asked.values()].some(({ isAwaited }) => isAwaited)) return
+    this.#firstAttach = { id: -1 } // There is no second first.
+    this.#options.toClient(answer)
+  }
+
+  #pause(sessionId: string): void {
+    const goOn = () => {
+      this.#paused.delete(sessionId)
+      this.#ask('Runtime.runIfWaitingForDebugger', {}, sessionId)
+    }
+    this.#paused.set(sessionId, setTimeout(goOn, pauseLimitMilliseconds))
+  }
+
+  #unpause(sessionId: string | undefined): void {
+    if (sessionId === undefined) return
+    clearTimeout(this.#paused.get(sessionId))
+    this.#paused.delete(sessionId)
+  }
+
+  #ask(method: string, params: object, sessionId: string): number {
+    const id = ++this.#lastOwnId
+    this.#options.toChromium(JSON.stringify({ id, method, params, sessionId }))
+    return id
+  }
+}

@@ -1,0 +1,41 @@
+import type { Deadline } from '../../script-process/deadline.ts'
+import { AttachedTab } from './attached-tab.ts'
+import { BrowserLine } from './browser-line.ts'
+import { type JsOptions, js } from './evaluate.ts'
+import { inputHelpers } from './input-helpers.ts'
+import { pageHelpers } from './page-helpers.ts'
+import { tabHelpers } from './tab-helpers.ts'
+import { waitHelpers } from './wait-helpers.ts'
+
+interface BrowserHelpersOptions {
+  readonly cdpEndpoint: string
+  readonly deadline: Deadline
+}
+
+/** What code of the session finds by name, to drive the browser by CDP. Nothing is connected before its first use. */
+export function browserHelpers({ cdpEndpoint, deadline }: BrowserHelpersOptions) {
+  const line = new BrowserLine(cdpEndpoint, deadline)
+  const tab = new AttachedTab(line, cdpEndpoint)
+  const helpers = {
+    /** Without a session the tab is meant, with null the browser. */
+    async cdp(method: string, params: object = {}, sessionId?: string | null) {
+      if (sessionId === undefined) return tab.send(method, params)
+      return line.send(method, params, sessionId ?? undefined)
+    },
+    drainEvents: () => line.drain(),
+    ...pageHelpers(tab),
+    ...inputHelpers(tab, deadline),
+    ...tabHelpers(line, tab),
+    ...waitHelpers(line, tab, deadline),
+    async js(code: unknown, options?: JsOptions) {
+      return js(tab, code, options)
+    },
+    async httpGet(url: string, headers: Record<string, string> = {}, timeoutSec = 20) {
+      const response = await fetch(url, { headers, signal: AbortSignal.timeout(deadline.within(timeoutSec)) })
+      const text = await response.text()
+      if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text.slice(0, 200)}`)
+      return text
+    },
+  }
+  return { tab, helpers }
+}

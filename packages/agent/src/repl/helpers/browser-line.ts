@@ -1,0 +1,115 @@
+import { once } from 'node:events'
+import WebSocket from 'ws'
+import type { Deadline } from '../../script-process/deadline.ts'
+
+export interface CdpEvent {
+  readonly method: string
+  readonly params: Record<string, unknown>
+  readonly sessionId?: string
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what commands answer is as many things as there are commands.
+export type CdpResult = any
+
+interface CdpMessage extends Partial<CdpEvent> {
+  readonly id?: number
+  readonly result?: CdpResult
+  readonly error?: { readonly message: string }
+}
+
+const keptEvents = 500
+/** After a crash the next browser is there sooner. */
+const restartSeconds = 15
+
+/** The helpers' own connection to the browser; after a restart of Chromium the next command opens another. */
+export class BrowserLine {
+  readonly #endpoint: string
+  readonly #deadline: Deadline
+  #socket: Promise<WebSocket> | undefined
+  readonly #pending = new Map<number, PromiseWithResolvers<CdpResult>>()
+  readonly #listeners = new Set<(event: CdpEvent) => void>()
+  #events: CdpEvent[] = []
+  #lastId = 0
+  /** Called when what was attached over the connection is so no more. */
+  onLost: () => void = () => {}
+
+  constructor(endpoint: string, deadline: Deadline) {
+    this.#endpoint = endpoint
+    this.#deadline = deadline
+  }
+
+  /** Fails when there is no answer while the call that runs can still hear of it. */
+  async send(method: string, params: object = {}, sessionId?: string): Promise<CdpResult> {
+    const answer = await this.#deadline.race(this.#deadline.within(), this.#send(method, params, sessionId))
+    if (answer === undefined) throw new Error(`${method} was not answered in time.`)
+    return answer
+  }
+
+  async #send(method: string, params: object, sessionId: string | undefined): Promise<CdpResult> {
+    if (method === 'Browser.close') throw new Error('Browser.close would end the browser for everybody in the session.')
+    this.#socket ??= this.#open()
+    const socket = await this.#socket
+    const id = ++this.#lastId
+    const answer = Promise.withResolvers<CdpResult>()
+    this.#pending.set(id, answer)
+    socket.send(JSON.stringify({ id, method, params, ...(sessionId && { sessionId }) }))
+    return answer.promise
+  }
+
+  /** Calls with every event until the function that comes back is called. */
+  listen(listener: (event: CdpEvent) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** The events so far that nobody has taken, the latest of them. */
+  drain(): CdpEvent[] {
+    const events = this.#events
+    this.#events = []
+    return events
+  }
+
+  async #open(): Promise<WebSocket> {
+    try {
+      const address = await this.#deadline.poll(restartSeconds, () => this.#address())
+      if (address === undefined) throw new Error('it does not answer')
+      const socket = new WebSocket(address, { maxPayload: 0, perMessageDeflate: false })
+      socket.on('error', () => {}) // A close follows.
+      socket.on('close', () => this.#lose())
+      socket.on('message', (data) => this.#take(JSON.parse(String(data))))
+      await once(socket, 'open')
+      return socket
+    } catch (cause) {
+      this.#socket = undefined
+      throw new Error('The browser cannot be reached.', { cause })
+    }
+  }
+
+  /** Undefined while there is no browser. */
+  async #address(): Promise<string | undefined> {
+    const response = await fetch(`${this.#endpoint}/json/version`).catch(() => undefined)
+    const version = (await response?.json()) as { webSocketDebuggerUrl: string } | undefined
+    return version?.webSocketDebuggerUrl
+  }
+
+  #take({ id, result, error, method, params = {}, sessionId }: CdpMessage): void {
+    if (id !== undefined) {
+      const pending = this.#pending.get(id)
+      this.#pending.delete(id)
+      if (error) pending?.reject(new Error(error.message))
+      else pending?.resolve(result ?? {})
+    } else if (method !== undefined) {
+      const event = { method, params, ...(sessionId !== undefined && { sessionId }) }
+      this.#events.push(event)
+      if (this.#events.length > keptEvents) this.#events.shift()
+      for (const listener of this.#listeners) listener(event)
+    }
+  }
+
+  #lose(): void {
+    this.#socket = undefined
+    this.onLost()
+    for (const { reject } of this.#pending.values()) reject(new Error('The browser has closed the connection.'))
+    this.#pending.clear()
+  }
+}

@@ -1,0 +1,56 @@
+import type { CdpPipe } from '../browser/cdp-pipe.ts'
+
+export interface OpenPage {
+  readonly targetId: string
+  readonly title: string
+  /** Without its fragment. */
+  readonly url: string
+  readonly windowId: number
+  /** Frames of the page that have a process of their own, and so a target. */
+  readonly frameTargetIds: readonly string[]
+}
+
+interface TargetInfo {
+  readonly targetId: string
+  readonly type: string
+  readonly title: string
+  readonly url: string
+  readonly parentId?: string
+}
+
+/** Every page with the targets that belong to it. The browser itself is asked, no page. */
+export async function openPages(pipe: CdpPipe): Promise<readonly OpenPage[]> {
+  const targets = (await pipe.send('Target.getTargets')).targetInfos as readonly TargetInfo[]
+  const pages = targets.filter(({ type }) => type === 'page')
+  return Promise.all(
+    pages.map(async ({ targetId, title, url }) => ({
+      targetId,
+      title,
+      url: withoutFragment(url),
+      windowId: await windowOf(pipe, targetId),
+      frameTargetIds: targets.filter((target) => isWithin(target, targetId, targets)).map((target) => target.targetId),
+    })),
+  )
+}
+
+export function withoutFragment(url: string): string {
+  return url.split('#', 1)[0] as string
+}
+
+/** A frame's target names that of its parent, so that the page is at the end of the way up. */
+function isWithin(target: TargetInfo, pageId: string, targets: readonly TargetInfo[]): boolean {
+  if (target.type !== 'iframe') return false
+  const seen = new Set<TargetInfo>()
+  for (let frame: TargetInfo | undefined = target; frame && !seen.has(frame); ) {
+    if (frame.parentId === pageId) return true
+    seen.add(frame)
+    const { parentId }: TargetInfo = frame
+    frame = targets.find(({ targetId }) => targetId === parentId)
+  }
+  return false
+}
+
+async function windowOf(pipe: CdpPipe, targetId: string): Promise<number> {
+  const { windowId } = await pipe.send('Browser.getWindowForTarget', { targetId }).catch(() => ({ windowId: 0 }))
+  return windowId as number
+}

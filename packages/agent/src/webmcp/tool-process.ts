@@ -1,0 +1,101 @@
+import { answerQuestion } from '../script-process/agent-questions.ts'
+import { ScriptProcess } from '../script-process/script-process.ts'
+import { type FromToolProcess, maxMessageBytes, type ToToolProcess } from './tool-process-messages.ts'
+
+const idleLimitMilliseconds = 300_000
+
+interface ToolProcessOptions {
+  readonly homeFolder: string
+  readonly environment: Readonly<Record<string, string>>
+  readonly port: () => Promise<number>
+  readonly ask: (method: string, params: unknown, signal: AbortSignal) => Promise<unknown>
+}
+
+export type ToolTask = Exclude<ToToolProcess, { type: 'answer' }>
+
+/** `lost`: the process was ended before it had said how its task went. */
+export type ToolOutcome =
+  | { readonly kind: 'done'; readonly result?: unknown }
+  | { readonly kind: 'failed' | 'lost'; readonly error: string }
+
+/** Runs what custom tools do outside of pages, one after the other, in a process of its own. */
+export class ToolProcess {
+  readonly #options: ToolProcessOptions
+  #process: Promise<ScriptProcess<ToToolProcess, FromToolProcess>> | undefined
+  #end: (outcome: ToolOutcome) => void = () => {}
+  /** Aborts with the end of the task. */
+  #stopped = new AbortController()
+  #last: Promise<unknown> = Promise.resolve()
+  #idle: NodeJS.Timeout | undefined
+
+  constructor(options: ToolProcessOptions) {
+    this.#options = options
+  }
+
+  async run(task: ToolTask, timeoutMilliseconds: number, signal: AbortSignal): Promise<ToolOutcome> {
+    const running = this.#last.then(() => this.#runNow(task, timeoutMilliseconds, signal))
+    this.#last = running.catch(() => {})
+    return running
+  }
+
+  async #runNow(task: ToolTask, timeoutMilliseconds: number, signal: AbortSignal): Promise<ToolOutcome> {
+    if (signal.aborted) return { kind: 'failed', error: 'the caller has left' }
+    clearTimeout(this.#idle)
+    const { promise, resolve } = Promise.withResolvers<ToolOutcome>()
+    this.#end = resolve
+    this.#stopped = new AbortController()
+    const spoil = (error: string) => {
+      this.#stop()
+      resolve({ kind: 'lost', error })
+    }
+    const timer = setTimeout(() => spoil(`it did not end within ${timeoutMilliseconds / 1000} s`), timeoutMilliseconds)
+    const leave = () => spoil('the caller has left')
+    signal.addEventListener('abort', leave)
+    try {
+      this.#process ??= this.#start()
+      const process = await this.#process
+      process.send(task)
+      return await promise
+    } finally {
+      clearTimeout(timer)
+      this.#stopped.abort()
+      signal.removeEventListener('abort', leave)
+      this.#idle = setTimeout(() => this.#stop(), idleLimitMilliseconds)
+      this.#idle.unref()
+    }
+  }
+
+  async #start(): Promise<ScriptProcess<ToToolProcess, FromToolProcess>> {
+    const { homeFolder, environment, port } = this.#options
+    const cdpEndpoint = `http://127.0.0.1:${await port()}`
+    const process = new ScriptProcess<ToToolProcess, FromToolProcess>({
+      program: 'tool-process',
+      args: [homeFolder, cdpEndpoint],
+      environment: { ...environment, CDP_ENDPOINT: cdpEndpoint },
+      maxMessageBytes,
+      onMessage: (message) => void this.#take(process, message),
+    })
+    const started = this.#process
+    void process.ended.then((how) => {
+      if (this.#process !== started) return // It was ended on purpose.
+      this.#process = undefined
+      this.#end({ kind: 'lost', error: `its process has ended: ${how}` })
+    })
+    return process
+  }
+
+  async #take(process: ScriptProcess<ToToolProcess, FromToolProcess>, message: FromToolProcess): Promise<void> {
+    if (message.type === 'ask')
+      process.send(
+        await answerQuestion(message, (method, params) => this.#options.ask(method, params, this.#stopped.signal)),
+      )
+    else if (message.type === 'done') this.#end({ kind: 'done', result: message.result })
+    else this.#end({ kind: 'failed', error: String(message.error) })
+  }
+
+  #stop(): void {
+    clearTimeout(this.#idle)
+    this.#process?.then((process) => process.kill()).catch(() => {}) // It did not start: nothing to end.
+    this.#process = undefined
+  }
+}

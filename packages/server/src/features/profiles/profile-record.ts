@@ -1,0 +1,13 @@
+import type { Profile as ProfileRecord } from '@berth/contract/profiles/profile.ts'
+import type { Profile } from './profile-store.ts'
+
+/** A profile as callers see it (spec §2.2). */
+export function profileRecord({ id, name, created_at, updated_at, last_used_at }: Profile): ProfileRecord {
+  return {
+    id,
+    name,
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
+    ...(last_used_at && { last_used_at: last_used_at.toISOString() }),
+  }
+}

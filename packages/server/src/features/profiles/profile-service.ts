@@ -1,0 +1,110 @@
+import type { Readable } from 'node:stream'
+import { newId, type ProfileId, type ProjectId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { BrowserProfile } from '@berth/contract/profiles/profile.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { ProfileStates } from './profile-states.ts'
+import type { Profile, ProfileFilter, ProfileStore } from './profile-store.ts'
+
+export type { Profile } from './profile-store.ts'
+
+interface ProfileServiceOptions {
+  readonly store: ProfileStore
+  readonly states: ProfileStates
+  readonly clock: Clock
+}
+
+/** The rules of profiles. */
+export class ProfileService {
+  readonly #store: ProfileStore
+  readonly #states: ProfileStates
+  readonly #clock: Clock
+
+  constructor({ store, states, clock }: ProfileServiceOptions) {
+    this.#store = store
+    this.#states = states
+    this.#clock = clock
+  }
+
+  async create(projectId: ProjectId, name: string | null): Promise<Profile> {
+    const now = this.#clock.now()
+    return this.#store.insert({
+      id: newId('profile', now),
+      project_id: projectId,
+      name,
+      created_at: now,
+      updated_at: now,
+      last_used_at: null,
+      state_blob: null,
+      state_ended_at: null,
+    })
+  }
+
+  async list(filter: ProfileFilter, page: PageRequest): Promise<Page<Profile>> {
+    return this.#store.list(filter, page)
+  }
+
+  async get(projectId: ProjectId, idOrName: string): Promise<Profile> {
+    return (await this.#store.find(projectId, idOrName)) ?? throwNotFound(idOrName)
+  }
+
+  /** The profile that a session names: an id is no name here, nor a name an id. */
+  async getReferred(projectId: ProjectId, { id, name }: BrowserProfile): Promise<Profile> {
+    const wanted = id ?? name ?? ''
+    const profile = await this.get(projectId, wanted)
+    return (id === undefined ? profile.name : profile.id) === wanted ? profile : throwNotFound(wanted)
+  }
+
+  async listByIds(ids: readonly ProfileId[]): Promise<readonly Profile[]> {
+    return ids.length === 0 ? [] : this.#store.listByIds(ids)
+  }
+
+  async rename(projectId: ProjectId, idOrName: string, name: string): Promise<Profile> {
+    const { id } = await this.get(projectId, idOrName)
+    return (await this.#store.rename(id, name, this.#clock.now())) ?? throwNotFound(idOrName)
+  }
+
+  /** Sessions that use it go on, and save nothing. Of two deletes, one finds no profile. */
+  async delete(projectId: ProjectId, idOrName: string): Promise<void> {
+    const { id } = await this.get(projectId, idOrName)
+    const deleted = (await this.#store.delete(id)) ?? throwNotFound(idOrName)
+    await this.#states.remove(deleted.state_blob)
+  }
+
+  /** The saved state, compressed; nothing while none was saved. */
+  async open(id: ProfileId): Promise<Readable | undefined> {
+    return this.#states.open(() => this.#store.findById(id))
+  }
+
+  /** A session begins to use it. */
+  async noteUse(id: ProfileId): Promise<void> {
+    await this.#store.noteUse(id, this.#clock.now())
+  }
+
+  /**
+   * Replaces the saved state by the one that a session has left at its end. Says whether it did: a profile that was
+   * deleted, or holds the state of a session that ended later, stays as it is.
+   */
+  async save(id: ProfileId, endedAt: Date, state: Readable, signal: AbortSignal): Promise<boolean> {
+    const profile = await this.#store.findById(id)
+    if (!profile) {
+      state.destroy()
+      return false
+    }
+    const blob = await this.#states.write(profile, state, signal)
+    // A crash from here on leaves one blob too many, which the sweep finds.
+    const superfluous = await this.#store.replaceState(id, { blob, endedAt }, this.#clock.now())
+    await this.#states.remove(superfluous)
+    return superfluous !== blob
+  }
+
+  /** Those of the blobs that profiles still need. */
+  async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
+    return this.#store.listUsedBlobs(names)
+  }
+}
+
+function throwNotFound(profile: string): never {
+  throw new BerthError('profile_not_found', { profile })
+}

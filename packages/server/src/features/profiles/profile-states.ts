@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto'
+import { pipeline as pipelineOf, type Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
+import type { BlobStore } from '../../blobs/blob-store.ts'
+import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
+import type { Profile } from './profile-store.ts'
+
+/** Compressed, as it comes from the session: it may be anything. */
+export const maxStateBytes = 512 * 1024 ** 2
+
+/** A state in use is replaced at most so often while it is being opened. */
+const maxReplacements = 10
+
+interface ProfileStatesOptions {
+  readonly blobs: BlobStore
+  readonly secrets: ProjectSecrets
+}
+
+/** The saved states of profiles: sealed archives, each in a blob of its own that is written once. */
+export class ProfileStates {
+  readonly #blobs: BlobStore
+  readonly #secrets: ProjectSecrets
+
+  constructor({ blobs, secrets }: ProfileStatesOptions) {
+    this.#blobs = blobs
+    this.#secrets = secrets
+  }
+
+  /** Keeps the whole of the state, or rejects and keeps nothing. Returns the name of its blob. */
+  async write({ id, project_id }: Profile, state: Readable, signal: AbortSignal): Promise<string> {
+    const blob = `profile-${randomUUID()}`
+    const sealing = await this.#secrets.sealing(project_id, contextOf(id))
+    await pipeline(
+      state,
+      limitBytes(maxStateBytes, `the state of the browser takes more than ${maxStateBytes} bytes`),
+      sealing,
+      (sealed: AsyncIterable<Uint8Array>) => this.#blobs.write(blob, sealed),
+      { signal },
+    )
+    return blob
+  }
+
+  /**
+   * The state of the profile, whole even when it is replaced or deleted meanwhile; nothing while none was saved. The
+   * stream fails at its end when it was changed.
+   */
+  async open(find: () => Promise<Profile | undefined>): Promise<Readable | undefined> {
+    for (let attempt = 0; ; attempt++) {
+      const profile = await find()
+      if (!profile?.state_blob) return undefined
+      try {
+        const sealed = await this.#blobs.read(profile.state_blob)
+        const unsealing = await this.#secrets.unsealing(profile.project_id, contextOf(profile.id))
+        pipelineOf(sealed, unsealing, () => {}) // Its reader sees what fails.
+        return unsealing
+      } catch (error) {
+        // Replaced between the row and the file: the next look finds the new one.
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === maxReplacements) throw error
+      }
+    }
+  }
+
+  async remove(blob: string | null): Promise<void> {
+    if (blob !== null) await this.#blobs.remove(blob)
+  }
+}
+
+function contextOf(profileId: string): string {
+  return `profile ${profileId}`
+}

@@ -1,0 +1,132 @@
+import type { ProfileId, ProjectId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { type Insertable, type Selectable, sql } from 'kysely'
+import { type Database, violates } from '../../database/database.ts'
+import { plainLowerCase } from '../../database/plain-lower-case.ts'
+import type { ProfileTable } from '../../database/tables.ts'
+
+/** Saved browser state that sessions start from, and its name. */
+export type Profile = Selectable<ProfileTable>
+
+export interface ProfileFilter {
+  readonly projectId: ProjectId
+  readonly text: string | undefined
+  readonly name: string | undefined
+}
+
+/** The state that a session has left. */
+export interface SavedState {
+  readonly blob: string
+  /** When that session ended. */
+  readonly endedAt: Date
+}
+
+export class ProfileStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async insert(profile: Insertable<ProfileTable>): Promise<Profile> {
+    return this.#database
+      .insertInto('profiles')
+      .values(profile)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+      .catch((error: unknown) => throwTaken(error, profile.name))
+  }
+
+  /** The profile with the id or, failing that, the name. */
+  async find(projectId: ProjectId, idOrName: string): Promise<Profile | undefined> {
+    return this.#database
+      .selectFrom('profiles')
+      .selectAll()
+      .where('project_id', '=', projectId)
+      .where((where) => where.or([where('id', '=', idOrName as ProfileId), where('name', '=', idOrName)]))
+      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .executeTakeFirst()
+  }
+
+  async findById(id: ProfileId): Promise<Profile | undefined> {
+    return this.#database.selectFrom('profiles').selectAll().where('id', '=', id).executeTakeFirst()
+  }
+
+  async listByIds(ids: readonly ProfileId[]): Promise<readonly Profile[]> {
+    return this.#database.selectFrom('profiles').selectAll().where('id', 'in', ids).execute()
+  }
+
+  /** Newest first. */
+  async list({ projectId, text, name }: ProfileFilter, { limit, offset }: PageRequest): Promise<Page<Profile>> {
+    let query = this.#database.selectFrom('profiles').selectAll().where('project_id', '=', projectId)
+    if (text) {
+      const wanted = text.toLowerCase()
+      query = query.where(sql<boolean>`(strpos(lower(coalesce(name, '')), ${wanted}) > 0 or strpos(id, ${wanted}) > 0)`)
+    }
+    if (name) query = query.where(sql<boolean>`lower(name) = ${plainLowerCase(name)}`)
+    const rows = await query
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+      .offset(offset)
+      .execute()
+    return { items: rows.slice(0, limit), hasMore: rows.length > limit }
+  }
+
+  async rename(id: ProfileId, name: string, now: Date): Promise<Profile | undefined> {
+    return this.#database
+      .updateTable('profiles')
+      .set({ name, updated_at: now })
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirst()
+      .catch((error: unknown) => throwTaken(error, name))
+  }
+
+  async noteUse(id: ProfileId, now: Date): Promise<void> {
+    await this.#database.updateTable('profiles').set({ last_used_at: now }).where('id', '=', id).execute()
+  }
+
+  /**
+   * Puts a state into the place of the one before, and returns the blob that is of no more use: that of the state
+   * before or, when the profile is gone or holds the state of a session that ended later, the given one.
+   */
+  async replaceState(id: ProfileId, { blob, endedAt }: SavedState, now: Date): Promise<string | null> {
+    return this.#database.transaction().execute(async (database) => {
+      const before = await database
+        .selectFrom('profiles')
+        .select(['state_blob', 'state_ended_at'])
+        .where('id', '=', id)
+        .forUpdate()
+        .executeTakeFirst()
+      if (!before || (before.state_ended_at && before.state_ended_at > endedAt)) return blob
+      await database
+        .updateTable('profiles')
+        .set({ state_blob: blob, state_ended_at: endedAt, updated_at: now, last_used_at: now })
+        .where('id', '=', id)
+        .execute()
+      return before.state_blob
+    })
+  }
+
+  /** Removes the profile and returns it as it was last; nothing when somebody else has removed it. */
+  async delete(id: ProfileId): Promise<Profile | undefined> {
+    return this.#database.deleteFrom('profiles').where('id', '=', id).returningAll().executeTakeFirst()
+  }
+
+  /** Those of the blobs that profiles still need. */
+  async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
+    const rows = await this.#database
+      .selectFrom('profiles')
+      .select('state_blob')
+      .where('state_blob', 'in', names)
+      .execute()
+    return rows.map(({ state_blob }) => state_blob as string)
+  }
+}
+
+function throwTaken(error: unknown, name: string | null | undefined): never {
+  if (!violates(error, 'profile_names')) throw error
+  throw new BerthError('profile_name_taken', { name: name ?? '' }, { cause: error })
+}
