@@ -36,7 +36,7 @@ export class AttachedTab {
   }
 
   async send(method: string, params: object = {}): Promise<CdpResult> {
-    const { sessionId } = await this.#attach()
+    const { sessionId } = await this.attach()
     return this.#line.send(method, params, sessionId)
   }
 
@@ -57,7 +57,7 @@ export class AttachedTab {
   }
 
   async current(): Promise<Tab> {
-    const { targetId } = await this.#attach()
+    const { targetId } = await this.attach()
     const tab = (await this.list(true)).find((found) => found.targetId === targetId)
     if (!tab) throw new Error('The tab was closed. newTab() opens another.')
     return tab
@@ -72,10 +72,10 @@ export class AttachedTab {
   async workIn(targetId: string): Promise<void> {
     await this.#leave()
     this.#wanted = targetId
-    await this.#attach()
+    await this.attach()
   }
 
-  #attach(): Promise<{ readonly targetId: string; readonly sessionId: string }> {
+  attach(): Promise<{ readonly targetId: string; readonly sessionId: string }> {
     if (this.#attached) return this.#attached
     const attached = this.#attachNow()
     this.#attached = attached

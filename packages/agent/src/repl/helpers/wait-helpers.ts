@@ -40,12 +40,13 @@ export function waitHelpers(line: BrowserLine, tab: AttachedTab, deadline: Deadl
 
   /** The next event of that name that the function, if there is one, says yes to. */
   async function waitForEvent(method: string, fits: (event: CdpEvent) => unknown = () => true) {
-    // Whoever waits for an event of the tab has attached to it.
-    await tab.send('Page.enable')
     const seen = Promise.withResolvers<CdpEvent>()
     const unlisten = line.listen((event) => {
       if (event.method === method && fits(event)) seen.resolve(event)
     })
+    // Most events are of the tab, and it tells them to whoever is attached. That it answers is not waited for: the
+    // event may be what keeps it from that.
+    tab.attach().catch(() => {})
     try {
       const event = await deadline.race(deadline.within(), seen.promise)
       if (!event) throw new Error(`${method} has not come in time.`)
