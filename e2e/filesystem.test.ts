@@ -60,23 +60,27 @@ for (const subresources of ['', 'fs'] as const) {
       },
     })
     await caller.browsers.retrieve(id)
-    const own = caller.browsers.fs
     const home = `/home/kernel/work-${subresources}`
 
-    await own.createDirectory(id, { path: `${home}/empty`, mode: '700' })
-    await own.writeFile(id, Buffer.from([0, 1, 255]), { path: `${home}/a/b.bin`, mode: '600' })
-    const read = await own.readFile(id, { path: `${home}/a/b.bin` })
+    await caller.browsers.fs.createDirectory(id, { path: `${home}/empty`, mode: '700' })
+    await caller.browsers.fs.writeFile(id, Buffer.from([0, 1, 255]), { path: `${home}/a/b.bin`, mode: '600' })
+    const read = await caller.browsers.fs.readFile(id, { path: `${home}/a/b.bin` })
     assert.deepEqual(Buffer.from(await read.arrayBuffer()), Buffer.from([0, 1, 255]))
     assert.deepEqual(
-      (await own.listFiles(id, { path: home })).map(({ name, mode, is_dir }) => [name, mode, is_dir]),
+      (await caller.browsers.fs.listFiles(id, { path: home })).map(({ name, mode, is_dir }) => [name, mode, is_dir]),
       [
         ['a', 'drwxr-xr-x', true],
         ['empty', 'drwx------', true],
       ],
     )
-    assert.deepEqual(await own.listFiles(id, { path: `${home}/empty` }), [])
-    await own.setFilePermissions(id, { path: `${home}/a/b.bin`, mode: '0755', owner: 'kernel', group: 'root' })
-    const { mod_time, ...info } = await own.fileInfo(id, { path: `${home}/a/b.bin` })
+    assert.deepEqual(await caller.browsers.fs.listFiles(id, { path: `${home}/empty` }), [])
+    await caller.browsers.fs.setFilePermissions(id, {
+      path: `${home}/a/b.bin`,
+      mode: '0755',
+      owner: 'kernel',
+      group: 'root',
+    })
+    const { mod_time, ...info } = await caller.browsers.fs.fileInfo(id, { path: `${home}/a/b.bin` })
     assert.deepEqual(info, {
       name: 'b.bin',
       path: `${home}/a/b.bin`,
@@ -86,29 +90,31 @@ for (const subresources of ['', 'fs'] as const) {
     })
     assert.ok(Math.abs(Date.parse(mod_time) - Date.now()) < 60_000)
 
-    const { watch_id } = await own.watch.start(id, { path: home, recursive: true })
-    const events = await own.watch.events(watch_id as string, { id })
-    await own.move(id, { src_path: `${home}/a/b.bin`, dest_path: `${home}/c.bin` })
+    const { watch_id } = await caller.browsers.fs.watch.start(id, { path: home, recursive: true })
+    const events = await caller.browsers.fs.watch.events(watch_id as string, { id })
+    await caller.browsers.fs.move(id, { src_path: `${home}/a/b.bin`, dest_path: `${home}/c.bin` })
     const seen: string[] = []
     for await (const { type, path } of events) {
       seen.push(`${type} ${path}`)
-      if (seen.length === 2) await own.watch.stop(watch_id as string, { id })
+      if (seen.length === 2) await caller.browsers.fs.watch.stop(watch_id as string, { id })
     }
     assert.deepEqual(seen, [`RENAME ${home}/a/b.bin`, `CREATE ${home}/c.bin`])
-    await assert.rejects(own.watch.events(watch_id as string, { id }), { status: 404 })
+    await assert.rejects(caller.browsers.fs.watch.events(watch_id as string, { id }), { status: 404 })
 
-    await own.upload(id, {
+    await caller.browsers.fs.upload(id, {
       files: [
         { dest_path: `${home}/up/1`, file: await toFile(Buffer.from('one'), 'x') },
         { dest_path: `${home}/up/2`, file: await toFile(Buffer.from('two'), 'x') },
       ],
     })
-    const archive = await buffer(Readable.fromWeb((await own.downloadDirZip(id, { path: `${home}/up` })).body as never))
-    await own.uploadZip(id, { dest_path: `${home}/copy`, zip_file: await toFile(archive, 'a.zip') })
+    const archive = await buffer(
+      Readable.fromWeb((await caller.browsers.fs.downloadDirZip(id, { path: `${home}/up` })).body as never),
+    )
+    await caller.browsers.fs.uploadZip(id, { dest_path: `${home}/copy`, zip_file: await toFile(archive, 'a.zip') })
     assert.equal(await readText(`${home}/copy/2`), 'two')
-    await own.deleteFile(id, { path: `${home}/c.bin` })
-    await own.deleteDirectory(id, { path: home })
-    await assert.rejects(own.fileInfo(id, { path: home }), { status: 404 })
+    await caller.browsers.fs.deleteFile(id, { path: `${home}/c.bin` })
+    await caller.browsers.fs.deleteDirectory(id, { path: home })
+    await assert.rejects(caller.browsers.fs.fileInfo(id, { path: home }), { status: 404 })
 
     const isDirect = (address: string) =>
       address === 'data:,' || // How the client finds out whether it can send forms.
@@ -135,6 +141,13 @@ test("files are the session user's own, and what is not stays closed", async () 
   assert.equal(await readText('/tmp/locked/file'), 'x')
   const { mode } = await fs.fileInfo(id, { path: '/home/kernel/Downloads' })
   assert.match(mode, /^d/)
+})
+
+test('a large upload that is refused gets its answer', async () => {
+  for (const operation of ['write_file?path=/etc/new', 'write_file?path=relative']) {
+    const answer = await put(`/browsers/${id}/fs/${operation}`, repeated(Buffer.alloc(mebibyte), 40 * mebibyte))
+    assert.match(`${answer.status} ${await answer.text()}`, /^40[03] .*path: /)
+  }
 })
 
 test('a file moves between the file systems of a session', async () => {
@@ -165,7 +178,7 @@ test('ranges and conditions pass', async () => {
 
 test('hostile archives leave nothing, and a good one comes back the same (case 23)', async () => {
   await fs.createDirectory(id, { path: '/tmp/z' })
-  await fs.uploadZip(id, { dest_path: '/tmp/z', zip_file: await toFile(await zip({ a: '' }, { there: 'x' }), 'z') })
+  await fs.uploadZip(id, { dest_path: '/tmp/z', zip_file: await toFile(await zip({ a: '' }, { there: 'a' }), 'z') })
   const before = await names('/tmp')
   const escaping = await zip({ ok: 'x', 'xx/escape.txt': 'x' })
   const twice = renamed(await zip({ one: 'x', two: 'y' }), 'two', 'one')
@@ -251,11 +264,7 @@ async function passes(size: number): Promise<void> {
     most = Math.max(most, await memoryMiB(processes))
   }, 100)
 
-  const written = await berth.request(`/browsers/${id}/fs/write_file?path=/home/kernel/large`, {
-    method: 'PUT',
-    body: Readable.toWeb(Readable.from(repeated(block, size))) as never,
-    duplex: 'half',
-  } as RequestInit)
+  const written = await put(`/browsers/${id}/fs/write_file?path=/home/kernel/large`, repeated(block, size))
   assert.equal(written.status, 201, await written.text())
   const read = await berth.request(`/browsers/${id}/fs/read_file?path=/home/kernel/large`)
   assert.equal(read.headers.get('content-length'), String(size))
@@ -267,6 +276,15 @@ async function passes(size: number): Promise<void> {
   // Node collects what it has read from sockets when there are 64 MiB of it, in each of the two, whatever the size.
   assert.ok(most - before < 200, `grew by ${Math.round(most - before)} MiB`)
   await fs.deleteFile(id, { path: '/home/kernel/large' })
+}
+
+/** Sends a body without a length. */
+function put(path: string, body: Iterable<Buffer>): Promise<Response> {
+  return berth.request(path, {
+    method: 'PUT',
+    body: Readable.toWeb(Readable.from(body)) as never,
+    duplex: 'half',
+  } as RequestInit)
 }
 
 function* repeated(block: Buffer, size: number): Generator<Buffer> {

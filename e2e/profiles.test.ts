@@ -101,6 +101,25 @@ async function isDone(sessionId: string): Promise<boolean> {
   return ((await response.json()) as { usage_status?: string }).usage_status === 'ready'
 }
 
+test('the official client makes, walks through, renames and deletes profiles', async () => {
+  const client = await berth.client()
+  const racing = await Promise.allSettled(Array.from({ length: 20 }, () => client.profiles.create({ name: 'walk-0' })))
+  const made = racing.flatMap((one) => (one.status === 'fulfilled' ? one.value : []))
+  for (let index = 1; index < 25; index++) made.unshift(await client.profiles.create({ name: `walk-${index}` }))
+
+  const [winner] = made.slice(-1)
+  assert.deepEqual(await client.profiles.retrieve('walk-0'), winner)
+  assert.deepEqual(await Array.fromAsync(client.profiles.list({ limit: 10 })), made)
+  assert.deepEqual(await Array.fromAsync(client.profiles.list({ query: 'WALK-24' })), made.slice(0, 1))
+  const renamed = await client.profiles.update('walk-0', { name: 'renamed' })
+  assert.deepEqual([renamed.id, renamed.name], [winner?.id, 'renamed'])
+  await assert.rejects(client.profiles.update('walk-1', { name: 'renamed' }), { status: 409 })
+  await client.profiles.delete('renamed')
+  assert.equal((await client.profiles.create({ name: 'renamed' })).name, 'renamed', 'the name can be used at once')
+  for (const { id } of await Array.fromAsync(client.profiles.list())) await client.profiles.delete(id)
+  assert.deepEqual(await Array.fromAsync(client.profiles.list()), [])
+})
+
 for (const headless of [true, false]) {
   const kind = headless ? 'headless' : 'headful'
 
@@ -327,4 +346,25 @@ test('kill -9 of the server during a save leaves the old state or the new one, w
     await berth.request(`/browsers/${session.session_id}`, { method: 'DELETE' })
     await until('the end of the session', () => isDone(session.session_id), { limitSeconds: 30 })
   }
+})
+
+test('a server that ends its sessions when it stops saves their profiles', async () => {
+  await berth.signal('SIGTERM')
+  berth = await ground.start({ environment, flags: ['--stop-sessions'] })
+  const profile = { name: 'stopped', save_changes: true }
+  const before = await berth.client()
+  await before.profiles.create({ name: 'stopped' })
+  const session = await before.browsers.create({ headless: true, profile })
+  {
+    await using attached = await attach(session)
+    await write(attached.page, 'stopped')
+  }
+
+  await berth.signal('SIGTERM')
+  berth = await ground.start({ environment })
+
+  const client = await berth.client()
+  const next = await client.browsers.create({ headless: true, profile: { name: 'stopped' } })
+  await using attached = await attach(next)
+  assert.deepEqual(await read(attached.context), all('stopped'))
 })

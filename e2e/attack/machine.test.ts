@@ -176,7 +176,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
       `for pid in 1 ${berth.pid}; do kill -9 $pid && echo killed $pid; done 2>/dev/null`,
     )
 
-    assert.match(own, /\/opt\/berth\/agent\.mjs/)
+    assert.match(own, /\/opt\/berth\/programs\/agent\.mjs/)
     assert.doesNotMatch(own, /postgres|packages\/(server|egress)|Xtigervnc/)
     assert.ok(!own.includes(neighbour.session_id))
     assert.equal(signalled, '')

@@ -133,15 +133,15 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     for (const later of ['127.0.0.1', lan, '169.254.169.254']) {
       const name = `public-then-${later}.rebind.test`
       assert.equal(await visit(`http://${name}/`), 200)
-      const lookups = berth.world.reached.filter((line) => line === `dns ${name} 1`)
-      // One look alone: the address that was judged is the one that was used.
-      assert.equal(lookups.length, 1)
+      const looks = () => berth.world.reached.filter((line) => line === `dns ${name} 1`).length
+      const before = looks()
 
       const again = await page.evaluate(fetchStatus(`http://${name}/`))
 
       assert.ok(again === 403 || again === 'failed', `${name}: ${again}`)
-      assert.ok(berth.world.reached.filter((line) => line === `dns ${name} 1`).length > 1, 'it was asked for again')
+      assert.ok(looks() > before, 'it was asked for again')
     }
+    // Each connection has one look of its own: the address that was judged is the one that was used.
     assert.deepEqual(await reached(), [])
   })
 

@@ -65,7 +65,7 @@ export type Browser = z.infer<typeof Browser>
 
 /**
  * A create field of the public API whose feature berth does not have yet. It is refused, never ignored:
- * a session without its proxy or profile would be worse than none.
+ * a session without what was asked for would be worse than none.
  */
 const NotYet = z
   .unknown()

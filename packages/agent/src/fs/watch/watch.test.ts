@@ -211,14 +211,15 @@ test('a flood is bounded, and says so', async () => {
   const id = await watch(folder, true)
 
   await mkdir(join(folder, 'flood'))
-  for (let start = 0; start < 5000; start += 500) {
+  for (let start = 0; start < 2500; start += 500) {
     const names = Array.from({ length: 500 }, (_, index) => join(folder, 'flood', String(start + index)))
     await Promise.all(names.map((name) => writeFile(name, '')))
   }
 
   const reader = await Reader.open(id)
   const told = await reader.until(folder)
-  assert.equal(told.length, 1000)
+  // Room that the reader makes is filled again as long as there is more to tell.
+  assert.ok(told.length >= 1000 && told.length < 2500, String(told.length))
   assert.equal(reader.seen.at(-1)?.type, 'WRITE')
   await settled(reader, folder)
   await writeFile(join(folder, 'flood', '77'), 'x')

@@ -2,8 +2,9 @@ import type { Readable } from 'node:stream'
 import { newId, type ProfileId, type ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import type { BrowserProfile } from '@berth/contract/profiles/profile.ts'
+import type { BrowserProfile, Profile as ProfileRecord } from '@berth/contract/profiles/profile.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import { profileRecord } from './profile-record.ts'
 import type { ProfileStates } from './profile-states.ts'
 import type { Profile, ProfileFilter, ProfileStore } from './profile-store.ts'
 
@@ -56,8 +57,10 @@ export class ProfileService {
     return (id === undefined ? profile.name : profile.id) === wanted ? profile : throwNotFound(wanted)
   }
 
-  async listByIds(ids: readonly ProfileId[]): Promise<readonly Profile[]> {
-    return ids.length === 0 ? [] : this.#store.listByIds(ids)
+  /** As callers see them, for the records of sessions; those that were deleted are missing. */
+  async recordsOf(ids: readonly ProfileId[]): Promise<ReadonlyMap<ProfileId, ProfileRecord>> {
+    const profiles = ids.length === 0 ? [] : await this.#store.listByIds(ids)
+    return new Map(profiles.map((profile) => [profile.id, profileRecord(profile)]))
   }
 
   async rename(projectId: ProjectId, idOrName: string, name: string): Promise<Profile> {

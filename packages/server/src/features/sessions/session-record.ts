@@ -1,9 +1,8 @@
 import type { Browser } from '@berth/contract/browsers/browser.ts'
+import type { Profile } from '@berth/contract/profiles/profile.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SessionTokens } from '../../access/session-tokens.ts'
-import { profileRecord } from '../profiles/profile-record.ts'
-import type { Profile, ProfileService } from '../profiles/profile-service.ts'
-
+import type { ProfileService } from '../profiles/profile-service.ts'
 import type { Session } from './session.ts'
 import { sessionUrls } from './session-urls.ts'
 
@@ -34,7 +33,7 @@ export class SessionRecords {
   /** Asks for all profiles at once. */
   async writeAll(sessions: readonly Session[], publicUrl: string): Promise<readonly Browser[]> {
     const ids = new Set(sessions.flatMap(({ profile_id }) => profile_id ?? []))
-    const profiles = new Map((await this.#profiles.listByIds([...ids])).map((profile) => [profile.id, profile]))
+    const profiles = await this.#profiles.recordsOf([...ids])
     return Promise.all(
       sessions.map((session) =>
         this.#write(session, session.profile_id && profiles.get(session.profile_id), publicUrl),
@@ -65,7 +64,7 @@ export class SessionRecords {
         chrome_policy: session.chrome_policy as Browser['chrome_policy'],
       }),
       ...(profile && {
-        profile: profileRecord(profile),
+        profile,
         profile_save_changes: session.profile_save_changes ?? false,
       }),
       proxy: session.proxy,
