@@ -304,3 +304,45 @@ test('bad calls are refused, and name the field', async () => {
     assert.match(message, new RegExp(field))
   }
 })
+
+test('a session on a screen runs the same code, and between calls nobody is attached to its pages', async () => {
+  const headful = await client.browsers.create()
+  const cdp = await CdpClient.open(headful.cdp_ws_url)
+  pages.serve(
+    '/button',
+    `<!doctype html><title>Button</title><button onclick="document.title = 'clicked ' + event.isTrusted">Click</button>`,
+  )
+
+  const { result } = await client.browsers.playwright.execute(headful.session_id, {
+    code: `
+      await page.goto('${pages.url}/button')
+      await page.getByRole('button').click()
+      await page.waitForFunction(() => document.title !== 'Button')
+      return page.title()`,
+  })
+
+  assert.equal(result, 'clicked true')
+  // A dialog then waits for the person who sees it, and a new tab for nobody.
+  const isAttached = async () => {
+    const { targetInfos } = await cdp.send('Target.getTargets')
+    return (targetInfos as { attached: boolean; type: string }[]).some(
+      ({ attached, type }) => attached && type === 'page',
+    )
+  }
+  while (await isAttached());
+  await cdp.close()
+  await client.browsers.deleteByID(headful.session_id)
+})
+
+test('in stealth Patchright runs the code: it does not listen to the console, which pages could notice', async () => {
+  const stealthy = await client.browsers.create({ headless: true, stealth: true })
+  const code = `
+    const heard = []
+    page.on('console', (message) => heard.push(message.text()))
+    await page.goto('${pages.url}/state')
+    return heard`
+
+  assert.deepEqual((await run(code)).result, ['from the page'])
+  assert.deepEqual((await client.browsers.playwright.execute(stealthy.session_id, { code })).result, [])
+  await client.browsers.deleteByID(stealthy.session_id)
+})

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { mock, test } from 'node:test'
+import { TabGate } from './tab-gate.ts'
+
+interface Message {
+  readonly id?: number
+  readonly method?: string
+  readonly sessionId?: string
+}
+
+/** A gate between two ends that only write down what they get; the client has asked for all tabs. */
+function startGate(targetId?: string) {
+  const [toChromium, toClient]: [Message[], Message[]] = [[], []]
+  const gate = new TabGate({
+    targetId,
+    toChromium: (text) => toChromium.push(JSON.parse(text)),
+    toClient: (text) => toClient.push(JSON.parse(text)),
+  })
+  gate.fromClient(JSON.stringify({ id: 2, method: 'Target.setAutoAttach', params: {} }))
+  return {
+    gate,
+    /** What the client has been told: events by their session, answers by their id. */
+    told: () =>
+      toClient.map(({ id, params }: Message & { params?: { sessionId?: string } }) => id ?? params?.sessionId),
+    attach: (name: string, waitingForDebugger = false) =>
+      gate.fromChromium(
+        JSON.stringify({
+          method: 'Target.attachedToTarget',
+          params: { sessionId: name, targetInfo: { targetId: `t-${name}`, type: 'page' }, waitingForDebugger },
+        }),
+      ),
+    answerFirst: () => gate.fromChromium('{"id":2,"result":{}}'),
+    signOfLife(name: string) {
+      const asked = toChromium.find(({ method, sessionId }) => method === 'Runtime.evaluate' && sessionId === name)
+      gate.fromChromium(`{"id":${asked?.id},"result":{},"sessionId":"${name}"}`)
+    },
+    resumed: () =>
+      toChromium.filter(({ method }) => method === 'Runtime.runIfWaitingForDebugger').map(({ sessionId }) => sessionId),
+  }
+}
+
+test('tabs are shown when they answer, and the client waits for all that do', () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  const { told, attach, answerFirst, signOfLife } = startGate()
+  attach('one')
+  attach('two')
+  answerFirst()
+  assert.deepEqual(told(), [])
+
+  signOfLife('two')
+  signOfLife('one')
+
+  assert.deepEqual(told(), ['two', 'one', 2])
+  mock.timers.reset()
+})
+
+test('a tab that does not answer is left out, and shown when it does', () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  const { told, attach, answerFirst, signOfLife } = startGate()
+  attach('well')
+  attach('stuck')
+  answerFirst()
+  signOfLife('well')
+  mock.timers.tick(500)
+
+  assert.deepEqual(told(), ['well', 2])
+  signOfLife('stuck')
+  assert.deepEqual(told(), ['well', 2, 'stuck'])
+  mock.timers.reset()
+})
+
+test('the tab that the call is for is waited for longer', () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  const { told, attach, answerFirst, signOfLife } = startGate('t-mine')
+  attach('mine')
+  answerFirst()
+  mock.timers.tick(4_000)
+  assert.deepEqual(told(), [])
+
+  signOfLife('mine')
+
+  assert.deepEqual(told(), ['mine', 2])
+  mock.timers.reset()
+})
+
+test('a tab that goes before it has answered was never there', () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  const { gate, told, attach, answerFirst } = startGate()
+  attach('gone')
+  answerFirst()
+  gate.fromChromium('{"method":"Target.detachedFromTarget","params":{"sessionId":"gone"}}')
+
+  assert.deepEqual(told(), [2])
+  mock.timers.reset()
+})
+
+test('a new target does not wait for a client that lets nothing go on', () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  const { gate, told, attach, resumed } = startGate()
+  attach('quick', true)
+  attach('slow', true)
+  assert.deepEqual(told(), ['quick', 'slow'])
+  gate.fromClient('{"id":3,"method":"Runtime.runIfWaitingForDebugger","sessionId":"quick"}')
+
+  mock.timers.tick(1_000)
+
+  assert.deepEqual(resumed(), ['quick', 'slow'])
+  mock.timers.reset()
+})
