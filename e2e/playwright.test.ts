@@ -208,7 +208,9 @@ test('code has nothing of the agent or the host', async () => {
   const { leaked, environment, user } = result as { leaked: string[]; environment: string[]; user: number }
   assert.deepEqual(leaked, [])
   assert.notEqual(user, 0)
-  assert.deepEqual(environment, ['HOME', 'HTTPS_PROXY', 'HTTP_PROXY', 'LANG', 'NODE_USE_ENV_PROXY', 'NO_PROXY', 'PATH'])
+  const common = ['HOME', 'LANG', 'LOGNAME', 'NODE_USE_ENV_PROXY', 'PATH', 'SHELL', 'USER', 'XDG_RUNTIME_DIR']
+  const proxy = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy']
+  assert.deepEqual(environment, [...common, ...proxy].sort())
 })
 
 test('named executors have tabs of their own, and are listed, limited and deleted', async () => {

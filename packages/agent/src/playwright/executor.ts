@@ -17,7 +17,7 @@ const endOfBrowserMilliseconds = 2_000
 
 export interface ExecutorOptions {
   readonly endpoint: () => Promise<DevToolsEndpoint>
-  readonly environment: Readonly<Record<string, string>>
+  readonly environment: () => Promise<Readonly<Record<string, string>>>
   /** `patchright` leaves less for pages to find out, and does less for those that look from outside. */
   readonly library: 'playwright' | 'patchright'
   readonly hasOwnTab: boolean
@@ -132,13 +132,13 @@ export class Executor {
   }
 
   #begin(call: RunningCall): void {
-    // While the browser is waited for, the process can start.
-    const process = this.#running()
-    this.#options.endpoint().then(
-      (endpoint) => {
-        call.browserEnded = endpoint.ended
-        const { port, browserPath } = endpoint
-        process.send({ type: 'run', code: call.code, browser: { port, browserPath }, tab: this.#tab() })
+    const { environment, endpoint } = this.#options
+    Promise.all([environment(), endpoint()]).then(
+      ([variables, { port, browserPath, ended }]) => {
+        if (this.#call !== call) return
+        call.browserEnded = ended
+        const message = { type: 'run', code: call.code, browser: { port, browserPath }, tab: this.#tab() } as const
+        this.#running(variables).send(message)
       },
       (error: Error) => call.end({ success: false, error: error.message }),
     )
@@ -157,12 +157,12 @@ export class Executor {
     return { kind: 'own', ...(this.targetId !== undefined && { targetId: this.targetId }) }
   }
 
-  #running(): Process {
+  #running(environment: Readonly<Record<string, string>>): Process {
     if (this.#process) return this.#process
     const process: Process = new ScriptProcess({
       program: 'playwright-executor',
       args: [this.#options.library],
-      environment: this.#options.environment,
+      environment,
       maxMessageBytes,
       onMessage: (message) => {
         if (this.#process === process) this.#take(process, message)

@@ -9,15 +9,16 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { errorBody } from '@berth/runtime/http/error-reply.ts'
 import { Content, type OperationContext, type ServedOperation, serve } from '../operations/served-operation.ts'
-import { scriptEnvironment } from '../script-process/script-process.ts'
+import { sessionEnvironment } from '../process/process-environment.ts'
 import type { WebMcp } from '../webmcp/webmcp.ts'
 import { answerScript } from '../webmcp/webmcp-of-scripts.ts'
 import { Executors, maxNamedExecutors } from './executors.ts'
 
-export function servedPlaywright({ config, browser }: OperationContext, webMcp: WebMcp): readonly ServedOperation[] {
+export function servedPlaywright(context: OperationContext, webMcp: WebMcp): readonly ServedOperation[] {
+  const { config, browser } = context
   const executors = new Executors({
     browser,
-    environment: scriptEnvironment(config),
+    environment: () => sessionEnvironment(context),
     library: config.stealth ? 'patchright' : 'playwright',
     now: () => systemClock.now(),
     ask: (method, params, signal) => answerScript(webMcp, method, params, signal),

@@ -10,7 +10,7 @@ const startLimitMilliseconds = 15_000
 
 interface ReplOptions {
   readonly homeFolder: string
-  readonly environment: Readonly<Record<string, string>>
+  readonly environment: () => Promise<Readonly<Record<string, string>>>
   /** Where the DevTools server listens now. */
   readonly endpoint: () => Promise<DevToolsEndpoint>
   readonly ask: (method: string, params: unknown, signal: AbortSignal) => Promise<unknown>
@@ -107,7 +107,7 @@ export class Repl {
     const process = new ScriptProcess<ToRepl, FromRepl>({
       program: 'repl-process',
       args: [id, homeFolder, cdpEndpoint],
-      environment: { ...environment, CDP_ENDPOINT: cdpEndpoint },
+      environment: { ...(await environment()), CDP_ENDPOINT: cdpEndpoint },
       maxMessageBytes: limits.messageBytes,
       onMessage: (message) => (message.type === 'ready' ? ready.resolve(undefined) : this.#take(repl, message)),
     })

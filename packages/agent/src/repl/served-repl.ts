@@ -1,14 +1,15 @@
 import { runRepl } from '@berth/contract/agent/repl-operations.ts'
 import { type OperationContext, type ServedOperation, serve } from '../operations/served-operation.ts'
-import { scriptEnvironment } from '../script-process/script-process.ts'
+import { sessionEnvironment } from '../process/process-environment.ts'
 import type { WebMcp } from '../webmcp/webmcp.ts'
 import { answerScript } from '../webmcp/webmcp-of-scripts.ts'
 import { Repl } from './repl.ts'
 
-export function servedRepl({ config, browser }: OperationContext, webMcp: WebMcp): readonly ServedOperation[] {
+export function servedRepl(context: OperationContext, webMcp: WebMcp): readonly ServedOperation[] {
+  const { config, browser } = context
   const repl = new Repl({
     homeFolder: config.home_folder,
-    environment: scriptEnvironment(config),
+    environment: () => sessionEnvironment(context),
     endpoint: () => browser.endpoint(),
     ask: (method, params, signal) => answerScript(webMcp, method, params, signal),
   })

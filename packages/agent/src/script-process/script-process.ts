@@ -1,5 +1,4 @@
 import type { Duplex } from 'node:stream'
-import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { ChildProgram } from '../browser/child-program.ts'
 import { besideMain } from './beside-main.ts'
 import { MessageLine } from './message-line.ts'
@@ -60,20 +59,5 @@ export class ScriptProcess<Sent extends object, Received extends object> {
   /** Ends it with everything that it has started. */
   kill(): void {
     this.#program.kill()
-  }
-}
-
-/** What code in the machine finds around itself: its user's home, and the only way out. */
-export function scriptEnvironment({ home_folder, proxy_port }: AgentConfig): Record<string, string> {
-  const proxy = `http://127.0.0.1:${proxy_port}`
-  return {
-    HOME: home_folder,
-    PATH: '/usr/local/bin:/usr/bin:/bin',
-    LANG: 'C.UTF-8',
-    HTTP_PROXY: proxy,
-    HTTPS_PROXY: proxy,
-    NO_PROXY: '127.0.0.1,localhost,::1',
-    // Else Node's fetch would know of none of these.
-    NODE_USE_ENV_PROXY: '1',
   }
 }

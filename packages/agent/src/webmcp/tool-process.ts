@@ -6,7 +6,7 @@ const idleLimitMilliseconds = 300_000
 
 interface ToolProcessOptions {
   readonly homeFolder: string
-  readonly environment: Readonly<Record<string, string>>
+  readonly environment: () => Promise<Readonly<Record<string, string>>>
   readonly port: () => Promise<number>
   readonly ask: (method: string, params: unknown, signal: AbortSignal) => Promise<unknown>
 }
@@ -67,11 +67,12 @@ export class ToolProcess {
 
   async #start(): Promise<ScriptProcess<ToToolProcess, FromToolProcess>> {
     const { homeFolder, environment, port } = this.#options
+    const variables = await environment()
     const cdpEndpoint = `http://127.0.0.1:${await port()}`
     const process = new ScriptProcess<ToToolProcess, FromToolProcess>({
       program: 'tool-process',
       args: [homeFolder, cdpEndpoint],
-      environment: { ...environment, CDP_ENDPOINT: cdpEndpoint },
+      environment: { ...variables, CDP_ENDPOINT: cdpEndpoint },
       maxMessageBytes,
       onMessage: (message) => void this.#take(process, message),
     })

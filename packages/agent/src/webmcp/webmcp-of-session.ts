@@ -1,18 +1,19 @@
 import type { OperationContext } from '../operations/served-operation.ts'
-import { scriptEnvironment } from '../script-process/script-process.ts'
+import { sessionEnvironment } from '../process/process-environment.ts'
 import { ToolProcess } from './tool-process.ts'
 import { WebMcp } from './webmcp.ts'
 import { answerScript } from './webmcp-of-scripts.ts'
 
 /** The tools of the session's pages; what custom tools do outside of pages may use the others. */
-export function createWebMcp({ config, browser }: OperationContext): WebMcp {
+export function createWebMcp(context: OperationContext): WebMcp {
+  const { config, browser } = context
   let process: ToolProcess | undefined
   const webMcp: WebMcp = new WebMcp({
     browser,
     process: () => {
       process ??= new ToolProcess({
         homeFolder: config.home_folder,
-        environment: scriptEnvironment(config),
+        environment: () => sessionEnvironment(context),
         port: async () => (await browser.endpoint()).port,
         ask: (method, params, signal) => answerScript(webMcp, method, params, signal),
       })
