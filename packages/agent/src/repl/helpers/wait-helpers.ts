@@ -10,6 +10,7 @@ interface WaitForElementOptions {
   readonly timeoutSec?: number
 }
 
+const unansweredMilliseconds = 1_000
 const elementStates = ['attached', 'detached', 'visible', 'hidden']
 
 /** Each ends a little before the call would be ended, and says whether what it waited for has come. */
@@ -21,7 +22,9 @@ export function waitHelpers(line: BrowserLine, tab: AttachedTab, deadline: Deadl
   }
 
   async function waitForLoad(timeoutSec = 15) {
-    const ask = async () => ((await js(tab, 'document.readyState')) === 'complete' ? true : undefined)
+    const isLoaded = async () => ((await js(tab, 'document.readyState')) === 'complete' ? true : undefined)
+    // A question that comes just as one document makes way for the next may stay without an answer.
+    const ask = () => Promise.race([isLoaded(), delay(unansweredMilliseconds, undefined, { ref: false })])
     return (await deadline.poll(timeoutSec, ask)) ?? false
   }
 
