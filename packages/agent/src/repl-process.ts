@@ -7,6 +7,7 @@ import { define, defineModuleGlobals } from './repl/module-globals.ts'
 import { type FromRepl, limits, type ToRepl } from './repl/repl-messages.ts'
 import { ReplOutput } from './repl/repl-output.ts'
 import { AgentQuestions, customToolsOfCode, webMcpOfCode } from './script-process/agent-questions.ts'
+import { browserAddressQuestion } from './script-process/browser-address.ts'
 import { captureOutput } from './script-process/captured-output.ts'
 import { Deadline } from './script-process/deadline.ts'
 import { MessageLine } from './script-process/message-line.ts'
@@ -30,7 +31,8 @@ const evaluator = new Evaluator()
 defineModuleGlobals(homeFolder, import.meta.dirname)
 
 const webmcp = Object.freeze({ ...webMcpOfCode(questions), ...customToolsOfCode(questions) })
-const { helpers } = browserHelpers({ cdpEndpoint, deadline })
+const address = () => questions.ask(browserAddressQuestion, {}) as Promise<string>
+const { helpers } = browserHelpers({ cdpEndpoint, address, deadline })
 const repl = Object.freeze({
   id: replId,
   write: (value: unknown) => output.write(value),

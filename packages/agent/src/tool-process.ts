@@ -2,6 +2,7 @@ import { Socket } from 'node:net'
 import { browserHelpers } from './repl/helpers/browser-helpers.ts'
 import { define, defineModuleGlobals } from './repl/module-globals.ts'
 import { AgentQuestions, webMcpOfCode } from './script-process/agent-questions.ts'
+import { browserAddressQuestion } from './script-process/browser-address.ts'
 import { captureOutput } from './script-process/captured-output.ts'
 import { Deadline } from './script-process/deadline.ts'
 import { MessageLine } from './script-process/message-line.ts'
@@ -27,7 +28,8 @@ const questions = new AgentQuestions((question) => line.send(question), deadline
 // Nobody asks for what tools write to a console.
 captureOutput(() => {})
 
-const { tab, helpers } = browserHelpers({ cdpEndpoint, deadline })
+const address = () => questions.ask(browserAddressQuestion, {}) as Promise<string>
+const { tab, helpers } = browserHelpers({ cdpEndpoint, address, deadline })
 const webmcp = Object.freeze(webMcpOfCode(questions))
 const browser = Object.freeze({ ...helpers, webmcp })
 for (const [name, value] of Object.entries({ ...browser, browser })) define(name, value)

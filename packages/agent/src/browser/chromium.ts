@@ -8,6 +8,7 @@ import type { Tabs, UserData } from './user-data.ts'
 
 /** Chromium may have much to write, and what it has not written when it is killed is lost. */
 const closeLimitMilliseconds = 10_000
+const askAgainMilliseconds = 1_000
 const busyPageMilliseconds = 3_000
 
 /** Where Chromium's own DevTools server listens, on the loopback of the machine. */
@@ -43,6 +44,8 @@ export class Chromium {
   readonly ended: Promise<string>
   readonly #program: ChildProgram
   readonly #tabs: Tabs
+  /** Pages that have lost their process. */
+  readonly #crashed = new Set<string>()
   readonly #endpoint = Promise.withResolvers<DevToolsEndpoint>()
 
   private constructor(flags: FlagOptions, environment: Record<string, string>) {
@@ -93,6 +96,7 @@ export class Chromium {
         if (this.#tabs === 'blank') answered.reject(error)
       })
     })
+    this.pipe.on('Target.targetCrashed', ({ targetId }) => void this.#crashed.add(targetId as string))
     await this.pipe.send('Target.setDiscoverTargets', { discover: true })
     const first = await this.#orBusy(answered.promise, pages)
     await this.pipe.send('Target.setDiscoverTargets', { discover: false })
@@ -110,7 +114,16 @@ export class Chromium {
     }
     const page = { sessionId, url: '' }
     pages.push(page)
-    const answer = await this.pipe.send('Runtime.evaluate', { expression: 'location.href' }, sessionId)
+    const asked = this.pipe.send('Runtime.evaluate', { expression: 'location.href' }, sessionId).catch(() => undefined)
+    // Programs of the session may reach for the page as soon as the DevTools server is up. Chromium can then lose the
+    // question, or even the page's process. It is asked again, of a new process if need be; a page that has gone cannot
+    // be attached to.
+    const lost = delay(askAgainMilliseconds, undefined, { ref: false })
+    const answer = await (this.#tabs === 'blank' ? Promise.race([asked, lost]) : asked)
+    if (!answer) {
+      if (this.#crashed.delete(targetId)) await this.pipe.send('Page.navigate', { url: 'about:blank' }, sessionId)
+      return this.#attach(targetId, pages)
+    }
     page.url = String((answer.result as { value?: unknown } | undefined)?.value)
     return page
   }

@@ -1,6 +1,7 @@
 import { runRepl } from '@berth/contract/agent/repl-operations.ts'
 import { type OperationContext, type ServedOperation, serve } from '../operations/served-operation.ts'
 import { sessionEnvironment } from '../process/process-environment.ts'
+import { browserAddress, browserAddressQuestion } from '../script-process/browser-address.ts'
 import type { WebMcp } from '../webmcp/webmcp.ts'
 import { answerScript } from '../webmcp/webmcp-of-scripts.ts'
 import { Repl } from './repl.ts'
@@ -11,7 +12,8 @@ export function servedRepl(context: OperationContext, webMcp: WebMcp): readonly 
     homeFolder: config.home_folder,
     environment: () => sessionEnvironment(context),
     endpoint: () => browser.endpoint(),
-    ask: (method, params, signal) => answerScript(webMcp, method, params, signal),
+    ask: async (method, params, signal) =>
+      method === browserAddressQuestion ? browserAddress(browser) : answerScript(webMcp, method, params, signal),
   })
   return [
     serve(runRepl, ({ body: { code, reset, timeout_sec: timeoutSeconds }, signal }) =>

@@ -1,5 +1,6 @@
 import type { OperationContext } from '../operations/served-operation.ts'
 import { sessionEnvironment } from '../process/process-environment.ts'
+import { browserAddress, browserAddressQuestion } from '../script-process/browser-address.ts'
 import { ToolProcess } from './tool-process.ts'
 import { WebMcp } from './webmcp.ts'
 import { answerScript } from './webmcp-of-scripts.ts'
@@ -15,7 +16,8 @@ export function createWebMcp(context: OperationContext): WebMcp {
         homeFolder: config.home_folder,
         environment: () => sessionEnvironment(context),
         port: async () => (await browser.endpoint()).port,
-        ask: (method, params, signal) => answerScript(webMcp, method, params, signal),
+        ask: async (method, params, signal) =>
+          method === browserAddressQuestion ? browserAddress(browser) : answerScript(webMcp, method, params, signal),
       })
       return process
     },

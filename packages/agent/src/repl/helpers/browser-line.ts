@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import WebSocket from 'ws'
 import type { Deadline } from '../../script-process/deadline.ts'
 
@@ -23,7 +22,7 @@ const restartSeconds = 15
 
 /** The helpers' own connection to the browser; after a restart of Chromium the next command opens another. */
 export class BrowserLine {
-  readonly #endpoint: string
+  readonly #address: () => Promise<string>
   readonly #deadline: Deadline
   #socket: Promise<WebSocket> | undefined
   readonly #pending = new Map<number, PromiseWithResolvers<CdpResult>>()
@@ -33,8 +32,9 @@ export class BrowserLine {
   /** Called when what was attached over the connection is so no more. */
   onLost: () => void = () => {}
 
-  constructor(endpoint: string, deadline: Deadline) {
-    this.#endpoint = endpoint
+  /** `address` tells that of the browser's websocket when there is a browser. */
+  constructor(address: () => Promise<string>, deadline: Deadline) {
+    this.#address = address
     this.#deadline = deadline
   }
 
@@ -70,26 +70,24 @@ export class BrowserLine {
   }
 
   async #open(): Promise<WebSocket> {
-    try {
-      const address = await this.#deadline.poll(restartSeconds, () => this.#address())
-      if (address === undefined) throw new Error('it does not answer')
-      const socket = new WebSocket(address, { maxPayload: 0, perMessageDeflate: false })
-      socket.on('error', () => {}) // A close follows.
-      socket.on('close', () => this.#lose())
-      socket.on('message', (data) => this.#take(JSON.parse(String(data))))
-      await once(socket, 'open')
-      return socket
-    } catch (cause) {
-      this.#socket = undefined
-      throw new Error('The browser cannot be reached.', { cause })
-    }
+    const socket = await this.#deadline.poll(restartSeconds, () => this.#connect()).catch(() => undefined)
+    if (socket) return socket
+    this.#socket = undefined
+    throw new Error('The browser cannot be reached.')
   }
 
-  /** Undefined while there is no browser. */
-  async #address(): Promise<string | undefined> {
-    const response = await fetch(`${this.#endpoint}/json/version`).catch(() => undefined)
-    const version = (await response?.json()) as { webSocketDebuggerUrl: string } | undefined
-    return version?.webSocketDebuggerUrl
+  /** Undefined when the browser of that address has just died. */
+  async #connect(): Promise<WebSocket | undefined> {
+    const socket = new WebSocket(await this.#address(), { maxPayload: 0, perMessageDeflate: false })
+    socket.on('error', () => {}) // A close follows.
+    socket.on('message', (data) => this.#take(JSON.parse(String(data))))
+    const isOpen = await new Promise((resolve) => {
+      socket.once('open', () => resolve(true))
+      socket.once('close', () => resolve(false))
+    })
+    if (!isOpen) return undefined
+    socket.on('close', () => this.#lose())
+    return socket
   }
 
   #take({ id, result, error, method, params = {}, sessionId }: CdpMessage): void {
