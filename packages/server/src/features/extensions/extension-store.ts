@@ -3,6 +3,7 @@ import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql } from 'kysely'
 import { type Database, violates } from '../../database/database.ts'
+import { newestPage } from '../../database/newest-page.ts'
 import { plainLowerCase } from '../../database/plain-lower-case.ts'
 import type { ExtensionTable } from '../../database/tables.ts'
 
@@ -63,22 +64,13 @@ export class ExtensionStore {
   }
 
   /** Newest first. */
-  async list(
-    { projectId, text, name }: ExtensionFilter,
-    { limit, offset }: PageRequest,
-  ): Promise<Page<StoredExtension>> {
+  async list({ projectId, text, name }: ExtensionFilter, page: PageRequest): Promise<Page<StoredExtension>> {
     let query = this.#database.selectFrom('extensions').selectAll().where('project_id', '=', projectId)
     if (name !== undefined) query = query.where(sql<boolean>`lower(name) = ${plainLowerCase(name)}`)
     if (text !== undefined) {
       query = query.where(sql<boolean>`(strpos(lower(name), ${text.toLowerCase()}) > 0 or id = ${text})`)
     }
-    const rows = await query
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-      .limit(limit + 1)
-      .offset(offset)
-      .execute()
-    return { items: rows.slice(0, limit), hasMore: rows.length > limit }
+    return newestPage(query, page)
   }
 
   async delete(projectId: ProjectId, id: ExtensionId): Promise<boolean> {

@@ -3,6 +3,7 @@ import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql } from 'kysely'
 import { type Database, violates } from '../../database/database.ts'
+import { newestPage } from '../../database/newest-page.ts'
 import { plainLowerCase } from '../../database/plain-lower-case.ts'
 import type { ProfileTable } from '../../database/tables.ts'
 
@@ -58,20 +59,14 @@ export class ProfileStore {
   }
 
   /** Newest first. */
-  async list({ projectId, text, name }: ProfileFilter, { limit, offset }: PageRequest): Promise<Page<Profile>> {
+  async list({ projectId, text, name }: ProfileFilter, page: PageRequest): Promise<Page<Profile>> {
     let query = this.#database.selectFrom('profiles').selectAll().where('project_id', '=', projectId)
     if (text) {
       const wanted = text.toLowerCase()
       query = query.where(sql<boolean>`(strpos(lower(coalesce(name, '')), ${wanted}) > 0 or strpos(id, ${wanted}) > 0)`)
     }
     if (name) query = query.where(sql<boolean>`lower(name) = ${plainLowerCase(name)}`)
-    const rows = await query
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-      .limit(limit + 1)
-      .offset(offset)
-      .execute()
-    return { items: rows.slice(0, limit), hasMore: rows.length > limit }
+    return newestPage(query, page)
   }
 
   async rename(id: ProfileId, name: string, now: Date): Promise<Profile | undefined> {

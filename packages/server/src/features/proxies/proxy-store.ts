@@ -2,6 +2,7 @@ import type { ProjectId, ProxyId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { type Insertable, sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
+import { newestPage } from '../../database/newest-page.ts'
 import type { ProxyTable } from '../../database/tables.ts'
 import type { StoredProxy } from './proxy.ts'
 
@@ -57,7 +58,7 @@ export class ProxyStore {
   }
 
   /** Newest first. */
-  async list({ projectId, text, name }: ProxyFilter, { limit, offset }: PageRequest): Promise<Page<StoredProxy>> {
+  async list({ projectId, text, name }: ProxyFilter, page: PageRequest): Promise<Page<StoredProxy>> {
     let query = this.#active(projectId).selectAll()
     if (name !== undefined) query = query.where('name_key', '=', keyOf(name))
     if (text !== undefined) {
@@ -70,13 +71,7 @@ export class ProxyStore {
           or id = ${lowerCase})`,
       )
     }
-    const rows = await query
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-      .limit(limit + 1)
-      .offset(offset)
-      .execute()
-    return { items: rows.slice(0, limit), hasMore: rows.length > limit }
+    return newestPage(query, page)
   }
 
   async rename(projectId: ProjectId, id: string, name: string): Promise<StoredProxy | undefined> {

@@ -4,6 +4,7 @@ import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, sql, type Updateable } from 'kysely'
 import { type Database, violates } from '../../database/database.ts'
+import { newestPage } from '../../database/newest-page.ts'
 import type { SessionTable } from '../../database/tables.ts'
 import type { Session } from './session.ts'
 import { liveStates } from './session-state.ts'
@@ -200,7 +201,7 @@ export class SessionStore {
   }
 
   /** Newest first. */
-  async list(filter: SessionFilter, { limit, offset }: PageRequest): Promise<Page<Session>> {
+  async list(filter: SessionFilter, page: PageRequest): Promise<Page<Session>> {
     const states = { active: ['active'], deleted: ['ending', 'deleted'], all: ['active', 'ending', 'deleted'] } as const
     let query = this.#database
       .selectFrom('sessions')
@@ -218,13 +219,7 @@ export class SessionStore {
             and (strpos(profiles.id, ${text}) > 0 or strpos(lower(coalesce(profiles.name, '')), ${text}) > 0)))`,
       )
     }
-    const rows = await query
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-      .limit(limit + 1)
-      .offset(offset)
-      .execute()
-    return { items: rows.slice(0, limit), hasMore: rows.length > limit }
+    return newestPage(query, page)
   }
 
   async listOverdue(driverId: string, now: Date): Promise<readonly OverdueSession[]> {
