@@ -92,7 +92,7 @@ export function createServices(options: ServicesOptions) {
     temporaryFolders,
     clock,
   })
-  const sessionExtensions = new SessionExtensions({ store, machines, driver, extensions, temporaryFolders })
+  const sessionExtensions = new SessionExtensions({ machines, driver, extensions, temporaryFolders })
   const access = new SessionAccess(tokens, store)
   const viewport = new ViewportChanges(machines)
   const leave: RestoreSession = (session) => egress.change(session, session.proxy)

@@ -36,8 +36,7 @@ export function mountDiscovery(app: FastifyInstance, { access, machines, publicU
     const { session: named, '*': rest } = request.params as { session?: string; '*'?: string }
     const query = new URLSearchParams(request.url.split('?')[1])
     const session = await access.admit(query.get('jwt'), named)
-    const agentSocket = machines.agentSocket(session.id)
-    if (!agentSocket) throw new BerthError('session_unreachable')
+    const agentSocket = machines.getAgentSocket(session.id)
 
     const path = `${agentDiscoveryPath}${rest === undefined ? '' : `/${rest.replace(/\/$/, '')}`}${withoutToken(request.url)}`
     const signal = AbortSignal.timeout(answerLimitMilliseconds)

@@ -158,7 +158,7 @@ async function serveRelay(context: TestContext, agentSocket: string): Promise<nu
   const server = createHttpServer()
   const relay = new Relay({
     access: { admit: async () => ({ id: 'brwtest' as SessionId }) } as unknown as SessionAccess,
-    machines: { agentSocket: () => agentSocket } as unknown as SessionMachines,
+    machines: { getAgentSocket: () => agentSocket } as unknown as SessionMachines,
     logger: createLogger({ name: 'test', level: 'silent', json: true }),
   })
   relay.attach(server)

@@ -94,8 +94,7 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> {
-    const agentSocket = machines.agentSocket(id)
-    if (!agentSocket) throw new BerthError('session_unreachable')
+    const agentSocket = machines.getAgentSocket(id)
     const left = new AbortController()
     reply.raw.once('close', () => {
       // Answered before all of the body had come: the rest is taken, or its sender would never see the answer.

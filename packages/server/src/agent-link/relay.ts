@@ -55,8 +55,7 @@ export class Relay {
     const target = upgradeTarget(request)
     const session = await this.#options.access.admit(target.token, target.sessionId)
     checkHandshake(request)
-    const agentSocket = this.#options.machines.agentSocket(session.id)
-    if (!agentSocket) throw new BerthError('session_unreachable')
+    const agentSocket = this.#options.machines.getAgentSocket(session.id)
     if (client.destroyed) return
     splice(client, connect(agentSocket), handshake(request, target.agentPath), head, this.#open)
   }

@@ -96,7 +96,7 @@ export class SessionReaper {
   }
 
   async #idleSince(id: SessionId): Promise<Date | null | undefined> {
-    const socket = this.#options.machines.agentSocket(id)
+    const socket = this.#options.machines.findAgentSocket(id)
     if (!socket) return undefined
     const state = await readAgentState(socket).catch(() => undefined)
     if (!state) return undefined // An agent that does not answer holds no session up.

@@ -1,6 +1,5 @@
 import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
-import { BerthError } from '@berth/contract/errors.ts'
 import type { ExtensionReference } from '@berth/contract/extensions/extension.ts'
 import { sendExtensions } from '../../agent-link/send-extensions.ts'
 import type { TemporaryFolders } from '../../blobs/temporary-folders.ts'
@@ -9,10 +8,8 @@ import { checkExtension, type ExtensionService, type StoredExtension } from '../
 import type { NamedUpload } from './receive-extensions.ts'
 import type { Session } from './session.ts'
 import type { SessionMachines } from './session-machines.ts'
-import type { SessionStore } from './session-store.ts'
 
 interface SessionExtensionsOptions {
-  readonly store: SessionStore
   readonly machines: SessionMachines
   readonly driver: Driver
   readonly extensions: ExtensionService
@@ -51,12 +48,6 @@ export class SessionExtensions {
     await sendExtensions(agentSocket, files, signal)
   }
 
-  async find(projectId: ProjectId, idOrName: string): Promise<Session> {
-    const session = await this.#options.store.find(projectId, idOrName)
-    if (!session) throw new BerthError('session_not_found', { session: idOrName })
-    return session
-  }
-
   /** Loads uploaded ones into the running browser: all of them, or none. */
   async load({ id }: Session, uploads: readonly NamedUpload[], signal: AbortSignal): Promise<void> {
     const { machines, driver } = this.#options
@@ -65,9 +56,7 @@ export class SessionExtensions {
       const { policy } = await checkExtension(path, `${label}.zip_file`)
       if (policy) policyIds.push(policy.id)
     }
-    const agentSocket = machines.agentSocket(id)
-    if (!agentSocket) throw new BerthError('session_unreachable')
-
+    const agentSocket = machines.getAgentSocket(id)
     const limit = AbortSignal.any([signal, AbortSignal.timeout(loadLimitMilliseconds)])
     if (policyIds.length === 0) return sendExtensions(agentSocket, uploads, limit)
     const before = await driver.changePolicies(id, (policies) => withForced(policies, policyIds))

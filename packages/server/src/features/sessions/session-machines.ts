@@ -146,20 +146,25 @@ export class SessionMachines {
   }
 
   /** The socket of the session's agent, unless its machine is elsewhere or gone. */
-  agentSocket(id: SessionId): string | undefined {
+  findAgentSocket(id: SessionId): string | undefined {
     return this.#live.get(id)?.machine.agentSocket
   }
 
-  /** Has the session's agent do something; `session_unreachable` when its machine is elsewhere or gone. */
+  /** The same; `session_unreachable` when its machine is elsewhere or gone. */
+  getAgentSocket(id: SessionId): string {
+    const agentSocket = this.findAgentSocket(id)
+    if (!agentSocket) throw new BerthError('session_unreachable')
+    return agentSocket
+  }
+
+  /** Has the session's agent do something. */
   async command<Body extends z.ZodType, Reply extends z.ZodType>(
     id: SessionId,
     endpoint: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
     body: z.input<Body>,
     options?: CommandOptions,
   ): Promise<z.output<Reply>> {
-    const agentSocket = this.agentSocket(id)
-    if (!agentSocket) throw new BerthError('session_unreachable')
-    return commandAgent(agentSocket, endpoint, body, options)
+    return commandAgent(this.getAgentSocket(id), endpoint, body, options)
   }
 
   /** Ends the machine, whatever it is doing, and removes all of it. */

@@ -79,18 +79,12 @@ export class SessionProfiles {
 
   async #loadRunning(id: SessionId, profileId: ProfileId, tabs: ProfileLoading['tabs']): Promise<void> {
     const signal = AbortSignal.timeout(loadLimitMilliseconds)
-    await this.load(profileId, this.#agentSocket(id), { tabs, signal }).catch(throwUnreachable)
+    await this.load(profileId, this.#options.machines.getAgentSocket(id), { tabs, signal }).catch(throwUnreachable)
   }
 
   async #takeBack(id: SessionId): Promise<void> {
     const signal = AbortSignal.timeout(loadLimitMilliseconds)
-    await takeProfileBack(this.#agentSocket(id), signal).catch(throwUnreachable)
-  }
-
-  #agentSocket(id: SessionId): string {
-    const agentSocket = this.#options.machines.agentSocket(id)
-    if (!agentSocket) throw new BerthError('session_unreachable')
-    return agentSocket
+    await takeProfileBack(this.#options.machines.getAgentSocket(id), signal).catch(throwUnreachable)
   }
 
   noteUse(profileId: ProfileId): void {
@@ -110,7 +104,7 @@ export class SessionProfiles {
     if (!session?.profile_id || !session.profile_save_changes || !session.deleted_at) return
     const facts = { sessionId: id, profileId: session.profile_id }
     try {
-      const agentSocket = machines.agentSocket(id)
+      const agentSocket = machines.findAgentSocket(id)
       if (!agentSocket) throw new Error('its machine has gone')
       const signal = AbortSignal.timeout(saveLimitMilliseconds)
       const state = await receiveProfile(agentSocket, signal)
