@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { errorCatalogue } from '@berth/contract/errors.ts'
 import { publicEndpoints } from '@berth/contract/index.ts'
+import { fastifyPath } from '@berth/runtime/http/mount.ts'
 import { createApp } from '@berth/server/app.ts'
 import type { Services } from '@berth/server/services.ts'
 import boundaries from '../.dependency-cruiser.js'
@@ -33,7 +34,7 @@ async function readSources(patterns: readonly string[]): Promise<readonly Source
 async function unservedEndpoints(): Promise<string[]> {
   const app = await createApp(unusedServices(), { publicUrl: undefined, metrics: true, isClosing: () => false })
   return publicEndpoints
-    .filter(({ method, path }) => !app.hasRoute({ method, url: path.replaceAll(/\{(\w+)\}/g, ':$1') }))
+    .filter(({ method, path }) => !app.hasRoute({ method, url: fastifyPath(path) }))
     .map((endpoint) => `${nameOf(endpoint)} is declared but not served: mount it in the server's app.ts`)
 }
 

@@ -26,7 +26,7 @@ import { answerDiscovery } from './discovery.ts'
 import type { ExtensionLoader } from './extensions/extension-loader.ts'
 import type { ExtensionSet } from './extensions/extension-set.ts'
 import { http } from './http.ts'
-import { readJson } from './json-body.ts'
+import { readJson, sendJson } from './json-body.ts'
 import type { OperationServer } from './operations/operation-server.ts'
 
 /** A watcher that takes nothing for so long is let go; it asks again, and then learns the current state. */
@@ -117,7 +117,7 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
   request.resume() // No other route takes a body.
   switch (`${method} ${path}`) {
     case `GET ${agentStatePath}`:
-      return replyWithJson(response, 200, options.events.state)
+      return sendJson(response, 200, options.events.state)
     case `GET ${agentEventsPath}`:
       return streamEvents(options.events, response)
     case `POST ${agentStopPath}`:
@@ -144,7 +144,7 @@ async function answerProfile(
       } catch (error) {
         // An answer in the middle of what the server sends would be lost with the connection.
         await finished(request.resume()).catch(() => {})
-        replyWithJson(response, 500, { code: 'profile_not_loadable', message: (error as Error).message })
+        sendJson(response, 500, { code: 'profile_not_loadable', message: (error as Error).message })
       }
       return
     }
@@ -175,10 +175,6 @@ function streamEvents(events: AgentEvents, response: ServerResponse): void {
   response.on('close', unwatch)
 }
 
-function replyWithJson(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body))
-}
-
 async function replyWithError(
   request: IncomingMessage,
   response: ServerResponse,
@@ -201,7 +197,7 @@ async function replyWithError(
   request.resume()
   const late = delay(refusedBodyLimitMilliseconds, undefined, { ref: false })
   if (!request.complete) await Promise.race([once(request, 'end'), once(request, 'close'), late]).catch(() => {})
-  replyWithJson(response, error.status, errorBody(error))
+  sendJson(response, error.status, errorBody(error))
 }
 
 function onFirstUse<Value>(make: () => Promise<Value>): () => Promise<Value> {

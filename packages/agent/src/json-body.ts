@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 
 /**
@@ -7,4 +7,8 @@ import { text } from 'node:stream/consumers'
  */
 export async function readJson<Body>(request: IncomingMessage): Promise<Body> {
   return JSON.parse(await text(request)) as Body
+}
+
+export function sendJson(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body))
 }

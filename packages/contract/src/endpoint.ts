@@ -58,6 +58,11 @@ export function defineEndpoint<
   return endpoint
 }
 
+/** The path of an endpoint with its parameters filled in. */
+export function filledPath(path: string, params: Readonly<Record<string, string>>): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) => encodeURIComponent(params[name] ?? ''))
+}
+
 /** Every error code that the operation may answer. */
 export function errorsOf(endpoint: Endpoint): readonly ErrorCode[] {
   const always: ErrorCode[] = ['internal_error']

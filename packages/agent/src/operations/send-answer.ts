@@ -6,10 +6,6 @@ import type { Content } from './served-operation.ts'
 
 const keepAliveMilliseconds = 15_000
 
-export function sendJson(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body))
-}
-
 interface AnswerHead {
   readonly status: number
   readonly type: string | undefined

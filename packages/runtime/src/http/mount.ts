@@ -51,6 +51,9 @@ declare module 'fastify' {
   }
 }
 
+/** What callers have uploaded, and what comes out of a machine, is never a page of berth's own origin. */
+export const foreignContentHeaders = { 'content-security-policy': 'sandbox', 'x-content-type-options': 'nosniff' }
+
 interface MountOptions {
   /** Runs before the body is read, for example to learn who calls. */
   readonly onRequest?: (request: FastifyRequest) => Promise<void>
@@ -101,16 +104,17 @@ export function mount<
 
 function sendBinary(reply: FastifyReply, mediaType: string, { content, sizeBytes }: BinaryAnswer): FastifyReply {
   if (sizeBytes !== undefined) reply.header('content-length', sizeBytes)
-  // What callers have uploaded is never a page of berth's own origin.
-  reply.headers({ 'content-security-policy': 'sandbox', 'x-content-type-options': 'nosniff' })
+  reply.headers(foreignContentHeaders)
   return reply.type(mediaType).send(content)
 }
 
-function fastifyPath(path: string): string {
+/** Braced parameters as the router writes them. */
+export function fastifyPath(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }
 
-function abortedByClient(reply: FastifyReply): AbortSignal {
+/** Aborts when the client goes away before its answer has ended. */
+export function abortedByClient(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   reply.raw.once('close', () => {
     if (!reply.raw.writableFinished) controller.abort()

@@ -8,6 +8,7 @@ import type { SessionAccess } from '../access/session-access.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
 import { sessionRoot } from '../features/sessions/session-urls.ts'
 import { askAgent } from './agent-client.ts'
+import { queryWithoutToken } from './query-without-token.ts'
 
 interface DiscoveryOptions {
   readonly access: SessionAccess
@@ -38,7 +39,8 @@ export function mountDiscovery(app: FastifyInstance, { access, machines, publicU
     const session = await access.admit(query.get('jwt'), named)
     const agentSocket = machines.getAgentSocket(session.id)
 
-    const path = `${agentDiscoveryPath}${rest === undefined ? '' : `/${rest.replace(/\/$/, '')}`}${withoutToken(request.url)}`
+    // `/json/new?https://example.org` carries its address as the bare query: only the token is taken out.
+    const path = `${agentDiscoveryPath}${rest === undefined ? '' : `/${rest.replace(/\/$/, '')}`}${queryWithoutToken(request.url)}`
     const signal = AbortSignal.timeout(answerLimitMilliseconds)
     const asked = askAgent(agentSocket, { method: request.method, path, signal })
     const { status, text } = await asked.catch((cause: unknown) => {
@@ -79,13 +81,6 @@ function frontendFor(frontend: string, websocket: string): string {
   const [scheme, rest] = websocket.split('://')
   const page = frontend.split('?', 1)[0]
   return `${page}?${scheme}=${encodeURIComponent(rest ?? '')}`
-}
-
-/** `/json/new?https://example.org` carries its address as the bare query: only the token is taken out. */
-function withoutToken(url: string): string {
-  const query = url.split('?').slice(1).join('?')
-  const kept = query.split('&').filter((part) => part !== '' && !part.startsWith('jwt='))
-  return kept.length > 0 ? `?${kept.join('&')}` : ''
 }
 
 function isJson(text: string): boolean {

@@ -3,7 +3,9 @@ import { pipeline } from 'node:stream/promises'
 import { agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
 import type { Operation } from '@berth/contract/agent/operation.ts'
 import { operations } from '@berth/contract/agent/operations.ts'
+import { filledPath } from '@berth/contract/endpoint.ts'
 import { BerthError } from '@berth/contract/errors.ts'
+import { abortedByClient, fastifyPath, foreignContentHeaders } from '@berth/runtime/http/mount.ts'
 import { queryOf } from '@berth/runtime/http/query-string.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Caller } from '../access/caller.ts'
@@ -14,6 +16,7 @@ import type { SessionService } from '../features/sessions/session-service.ts'
 import { sessionRoot } from '../features/sessions/session-urls.ts'
 import { callAgent } from './agent-client.ts'
 import { passedAnswerHeaders, passedRequestHeaders } from './passage-headers.ts'
+import { queryWithoutToken } from './query-without-token.ts'
 
 interface OperationsOptions {
   readonly callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>
@@ -41,9 +44,6 @@ const answerHeaders = [
   ],
   ...['cache-control', 'retry-after', 'x-should-retry', 'x-sse-content-type', 'x-request-id'],
 ]
-
-/** What comes out of a machine is never a page of berth's own origin. */
-const protection = { 'content-security-policy': 'sandbox', 'x-content-type-options': 'nosniff' }
 
 /** Serves every operation of the agents under both roots: checks who asks, finds the machine, and streams. */
 export async function mountOperations(app: FastifyInstance, options: OperationsOptions): Promise<void> {
@@ -95,17 +95,13 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
     reply: FastifyReply,
   ): Promise<FastifyReply> {
     const agentSocket = machines.getAgentSocket(id)
-    const left = new AbortController()
-    reply.raw.once('close', () => {
-      // Answered before all of the body had come: the rest is taken, or its sender would never see the answer.
-      if (!reply.raw.writableFinished) left.abort()
-    })
     const answer = await callAgent(agentSocket, {
       method: operation.method,
       path: agentPath(operation, request),
       headers: { ...requestHeadersOf(operation, request.headers), 'x-request-id': request.id },
       ...(hasBody(request.raw) && { body: request.raw }),
-      signal: left.signal,
+      // Not when it was answered before all of its body had come: the rest is taken, or it would never see the answer.
+      signal: abortedByClient(reply),
     }).catch((cause: NodeJS.ErrnoException) => {
       throw new BerthError(wasNeverReached(cause) ? 'session_unreachable' : 'operation_interrupted', undefined, {
         cause,
@@ -125,18 +121,10 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
   }
 }
 
-function fastifyPath(path: string): string {
-  return path.replaceAll(/\{(\w+)\}/g, ':$1')
-}
-
 /** The path as the agent knows it, with the caller's own query but for the token. */
 function agentPath({ agentPath: path }: Operation, request: FastifyRequest): string {
-  const params = request.params as Record<string, string>
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) => encodeURIComponent(params[name] ?? ''))
-  const query = queryOf(request.url)
-    .split('&')
-    .filter((part) => part !== '' && !part.startsWith('jwt='))
-  return `${agentOperationsPath}${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`
+  const filled = filledPath(path, request.params as Record<string, string>)
+  return `${agentOperationsPath}${filled}${queryWithoutToken(request.url)}`
 }
 
 function requestHeadersOf({ isPassage }: Operation, headers: IncomingHttpHeaders) {
@@ -148,11 +136,17 @@ function answerHeadersOf(
   answer: IncomingHttpHeaders,
   caller: IncomingHttpHeaders,
 ): OutgoingHttpHeaders {
-  if (!isPassage) return { ...pick(answer, answerHeaders), ...protection }
+  if (!isPassage) return { ...pick(answer, answerHeaders), ...foreignContentHeaders }
   const passed: OutgoingHttpHeaders = passedAnswerHeaders(answer, caller)
-  const policies = [protection['content-security-policy'], passed['content-security-policy'] ?? []].flat() as string[]
+  const policies = [
+    foreignContentHeaders['content-security-policy'],
+    passed['content-security-policy'] ?? [],
+  ].flat() as string[]
   // An error of the other server is none of ours: a client that sends again by itself would send it twice.
-  return Object.assign(passed, protection, { 'x-should-retry': 'false', 'content-security-policy': policies })
+  return Object.assign(passed, foreignContentHeaders, {
+    'x-should-retry': 'false',
+    'content-security-policy': policies,
+  })
 }
 
 function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string | string[] | undefined> {

@@ -10,7 +10,7 @@ import {
   putEgressMachine,
   putEgressPolicy,
 } from '@berth/contract/egress/egress-endpoints.ts'
-import type { Endpoint } from '@berth/contract/endpoint.ts'
+import { type Endpoint, filledPath } from '@berth/contract/endpoint.ts'
 import type { z } from 'zod'
 
 const answerLimitMilliseconds = 5_000
@@ -66,9 +66,7 @@ export class EgressClient {
     body?: unknown,
     limitMilliseconds = answerLimitMilliseconds,
   ): Promise<unknown> {
-    const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) =>
-      encodeURIComponent(params[name] ?? ''),
-    )
+    const path = filledPath(endpoint.path, params)
     const response = await this.#send(endpoint.method, path, body, AbortSignal.timeout(limitMilliseconds))
     const text = await new Response(response).text()
     if ((response.statusCode ?? 500) >= 400) throw new Error(`egress refused ${endpoint.method} ${path}: ${text}`)
