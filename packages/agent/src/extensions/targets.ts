@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
+import { type HiddenPage, inHiddenPage } from '../browser/in-hidden-page.ts'
+import { withTarget } from '../browser/tabs.ts'
 
 const pollMilliseconds = 50
 
@@ -24,9 +26,8 @@ export async function workerRuns(pipe: CdpPipe, id: string, limitMilliseconds: n
 
 async function answerOfWorker(pipe: CdpPipe, id: string, limitMilliseconds: number): Promise<void> {
   const worker = await findTarget(pipe, id, limitMilliseconds)
-  const { sessionId } = await pipe.send('Target.attachToTarget', { targetId: worker?.targetId, flatten: true })
-  await pipe.send('Runtime.evaluate', { expression: '1' }, sessionId as string)
-  await pipe.send('Target.detachFromTarget', { sessionId })
+  if (!worker) throw new Error('the extension has no worker')
+  await withTarget(pipe, worker.targetId, (session) => pipe.send('Runtime.evaluate', { expression: '1' }, session))
 }
 
 /** Asks the page on which a person would look; CDP tells of unpacked extensions alone. */
@@ -42,18 +43,15 @@ export async function installedOf(
   ids: readonly string[],
   limitMilliseconds: number,
 ): Promise<ReadonlySet<string>> {
-  const { targetId } = await pipe.send('Target.createTarget', { url: 'chrome://extensions', hidden: true })
-  const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
-  const page = sessionId as string
   let installed = new Set<string>()
-  await look(limitMilliseconds, async () => {
+  const lookOnce = async (page: HiddenPage) => {
     const call = { expression: enabledExtensions, awaitPromise: true, returnByValue: true }
-    const { result } = await pipe.send('Runtime.evaluate', call, page)
+    const { result } = await page.send('Runtime.evaluate', call)
     const { value } = result as { value?: readonly string[] } // None before the page is there.
     installed = new Set(Array.isArray(value) ? value.filter((id) => ids.includes(id)) : [])
     return installed.size === new Set(ids).size || undefined
-  })
-  await pipe.send('Target.closeTarget', { targetId })
+  }
+  await inHiddenPage(pipe, (page) => look(limitMilliseconds, () => lookOnce(page)), 'chrome://extensions')
   return installed
 }
 

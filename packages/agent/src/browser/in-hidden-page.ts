@@ -1,4 +1,4 @@
-import type { CdpPipe } from '../../browser/cdp-pipe.ts'
+import type { CdpPipe } from './cdp-pipe.ts'
 
 /** A page of our own that no window shows and no list of tabs has; it goes with the work it is made for. */
 export interface HiddenPage {
@@ -9,8 +9,9 @@ export interface HiddenPage {
 export async function inHiddenPage<Result>(
   pipe: CdpPipe,
   work: (page: HiddenPage) => Promise<Result>,
+  url = 'about:blank',
 ): Promise<Result> {
-  const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', hidden: true })
+  const { targetId } = await pipe.send('Target.createTarget', { url, hidden: true })
   try {
     const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
     const send: HiddenPage['send'] = (method, params) => pipe.send(method, params, sessionId as string)
