@@ -1,5 +1,5 @@
-import ipaddr from 'ipaddr.js'
 import { BerthError } from '../errors.ts'
+import { type AddressRange, parseAddressRange } from './address-range.ts'
 import { hostText, parseAddress, parseHost, parseHostAndPort } from './host.ts'
 
 /** What an operator lets sessions reach besides public addresses. Without a port, an entry stands for all ports. */
@@ -7,8 +7,6 @@ export type AllowEntry =
   | { readonly kind: 'name'; readonly name: string; readonly port: number | undefined }
   | { readonly kind: 'address'; readonly address: string; readonly port: number | undefined }
   | { readonly kind: 'range'; readonly range: AddressRange }
-
-export type AddressRange = readonly [first: ipaddr.IPv4 | ipaddr.IPv6, prefixLength: number]
 
 /** Reads the entries of BERTH_EGRESS_ALLOW. The first bad one throws `invalid_input`, which says how to write it. */
 export function parseAllowList(entries: readonly string[]): readonly AllowEntry[] {
@@ -34,18 +32,10 @@ function parseDestination(entry: string): AllowEntry {
 }
 
 function parseRange(entry: string): AddressRange {
-  const [, firstText = '', lengthText] = /^([^/]+)\/(0|[1-9][0-9]{0,2})$/.exec(entry) ?? []
-  const first = parseAddress(firstText)
-  const length = Number(lengthText)
-  const isIPv4 = !firstText.includes(':')
-  if (!first || isIPv4 === first.includes(':') || length > (isIPv4 ? 32 : 128)) {
-    throw badEntry(entry, 'expected a CIDR range such as 10.0.0.0/8 or fd00::/8, without a port')
-  }
-
-  const canonical = `${first}/${length}`
-  const network = isIPv4 ? ipaddr.IPv4.networkAddressFromCIDR(canonical) : ipaddr.IPv6.networkAddressFromCIDR(canonical)
-  if (parseAddress(network.toString()) !== first) throw badEntry(entry, `this range begins at ${network.toString()}`)
-  return [ipaddr.parse(first), length]
+  const written = parseAddressRange(entry)
+  if (!written) throw badEntry(entry, 'expected a CIDR range such as 10.0.0.0/8 or fd00::/8, without a port')
+  if (!written.isCanonical) throw badEntry(entry, `this range begins at ${written.network}`)
+  return written.range
 }
 
 function badEntry(entry: string, reason: string): BerthError {

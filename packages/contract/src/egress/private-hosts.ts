@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js'
+import { type AddressRange, parseAddressRange } from './address-range.ts'
 import { type HostAndPort, hostText, parseAddress, parseHost, parseHostAndPort } from './host.ts'
 import { type HostPattern, hostPatternText, matchesHost, parseHostPattern } from './host-pattern.ts'
 
@@ -7,8 +8,6 @@ export type PrivateHost =
   | { readonly kind: 'pattern'; readonly pattern: HostPattern; readonly port: number | undefined }
   | { readonly kind: 'address'; readonly address: string; readonly port: number | undefined }
   | { readonly kind: 'range'; readonly range: AddressRange }
-
-type AddressRange = readonly [first: ipaddr.IPv4 | ipaddr.IPv6, prefixLength: number]
 
 /** What is private to the session unless it says otherwise: RFC 1918, carrier-grade NAT, unique local IPv6. */
 export const defaultPrivateHosts = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7']
@@ -74,19 +73,11 @@ function portOf(text: string | undefined): number | undefined {
 }
 
 function parseRange(entry: string): AddressRange {
-  const [, firstText = '', lengthText = ''] = /^([^/]+)\/(0|[1-9][0-9]{0,2})$/.exec(entry) ?? []
-  const first = parseAddress(firstText)
-  const isIPv4 = !firstText.includes(':')
-  const length = Number(lengthText)
-  if (!first || isIPv4 === first.includes(':') || length > (isIPv4 ? 32 : 128))
-    throw new PrivateHostError('must be a range such as 10.0.0.0/8 or fd00::/8, without port or path')
-
-  const canonical = `${first}/${length}`
-  const network = isIPv4 ? ipaddr.IPv4.networkAddressFromCIDR(canonical) : ipaddr.IPv6.networkAddressFromCIDR(canonical)
-  if (parseAddress(network.toString()) !== first)
-    throw new PrivateHostError(`must begin with its first address, ${network.toString()}`)
-  const range: AddressRange = [ipaddr.parse(first), length]
-  const isPrivate = privateRanges.some((outer) => length >= outer[1] && isWithin(range[0], outer))
+  const written = parseAddressRange(entry)
+  if (!written) throw new PrivateHostError('must be a range such as 10.0.0.0/8 or fd00::/8, without port or path')
+  const { range, network, isCanonical } = written
+  if (!isCanonical) throw new PrivateHostError(`must begin with its first address, ${network}`)
+  const isPrivate = privateRanges.some((outer) => range[1] >= outer[1] && isWithin(range[0], outer))
   if (!isPrivate) throw new PrivateHostError(onlyPrivate)
   return range
 }
