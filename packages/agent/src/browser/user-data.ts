@@ -1,7 +1,8 @@
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
+import { exists } from '@berth/runtime/files/exists.ts'
 import { renewPreferences, writePreferences } from './preferences.ts'
 import { packProfile, unpackProfile } from './profile-archive.ts'
 
@@ -78,11 +79,4 @@ export class UserData {
 
 function ignoreAbsence(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
 }

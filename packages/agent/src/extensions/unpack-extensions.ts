@@ -4,13 +4,13 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { BerthError } from '@berth/contract/errors.ts'
-import { ExtensionName, maxExtensionBytes, maxExtensionsOfSession } from '@berth/contract/extensions/extension.ts'
+import { ExtensionName } from '@berth/contract/extensions/extension.ts'
 import { Archive } from '@berth/runtime/archive/archive.ts'
 import { BadArchive } from '@berth/runtime/archive/archive-entry.ts'
 import { extensionArchiveLimits, inspectExtension } from '@berth/runtime/archive/extension-archive.ts'
 import { unpackArchive } from '@berth/runtime/archive/unpack-archive.ts'
-import { readMultipart } from '@berth/runtime/http/multipart.ts'
-import { type Pair, pairParts } from '@berth/runtime/http/multipart-pairs.ts'
+import { readExtensionPairs } from '@berth/runtime/http/extension-pairs.ts'
+import type { Pair } from '@berth/runtime/http/multipart-pairs.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import { removeFolders, type UnpackedExtension } from './extension-set.ts'
 
@@ -25,14 +25,7 @@ export async function unpackExtensions(
   const temporaryFolder = await mkdtemp(join(folder, '~incoming-'))
   const unpacked: UnpackedExtension[] = []
   try {
-    const parts = readMultipart(request, {
-      headers: request.headers,
-      isFile: (path) => path.at(-1) === 'zip_file',
-      maxParts: 2 * maxExtensionsOfSession,
-      maxFileBytes: maxExtensionBytes,
-    })
-    const list = { list: 'extensions', file: 'zip_file', text: 'name', maxPairs: maxExtensionsOfSession }
-    for await (const pair of pairParts(parts, { ...list, temporaryFolder })) {
+    for await (const pair of readExtensionPairs(request, temporaryFolder)) {
       unpacked.push(await unpackOne(pair, folder, temporaryFolder))
     }
     return unpacked

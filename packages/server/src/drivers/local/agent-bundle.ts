@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { exists } from '@berth/runtime/files/exists.ts'
 import { build, stop } from 'esbuild'
 
 const agentFolder = join(import.meta.dirname, '../../../../agent/src')
@@ -121,11 +122,4 @@ async function listCommands(): Promise<readonly string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   // One that ends meanwhile uses nothing.
   return Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
 }

@@ -3,9 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { BerthError } from '@berth/contract/errors.ts'
-import { ExtensionName, maxExtensionBytes, maxExtensionsOfSession } from '@berth/contract/extensions/extension.ts'
-import { readMultipart } from '@berth/runtime/http/multipart.ts'
-import { pairParts } from '@berth/runtime/http/multipart-pairs.ts'
+import { ExtensionName } from '@berth/contract/extensions/extension.ts'
+import { readExtensionPairs } from '@berth/runtime/http/extension-pairs.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 
 /** An archive that has come in, whole, as a file. */
@@ -16,17 +15,10 @@ export interface NamedUpload {
   readonly label: string
 }
 
-/** Reads pairs of `extensions[i][name]` and `extensions[i][zip_file]`, in every client's spelling. */
+/** Keeps each archive as a file of the folder. */
 export async function receiveNamedUploads(request: IncomingMessage, folder: string): Promise<readonly NamedUpload[]> {
   const uploads: NamedUpload[] = []
-  const parts = readMultipart(request, {
-    headers: request.headers,
-    isFile: (path) => path.at(-1) === 'zip_file',
-    maxParts: 2 * maxExtensionsOfSession,
-    maxFileBytes: maxExtensionBytes,
-  })
-  const list = { list: 'extensions', file: 'zip_file', text: 'name', maxPairs: maxExtensionsOfSession }
-  for await (const { label, text, content } of pairParts(parts, { ...list, temporaryFolder: folder })) {
+  for await (const { label, text, content } of readExtensionPairs(request, folder)) {
     const name = validate(ExtensionName, text, `${label}.name`)
     if (uploads.some((other) => other.name === name)) {
       throw new BerthError('bad_request', { reason: `${label}.name: ${name} must come once.` })
