@@ -22,15 +22,6 @@ import { ServedApp } from '../testing/served-app.ts'
 
 const app = await ServedApp.start()
 after(() => app[Symbol.asyncDispose]())
-let count = 0
-
-/** A folder of the test's own. */
-async function ground(): Promise<string> {
-  const folder = join(app.folder, String(++count))
-  await mkdir(folder)
-  return folder
-}
-
 const at = (path: string) => `path=${encodeURIComponent(path)}`
 const read = (path: string, headers: Record<string, string> = {}) =>
   app.call('GET', `/fs/read_file?${at(path)}`, { headers })
@@ -42,7 +33,7 @@ const refusal = async (answer: Promise<Response>) => {
 }
 
 test('what is written is read back, with the folders above made', async () => {
-  const path = join(await ground(), 'a b', 'ü', 'file')
+  const path = join(await app.newFolder(), 'a b', 'ü', 'file')
 
   const written = await write(path, 'hello')
   const answer = await read(path)
@@ -58,7 +49,7 @@ test('what is written is read back, with the folders above made', async () => {
 })
 
 test('an empty body is an empty file, and takes the place of a longer one', async () => {
-  const path = join(await ground(), 'file')
+  const path = join(await app.newFolder(), 'file')
   await writeFile(path, 'old content')
 
   await write(path, null)
@@ -68,7 +59,7 @@ test('an empty body is an empty file, and takes the place of a longer one', asyn
 })
 
 test('a file keeps its mode unless another is given, and a link stays one', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   await writeFile(join(folder, 'file'), 'old', { mode: 0o640 })
   await symlink('file', join(folder, 'link'))
   await symlink('later', join(folder, 'dangling'))
@@ -87,7 +78,7 @@ test('a file keeps its mode unless another is given, and a link stays one', asyn
 })
 
 test('a body that breaks off leaves the old file and nothing else', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const path = join(folder, 'made', 'file')
   await writeFile(join(folder, 'old'), 'old')
   const { port, pathname } = new URL(app.url)
@@ -121,7 +112,7 @@ for (const [range, status, contentRange, body] of [
   ['lines=0-1', 200, null, '0123456789'],
 ] as const) {
   test(`the range ${range} of ten bytes is answered with ${status}`, async () => {
-    const path = join(await ground(), 'file')
+    const path = join(await app.newFolder(), 'file')
     await writeFile(path, '0123456789')
 
     const answer = await read(path, { range })
@@ -137,7 +128,7 @@ for (const [range, status, contentRange, body] of [
 }
 
 test('a range of a file that has changed meanwhile is the whole file', async () => {
-  const path = join(await ground(), 'file')
+  const path = join(await app.newFolder(), 'file')
   await writeFile(path, '0123456789')
   const { headers } = await read(path)
   const etag = headers.get('etag') as string
@@ -153,7 +144,7 @@ test('a range of a file that has changed meanwhile is the whole file', async () 
 })
 
 test('a file that becomes shorter while it is read is a broken answer', async () => {
-  const path = join(await ground(), 'file')
+  const path = join(await app.newFolder(), 'file')
   await writeFile(path, Buffer.alloc(64 * 1024 * 1024))
 
   const answer = await read(path)
@@ -163,7 +154,7 @@ test('a file that becomes shorter while it is read is a broken answer', async ()
 })
 
 test('nothing but regular files is read or written, and nothing hangs', { timeout: 20_000 }, async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   execFileSync('mkfifo', [join(folder, 'pipe')])
   const listener = createServer().listen(join(folder, 'socket'))
   await symlink('pipe', join(folder, 'to-pipe'))
@@ -207,7 +198,7 @@ test("the kernel's own files are refused, and the agent is unharmed", { timeout:
 })
 
 test('a bad path is a refusal that names it', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   await writeFile(join(folder, 'file'), '')
   await symlink('loop', join(folder, 'loop'))
   const long = join(folder, 'x'.repeat(256))
@@ -228,7 +219,7 @@ test('a bad path is a refusal that names it', async () => {
 })
 
 test('dots in a path lead where they say', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   await mkdir(join(folder, 'sub'))
   await write(`${folder}/sub/../a//./b`, 'x')
 
@@ -241,7 +232,7 @@ test('dots in a path lead where they say', async () => {
 })
 
 test('a list tells everything in a folder by name, links as links', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   await writeFile(join(folder, 'b'), '12345', { mode: 0o600 })
   await mkdir(join(folder, 'a'))
   await symlink('nowhere', join(folder, 'broken'))
@@ -271,7 +262,7 @@ test('a list tells everything in a folder by name, links as links', async () => 
 })
 
 test('a link is described by what it leads to, or by itself', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   await writeFile(join(folder, 'file'), '12345')
   await symlink('file', join(folder, 'link'))
   await symlink('nowhere', join(folder, 'broken'))
@@ -283,7 +274,7 @@ test('a link is described by what it leads to, or by itself', async () => {
 })
 
 test('a directory is made with those above it, and one that is there is fine', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const make = (path: string, mode?: string) => app.send('PUT', '/fs/create_directory', { path, ...(mode && { mode }) })
   await writeFile(join(folder, 'file'), '')
 
@@ -298,7 +289,7 @@ test('a directory is made with those above it, and one that is there is fine', a
 })
 
 test('files and directories are deleted, each by its own operation', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   await mkdir(join(folder, 'dir', 'deep'), { recursive: true })
   await writeFile(join(folder, 'dir', 'deep', 'file'), '')
   await writeFile(join(folder, 'kept'), '')
@@ -319,7 +310,7 @@ test('files and directories are deleted, each by its own operation', async () =>
 })
 
 test('a directory deeper than a path can tell is deleted too', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const script =
     'for (let i = 0; i < 60; i++) { const n = "d".repeat(200); require("fs").mkdirSync(n); process.chdir(n) }'
   execFileSync(process.execPath, ['-e', script], { cwd: folder })
@@ -330,7 +321,7 @@ test('a directory deeper than a path can tell is deleted too', async () => {
 })
 
 test('permissions are set, and of owners those that are known', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const path = join(folder, 'file')
   await writeFile(path, '')
   const set = (fields: object) => app.send('PUT', '/fs/set_file_permissions', { path, mode: '600', ...fields })
@@ -345,7 +336,7 @@ test('permissions are set, and of owners those that are known', async () => {
 })
 
 test('moves files and directories, and over files', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const move = (from: string, to: string) =>
     app.send('PUT', '/fs/move', { src_path: join(folder, from), dest_path: join(folder, to) })
   await writeFile(join(folder, 'a'), 'a')
@@ -368,7 +359,7 @@ test('moves files and directories, and over files', async () => {
 })
 
 test('moves to another file system as a whole', { skip: await isOneDisk() }, async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const there = join('/dev/shm', `berth-test-${process.pid}`)
   await mkdir(there)
   await mkdir(join(folder, 'dir'))
@@ -392,7 +383,7 @@ test('moves to another file system as a whole', { skip: await isOneDisk() }, asy
 })
 
 test('a full disk is told as one, and leaves the old file', { skip: process.getuid?.() !== 0 }, async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'berth-test', folder])
   try {
     await writeFile(join(folder, 'file'), 'old')

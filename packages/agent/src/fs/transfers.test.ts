@@ -7,14 +7,6 @@ import { ServedApp } from '../testing/served-app.ts'
 
 const app = await ServedApp.start()
 after(() => app[Symbol.asyncDispose]())
-let count = 0
-
-async function ground(): Promise<string> {
-  const folder = join(app.folder, String(++count))
-  await mkdir(folder)
-  return folder
-}
-
 const boundary = 'x-berth-boundary'
 
 /** A body part by part, in the given order: files have `bytes`. */
@@ -75,7 +67,7 @@ for (const [spelling, parts] of Object.entries({
   ],
 } as Record<string, [string, string][]>)) {
   test(`takes files as ${spelling} sends them`, async () => {
-    const folder = await ground()
+    const folder = await app.newFolder()
     await writeFile(join(folder, 'a'), 'old')
 
     const answer = await upload(
@@ -96,7 +88,7 @@ for (const [spelling, parts] of Object.entries({
 }
 
 test('an upload that is wrong in one part writes nothing', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   await writeFile(join(folder, 'old'), 'old')
   const good = [
     ['files[0][dest_path]', `${folder}/made/a`],
@@ -134,7 +126,7 @@ test('an upload that is wrong in one part writes nothing', async () => {
 })
 
 test('an archive is unpacked over what is there, and comes back the same', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   await mkdir(join(folder, 'z', 'd'), { recursive: true })
   await writeFile(join(folder, 'z', 'd', 'kept'), 'kept')
   await writeFile(join(folder, 'z', 'a'), 'old')
@@ -170,8 +162,8 @@ test('an archive is unpacked over what is there, and comes back the same', async
 })
 
 test('of a refused archive nothing is unpacked, and no link in the way is followed', async () => {
-  const folder = await ground()
-  const outside = await ground()
+  const folder = await app.newFolder()
+  const outside = await app.newFolder()
   await mkdir(join(folder, 'z'))
   await symlink(outside, join(folder, 'z', 'there'))
   await writeFile(join(folder, 'file'), '')
@@ -227,17 +219,17 @@ test('of a refused archive nothing is unpacked, and no link in the way is follow
 })
 
 test('only directories are downloaded as archives', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   await writeFile(join(folder, 'file'), '')
   const download = (path: string) => app.call('GET', `/fs/download_dir_zip?path=${path}`)
 
   assert.match(await refusal(download(join(folder, 'file'))), /^400 path: must be a directory/)
   assert.match(await refusal(download(join(folder, 'none'))), /^404 path: /)
-  assert.equal((await download(await ground())).status, 200)
+  assert.equal((await download(await app.newFolder())).status, 200)
 })
 
 test('a caller who leaves ends the packing', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   await writeFile(join(folder, 'big'), Buffer.alloc(1))
   const { truncate } = await import('node:fs/promises')
   await truncate(join(folder, 'big'), 20 * 1024 ** 3)
@@ -256,7 +248,7 @@ async function openFiles(): Promise<readonly string[]> {
 }
 
 test('what lies beside regular files is left out of an archive', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const { execFileSync } = await import('node:child_process')
   execFileSync('mkfifo', [join(folder, 'pipe')])
   await writeFile(join(folder, 'a'), 'x')

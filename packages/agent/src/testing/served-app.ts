@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -19,6 +19,7 @@ export class ServedApp implements AsyncDisposable {
   /** An empty folder for the test's files. */
   readonly folder: string
   readonly #server: Server
+  #folders = 0
 
   private constructor(url: string, folder: string, server: Server) {
     this.url = url
@@ -45,6 +46,13 @@ export class ServedApp implements AsyncDisposable {
 
   call(method: string, path: string, init: RequestInit = {}): Promise<Response> {
     return fetch(`${this.url}${path}`, { method, ...init })
+  }
+
+  /** A folder of a test's own. */
+  async newFolder(): Promise<string> {
+    const folder = join(this.folder, String(++this.#folders))
+    await mkdir(folder)
+    return folder
   }
 
   /** A call with a JSON body. */

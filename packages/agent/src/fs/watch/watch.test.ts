@@ -7,14 +7,7 @@ import { ServedApp } from '../../testing/served-app.ts'
 
 const app = await ServedApp.start()
 after(() => app[Symbol.asyncDispose]())
-let count = 0
-
-async function ground(): Promise<string> {
-  const folder = join(app.folder, String(++count))
-  await mkdir(folder)
-  return folder
-}
-
+let marks = 0
 async function watch(path: string, recursive = false): Promise<string> {
   const answer = await app.send('POST', '/fs/watch', { path, recursive })
   assert.equal(answer.status, 201)
@@ -70,7 +63,7 @@ class Reader {
 
 /** Makes a change that comes after all others, and tells those. */
 async function eventsSoFar(reader: Reader, folder: string): Promise<readonly string[]> {
-  const mark = join(folder, `mark-${++count}`)
+  const mark = join(folder, `mark-${++marks}`)
   await mkdir(mark)
   return (await reader.until(mark))
     .map((event) => event.replace(`${folder}/`, ''))
@@ -78,7 +71,7 @@ async function eventsSoFar(reader: Reader, folder: string): Promise<readonly str
 }
 
 test('tells what is made, written, renamed and deleted, and nothing of rights', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   await writeFile(join(folder, 'old'), 'old')
   await writeFile(join(folder, 'gone'), '')
   const reader = await Reader.open(await watch(folder))
@@ -105,7 +98,7 @@ test('tells what is made, written, renamed and deleted, and nothing of rights', 
 })
 
 test('tells of what the API itself writes as one change', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const reader = await Reader.open(await watch(folder))
   const write = (body: string) => app.call('PUT', `/fs/write_file?path=${folder}/file`, { body })
 
@@ -116,8 +109,8 @@ test('tells of what the API itself writes as one change', async () => {
 })
 
 test('a recursive watch follows directories that are made, filled, moved and deleted', async () => {
-  const folder = await ground()
-  const outside = await ground()
+  const folder = await app.newFolder()
+  const outside = await app.newFolder()
   await mkdir(join(folder, 'a', 'deep'), { recursive: true })
   await writeFile(join(folder, 'a', 'deep', 'file'), 'x')
   await symlink(outside, join(folder, 'link'))
@@ -155,7 +148,7 @@ test('a recursive watch follows directories that are made, filled, moved and del
 })
 
 test('a file is watched through replacement, and a directory to its end', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const path = join(folder, 'file')
   await writeFile(path, 'x')
   const ofFile = await Reader.open(await watch(path))
@@ -172,7 +165,7 @@ test('a file is watched through replacement, and a directory to its end', async 
 })
 
 test('a stream ends with its watch, and nothing is found of one that is not', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const id = await watch(folder)
   const reader = await Reader.open(id)
 
@@ -185,7 +178,7 @@ test('a stream ends with its watch, and nothing is found of one that is not', as
 })
 
 test('two readers share what is told, and one who has left takes nothing', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const id = await watch(folder)
   const leaving = new AbortController()
   await Reader.open(id, leaving.signal)
@@ -207,7 +200,7 @@ test('two readers share what is told, and one who has left takes nothing', async
 })
 
 test('a flood is bounded, and says so', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const id = await watch(folder, true)
 
   await mkdir(join(folder, 'flood'))
@@ -229,7 +222,7 @@ test('a flood is bounded, and says so', async () => {
 /** Until all that was under way has been told, or dropped. */
 async function settled(reader: Reader, folder: string): Promise<void> {
   for (;;) {
-    const mark = join(folder, `mark-${++count}`)
+    const mark = join(folder, `mark-${++marks}`)
     await mkdir(mark)
     for (;;) {
       const event = await reader.next()
@@ -240,7 +233,7 @@ async function settled(reader: Reader, folder: string): Promise<void> {
 }
 
 test('a session has a hundred watches', async () => {
-  const folder = await ground()
+  const folder = await app.newFolder()
   const answers = await Promise.all(Array.from({ length: 110 }, () => app.send('POST', '/fs/watch', { path: folder })))
 
   const refused = answers.filter(({ status }) => status === 409)
