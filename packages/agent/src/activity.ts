@@ -1,6 +1,6 @@
 /**
  * Whether somebody uses the session: an open client is activity, and the count of idle time begins when the last one
- * has gone (facts: browsers.md §11).
+ * has gone.
  */
 export class Activity {
   #open = 0

@@ -335,7 +335,7 @@ export class Browser {
     await this.#options.extensions.loadInto(chromium.pipe)
   }
 
-  /** Dispatched and not awaited: whatever comes of it, the session is there (spec §2.1, start_url). */
+  /** Dispatched and not awaited: whatever comes of it, the session is there. */
   #openStartPage({ chromium, page }: RunningChromium, startUrl: string | undefined): void {
     const { pipe } = chromium
     const ignore = () => {}

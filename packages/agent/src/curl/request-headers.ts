@@ -28,7 +28,7 @@ export function passedHeaders(rawHeaders: readonly string[], hasBody: boolean): 
   }
   return pairs.filter(([name]) => {
     const lowerCase = name.toLowerCase()
-    // A client that sends JSON says so also when it sends nothing (facts: browsers.md §9.1).
+    // A client that sends JSON says so also when it sends nothing.
     if (lowerCase === 'content-type') return hasBody
     return !isOfConnection(lowerCase) && lowerCase !== 'host' && lowerCase !== 'x-request-id'
   })

@@ -36,7 +36,7 @@ export async function sendEvents(
     'x-sse-content-type': 'application/json',
   })
   response.flushHeaders()
-  // One newline: an empty line would be an event without data, on which some clients break (facts: browsers.md §1.2).
+  // One newline: an empty line would be an event without data, on which some clients break.
   const keepAlive = setInterval(() => response.write(': keepalive\n'), keepAliveMilliseconds)
   try {
     for await (const event of events) {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { IdOrName } from '../common/ids.ts'
 import type { Endpoint } from '../endpoint.ts'
 
-/** What telemetry counts a call as: it drives the browser, or it manages the machine (spec §2.2). */
+/** What telemetry counts a call as: it drives the browser, or it manages the machine. */
 export type OperationCategory = 'control' | 'platform'
 
 /**

@@ -25,7 +25,7 @@ export const minTimeoutSeconds = 10
 export const maxTimeoutSeconds = 72 * 60 * 60
 export const defaultTimeoutSeconds = 60
 
-/** A session as callers see it (spec §2.1). */
+/** A session as callers see it. */
 export const Browser = z
   .object({
     session_id: z.string(),

@@ -32,7 +32,7 @@ export function isManagedPolicy(name: string): boolean {
   return managedPolicies.includes(name) || managedPrefixes.some((prefix) => name.startsWith(prefix))
 }
 
-/** Chrome enterprise policies by name, at most 5 MiB as JSON (facts: browsers.md §3). */
+/** Chrome enterprise policies by name, at most 5 MiB as JSON. */
 export const ChromePolicy = z
   .record(z.string().regex(/^[A-Za-z][A-Za-z0-9]*$/, { error: 'must be the name of a Chrome policy' }), z.json())
   .superRefine((policy, context) => {

@@ -26,7 +26,7 @@ const BrowserProxyRoute = z
   .strictObject({ hosts: z.array(RouteHost).min(1).max(maxRouteHosts), proxy: BrowserProxyRouteTarget })
   .meta({ id: 'BrowserProxyRoute' })
 
-/** By which way single destinations are reached (spec §2.2). */
+/** Which destinations a session reaches directly, and which by a proxy of their own. */
 export const BrowserNetworkConfig = z
   .object({
     private_hosts: z

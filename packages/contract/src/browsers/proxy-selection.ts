@@ -5,7 +5,7 @@ export const BrowserProxyMode = z.enum(['direct', 'default']).meta({ id: 'Browse
 
 const Selector = z.string().min(1)
 
-/** Exactly one of the three (spec §4.1). */
+/** A proxy of the project by its id or its name, or a mode: exactly one of the three. */
 export const BrowserProxyConfig = z
   .strictObject({ mode: BrowserProxyMode.optional(), id: Selector.optional(), name: Selector.optional() })
   .refine(hasOneField, { error: 'must have exactly one of mode, id and name' })

@@ -10,7 +10,7 @@ const TagValue = z.string().regex(/^[A-Za-z0-9 _.:/=+@-]{0,256}$/, {
   error: 'must have at most 256 characters out of letters, digits, space and _ . : / = + @ -',
 })
 
-/** User-defined labels of a session (spec §2.2). */
+/** User-defined labels of a session. */
 export const Tags = z
   .record(TagKey, TagValue)
   .refine((tags) => Object.keys(tags).length <= maxTags, { error: `must have at most ${maxTags} pairs` })

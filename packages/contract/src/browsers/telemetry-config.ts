@@ -105,7 +105,7 @@ const BrowserTelemetryStorageRequestConfig = z
   })
   .meta({ id: 'BrowserTelemetryStorageRequestConfig' })
 
-/** What a caller asks to capture (spec §2.2 and §4.1). */
+/** What a caller asks to capture. */
 export const BrowserTelemetryRequestConfig = z
   .object({
     enabled: z.boolean().optional(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const Pixels = z.int().min(1)
 
-/** Window size; the refresh rate is in Hz and derived from the size when it is omitted (spec §2.2). */
+/** Window size; the refresh rate is in Hz and derived from the size when it is omitted. */
 export const BrowserViewport = z
   .object({ width: Pixels, height: Pixels, refresh_rate: z.int().min(1).optional() })
   .meta({ id: 'BrowserViewport' })
@@ -13,7 +13,7 @@ export type ResolvedViewport = BrowserViewport & { readonly refresh_rate: number
 export const defaultViewport = { width: 1920, height: 1080, refresh_rate: 25 } as const
 export const defaultGpuViewport = { width: 1920, height: 1080, refresh_rate: 60 } as const
 
-/** The known-good presets of spec §2.2; other sizes take the rate of the preset with the next larger area. */
+/** The presets that are known to work; other sizes take the rate of the preset with the next larger area. */
 const presetRates: readonly (readonly [width: number, height: number, refreshRate: number])[] = [
   [390, 844, 60],
   [1024, 768, 60],

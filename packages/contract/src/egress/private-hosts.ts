@@ -3,7 +3,7 @@ import { type AddressRange, parseAddressRange } from './address-range.ts'
 import { type HostAndPort, hostText, parseAddress, parseHost, parseHostAndPort } from './host.ts'
 import { type HostPattern, hostPatternText, matchesHost, parseHostPattern } from './host-pattern.ts'
 
-/** Destinations that a session reaches without its proxy (spec §2.2, `private_hosts`). Without a port: on every port. */
+/** Destinations that a session reaches without its proxy (`private_hosts`). Without a port: on every port. */
 export type PrivateHost =
   | { readonly kind: 'pattern'; readonly pattern: HostPattern; readonly port: number | undefined }
   | { readonly kind: 'address'; readonly address: string; readonly port: number | undefined }

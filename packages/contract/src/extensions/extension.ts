@@ -12,7 +12,7 @@ export const ExtensionName = z
 export const maxExtensionBytes = 50 * 1024 * 1024
 export const maxExtensionsOfSession = 20
 
-/** A stored extension (facts: profiles-proxies-extensions.md §3.1). */
+/** A stored extension. */
 export const Extension = z
   .object({
     id: z.string(),

@@ -8,7 +8,7 @@ export const ProfileName = z
   .regex(/^[a-zA-Z0-9._-]{1,255}$/, { error: 'must have 1 to 255 characters out of letters, digits and . _ -' })
   .refine((name) => !idPattern.test(name), { error: 'cannot have the shape of an id' })
 
-/** Saved browser state that sessions start from (spec §2.2). */
+/** Saved browser state that sessions start from. */
 export const Profile = z
   .object({
     id: z.string(),
@@ -20,7 +20,7 @@ export const Profile = z
   .meta({ id: 'Profile' })
 export type Profile = z.infer<typeof Profile>
 
-/** Which profile a session uses, and whether it keeps what changes (spec §4.1). */
+/** Which profile a session uses, and whether it keeps what changes. */
 export const BrowserProfile = z
   .object({
     id: z.string().min(1).max(255).optional(),

@@ -104,7 +104,7 @@ const ProxyConfig = z
   })
   .meta({ id: 'ProxyConfig' })
 
-/** A proxy as callers see it (facts: profiles-proxies-extensions.md §2.1). */
+/** A proxy as callers see it. */
 export const ProxyRecord = z
   .object({
     id: z.string(),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Where in the world a managed proxy leaves (facts: profiles-proxies-extensions.md §2.2). */
+/** Where in the world a managed proxy leaves. */
 export const targetingFields = {
   country: z
     .string()

@@ -8,7 +8,7 @@ import { hashApiKey } from './secrets.ts'
 
 const keyHeader = 'Send the header Authorization: Bearer <API key>.'
 
-/** Says who is calling and in which project (facts: conventions.md §3 and §4). */
+/** Says who is calling and in which project. */
 export async function authenticate(
   headers: IncomingHttpHeaders,
   keys: KnownKeys,

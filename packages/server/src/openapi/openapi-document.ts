@@ -10,7 +10,7 @@ import {
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
 
-/** Version of the interface that berth implements (spec §9), not of berth. */
+/** Version of the interface that berth implements, not of berth. */
 const interfaceVersion = '0.1.0'
 
 export type OpenApiDocument = ReturnType<typeof createDocument>

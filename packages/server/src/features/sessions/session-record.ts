@@ -12,7 +12,7 @@ interface SessionRecordsOptions {
   readonly clock: Clock
 }
 
-/** Writes sessions as callers see them (spec §2.1). */
+/** Writes sessions as callers see them. */
 export class SessionRecords {
   readonly #tokens: SessionTokens
   readonly #profiles: ProfileService

@@ -181,7 +181,7 @@ export class SessionService {
   }
 }
 
-/** A headless browser needs little; a headful one gets what the field gives it (facts: browsers.md §3). */
+/** A headless browser needs little; a headful one gets what the field gives it. */
 function memoryOf({ memory, headless }: SessionRequest): BrowserMemory {
   return memory ?? (headless ? '1GiB' : '8GiB')
 }

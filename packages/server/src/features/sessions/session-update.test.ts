@@ -23,7 +23,7 @@ interface Rule {
   readonly to: Record<string, unknown>
 }
 
-/** Spec §4.1, a row for each rule. */
+/** The rules of an update, a row for each. */
 const accepted: readonly Rule[] = [
   {
     rule: 'an empty update changes nothing',

@@ -2,7 +2,7 @@ import { navigateActivePage } from '@berth/contract/agent/agent-endpoints.ts'
 import type { PlanChange } from './session-change.ts'
 import type { SessionMachines } from './session-machines.ts'
 
-/** Navigates when everything else of the update is done. What comes of it is nobody's answer (spec §2.1, start_url). */
+/** Navigates when everything else of the update is done. What comes of it is nobody's answer. */
 export function planNavigation(machines: SessionMachines): PlanChange {
   return async ({ id }, { start_url }) => {
     if (!start_url) return undefined

@@ -6,7 +6,7 @@ import {
   telemetryCategories,
 } from '@berth/contract/browsers/telemetry-config.ts'
 
-/** What a new session captures (spec §2.2; facts: browsers.md §3.1); null when it captures nothing. */
+/** What a new session captures; null when it captures nothing. */
 export function selectTelemetry(
   request: BrowserTelemetryRequestConfig | null | undefined,
 ): BrowserTelemetryConfig | null {
@@ -19,7 +19,7 @@ export function selectTelemetry(
 }
 
 /**
- * What a running session captures after an update (spec §4.1); undefined when that is what it captures now. Where its
+ * What a running session captures after an update; undefined when that is what it captures now. Where its
  * events are exported to was decided when it was created.
  */
 export function updateTelemetry(

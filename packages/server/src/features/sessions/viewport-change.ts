@@ -20,7 +20,7 @@ export class ViewportChanges {
 
   readonly plan: PlanChange = async ({ id, gpu, viewport: before }, { viewport: asked }) => {
     if (!asked) return undefined
-    // This is the place that refuses while somebody watches the session or records it, unless `asked.force` (spec §4.1):
+    // This is the place that refuses while somebody watches the session or records it, unless `asked.force`:
     // the answer is then a 409 with x-should-retry: false. There is neither live view nor recording yet.
     const viewport = viewportOf(asked, gpu)
     return {
