@@ -7,6 +7,7 @@ import { fastifyPath } from '@berth/runtime/http/mount.ts'
 import { createApp } from '@berth/server/app.ts'
 import type { Services } from '@berth/server/services.ts'
 import boundaries from '../.dependency-cruiser.js'
+import { unlistedPrograms } from './called-programs.ts'
 
 /** Checks that the lists of the project are true. Prints what is not, each with its cure. */
 const root = join(import.meta.dirname, '..')
@@ -16,11 +17,13 @@ interface SourceFile {
   readonly text: string
 }
 
-const files = await readSources(['packages/**/*.ts', 'e2e/**/*.ts', 'scripts/**/*.ts'])
+const files = await readSources(['packages/**/*.ts', 'e2e/**/*.{ts,mjs}', 'scripts/**/*.ts'])
 const faults = [
   ...(await unservedEndpoints()),
   ...(await untestedEndpoints(files.filter(({ path }) => path.startsWith('e2e/') || path.endsWith('.test.ts')))),
   ...unusedErrorCodes(files.filter(({ path }) => !path.startsWith('packages/contract/') && !path.endsWith('.test.ts'))),
+  // What real clients need, their suite brings or does without.
+  ...unlistedPrograms(files.filter(({ path }) => !/^(scripts|e2e\/clients)\//.test(path))),
   ...(await idleBoundaries(files.map(({ path }) => path))),
 ]
 for (const fault of faults) console.error(fault)

@@ -22,6 +22,7 @@ const sourceChecks: readonly SourceCheck[] = [
   { name: 'boundaries', command: ['node_modules/.bin/depcruise', 'packages', 'scripts', 'e2e', 'bench'] },
   { name: 'dead code', command: ['node_modules/.bin/knip'] },
   { name: 'generated files', command: ['scripts/generate-openapi.ts', '--check'] },
+  { name: 'listeners', command: ['scripts/check-listeners.ts'] },
   { name: 'lists', command: ['scripts/check-lists.ts'] },
 ]
 

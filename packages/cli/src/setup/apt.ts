@@ -11,8 +11,10 @@ import { StartError } from '@berth/server/start-error.ts'
 import { say } from '../output.ts'
 import { AptProgress } from './apt-progress.ts'
 
-// Progress comes as lines among the others: sudo would close a descriptor of its own.
-const options = ['-y', '-o', 'APT::Status-Fd=1', '-o', 'DPkg::Lock::Timeout=600', '-o', 'Dpkg::Use-Pty=0']
+const options = ['-y', '-o', 'APT::Status-Fd=3', '-o', 'DPkg::Lock::Timeout=600', '-o', 'Dpkg::Use-Pty=0']
+// Progress comes as lines among the others, by a descriptor that is made here: sudo would close one that it inherits,
+// and apt closes the one for progress in what it starts, where packages that write to standard output then fail.
+const withProgress = ['sh', '-c', 'exec "$0" "$@" 3>&1']
 // A question would wait for an answer for ever.
 const withoutQuestions = ['env', 'DEBIAN_FRONTEND=noninteractive', 'LC_ALL=C.UTF-8']
 
@@ -22,7 +24,7 @@ export async function aptInstall(packages: readonly SystemPackage[], becomeRoot:
   const logPath = join(await mkdtemp(join(tmpdir(), 'berth-setup-')), 'apt.log')
   const log = createWriteStream(logPath)
   const aptGet = (args: readonly string[]) =>
-    runLogged([...becomeRoot, ...withoutQuestions, 'apt-get', ...options, ...args], log)
+    runLogged([...becomeRoot, ...withoutQuestions, ...withProgress, 'apt-get', ...options, ...args], log)
   const install = () => aptGet(['install', '--no-install-recommends', ...packages.map(({ name }) => name)])
 
   let result = await install()

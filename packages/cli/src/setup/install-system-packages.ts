@@ -23,7 +23,8 @@ export async function installSystemPackages({ demand }: InstallOptions): Promise
   if (missing?.length === 0) return
   if (missing === undefined) {
     // On another system ./berth doctor looks for the programs themselves, and so does serve before it starts.
-    if (demand === 'all') throw new StartError(`setup knows Debian's and Ubuntu's packages only. ${doctorHint}`, 69)
+    if (demand === 'all')
+      throw new StartError(`this system does not tell which packages of Debian or Ubuntu it has. ${doctorHint}`, 69)
     return
   }
   const isNeeded = demand === 'all' || missing.some(({ isRequired }) => isRequired)

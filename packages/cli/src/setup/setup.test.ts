@@ -13,12 +13,16 @@ interface Result {
 
 /** Knows every package but xclip, which comes with the file that the fake apt-get makes. */
 const fakeDpkgQuery = `
-for name in ${systemPackages.map(({ name }) => name).join(' ')}; do
+for name in dpkg ${systemPackages.map(({ name }) => name).join(' ')}; do
   [ $name = xclip ] && ! [ -e "$STATE/xclip" ] || echo "ii  $name"
 done`
 
-/** Fails, as often as `FAILURES` says, like an apt whose lists are old. Its calls are noted. */
+/**
+ * Tells its progress by the descriptor that it is given for that, and lets nothing that it starts have it, as apt does.
+ * Fails, as often as `FAILURES` says, like an apt whose lists are old. Its calls are noted.
+ */
 const fakeAptGet = `
+for option; do case $option in APT::Status-Fd=*) progress=\${option#*=} ;; esac; done
 while [ "$1" != install ] && [ "$1" != update ]; do shift; done
 echo "$*" >> "$STATE/calls"
 [ "$1" = install ] || exit 0
@@ -27,8 +31,9 @@ if [ $(grep -c install "$STATE/calls") -le "$FAILURES" ]; then
   echo 'E: Unable to fetch some archives' >&2
   exit 100
 fi
-echo 'dlstatus:1:100:Retrieving file 1 of 1'
-echo 'Setting up xclip'
+eval "echo 'dlstatus:1:100:Retrieving file 1 of 1' >&$progress"
+eval "exec $progress>&-"
+echo 'Setting up xclip' || exit 100
 touch "$STATE/xclip"`
 
 /** A Debian that lacks xclip. */
@@ -60,6 +65,10 @@ class Machine {
   /** Lets ordinary users become root without a password, as far as `sudo` asks. */
   async addSudo(): Promise<void> {
     await this.#addProgram('sudo', 'shift; echo sudo >> "$STATE/calls"; exec "$@"')
+  }
+
+  async replacePackageQuery(script: string): Promise<void> {
+    await this.#addProgram('dpkg-query', script)
   }
 
   /** What apt and sudo were asked to do, in order. */
@@ -150,6 +159,22 @@ test('a user who cannot become root is told what is missing and what root has to
       'Run as root: apt-get update && apt-get install -y --no-install-recommends xclip\n',
   })
 })
+
+for (const [loss, script] of Object.entries({
+  // As dpkg-query does.
+  'whose database cannot be read': 'echo "dpkg-query: error: failed to open package info file" >&2; exit 2',
+  'that has no database': 'echo "dpkg-query: no packages found matching chromium" >&2; exit 1',
+})) {
+  test(`setup on a system ${loss} says so in one line`, async () => {
+    await using machine = await Machine.create()
+    await machine.replacePackageQuery(script)
+
+    const { exitCode, stderr } = await machine.setup(root)
+
+    assert.equal(exitCode, 69)
+    assert.match(stderr, /^berth: this system does not tell which packages .* what is missing here\n$/)
+  })
+}
 
 test('of several setups at once one installs, and all succeed', async () => {
   await using machine = await Machine.create()

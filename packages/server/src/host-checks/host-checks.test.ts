@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { judgeCgroups } from './cgroup-check.ts'
+import { judgeCgroups, judgeDisk } from './bound-checks.ts'
 import { hostChecks, judgeNode, runHostChecks } from './host-checks.ts'
 import { judgeNamespaces } from './namespace-checks.ts'
+import { judgeNetwork, networkCheck } from './network-check.ts'
 import { judgeProgram, neededPrograms } from './program-checks.ts'
 import {
   judgeDataFolder,
@@ -68,6 +69,19 @@ test('every program comes with a package that setup installs', () => {
   for (const needed of neededPrograms) assert.ok(names.includes(needed.package), needed.package)
 })
 
+test('the network of a session can be made here, and its lack is cured where it lies', async () => {
+  const cureOf = (output: string, isContainer = false) =>
+    Object(judgeNetwork({ hasSucceeded: false, output, isContainer })).cure
+
+  assert.deepEqual(await networkCheck.run(), { state: 'ok', fact: 'can be made' })
+  assert.equal(cureOf('unshare is missing'), './berth setup')
+  assert.equal(cureOf('/bin/sh: 2: nft: not found\nmore'), './berth setup')
+  assert.match(cureOf('net/ipv4/conf/all/rp_filter: Read-only file system'), /systempaths=unconfined/)
+  assert.match(cureOf('unshare: unshare failed: Operation not permitted'), /user namespaces/)
+  assert.match(cureOf('Error: Unknown device type.'), /^sudo modprobe -a veth .*nft_tproxy/)
+  assert.match(cureOf('Could not process rule: No such file or directory', true), /on the host of the container/)
+})
+
 test('forbidden namespaces are cured where this host forbids them', () => {
   const cureOf = (facts: Partial<typeof forbidden>) => Object(judgeNamespaces({ ...forbidden, ...facts })).cure
 
@@ -88,12 +102,21 @@ test('a namespace failure quotes the first line of what the kernel said', () => 
 })
 
 test('sessions without limits are a warning, not a failure', () => {
-  const memory = { name: 'memory', version: 1 }
+  const hierarchies = [{ version: 1 }, { version: 2 }] as const
 
-  assert.equal(judgeCgroups([memory, { name: 'pids', version: 1 }]).state, 'ok')
-  assert.deepEqual(judgeCgroups([memory]).state, 'warning')
-  assert.match(judgeCgroups([memory]).fact, /^pids of a session/)
-  assert.match(judgeCgroups([]).fact, /^memory and pids of a session/)
+  assert.deepEqual(judgeCgroups(['memory', 'processes', 'share of the processor'], hierarchies), {
+    state: 'ok',
+    fact: 'v1 and v2, a session has limits of memory, processes, share of the processor',
+  })
+  assert.deepEqual(judgeCgroups(['memory'], hierarchies).state, 'warning')
+  assert.match(judgeCgroups(['memory'], hierarchies).fact, /^processes of a session/)
+  assert.match(judgeCgroups([], []).fact, /^memory and processes of a session/)
+})
+
+test('sessions without a file system of their own are a warning that says what happens instead', () => {
+  assert.equal(judgeDisk(undefined).state, 'ok')
+  assert.equal(judgeDisk('mkfs.ext4 is missing').state, 'warning')
+  assert.match(judgeDisk('mkfs.ext4 is missing').fact, /^mkfs\.ext4 is missing: .* is ended/)
 })
 
 test('memory is measured in sessions', () => {

@@ -1,7 +1,8 @@
 import { StartError } from '../start-error.ts'
-import { cgroupCheck } from './cgroup-check.ts'
+import { boundChecks } from './bound-checks.ts'
 import { type CheckTarget, failure, type HostCheck, ok, type Verdict } from './host-check.ts'
 import { namespaceChecks } from './namespace-checks.ts'
+import { networkCheck } from './network-check.ts'
 import { programChecks, programPresenceChecks } from './program-checks.ts'
 import { resourceChecks } from './resource-checks.ts'
 
@@ -23,7 +24,8 @@ export const hostChecks: readonly HostCheck<[CheckTarget]>[] = [
   nodeCheck,
   ...programChecks,
   ...namespaceChecks,
-  cgroupCheck,
+  networkCheck,
+  ...boundChecks,
   ...resourceChecks,
 ]
 
@@ -42,7 +44,7 @@ export async function runHostChecks(target: CheckTarget): Promise<readonly Findi
  * what the server would not notice by itself before the first session. Port and data folder it opens itself.
  */
 export async function requireHost(): Promise<void> {
-  const checks = [...programPresenceChecks, ...namespaceChecks]
+  const checks = [...programPresenceChecks, ...namespaceChecks, networkCheck]
   const findings = await Promise.all(checks.map(async ({ name, run }) => ({ name, verdict: await run() })))
   for (const { name, verdict } of findings) {
     if (verdict.state !== 'failure') continue

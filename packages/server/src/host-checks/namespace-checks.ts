@@ -55,7 +55,7 @@ async function readSwitches(): Promise<Record<string, string | undefined>> {
   return Object.fromEntries(await Promise.all(values))
 }
 
-async function isInContainer(): Promise<boolean> {
+export async function isInContainer(): Promise<boolean> {
   return (await isAllowed('/.dockerenv', 0)) || (await isAllowed('/run/.containerenv', 0))
 }
 

@@ -21,6 +21,8 @@ export const neededPrograms: readonly NeededProgram[] = [
   // 0.7 brought the size of a tmpfs.
   { program: 'bwrap', package: 'bubblewrap', versionArgs: ['--version'], minimum: [0, 7], isRequired: true },
   { program: 'ip', package: 'iproute2', versionArgs: ['-V'], isRequired: true },
+  { program: 'nft', package: 'nftables', versionArgs: ['--version'], isRequired: true },
+  { program: '/usr/bin/perl', package: 'perl-base', versionArgs: ['--version'], isRequired: true },
   { program: 'unshare', package: 'util-linux', versionArgs: ['--version'], isRequired: true },
   { program: 'setpriv', package: 'util-linux', versionArgs: ['--version'], isRequired: true },
   { program: 'ffmpeg', package: 'ffmpeg', versionArgs: ['-version'], isRequired: false },

@@ -7,62 +7,120 @@ export interface SystemPackage {
   /** Name in Debian. */
   readonly name: string
   readonly reason: string
+  /** Those of its programs that berth or its tests call. */
+  readonly programs: readonly string[]
   /** Whether `berth serve` refuses to start without it. */
   readonly isRequired: boolean
 }
 
-/** Everything that berth needs from the system, once: setup installs it and doctor checks it. */
+/** Everything that berth and its tests need from the system, once: setup installs it and doctor checks it. */
 export const systemPackages: readonly SystemPackage[] = [
-  { name: 'chromium', reason: 'the browser of every session', isRequired: true },
-  { name: 'bubblewrap', reason: 'the sandbox around every session', isRequired: true },
-  { name: 'iproute2', reason: "sets up the loopback and veth pair of a session's own network", isRequired: true },
-  { name: 'util-linux', reason: 'unshare and setpriv: namespaces, and users without rights', isRequired: true },
-  { name: 'tigervnc-standalone-server', reason: 'the display of headful sessions', isRequired: true },
+  { name: 'chromium', reason: 'the browser of every session', programs: ['chromium'], isRequired: true },
+  { name: 'bubblewrap', reason: 'the sandbox around every session', programs: ['bwrap'], isRequired: true },
+  {
+    name: 'iproute2',
+    reason: "sets up the interfaces and routes of a session's own network",
+    programs: ['ip'],
+    isRequired: true,
+  },
+  { name: 'nftables', reason: 'captures the connections of a session', programs: ['nft'], isRequired: true },
+  {
+    name: 'perl-base',
+    reason: 'opens the sockets that captured connections come to',
+    programs: ['perl'],
+    isRequired: true,
+  },
+  {
+    name: 'util-linux',
+    reason: 'unshare and setpriv: namespaces, and users without rights',
+    programs: ['unshare', 'setpriv', 'nsenter', 'flock'],
+    isRequired: true,
+  },
+  {
+    name: 'tigervnc-standalone-server',
+    reason: 'the display of headful sessions',
+    programs: ['Xtigervnc'],
+    isRequired: true,
+  },
   {
     name: 'openbox',
     reason: 'makes windows fill the display, and gives popups and dialogs the focus',
+    programs: ['openbox'],
     isRequired: true,
   },
-  { name: 'chromium-driver', reason: 'WebDriver BiDi', isRequired: true },
-  { name: 'ffmpeg', reason: 'records the display of a session', isRequired: false },
-  { name: 'xclip', reason: 'clipboard of headful sessions', isRequired: true },
-  { name: 'x11-xserver-utils', reason: 'xrandr: the size of a running display', isRequired: true },
+  { name: 'chromium-driver', reason: 'classic WebDriver', programs: ['chromedriver'], isRequired: true },
+  { name: 'ffmpeg', reason: 'records the display of a session', programs: ['ffmpeg'], isRequired: false },
+  { name: 'xclip', reason: 'clipboard of headful sessions', programs: ['xclip'], isRequired: true },
+  {
+    name: 'x11-xserver-utils',
+    reason: 'xrandr: the size of a running display',
+    programs: ['xrandr'],
+    isRequired: true,
+  },
+  {
+    name: 'x11-xkb-utils',
+    reason: 'the keyboard of a display',
+    programs: ['setxkbmap', 'xkbcomp'],
+    isRequired: false,
+  },
+  {
+    name: 'e2fsprogs',
+    reason: 'makes the disks of sessions, which bound what they write',
+    programs: ['mkfs.ext4'],
+    isRequired: false,
+  },
+  {
+    name: 'procps',
+    reason: 'ps and pgrep, for whoever looks at the processes of a session',
+    programs: ['ps', 'pgrep', 'pkill'],
+    isRequired: false,
+  },
   {
     name: 'fonts-liberation',
     reason: 'the metrics of Arial, Times and Courier, which most pages are laid out for',
+    programs: [],
     isRequired: false,
   },
-  { name: 'fonts-noto-core', reason: 'most scripts of the world', isRequired: false },
-  { name: 'fonts-noto-cjk', reason: 'Chinese, Japanese and Korean', isRequired: false },
-  { name: 'fonts-noto-color-emoji', reason: 'emoji', isRequired: false },
+  { name: 'fonts-noto-core', reason: 'most scripts of the world', programs: [], isRequired: false },
+  { name: 'fonts-noto-cjk', reason: 'Chinese, Japanese and Korean', programs: [], isRequired: false },
+  { name: 'fonts-noto-color-emoji', reason: 'emoji', programs: [], isRequired: false },
 ]
 
-/** The packages that dpkg does not know as installed; undefined on a system without dpkg. */
+/**
+ * The packages that dpkg does not know as installed; undefined on a system without dpkg or, as container images often are,
+ * without its database.
+ */
 export async function missingSystemPackages(): Promise<readonly SystemPackage[] | undefined> {
-  const names = systemPackages.map(({ name }) => name)
+  const lines = await readPackageStates([...systemPackages.map(({ name }) => name), 'dpkg'])
+  // A dpkg that does not know itself has lost its memory.
+  if (lines === undefined || !installedNames(lines).has('dpkg')) return undefined
+  return notInstalled(lines)
+}
+
+async function readPackageStates(names: readonly string[]): Promise<string | undefined> {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: these are dpkg-query's own fields.
   const format = '${db:Status-Abbrev} ${Package}\\n'
   try {
-    const { stdout } = await run('dpkg-query', ['-W', '-f', format, ...names])
-    return notInstalled(stdout)
+    return (await run('dpkg-query', ['-W', '-f', format, ...names])).stdout
   } catch (error) {
-    // dpkg-query exits with 1 when it does not know one of the names, after it has printed the others.
     const { code, stdout } = error as { code?: unknown; stdout?: string }
-    if (code === 1 && stdout !== undefined) return notInstalled(stdout)
-    if (code === 'ENOENT') return undefined
+    // It exits with 1 when it does not know one of the names, after it has printed the others, and with 2 when it cannot
+    // read its database.
+    if (code === 1) return stdout
+    if (code === 2 || code === 'ENOENT') return undefined
     throw error
   }
 }
 
 /** Reads lines as `ii  chromium`: wanted, state and an error flag, then the name. */
 export function notInstalled(dpkgLines: string): readonly SystemPackage[] {
-  const installed = new Set(
-    dpkgLines
-      .split('\n')
-      .filter((line) => line[1] === 'i')
-      .map((line) => line.slice(3).trim()),
-  )
+  const installed = installedNames(dpkgLines)
   return systemPackages.filter(({ name }) => !installed.has(name))
+}
+
+function installedNames(dpkgLines: string): ReadonlySet<string> {
+  const lines = dpkgLines.split('\n').filter((line) => line[1] === 'i')
+  return new Set(lines.map((line) => line.slice(3).trim()))
 }
 
 /** What an administrator types to install them. */

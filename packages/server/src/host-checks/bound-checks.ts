@@ -1,0 +1,43 @@
+import { tmpdir } from 'node:os'
+import { findHierarchies } from '../drivers/local/cgroup-hierarchies.ts'
+import { findBounds, type Hierarchy } from '../drivers/local/cgroups.ts'
+import { findDiskImageProblem } from '../drivers/local/machine-disk.ts'
+import { type HostCheck, ok, type Verdict, warning } from './host-check.ts'
+
+/** What of this host one session can take at most. */
+export const boundChecks: readonly HostCheck[] = [
+  {
+    name: 'Control groups',
+    run: async () => {
+      const hierarchies = await findHierarchies()
+      return judgeCgroups(await findBounds(hierarchies), hierarchies)
+    },
+  },
+  { name: 'Disk of a session', run: async () => judgeDisk(await findDiskImageProblem(tmpdir())) },
+]
+
+const needed = ['memory', 'processes']
+
+/** Takes what can be limited, in words, and where. */
+export function judgeCgroups(bounds: readonly string[], hierarchies: readonly Pick<Hierarchy, 'version'>[]): Verdict {
+  const missing = needed.filter((name) => !bounds.includes(name))
+  if (missing.length === 0) {
+    const versions = [...new Set(hierarchies.map(({ version }) => `v${version}`))].join(' and ')
+    return ok(`${versions}, a session has limits of ${bounds.join(', ')}`)
+  }
+  return warning(
+    `${missing.join(' and ')} of a session cannot be limited`,
+    'run berth as root, or in a group of its own: systemd-run --user --scope -p Delegate=yes ./berth serve',
+  )
+}
+
+/** Takes why sessions get no disks in files. */
+export function judgeDisk(problem: string | undefined): Verdict {
+  if (problem === undefined) return ok('each has a file system of its own, and cannot write more')
+  return warning(
+    `${problem}: a session that writes too much is ended, but only some seconds later`,
+    process.geteuid?.() === 0
+      ? 'apt-get install -y --no-install-recommends e2fsprogs, and allow loop devices where this is a container'
+      : 'run berth as root',
+  )
+}

@@ -1,0 +1,88 @@
+import { relative } from 'node:path'
+import ts from 'typescript'
+
+/*
+ * A listener's promise goes to nobody: when it rejects, the process ends, and with it everybody it serves. TypeScript takes
+ * such a listener for one that returns nothing, and no linter here looks at it with types. So this looks for functions
+ * that return a promise in places where their caller drops what they return.
+ */
+
+/** Which arguments are functions that are called, and what they return dropped. */
+const listenerPlaces = new Map<string, readonly [from: number, to?: number]>(
+  Object.entries({
+    on: [1],
+    once: [1],
+    addListener: [1],
+    prependListener: [1],
+    addEventListener: [1, 2],
+    createServer: [0],
+    nextTick: [0, 1],
+    queueMicrotask: [0],
+    setImmediate: [0, 1],
+    setInterval: [0, 1],
+    setTimeout: [0, 1],
+    Promise: [0],
+  }),
+)
+
+const root = new URL('..', import.meta.url).pathname
+const config = ts.readConfigFile(`${root}tsconfig.json`, ts.sys.readFile)
+const { fileNames, options } = ts.parseJsonConfigFileContent(config.config, ts.sys, root)
+const program = ts.createProgram(fileNames.filter(isServing), { ...options, skipLibCheck: true })
+const checker = program.getTypeChecker()
+
+/** In a test an unheard rejection fails the test, as it should. */
+function isServing(file: string): boolean {
+  return file.includes('/packages/') && !/\.test\.ts$|\/testing\//.test(file)
+}
+
+function calledName({ expression }: ts.CallExpression | ts.NewExpression): string {
+  if (ts.isPropertyAccessExpression(expression)) return expression.name.text
+  return ts.isIdentifier(expression) ? expression.text : ''
+}
+
+/** The functions that are given to somebody who drops what they return. */
+function listenersIn(node: ts.Node): readonly ts.Expression[] {
+  if (!ts.isCallExpression(node) && !ts.isNewExpression(node)) return []
+  const places = listenerPlaces.get(calledName(node))
+  return places ? (node.arguments ?? []).slice(...places) : []
+}
+
+function returnsPromise(node: ts.Expression): boolean {
+  return checker
+    .getTypeAtLocation(node)
+    .getCallSignatures()
+    .flatMap((signature) => {
+      const returned = checker.getReturnTypeOfSignature(signature)
+      return returned.isUnion() ? returned.types : [returned]
+    })
+    .some((type) => type.symbol?.name === 'Promise')
+}
+
+/** `() => work().catch(…)`, or `then` with both its functions. */
+function handlesFailure(node: ts.Expression): boolean {
+  const body = ts.isArrowFunction(node) ? node.body : undefined
+  if (!body || !ts.isCallExpression(body)) return false
+  const name = calledName(body)
+  return name === 'catch' || (name === 'then' && body.arguments.length === 2)
+}
+
+const faults: string[] = []
+for (const file of program.getSourceFiles()) {
+  if (file.isDeclarationFile || !isServing(file.fileName)) continue
+  const visit = (node: ts.Node): void => {
+    for (const listener of listenersIn(node)) {
+      if (!returnsPromise(listener) || handlesFailure(listener)) continue
+      const { line } = file.getLineAndCharacterOfPosition(listener.getStart())
+      faults.push(`${relative(root, file.fileName)}:${line + 1}`)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(file)
+}
+for (const place of faults) {
+  console.error(
+    `${place}: nobody hears when the promise of this function rejects, and that ends the process. Handle it there: work().catch(…).`,
+  )
+}
+if (faults.length > 0) process.exitCode = 1
