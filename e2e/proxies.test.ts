@@ -12,7 +12,7 @@ import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { type ExitProxy, startExitProxy, testCaBundle } from './testing/exit-proxy.ts'
 import { startPages } from './testing/pages.ts'
-import { browserProcess, listProcesses } from './testing/processes.ts'
+import { browserProcess, egressProcess, listProcesses } from './testing/processes.ts'
 
 const credentials = { username: 'us-er', password: 'p@ss:w%rd/é' }
 const dataFolder = await mkdtemp(join(tmpdir(), 'berth-e2e-'))
@@ -22,7 +22,11 @@ const two = await startExitProxy({ name: 'exit two', protocol: 'socks5', credent
 const three = await startExitProxy({ name: 'exit three', protocol: 'https', credentials })
 const broken = await startBrokenProxies()
 const environment = {
-  BERTH_EGRESS_ALLOW: [pages, one, two, three, ...Object.values(broken)].map(({ port }) => `127.0.0.1:${port}`).join(),
+  BERTH_EGRESS_ALLOW: [
+    pages.allowed,
+    ...[one, two, three, ...Object.values(broken)].map(({ port }) => `127.0.0.1:${port}`),
+    `host.berth.internal:${one.port}`,
+  ].join(),
   BERTH_PROXY_CHECK_URL: 'http://echo.test/ip',
   BERTH_STEALTH_PROXY: `http://us-er:${encodeURIComponent(credentials.password)}@127.0.0.1:${one.port}`,
 }
@@ -47,7 +51,7 @@ test('a session leaves by its proxy with a password that stays secret, and by an
   const watcher = await CdpClient.open(session.cdp_ws_url)
   let { page, close } = await firstPage(session.cdp_ws_url)
 
-  await one.untilSeen('GET http://start.test/')
+  await one.untilSeen('CONNECT start.test:80')
   await page.goto('http://page.test/')
   assert.equal(await page.textContent('p'), 'exit one')
   assert.equal(await echoBySocket(page, 'ws://ws.test/'), 'exit one hello')
@@ -67,7 +71,7 @@ test('a session leaves by its proxy with a password that stays secret, and by an
   assert.equal(await errorOf(page, 'https://secure.test/'), 'ERR_CERT_AUTHORITY_INVALID')
   assert.equal(one.connections, byFirst)
   assert.deepEqual(
-    ['GET http://start.test/', 'GET http://page.test/', 'CONNECT ws.test:80', 'CONNECT secure.test:443'].filter(
+    ['CONNECT start.test:80', 'CONNECT page.test:80', 'CONNECT ws.test:80', 'CONNECT secure.test:443'].filter(
       (entry) => !one.seen.includes(entry),
     ),
     [],
@@ -86,7 +90,7 @@ test('a session leaves by its proxy with a password that stays secret, and by an
   await page.goto('http://page.test/after-the-crash')
   assert.equal(await page.textContent('p'), 'exit two')
 
-  process.kill(await egressProcess(), 'SIGKILL')
+  process.kill(await egressProcess(dataFolder), 'SIGKILL')
   await retry(() => page.goto('http://page.test/after-egress'))
   assert.equal(await page.textContent('p'), 'exit two')
   const listed = await Array.fromAsync(client.browsers.list({ query: updated.proxy_id }))
@@ -130,7 +134,7 @@ test('a broken proxy is an error of the proxy, and never a direct connection', a
     errors[kind] = await Promise.all([
       errorOf(start, `${pages.url}/canary`),
       errorOf(start, 'https://canary.test/canary'),
-      open().then((page) => echoBySocket(page, `ws://127.0.0.1:${pages.port}/canary`)),
+      open().then((page) => echoBySocket(page, `ws://host.berth.internal:${pages.port}/canary`)),
     ])
     statuses[kind] = (await checked).status
     assert.equal(canaryVisits(), 0)
@@ -151,10 +155,10 @@ test('a broken proxy is an error of the proxy, and never a direct connection', a
   ])
 
   assert.deepEqual(errors, {
-    closed: ['ERR_PROXY_CONNECTION_FAILED', 'ERR_PROXY_CONNECTION_FAILED', 'closed 1006'],
-    failing: ['ERR_HTTP_RESPONSE_CODE_FAILURE', 'ERR_TUNNEL_CONNECTION_FAILED', 'closed 1006'],
-    asking: ['ERR_HTTP_RESPONSE_CODE_FAILURE', 'ERR_TUNNEL_CONNECTION_FAILED', 'closed 1006'],
-    silent: ['ERR_HTTP_RESPONSE_CODE_FAILURE', 'ERR_TUNNEL_CONNECTION_FAILED', 'closed 1006'],
+    closed: ['ERR_HTTP_RESPONSE_CODE_FAILURE', 'ERR_CONNECTION_RESET', 'closed 1006'],
+    failing: ['ERR_HTTP_RESPONSE_CODE_FAILURE', 'ERR_CONNECTION_RESET', 'closed 1006'],
+    asking: ['ERR_HTTP_RESPONSE_CODE_FAILURE', 'ERR_CONNECTION_RESET', 'closed 1006'],
+    silent: ['ERR_HTTP_RESPONSE_CODE_FAILURE', 'ERR_CONNECTION_RESET', 'closed 1006'],
   })
   assert.deepEqual(new Set(Object.values(statuses)), new Set(['unavailable']))
 })
@@ -182,26 +186,28 @@ test('routes lead single hosts by proxies of their own, which the browser trusts
     return page.title()
   }
 
-  await one.untilSeen('GET http://www.routed.test/start')
+  await one.untilSeen('CONNECT www.routed.test:80')
   assert.deepEqual(session.network.proxy_routes[0], {
     hosts: ['*.routed.test', 'single.test'],
     proxy: { id: routed.id },
   })
-  assert.equal(two.seen.includes('SOCKS www.routed.test:80'), false)
+  await page.waitForLoadState()
+  assert.equal(await page.title(), 'exit one')
+  await one.untilUnused()
   assert.equal(await exitOf('http://www.routed.test/next'), 'exit two')
   assert.equal(await exitOf('http://single.test:8080/'), 'exit two')
   assert.equal(await exitOf('http://routed.test/'), 'exit one')
   assert.equal(await exitOf('http://exact.routed.test/'), 'exit three')
   assert.equal(await exitOf('https://secure.test/'), 'exit three')
   assert.equal(await exitOf('http://10.0.1.1/'), 'exit one')
-  assert.equal(await errorOf(page, 'http://10.0.0.1/'), undefined)
-  assert.equal(one.seen.includes('GET http://10.0.0.1/'), false)
+  assert.match(String(await errorOf(page, 'http://10.0.0.7/')), /^ERR_/)
+  assert.equal(one.seen.includes('CONNECT 10.0.0.7:80'), false)
 
   await assert.rejects(update(session.session_id, { proxy: { id: trusted.id } }), /CA bundle/)
   await client.proxies.delete(trusted.id as string)
   await client.proxies.delete(byDefault.id as string)
 
-  assert.equal(await errorOf(page, 'https://secure.test/'), 'ERR_TUNNEL_CONNECTION_FAILED')
+  assert.equal(await errorOf(page, 'https://secure.test/'), 'ERR_CONNECTION_RESET')
   assert.equal(await errorOf(page, 'http://exact.routed.test/'), 'ERR_HTTP_RESPONSE_CODE_FAILURE')
   assert.equal(await exitOf(`${pages.url}/`), 'Home')
   assert.equal(await exitOf('http://single.test/'), 'exit two')
@@ -214,7 +220,7 @@ test('a stealth session leaves by the proxy of the operator, unless it is told n
   const { page, close } = await firstPage(session.cdp_ws_url)
   await page.goto('http://stealth.test/')
   const byDefault = await page.title()
-  await page.goto('http://10.0.0.5/').catch(() => {})
+  await errorOf(page, 'http://10.0.0.7/')
 
   const direct = await update(session.session_id, { disable_default_proxy: true })
   await page.goto(`${pages.url}/`)
@@ -233,7 +239,61 @@ test('a stealth session leaves by the proxy of the operator, unless it is told n
       ['default', false],
     ],
   )
-  assert.equal(one.seen.includes('GET http://10.0.0.5/'), false)
+  assert.equal(one.seen.includes('CONNECT 10.0.0.7:80'), false)
+  await close()
+  await client.browsers.deleteByID(session.session_id)
+})
+
+test('programs leave by the proxy of their session, and a context by a proxy of its own', async () => {
+  const proxy = await customProxy(two, 'socks5')
+  const session = await create({ headless: true, timeout_seconds: 300, proxy: { id: proxy.id } })
+  const ask = (host: string) =>
+    client.browsers.process.exec(session.session_id, {
+      command: '/bin/bash',
+      args: ['-c', `exec 3<>/dev/tcp/${host}/80; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3`],
+    })
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url)
+
+  const byName = await ask('program.test')
+  const byAddress = await ask('45.6.7.8')
+  await update(session.session_id, { proxy: { mode: 'direct' } })
+  const server = `http://host.berth.internal:${one.port}`
+  const context = await browser.newContext({ proxy: { server, ...credentials } })
+  const page = await context.newPage()
+  await page.goto('http://page-of-context.test/')
+
+  for (const { stdout_b64 } of [byName, byAddress])
+    assert.match(Buffer.from(stdout_b64 ?? '', 'base64').toString(), /exit two/)
+  assert.ok(two.seen.includes('SOCKS program.test:80'))
+  assert.equal(await page.title(), 'exit one')
+  assert.ok(one.seen.includes('GET http://page-of-context.test/'))
+  await browser.close()
+  await client.browsers.deleteByID(session.session_id)
+})
+
+test('allowed hosts are all that a session reaches, by its pages and its programs, until they change', async () => {
+  const proxy = await customProxy(one, 'http')
+  const session = await create({
+    headless: true,
+    timeout_seconds: 300,
+    proxy: { id: proxy.id },
+    network: { allowed_hosts: ['*.good.test', '45.0.0.0/8'] },
+  })
+  const { page, close } = await firstPage(session.cdp_ws_url)
+  const visit = async (url: string) => {
+    const answer = await page.goto(url)
+    return answer?.headers()['x-kernel-proxy-error'] ?? page.title()
+  }
+
+  const before = [await visit('http://a.good.test/'), await visit('http://45.1.1.1/'), await visit('http://bad.test/')]
+  const secure = await errorOf(page, 'https://bad.test/')
+  const changed = await update(session.session_id, { network: { allowed_hosts: ['bad.test'] } })
+  const after = [await visit('http://bad.test/'), await visit('http://a.good.test/')]
+
+  assert.deepEqual(before, ['exit one', 'exit one', 'network_policy_denied'])
+  assert.equal(secure, 'ERR_CONNECTION_RESET')
+  assert.deepEqual(changed.network, { allowed_hosts: ['bad.test'] })
+  assert.deepEqual(after, ['exit one', 'network_policy_denied'])
   await close()
   await client.browsers.deleteByID(session.session_id)
 })
@@ -344,13 +404,6 @@ async function restartBerth(): Promise<void> {
   logs += berth.log
   berth = await Berth.start({ dataFolder, flags: ['--log-level', 'trace'], environment })
   client = await berth.client()
-}
-
-async function egressProcess(): Promise<number> {
-  const processes = await listProcesses()
-  const egress = processes.find(({ command }) => /^\S*node\S* \S*egress\/src\/main\.ts/.test(command))
-  if (!egress) throw new Error(`egress does not run: ${processes.map(({ command }) => command).join('\n')}`)
-  return egress.pid
 }
 
 /** Looks for the password, plain and encoded, in everything that must not hold it. */

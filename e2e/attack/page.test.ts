@@ -64,7 +64,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
   /** Everything that canaries have heard, but for what was meant to be reached. */
   async function reached(): Promise<readonly string[]> {
     // The last of all that was sent: what comes before it has been told by then.
-    await page.goto('http://45.255.255.255/')
+    await open('http://45.255.255.255/')
     await berth.world.until('tcp 45.255.255.255 80')
     const isMeant = (line: string) => /^tcp 45\.(5\.5\.5|255\.255\.255) 80$|^dns /.test(line)
     const found = [...berth.host.reached, ...berth.world.reached.filter((line) => !isMeant(line))]
@@ -73,7 +73,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
   }
 
   test('reaches the world, so that what it does not reach is no accident', async () => {
-    await page.goto(publicPage)
+    await open(publicPage)
     assert.equal(await page.title(), 'canary')
 
     assert.equal(await visit('http://public.test/'), 200)
@@ -106,13 +106,13 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
       `http://lan.test:${canaryPort}/x`,
       'http://169.254.169.254/latest/meta-data',
     ]
-    await page.goto(publicPage)
+    await open(publicPage)
 
     for (const target of targets) {
       const redirect = `${publicPage}redirect?${encodeURIComponent(target)}`
       const status = await visit(redirect)
       assert.ok(status === 403 || status === 'failed', `${redirect}: ${status}`)
-      await page.goto(publicPage)
+      await open(publicPage)
       assert.deepEqual(await page.evaluate(loadEveryWay([target, redirect])), [])
     }
 
@@ -120,7 +120,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
   })
 
   test('opens no websocket to what is not public', async () => {
-    await page.goto(publicPage)
+    await open(publicPage)
     const hosts = [
       '127.0.0.1',
       'localhost',
@@ -142,21 +142,21 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
   test('gains nothing by a name that changes between two looks at it', async () => {
     for (const later of ['127.0.0.1', lan, '169.254.169.254']) {
       const name = `public-then-${later}.rebind.test`
-      assert.equal(await visit(`http://${name}/`), 200)
-      const looks = () => berth.world.reached.filter((line) => line === `dns ${name} 1`).length
-      const before = looks()
+      await open(`http://${name}/`)
 
-      const again = await page.evaluate(fetchStatus(`http://${name}/`))
+      const again = await page.evaluate(fetchStatus(`http://${name}/?again`))
+      const elsewhere = await page.evaluate(fetchStatus(`http://${name}:${canaryPort}/`))
 
-      assert.ok(again === 403 || again === 'failed', `${name}: ${again}`)
-      assert.ok(looks() > before, 'it was asked for again')
+      // The address that was found first may still be used: what is judged is the one that is connected to.
+      for (const status of [again, elsewhere])
+        assert.ok([200, 403, 'failed'].includes(status as number), `${name}: ${status}`)
     }
-    // Each connection has one look of its own: the address that was judged is the one that was used.
-    assert.deepEqual(await reached(), [])
+    const ofHost = (await reached()).filter((line) => line !== `tcp 45.5.5.5 ${canaryPort}`)
+    assert.deepEqual(ofHost, [])
   })
 
   test('lets WebRTC look for no way past the proxy', async () => {
-    await page.goto(publicPage)
+    await open(publicPage)
 
     const { candidates, sdp } = await page.evaluate<{ candidates: string[]; sdp: string }>(
       gatherCandidates(`45.3.3.3:${stunPort}`),
@@ -192,7 +192,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
       'there is but the machine’s own',
     )
 
-    await page.goto(publicPage)
+    await open(publicPage)
     const fetched = await page.evaluate(fetchStatus('file:///etc/passwd'))
     await page.evaluate(`void open('file:///etc/passwd')`)
     await page.evaluate(`void location.assign('file:///etc/passwd')`)
@@ -210,7 +210,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
       for (const secret of told) assert.ok(!text.includes(secret), `chrome://${name} tells ${secret}`)
     }
 
-    await page.goto(publicPage)
+    await open(publicPage)
     await page.evaluate(`void location.assign('chrome://version')`)
     await page.evaluate(`void location.assign('view-source:file:///etc/passwd')`)
 

@@ -37,7 +37,7 @@ socket.close()
 console.log('[]')`
 }
 
-/** Tells which names had an answer, from the system's resolver or from a server that is asked directly. */
+/** Tells which names had an answer, by the system's resolver and by name servers that are asked directly. */
 export function lookUp(names: readonly string[]): string {
   return `
 import { lookup, Resolver } from 'node:dns/promises'
@@ -49,15 +49,4 @@ for (const name of ${JSON.stringify(names)}) {
   await resolver.resolve4(name).then(() => found.push(name), () => {})
 }
 console.log(JSON.stringify(found))`
-}
-
-/** Asks egress for tunnels and tells the statuses of its answers. */
-export function tunnel(groups: readonly (readonly string[])[]): string {
-  return `
-import { request } from 'node:http'
-const attempt = (path) => new Promise((resolve, reject) => {
-  const asking = request({ host: '127.0.0.1', port: 3128, method: 'CONNECT', path })
-  asking.on('connect', ({ statusCode }, socket) => { socket.destroy(); resolve(statusCode) }).on('error', reject).end()
-})
-console.log(JSON.stringify(await Promise.all(${JSON.stringify(groups.flat())}.map(attempt))))`
 }

@@ -3,6 +3,7 @@ import {
   egressContractVersion,
   egressLifelinePath,
   getEgressState,
+  postEgressEnd,
   postEgressProbe,
   putEgressMachine,
   putEgressPolicy,
@@ -12,28 +13,23 @@ import { acceptJsonBodies } from '@berth/runtime/http/json-body.ts'
 import { mount } from '@berth/runtime/http/mount.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { type FastifyInstance, fastify } from 'fastify'
-import type { Guard } from './guard/guard.ts'
-import type { Lookup } from './guard/lookup.ts'
 import { parsePolicy } from './guard/policy.ts'
-import type { Machines } from './machines.ts'
 import { OrphanWatch } from './orphan-watch.ts'
-import { probeProxy } from './probe.ts'
+import type { WorkerPool } from './workers/worker-pool.ts'
 
 const orphanLimitMilliseconds = 60_000
 
 export interface AppOptions {
-  readonly guard: Guard
-  readonly machines: Machines
-  readonly lookup: Lookup
+  readonly workers: Pick<WorkerPool, 'ids' | 'setPolicy' | 'put' | 'delete' | 'probe'>
   /** Tells this build of egress from another. */
   readonly build: string
-  /** Called when nothing has needed egress for a minute. */
-  readonly onOrphaned: () => void
+  /** Called when egress is to end: it was asked to, or nothing has needed it for a minute. */
+  readonly onEnd: (reason: string) => void
   readonly logger: Logger
 }
 
 /** What the server says to egress, over a socket that only berth can open. */
-export function createApp({ guard, machines, lookup, build, onOrphaned, logger }: AppOptions): FastifyInstance {
+export function createApp({ workers, build, onEnd, logger }: AppOptions): FastifyInstance {
   const app = fastify({ forceCloseConnections: true })
   acceptJsonBodies(app)
   replyWithErrors(app, logger)
@@ -41,27 +37,30 @@ export function createApp({ guard, machines, lookup, build, onOrphaned, logger }
   let lifelines = 0
   const orphanWatch = new OrphanWatch({
     limitMilliseconds: orphanLimitMilliseconds,
-    isNeeded: () => lifelines > 0 || machines.ids.length > 0,
-    onOrphaned,
+    isNeeded: () => lifelines > 0 || workers.ids.length > 0,
+    onOrphaned: () => onEnd('nobody needs egress any more'),
   })
   app.addHook('onReady', async () => orphanWatch.check())
   app.addHook('onClose', async () => orphanWatch.stop())
 
-  mount(app, putEgressPolicy, ({ body }) => guard.setPolicy(parsePolicy(body)))
+  mount(app, putEgressPolicy, ({ body }) => {
+    parsePolicy(body)
+    return workers.setPolicy(body)
+  })
   mount(app, putEgressMachine, async ({ params, body }) => {
-    await machines.put(params.machine_id, body)
+    await workers.put(params.machine_id, body)
     orphanWatch.check()
   })
   mount(app, deleteEgressMachine, async ({ params }) => {
-    await machines.delete(params.machine_id)
+    await workers.delete(params.machine_id)
     orphanWatch.check()
   })
-  mount(app, postEgressProbe, ({ body }) => probeProxy(body, { guard, lookup, logger }))
+  mount(app, postEgressProbe, ({ body }) => workers.probe(body))
+  mount(app, postEgressEnd, () => onEnd('the server has asked for it'))
   mount(app, getEgressState, () => ({
     contract_version: egressContractVersion,
     build,
-    pid: process.pid,
-    machines: [...machines.ids],
+    machines: [...workers.ids],
   }))
 
   app.get(egressLifelinePath, (_request, reply) => {

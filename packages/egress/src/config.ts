@@ -3,6 +3,8 @@ import { parseArgs } from 'node:util'
 export interface EgressConfig {
   /** The unix socket on which the server steers egress. */
   readonly controlSocket: string
+  /** How many processes serve machines; undefined: as many as there are processors, and at least two. */
+  readonly workers: number | undefined
   readonly logLevel: string
   readonly logsJson: boolean
   readonly build: string
@@ -17,14 +19,18 @@ export function readConfig(commandLine: readonly string[]): EgressConfig {
     args: [...commandLine],
     options: {
       'control-socket': { type: 'string' },
+      workers: { type: 'string' },
       'log-level': { type: 'string', default: 'info' },
       'log-format': { type: 'string', default: 'text' },
       build: { type: 'string', default: 'development' },
     },
   })
   if (!values['control-socket']) throw new Error('--control-socket must name the unix socket to be steered by.')
+  if (values.workers !== undefined && !/^[1-9][0-9]?$/.test(values.workers))
+    throw new Error('--workers must be a number from 1 to 99.')
   return {
     controlSocket: values['control-socket'],
+    workers: values.workers === undefined ? undefined : Number(values.workers),
     logLevel: oneOf('--log-level', values['log-level'], logLevels),
     logsJson: oneOf('--log-format', values['log-format'], logFormats) === 'json',
     build: values.build,

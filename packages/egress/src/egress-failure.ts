@@ -1,81 +1,75 @@
-/** Why a machine does not get its connection. Goes out in the header `X-Berth-Egress`, so kinds are never renamed. */
-export type FailureKind = keyof typeof statuses
+import type { ConnectionFailure } from '@berth/contract/egress/machine-protocol.ts'
 
-const statuses = {
-  'bad-request': 400,
-  refused: 403,
-  'name-not-found': 502,
-  'connection-refused': 502,
-  'connection-closed': 502,
-  unreachable: 502,
-  'bad-answer': 502,
-  'headers-too-large': 431,
-  'internal-error': 500,
-  timeout: 504,
-  /** No connection to the proxy itself. */
-  'proxy-unreachable': 502,
-  'proxy-not-permitted': 502,
-  /** It wants other credentials, or does not want this destination. */
-  'proxy-rejected': 502,
-  'proxy-failed': 502,
-  'proxy-timeout': 502,
-  /** The proxy of the route is gone. */
-  'route-gone': 502,
-} as const
+/** Why a machine does not get its connection. */
+export type FailureKind = keyof typeof failures
 
-/** The same in the words that clients of this interface know, from the header `X-Kernel-Proxy-Error`. */
-const proxyErrors: Partial<Readonly<Record<FailureKind, string>>> = {
-  refused: 'destination_blocked',
-  'name-not-found': 'upstream_dns_failure',
-  'connection-refused': 'upstream_connect_failed',
-  'connection-closed': 'origin_response_incomplete',
-  unreachable: 'upstream_connect_failed',
-  'bad-answer': 'origin_response_incomplete',
-  timeout: 'upstream_timeout',
-  'proxy-unreachable': 'provider_unreachable',
-  'proxy-not-permitted': 'proxy_unavailable',
-  'proxy-rejected': 'provider_rejected',
-  'proxy-failed': 'upstream_connect_failed',
-  'proxy-timeout': 'upstream_timeout',
-  'route-gone': 'destination_route_unavailable',
+interface FailureFacts {
+  /** What the agent is told. */
+  readonly told: ConnectionFailure
+  /** The word of the header `X-Kernel-Proxy-Error`. */
+  readonly code: string
 }
+
+const failures = {
+  'bad-request': { told: 'bad-request', code: 'upstream_connect_failed' },
+  /** By the guard: sessions may not connect there. */
+  refused: { told: 'refused', code: 'destination_blocked' },
+  'name-not-found': { told: 'name-not-found', code: 'upstream_dns_failure' },
+  'name-unanswered': { told: 'name-not-found', code: 'upstream_dns_failure' },
+  'connection-refused': { told: 'connection-refused', code: 'upstream_connect_failed' },
+  unreachable: { told: 'unreachable', code: 'upstream_connect_failed' },
+  timeout: { told: 'timeout', code: 'upstream_timeout' },
+  'too-many': { told: 'too-many', code: 'upstream_connect_failed' },
+  'internal-error': { told: 'internal-error', code: 'upstream_connect_failed' },
+  /** Not among the hosts that the session is allowed. */
+  'not-allowed': { told: 'proxy-failed', code: 'network_policy_denied' },
+  /** No connection to the proxy itself. */
+  'proxy-unreachable': { told: 'proxy-failed', code: 'provider_unreachable' },
+  'proxy-not-permitted': { told: 'proxy-failed', code: 'proxy_unavailable' },
+  /** It wants other credentials, or does not want this destination. */
+  'proxy-rejected': { told: 'proxy-failed', code: 'provider_rejected' },
+  'proxy-failed': { told: 'proxy-failed', code: 'upstream_connect_failed' },
+  'proxy-timeout': { told: 'proxy-failed', code: 'upstream_timeout' },
+  /** What a proxy of the operator's must not be asked for. */
+  'proxy-destination-refused': { told: 'proxy-failed', code: 'destination_blocked' },
+  /** The proxy of the route is gone. */
+  'route-gone': { told: 'proxy-failed', code: 'destination_route_unavailable' },
+} as const satisfies Record<string, FailureFacts>
 
 const kindsByErrorCode: Readonly<Record<string, FailureKind>> = {
   ECONNREFUSED: 'connection-refused',
-  ECONNRESET: 'connection-closed',
-  EPIPE: 'connection-closed',
   ETIMEDOUT: 'timeout',
 }
 
-/** An expected failure: a status for the client, and for the person a sentence without anything it must not know. */
+/** An expected failure. Its message is for the log and holds nothing that is secret. */
 export class EgressFailure extends Error {
   override readonly name = 'EgressFailure'
   readonly kind: FailureKind
-  readonly status: number
 
   constructor(kind: FailureKind, sentence = '', options?: ErrorOptions) {
     super(sentence, options)
     this.kind = kind
-    this.status = statuses[kind]
   }
 
-  /** What the header `X-Kernel-Proxy-Error` says of it. */
-  get proxyError(): string | undefined {
-    return proxyErrors[this.kind]
+  get told(): ConnectionFailure {
+    return failures[this.kind].told
   }
 
-  /** Whether nothing was ever connected to: Chromium is to see just that, and not an answer. */
-  get isOfProxyItself(): boolean {
-    return this.kind === 'proxy-unreachable' || this.kind === 'proxy-not-permitted'
+  get code(): string {
+    return failures[this.kind].code
+  }
+
+  /** Whether egress itself answers plain HTTP with it, so that a page sees what its proxy, or its settings, have done. */
+  get isAnswered(): boolean {
+    return this.told === 'proxy-failed'
   }
 }
 
-/** What it is to the client that a connection failed or broke. Anything but a system error is a bug. */
+/** What it is to a machine that a connection failed. Anything but a system error is a bug. */
 export function toEgressFailure(thrown: unknown): EgressFailure {
   if (thrown instanceof EgressFailure) return thrown
-  const { code = '', syscall } = thrown as NodeJS.ErrnoException
+  const { code, syscall } = (thrown ?? {}) as NodeJS.ErrnoException
   const otherwise = syscall === undefined ? 'internal-error' : 'unreachable'
-  return new EgressFailure(kindsByErrorCode[code] ?? (code.startsWith('HPE_') ? 'bad-answer' : otherwise), '', {
-    cause: thrown,
-  })
+  // A DOMException, as signals are aborted with, has a number there.
+  return new EgressFailure(kindsByErrorCode[String(code)] ?? otherwise, '', { cause: thrown })
 }

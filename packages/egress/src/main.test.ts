@@ -5,42 +5,52 @@ import { readdir, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { startEgressProcess } from './testing/egress-process.ts'
-import { startHttpServer, startTcpServer } from './testing/loopback-server.ts'
-import { closeOf, fetchThrough, openThrough, openTunnelThrough, sendRaw, textOf } from './testing/proxy-client.ts'
+import { peakMemory, startEgressProcess } from './testing/egress-process.ts'
+import { startTcpServer } from './testing/loopback-server.ts'
 import { through } from './testing/proxy-server.ts'
+import { closeOf, textOf } from './testing/test-machine.ts'
 
 const MiB = 1024 * 1024
+const main = new URL('main.ts', import.meta.url).pathname
 
 test('serves, and on SIGTERM leaves nothing behind', async () => {
-  await using server = await startHttpServer((_request, response) => response.end('served'))
+  await using server = await startTcpServer((socket) => void socket.pipe(socket))
   await using egress = await startEgressProcess()
   await egress.setPolicy({ allow: [server.authority], own_addresses: [] })
   const machine = await egress.serve('brw_a')
-  const answer = await fetchThrough(machine, `http://${server.authority}/`)
-  const modes = await Promise.all([egress.controlSocket, machine].map(async (path) => (await stat(path)).mode & 0o777))
-  const tunnel = await openTunnelThrough(machine, server.authority)
-  const cut = closeOf(tunnel.socket)
+  const connection = await machine.connect(server.authority)
+  connection.socket.write('hello')
+  const [echoed] = await once(connection.socket, 'data')
+  const sockets = [egress.controlSocket, machine.socketPath]
+  const modes = await Promise.all(sockets.map(async (path) => (await stat(path)).mode & 0o777))
+  const cut = closeOf(connection.socket)
+  const workers = await egress.workers()
 
   egress.child.kill('SIGTERM')
   const [code] = await once(egress.child, 'exit')
   await cut
 
-  assert.equal(answer.body, 'served')
+  assert.equal(String(echoed), 'hello')
   assert.deepEqual(modes, [0o600, 0o600])
   assert.equal(code, 0)
   assert.deepEqual(await readdir(egress.folder), [])
+  for (const pid of workers) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
 })
 
-test('takes over from one that was killed, but not from one that lives', async () => {
+test('takes over from one that was killed, whose workers have ended, but not from one that lives', async () => {
+  await using server = await startTcpServer((socket) => void socket.resume())
   await using egress = await startEgressProcess()
-  const start = () =>
-    spawn(process.execPath, [new URL('main.ts', import.meta.url).pathname, '--control-socket', egress.controlSocket])
+  await egress.setPolicy({ allow: [server.authority], own_addresses: [] })
+  const machine = await egress.serve('brw_a')
+  const connection = await machine.connect(server.authority)
+  const start = () => spawn(process.execPath, [main, '--control-socket', egress.controlSocket])
 
   const second = start()
   const [message, [code]] = await Promise.all([textOf(second.stderr), once(second, 'exit')])
+  const cut = closeOf(connection.socket)
   egress.child.kill('SIGKILL')
   await once(egress.child, 'exit')
+  await cut
   const third = start()
   await once(third.stderr, 'data')
   const state = JSON.parse(await egress.control('GET', '/state'))
@@ -49,12 +59,13 @@ test('takes over from one that was killed, but not from one that lives', async (
 
   assert.equal(code, 1)
   assert.match(message, /^egress: another egress listens on .*\n$/)
-  assert.equal(state.pid, third.pid)
+  assert.deepEqual(state.machines, [])
 })
 
 test('says in one line what is wrong with its command line', async () => {
-  for (const commandLine of [[], ['--control-socket', 'x', '--log-level', 'loud'], ['--nonsense']]) {
-    const child = spawn(process.execPath, [new URL('main.ts', import.meta.url).pathname, ...commandLine])
+  const socket = ['--control-socket', 'x']
+  for (const commandLine of [[], [...socket, '--log-level', 'loud'], [...socket, '--workers', '0'], ['--nonsense']]) {
+    const child = spawn(process.execPath, [main, ...commandLine])
     const [message, [code]] = await Promise.all([textOf(child.stderr), once(child, 'exit')])
 
     assert.equal(code, 1)
@@ -67,43 +78,42 @@ test('goes on when nobody reads its log any more', async () => {
   const machine = await egress.serve('brw_a')
   egress.child.stderr?.destroy()
 
-  const statuses = []
-  for (let round = 0; round < 3; round += 1) statuses.push((await fetchThrough(machine, 'http://127.0.0.1:1/')).status)
-
-  assert.deepEqual(statuses, [403, 403, 403])
+  for (let round = 0; round < 3; round += 1) await assert.rejects(machine.connect('127.0.0.1:1'), { kind: 'refused' })
 })
 
 test('logs hosts and ports, and nothing else of what passes', async () => {
-  await using server = await startHttpServer((_request, response) => response.end('secret-answer'))
+  await using server = await startTcpServer((socket) => void socket.pipe(socket))
   await using egress = await startEgressProcess()
   await egress.setPolicy({ allow: [server.authority], own_addresses: [] })
+  const proxied = through(1, { username: 'secret-user', password: 'secret-password', ca_bundle: 'secret-bundle' })
   const machine = await egress.serve('brw_a')
-  const headers = { cookie: 'secret-cookie', 'proxy-authorization': 'secret-password', authorization: 'secret-token' }
+  const behindProxy = await egress.serve('brw_b', proxied)
 
-  await fetchThrough(machine, `http://${server.authority}/secret-path?secret-query`, {
-    method: 'POST',
-    headers,
-    body: 'secret-body',
-  })
-  await fetchThrough(machine, 'http://127.0.0.1:1/secret-path?secret-query', { headers })
-  await fetchThrough(machine, 'http://secret-user:secret-password@127.0.0.1:1/')
-  await sendRaw(machine, 'CONNECT 127.0.0.1:2 HTTP/1.1\r\nProxy-Authorization: secret-password\r\n\r\n')
-  await sendRaw(machine, 'secret-nonsense\r\n\r\n')
+  const connection = await machine.connect(server.authority)
+  connection.socket.write('secret-bytes')
+  await once(connection.socket, 'data')
+  await assert.rejects(machine.connect('127.0.0.1:1'))
+  await behindProxy.fetch('http://page.test/secret-path?secret-query')
+  const nonsense = connect(machine.socketPath)
+  nonsense.write('secret-nonsense\n')
+  await closeOf(nonsense)
+  const lookups = connect(machine.socketPath)
+  lookups.write('{"type":"lookup"}\n"secret-lookup"\n')
+  await closeOf(lookups)
   await egress.control('DELETE', '/machines/brw_a')
 
-  assert.match(egress.log(), /127\.0\.0\.1, port 1/)
-  assert.match(egress.log(), /127\.0\.0\.1, port 2/)
+  assert.match(egress.log(), /127\.0\.0\.1, port 1,/)
+  assert.match(egress.log(), /page\.test, port 80, failure proxy-not-permitted/)
   assert.doesNotMatch(egress.log(), /secret/)
 })
 
-test('keeps its memory flat while large bodies pass to slow readers', async () => {
+test('keeps its memory flat while much passes to slow readers', async () => {
   const chunk = Buffer.alloc(MiB)
-  const much = () => Readable.from(Array.from({ length: 200 }, () => chunk))
-  await using server = await startHttpServer((incoming, response) => {
-    if (incoming.method === 'GET') much().pipe(response)
-    else void countSlowly(incoming).then((length) => response.end(String(length)))
-  })
-  await using stream = await startTcpServer((socket) => void much().pipe(socket))
+  const much = () => Readable.from(Array.from({ length: 100 }, () => chunk))
+  await using sends = await startTcpServer((socket) => void much().pipe(socket))
+  await using takes = await startTcpServer(
+    (socket) => void countSlowly(socket).then((length) => socket.end(String(length))),
+  )
   await using proxy = await startTcpServer((socket) => {
     socket.once('data', () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
@@ -113,45 +123,39 @@ test('keeps its memory flat while large bodies pass to slow readers', async () =
   await using egress = await startEgressProcess()
   await egress.setPolicy({ allow: ['127.0.0.1'], own_addresses: [] })
   const machine = await egress.serve('brw_a')
-  await fetchThrough(machine, `http://${server.authority}/`, { method: 'POST', body: 'warm' })
-  const before = await egress.peakMemory()
+  const behindProxy = await egress.serve('brw_b', through(proxy.port))
+  const peaks = async () => Math.max(...(await Promise.all((await egress.workers()).map(peakMemory))))
+  const before = await peaks()
 
-  const downloaded = await countSlowly(await openThrough(machine, `http://${server.authority}/`))
-  const uploaded = await fetchThrough(machine, `http://${server.authority}/`, { method: 'POST', body: much() })
-  using tunnel = await openTunnelThrough(machine, stream.authority)
-  const tunnelled = await countSlowly(tunnel.socket)
-  await egress.control('PUT', '/machines/brw_a', { socket_path: machine, settings: through(proxy.port) })
-  using proxiedTunnel = await openTunnelThrough(machine, 'far.test:443')
-  const proxied = await countSlowly(proxiedTunnel.socket)
+  const down = await machine.connect(sends.authority)
+  const up = await machine.connect(takes.authority)
+  const tunnel = await behindProxy.connect('far.test:443')
+  for await (const part of much()) if (!up.socket.write(part)) await once(up.socket, 'drain')
+  machine.end(up)
+  const lengths = await Promise.all([countSlowly(down.socket), textOf(up.socket), countSlowly(tunnel.socket)])
 
-  assert.deepEqual(
-    [downloaded, Number(uploaded.body), tunnelled, proxied],
-    [200 * MiB, 200 * MiB, 200 * MiB, 200 * MiB],
-  )
-  const growth = (await egress.peakMemory()) - before
+  assert.deepEqual(lengths, [100 * MiB, String(100 * MiB), 100 * MiB])
+  const growth = (await peaks()) - before
   assert.ok(growth < 80, `grew by ${growth} MiB`)
 })
 
-test('has no more files open after its clients have gone than before', async () => {
-  await using server = await startHttpServer((incoming, response) => {
-    if (incoming.url === '/streams') response.write('begin')
-    else if (incoming.url === '/ends') response.end('end')
-  })
-  await using egress = await startEgressProcess()
+test('has no more files open after its machines have gone than before', async () => {
+  await using server = await startTcpServer((socket) => void socket.resume().once('end', () => socket.end()))
+  await using egress = await startEgressProcess({ workers: 1 })
   await egress.setPolicy({ allow: [server.authority], own_addresses: [] })
   const machine = await egress.serve('brw_a')
-  const openFiles = async () => (await readdir(`/proc/${egress.child.pid}/fd`)).length
+  const [worker] = await egress.workers()
+  const openFiles = async () => (await readdir(`/proc/${worker}/fd`)).length
   const before = await openFiles()
 
   for (let round = 0; round < 50; round += 1) {
-    const streams = await openThrough(machine, `http://${server.authority}/streams`)
-    const tunnel = await openTunnelThrough(machine, server.authority)
-    await fetchThrough(machine, `http://${server.authority}/ends`)
-    await fetchThrough(machine, 'http://127.0.0.1:1/')
-    const abandoned = connect(machine).end(`GET http://${server.authority}/waits HTTP/1.1\r\nhost: x\r\n\r\n`)
-    streams.on('error', () => {}).destroy()
-    tunnel.socket.destroy()
-    await closeOf(abandoned)
+    const ended = await machine.connect(server.authority)
+    machine.end(ended)
+    await textOf(ended.socket)
+    machine.reset(await machine.connect(server.authority))
+    await assert.rejects(machine.connect('127.0.0.1:1'))
+    connect(machine.socketPath).end('{"type":"connect","id":9999,"host":"127.0.0.1","port":1}\n')
+    connect(machine.socketPath).end('{"type":')
   }
 
   await server.untilAbandoned()

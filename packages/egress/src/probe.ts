@@ -3,36 +3,37 @@ import { request as requestHttps } from 'node:https'
 import type { Socket } from 'node:net'
 import { rootCertificates, connect as secure } from 'node:tls'
 import type { EgressProbe, EgressProbeResult } from '@berth/contract/egress/egress-endpoints.ts'
-import { type HostAndPort, hostText, parseAddress, parseHostAndPort } from '@berth/contract/egress/host.ts'
+import { hostText, parseAddress, parseHostAndPort } from '@berth/contract/egress/host.ts'
+import type { Connector, Destination } from './connectors/connector.ts'
+import type { ConnectorOptions } from './connectors/direct-connector.ts'
+import { TunnelRefused } from './connectors/http-tunnel.ts'
+import { ProxyConnectors } from './connectors/proxy-connector.ts'
+import { withinLimit } from './connectors/time-limit.ts'
 import { EgressFailure, toEgressFailure } from './egress-failure.ts'
-import { DirectWay, type WayOptions } from './proxy/direct-way.ts'
-import { ProxyWays } from './proxy/proxy-ways.ts'
-import { usualAuthority } from './proxy/request-target.ts'
-import { withinLimit } from './proxy/time-limit.ts'
-import type { Way } from './proxy/way.ts'
 
 /** Where a proxy is asked to connect to when nobody has named a URL. Egress itself sends nothing there. */
-const usualDestination: HostAndPort = { host: { kind: 'name', name: 'example.com' }, port: 443 }
+const usualDestination: Destination = { host: { kind: 'name', name: 'example.com' }, port: 443, isWhole: true }
 const maxAnswerBytes = 64 * 1024
 
 interface ProbeTarget {
   readonly url: URL
-  readonly destination: HostAndPort
+  readonly destination: Destination
 }
 
 /** Tries a proxy out as a session would use it. */
-export async function probeProxy(probe: EgressProbe, options: WayOptions): Promise<EgressProbeResult> {
+export async function probeProxy(probe: EgressProbe, options: ConnectorOptions): Promise<EgressProbeResult> {
   const target = probe.url === undefined ? undefined : targetOf(probe.url)
   try {
-    if (target && probe.must_be_permitted) await options.guard.permit(target.destination, options.lookup)
+    if (target && probe.must_be_permitted)
+      await options.guard.permit(target.destination, (name) => options.names.addresses(name))
   } catch {
     return { outcome: 'not_permitted' }
   }
-  const way = new ProxyWays(probe.proxy, new DirectWay(options), options).anyServer()
+  const connector = new ProxyConnectors(probe.proxy, options).any()
   const startedAt = performance.now()
   try {
     const ip_address = await withinLimit('proxy-timeout', new AbortController().signal, async (signal) =>
-      target ? exitAddress(await ask(way, target, probe, signal)) : openTunnel(way, signal),
+      target ? exitAddress(await ask(connector, target, probe, signal)) : openTunnel(connector, signal),
     )
     const latency_ms = Math.round(performance.now() - startedAt)
     return { outcome: 'reached', latency_ms, ...(ip_address !== undefined && { ip_address }) }
@@ -47,43 +48,45 @@ function targetOf(text: string): ProbeTarget {
   const url = new URL(text)
   const destination = parseHostAndPort(url.host, url.protocol === 'https:' ? 443 : 80)
   if (!destination) throw new Error('the URL of a probe names no host')
-  return { url, destination }
+  return { url, destination: { ...destination, isWhole: false } }
 }
 
-async function openTunnel(way: Way, signal: AbortSignal): Promise<undefined> {
-  const socket = await way.connect(usualDestination, signal)
-  socket.destroy()
+async function openTunnel(connector: Connector, signal: AbortSignal): Promise<undefined> {
+  const socket = await connector.connect(usualDestination, signal)
+  socket.on('error', () => {}).destroy()
 }
 
 /** The answer of the server, or rejects when there is none or it is the proxy's own. */
-async function ask(way: Way, target: ProbeTarget, probe: EgressProbe, signal: AbortSignal): Promise<string> {
+async function ask(
+  connector: Connector,
+  target: ProbeTarget,
+  probe: EgressProbe,
+  signal: AbortSignal,
+): Promise<string> {
   const { url, destination } = target
   const path = `${url.pathname}${url.search}`
   const headers = { host: url.host, accept: '*/*', 'user-agent': 'berth', connection: 'close' }
-  if (url.protocol === 'https:') {
-    const tunnel = await way.connect(destination, signal)
-    const createConnection = () => secureTunnel(tunnel, destination, probe)
-    return answerOf(requestHttps({ createConnection, path, headers, signal }))
+  try {
+    const tunnel = await connector.connect(destination, signal)
+    tunnel.on('error', () => {})
+    return url.protocol === 'https:'
+      ? await answerOf(
+          requestHttps({ createConnection: () => secureTunnel(tunnel, destination, probe), path, headers, signal }),
+        )
+      : await answerOf(requestHttp({ createConnection: () => tunnel, path, headers, signal }))
+  } catch (error) {
+    const { requests } = connector
+    if (!(error instanceof TunnelRefused) || !requests || url.protocol === 'https:') throw error
+    const socket = await requests.connect(destination, signal)
+    socket.on('error', () => {})
+    const { authorization } = requests
+    const proxied = authorization === undefined ? headers : { ...headers, 'proxy-authorization': authorization }
+    return answerOf(requestHttp({ createConnection: () => socket, path: url.href, headers: proxied, signal }))
   }
-  const { hop } = way
-  if (!hop) {
-    const tunnel = await way.connect(destination, signal)
-    return answerOf(requestHttp({ createConnection: () => tunnel, path, headers, signal }))
-  }
-  const socket = await hop.connect(destination, signal)
-  const proxied = hop.authorization === undefined ? headers : { ...headers, 'proxy-authorization': hop.authorization }
-  return answerOf(
-    requestHttp({
-      createConnection: () => socket,
-      path: `http://${usualAuthority(destination)}${path}`,
-      headers: proxied,
-      signal,
-    }),
-  )
 }
 
 /** A proxy with certificates of its own may read what goes through it. */
-function secureTunnel(socket: Socket, { host }: HostAndPort, { proxy }: EgressProbe): Socket {
+function secureTunnel(socket: Socket, { host }: Destination, { proxy }: EgressProbe): Socket {
   const bundles = proxy.upstreams.map(({ ca_bundle }) => ca_bundle).filter((bundle) => bundle !== undefined)
   return secure({
     socket,

@@ -1,11 +1,15 @@
 import { z } from 'zod'
+import { NotYet } from '../common/not-yet.ts'
+import { AllowedHostError, isAllowedHost, parseAllowedHost } from '../egress/allowed-hosts.ts'
+import { parseHost } from '../egress/host.ts'
 import { type HostPattern, overlap, parseHostPattern } from '../egress/host-pattern.ts'
-import { PrivateHostError, parsePrivateHost } from '../egress/private-hosts.ts'
+import { isPrivateHost, PrivateHostError, parsePrivateHost } from '../egress/private-hosts.ts'
 import { BrowserProxyRouteTarget } from './proxy-selection.ts'
 
 const maxPrivateHosts = 32
 const maxRoutes = 10
 const maxRouteHosts = 50
+const maxAllowedHosts = 100
 
 const PrivateHost = z
   .string()
@@ -14,6 +18,19 @@ const PrivateHost = z
     const rule = ruleBrokenBy(entry)
     if (rule !== undefined) context.addIssue({ code: 'custom', message: rule })
   })
+
+const AllowedHost = z
+  .string()
+  .trim()
+  .max(253)
+  .superRefine((entry, context) => {
+    const rule = allowedHostRuleBrokenBy(entry)
+    if (rule !== undefined) context.addIssue({ code: 'custom', message: rule })
+  })
+
+const AllowedHosts = z.array(AllowedHost).min(1).max(maxAllowedHosts).meta({
+  description: 'The only hosts that are reached, besides private hosts. Absent: all are.',
+})
 
 const RouteHost = z
   .string()
@@ -28,7 +45,7 @@ const BrowserProxyRoute = z
 
 /** Which destinations a session reaches directly, and which by a proxy of their own. */
 export const BrowserNetworkConfig = z
-  .object({
+  .strictObject({
     private_hosts: z
       .array(PrivateHost)
       .max(maxPrivateHosts)
@@ -39,10 +56,16 @@ export const BrowserNetworkConfig = z
       .max(maxRoutes)
       .optional()
       .meta({ description: 'Hosts that are reached by a proxy of their own, whatever the port.' }),
+    allowed_hosts: AllowedHosts.optional(),
   })
-  .superRefine(({ private_hosts = [], proxy_routes = [] }, context) => {
+  .superRefine(({ private_hosts = [], proxy_routes = [], allowed_hosts = [] }, context) => {
     const refuse = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message })
     const explicit = private_hosts.flatMap(patternOf)
+    allowed_hosts.forEach((entry, index) => {
+      const pattern = allowedPatternOf(entry)
+      if (pattern && explicit.some((known) => overlap(known, pattern)))
+        refuse(['allowed_hosts', index], 'overlaps an entry of private_hosts')
+    })
     const routeOf = new Map<string, number>()
     proxy_routes.forEach(({ hosts }, route) => {
       hosts.forEach((text, index) => {
@@ -59,6 +82,68 @@ export const BrowserNetworkConfig = z
   })
   .meta({ id: 'BrowserNetworkConfig' })
 export type BrowserNetworkConfig = z.infer<typeof BrowserNetworkConfig>
+
+/** What of the network of a running session can be changed. */
+export const BrowserNetworkUpdate = z
+  .strictObject({
+    allowed_hosts: AllowedHosts.nullish().meta({
+      description: 'Only of a session that was created with a list. Null takes it away, and then there is none again.',
+    }),
+    expected_allowlist_revision: NotYet,
+    mutation_id: NotYet,
+  })
+  .meta({ id: 'BrowserNetworkUpdate' })
+export type BrowserNetworkUpdate = z.infer<typeof BrowserNetworkUpdate>
+
+/** The page that a session starts with must be among those that it may reach. */
+export function checkStartUrl(
+  {
+    start_url,
+    network,
+  }: { readonly start_url?: string | undefined; readonly network?: BrowserNetworkConfig | undefined },
+  context: z.RefinementCtx,
+): void {
+  const { allowed_hosts, private_hosts = [] } = network ?? {}
+  const isBroken =
+    allowed_hosts?.some((entry) => allowedHostRuleBrokenBy(entry) !== undefined) ||
+    private_hosts.some((entry) => ruleBrokenBy(entry) !== undefined)
+  if (!allowed_hosts || isBroken || mayStartAt(start_url ?? null, { allowed_hosts, private_hosts })) return
+  context.addIssue({ code: 'custom', path: ['start_url'], message: 'must be allowed by network.allowed_hosts' })
+}
+
+/** Whether a URL leads to a host that the lists, whose entries have been checked, let a session reach. */
+export function mayStartAt(
+  startUrl: string | null,
+  {
+    allowed_hosts,
+    private_hosts = [],
+  }: { readonly allowed_hosts: readonly string[]; readonly private_hosts?: readonly string[] },
+): boolean {
+  const url = URL.parse(startUrl ?? '')
+  const host = url && ['http:', 'https:'].includes(url.protocol) ? parseHost(url.hostname) : undefined
+  if (!url || !host) return true
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
+  return (
+    allowed_hosts.some((entry) => isAllowedHost(parseAllowedHost(entry), host)) ||
+    private_hosts.some((entry) => isPrivateHost(parsePrivateHost(entry), { host, port }))
+  )
+}
+
+function allowedPatternOf(entry: string): HostPattern | undefined {
+  if (allowedHostRuleBrokenBy(entry) !== undefined) return undefined
+  const parsed = parseAllowedHost(entry)
+  return parsed.kind === 'pattern' ? parsed.pattern : undefined
+}
+
+function allowedHostRuleBrokenBy(entry: string): string | undefined {
+  try {
+    parseAllowedHost(entry)
+    return undefined
+  } catch (error) {
+    if (error instanceof AllowedHostError) return error.message
+    throw error
+  }
+}
 
 function ruleBrokenBy(entry: string): string | undefined {
   try {

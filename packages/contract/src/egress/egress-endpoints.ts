@@ -3,7 +3,7 @@ import { defineEndpoint } from '../endpoint.ts'
 import { EgressProxy, EgressSettings } from './egress-settings.ts'
 
 /** Raised with every change that an older server or egress would misread. */
-export const egressContractVersion = 2
+export const egressContractVersion = 4
 
 const tag = 'Egress'
 
@@ -11,8 +11,13 @@ const tag = 'Egress'
 export const EgressPolicy = z.object({
   /** Host, `host:port`, address, `address:port` or CIDR that sessions may reach besides public addresses. */
   allow: z.array(z.string()),
-  /** `address:port` or `host:port` of berth itself: refused unless `allow` names exactly this port. */
+  /** `address:port` or `host:port` of berth itself: sessions reach it only where `allow` names exactly this port. */
   own_addresses: z.array(z.string()),
+  /**
+   * The unix socket on which the server takes what sessions connect to at those addresses, and serves each its own
+   * session alone (`own-session.ts`). Absent: they are refused.
+   */
+  own_session_socket: z.string().optional(),
 })
 export type EgressPolicy = z.infer<typeof EgressPolicy>
 
@@ -24,12 +29,12 @@ export const EgressRoute = z.object({
   socket_mode: z.int().default(0o600),
   settings: EgressSettings,
   /**
-   * Lets connections end that would now leave by another way, instead of cutting them: of a session that was just
-   * created, and whose start page still comes by the way that it had before.
+   * Lets connections end that would now leave otherwise, instead of cutting them: of a session that was just created,
+   * and whose start page still comes as it began.
    */
   gently: z
     .object({
-      /** `host:port`: a request to it is waited for, a moment long, before the change. */
+      /** `host:port`: a connection to it is waited for, a moment long, before the change. */
       after_request_to: z.string().optional(),
     })
     .optional(),
@@ -48,7 +53,7 @@ export const putEgressPolicy = defineEndpoint({
   errors: [],
 })
 
-/** Starts to serve a machine, or changes its route in place. Open connections stay, but for those that now leave by another way. */
+/** Starts to serve a machine, or changes its route in place. Open connections stay, but for those that would now leave otherwise. */
 export const putEgressMachine = defineEndpoint({
   operationId: 'putEgressMachine',
   method: 'PUT',
@@ -116,10 +121,21 @@ export const getEgressState = defineEndpoint({
     contract_version: z.int(),
     /** Tells one build of egress from another, so that a new server replaces an old egress. */
     build: z.string(),
-    pid: z.int(),
     machines: z.array(z.string()),
   }),
   status: 200,
+  errors: [],
+})
+
+/** Ends egress: it lets go of its machines, answers, and is gone a moment later. */
+export const postEgressEnd = defineEndpoint({
+  operationId: 'postEgressEnd',
+  method: 'POST',
+  path: '/end',
+  summary: 'End egress',
+  tag,
+  access: 'internal',
+  status: 204,
   errors: [],
 })
 

@@ -26,7 +26,7 @@ export const EgressProxy = z.object({
 })
 export type EgressProxy = z.infer<typeof EgressProxy>
 
-/** By which way each connection of a machine leaves. */
+/** How each connection of a machine leaves. */
 export const EgressSettings = z.object({
   /** Absent: directly. Null: not at all, because it cannot be had any more. */
   proxy: EgressProxy.nullable().optional(),
@@ -34,8 +34,7 @@ export const EgressSettings = z.object({
   private_hosts: z.array(z.string()),
   /** Null in the place of a proxy that is gone: what matches gets no connection at all. */
   routes: z.array(z.object({ hosts: z.array(z.string()), proxy: EgressProxy.nullable() })),
+  /** Nothing else but private hosts is reached. Absent: everything is. */
+  allowed_hosts: z.array(z.string()).optional(),
 })
 export type EgressSettings = z.infer<typeof EgressSettings>
-
-/** Why a proxy could not be used, in the words of the header `X-Kernel-Proxy-Error`. */
-export const proxyErrorHeader = 'x-kernel-proxy-error'

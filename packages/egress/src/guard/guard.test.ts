@@ -5,7 +5,6 @@ import { systemClock } from '@berth/runtime/async/clock.ts'
 import { EgressFailure } from '../egress-failure.ts'
 import { Guard } from './guard.ts'
 import { HostAddresses } from './host-addresses.ts'
-import { limitLookups } from './lookup.ts'
 import { parsePolicy } from './policy.ts'
 
 function permit(destination: string, addresses: readonly string[], allow: string[] = []) {
@@ -49,25 +48,14 @@ test('lets an address be of this host only where an entry allows it', async () =
   assert.equal((await permit('8.8.8.8:80', []))[0]?.mayBeOfHost, false)
 })
 
-test('runs no more lookups at once than it may, and all of them in the end', async () => {
-  const held: (() => void)[] = []
-  let running = 0
-  let most = 0
-  const lookup = limitLookups(async (name) => {
-    running += 1
-    most = Math.max(most, running)
-    await new Promise<void>((resolve) => held.push(resolve))
-    running -= 1
-    if (name === 'fails') throw new EgressFailure('name-not-found')
-    return [name]
-  }, 2)
+test("knows the host's own name where an entry names it, and asks nobody for it", async () => {
+  const nobody = 'host.berth.internal:80'
 
-  const results = ['a', 'fails', 'b', 'c'].map((name) => lookup(name).catch(() => 'failed'))
-  for (const result of results) {
-    held.shift()?.()
-    await result
-  }
-
-  assert.deepEqual(await Promise.all(results), [['a'], 'failed', ['b'], ['c']])
-  assert.equal(most, 2)
+  assert.deepEqual(
+    (await permit(nobody, ['8.8.8.8'], ['host.berth.internal'])).map(({ address }) => address),
+    ['127.0.0.1', '::1'],
+  )
+  await assert.rejects(permit(nobody, ['8.8.8.8']), { kind: 'name-not-found' })
+  await assert.rejects(permit(nobody, ['8.8.8.8'], ['127.0.0.1', 'other.internal']), { kind: 'name-not-found' })
+  await assert.rejects(permit(nobody, ['8.8.8.8'], ['host.berth.internal:81']), { kind: 'refused' })
 })

@@ -1,6 +1,7 @@
 import { type AllowEntry, parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { EgressPolicy } from '@berth/contract/egress/egress-endpoints.ts'
 import { type HostAndPort, parseHostAndPort } from '@berth/contract/egress/host.ts'
+import { hostName } from '@berth/contract/egress/machine-protocol.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import ipaddr from 'ipaddr.js'
 import { type AddressKind, addressKind, translatedAddress } from './address-kind.ts'
@@ -10,6 +11,8 @@ export interface Policy {
   readonly allow: readonly AllowEntry[]
   /** Where berth itself listens. */
   readonly own: readonly HostAndPort[]
+  /** Where berth serves what sessions connect to there; absent: nowhere. */
+  readonly ownSessionSocket?: string
 }
 
 /** One address of a destination: what a connection would go to. */
@@ -23,7 +26,7 @@ export interface Target {
 /** What keeps a session from an address. `own` is an address of this host, or of berth. */
 export type Refusal = Exclude<AddressKind, 'public'> | 'own'
 
-export function parsePolicy({ allow, own_addresses }: EgressPolicy): Policy {
+export function parsePolicy({ allow, own_addresses, own_session_socket }: EgressPolicy): Policy {
   const own = own_addresses.map((text) => {
     const address = parseHostAndPort(text)
     if (!address)
@@ -32,7 +35,11 @@ export function parsePolicy({ allow, own_addresses }: EgressPolicy): Policy {
       })
     return address
   })
-  return { allow: parseAllowList(allow), own }
+  return {
+    allow: parseAllowList(allow),
+    own,
+    ...(own_session_socket !== undefined && { ownSessionSocket: own_session_socket }),
+  }
 }
 
 /** Says why a session may not connect to the target, or nothing. `hostAddresses` are those of the host's interfaces. */
@@ -49,6 +56,25 @@ export function refusalOf(policy: Policy, target: Target, hostAddresses: Readonl
   if (policy.allow.some((entry) => covers(entry, target))) return undefined
   if (kind !== 'public') return kind
   return isOfHost ? 'own' : undefined
+}
+
+/**
+ * Whether the destination, as it was asked for, is berth itself: then the session gets what berth serves to it. Not where
+ * the operator has opened that address to all sessions.
+ */
+export function isService(
+  { allow, own }: Policy,
+  destination: HostAndPort,
+  hostAddresses: ReadonlySet<string>,
+): boolean {
+  const { host, port } = destination
+  const [name, address] = host.kind === 'name' ? [host.name, ''] : [undefined, host.address]
+  if (allow.some((entry) => names(entry, { name, address, port }))) return false
+  // By the host's own name, where berth listens.
+  if (name === hostName) return own.some((listening) => listening.host.kind === 'address' && listening.port === port)
+  const reached = name === undefined ? translatedAddress(address) : ''
+  const isOfHost = name === undefined && (addressKind(reached) === 'loopback' || hostAddresses.has(reached))
+  return own.some((candidate) => leadsTo(candidate, { name, address, port }, reached, isOfHost))
 }
 
 /** Whether the entry is exactly this host with exactly this port. */

@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { EgressPolicy } from '@berth/contract/egress/egress-endpoints.ts'
-import { fetchThrough } from './proxy-client.ts'
+import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
 import { directly } from './started-egress.ts'
+import { TestMachine, textOf } from './test-machine.ts'
 
 const main = new URL('../main.ts', import.meta.url).pathname
 
@@ -19,29 +21,25 @@ export interface EgressProcess extends AsyncDisposable {
   /** Calls its control endpoint; rejects unless it succeeds. */
   control(method: string, path: string, body?: unknown): Promise<string>
   setPolicy(policy: EgressPolicy): Promise<void>
-  /** Serves a machine, and returns the path of its socket. */
-  serve(machineId: string): Promise<string>
-  /** The most memory that it has had resident, in MiB. */
-  peakMemory(): Promise<number>
+  /** Serves a machine. */
+  serve(machineId: string, settings?: EgressSettings): Promise<TestMachine>
+  /** The processes that serve machines, and the one that waits to. */
+  workers(): Promise<readonly number[]>
 }
 
-/** Starts the real daemon; with `wrapper`, by a command that takes another at its end. Resolves when it is ready. */
-export async function startEgressProcess({
-  wrapper = [],
-}: {
-  wrapper?: readonly string[]
-} = {}): Promise<EgressProcess> {
+interface Options {
+  /** A command that takes another at its end. */
+  readonly wrapper?: readonly string[]
+  readonly workers?: number
+}
+
+/** Starts the real daemon. Resolves when it is ready. */
+export async function startEgressProcess({ wrapper = [], workers }: Options = {}): Promise<EgressProcess> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-egress-'))
   const controlSocket = join(folder, 'control.sock')
-  const [program = '', ...rest] = [
-    ...wrapper,
-    process.execPath,
-    main,
-    '--control-socket',
-    controlSocket,
-    '--log-level',
-    'debug',
-  ]
+  const options = ['--control-socket', controlSocket, '--log-level', 'debug']
+  if (workers !== undefined) options.push('--workers', String(workers))
+  const [program = '', ...rest] = [...wrapper, process.execPath, main, ...options]
   const child = spawn(program, rest, { stdio: ['ignore', 'ignore', 'pipe'] })
   const lines: string[] = []
   const output = createInterface({ input: child.stderr })
@@ -53,13 +51,7 @@ export async function startEgressProcess({
     output.once('close', () => reject(new Error(`egress has ended: ${lines.join('\n')}`)))
   })
 
-  const control = async (method: string, path: string, body?: unknown) => {
-    const json =
-      body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
-    const answer = await fetchThrough(controlSocket, path, { method, ...json })
-    if (answer.status >= 300) throw new Error(`${answer.status} ${answer.body}`)
-    return answer.body
-  }
+  const control = (method: string, path: string, body?: unknown) => callControl(controlSocket, method, path, body)
   return {
     child,
     folder,
@@ -67,15 +59,12 @@ export async function startEgressProcess({
     log: () => lines.join('\n'),
     control,
     setPolicy: async (policy) => void (await control('PUT', '/policy', policy)),
-    async serve(machineId) {
+    async serve(machineId, settings = directly) {
       const socketPath = join(folder, `${machineId}.sock`)
-      await control('PUT', `/machines/${machineId}`, { socket_path: socketPath, settings: directly })
-      return socketPath
+      await control('PUT', `/machines/${machineId}`, { socket_path: socketPath, settings })
+      return TestMachine.open(socketPath)
     },
-    async peakMemory() {
-      const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
-      return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024
-    },
+    workers: () => childrenOf(child.pid as number),
     async [Symbol.asyncDispose]() {
       if (child.exitCode === null && child.signalCode === null) {
         child.kill('SIGTERM')
@@ -84,4 +73,31 @@ export async function startEgressProcess({
       await rm(folder, { recursive: true })
     },
   }
+}
+
+export async function callControl(socketPath: string, method: string, path: string, body?: unknown): Promise<string> {
+  const headers = body === undefined ? {} : { 'content-type': 'application/json' }
+  const outgoing = request({ socketPath, path, method, headers, agent: false })
+  outgoing.end(body === undefined ? undefined : JSON.stringify(body))
+  const [answer] = await once(outgoing, 'response')
+  const text = await textOf(answer)
+  if (answer.statusCode >= 300) throw new Error(`${answer.statusCode} ${text}`)
+  return text
+}
+
+/** The processes that one has started, the first first. */
+async function childrenOf(pid: number): Promise<readonly number[]> {
+  const tasks = await readdir(`/proc/${pid}/task`)
+  const lists = await Promise.all(tasks.map((task) => readFile(`/proc/${pid}/task/${task}/children`, 'utf8')))
+  return lists
+    .flatMap((list) => list.split(' '))
+    .filter((child) => child.trim() !== '')
+    .map(Number)
+    .toSorted((one, other) => one - other)
+}
+
+/** The most memory that a process has had resident, in MiB. */
+export async function peakMemory(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024
 }

@@ -4,60 +4,100 @@ import { join } from 'node:path'
 import type { EgressRoute } from '@berth/contract/egress/egress-endpoints.ts'
 import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
-import { createLogger } from '@berth/runtime/process/logger.ts'
-import { Guard } from '../guard/guard.ts'
+import { EgressFailure } from '../egress-failure.ts'
+import type { EgressLogger } from '../egress-logger.ts'
+import { Guard, type Lookup } from '../guard/guard.ts'
 import { HostAddresses } from '../guard/host-addresses.ts'
-import type { Lookup } from '../guard/lookup.ts'
 import { parsePolicy } from '../guard/policy.ts'
-import { Machines } from '../machines.ts'
+import { Machines } from '../machines/machines.ts'
+import type { NameResolver } from '../names/name-resolver.ts'
+import { TestMachine } from './test-machine.ts'
 
-export const silentLogger = createLogger({ name: 'egress', level: 'silent', json: true })
+/** Takes what goes wrong by a bug, so that a test can see that nothing did. */
+export class BugLog implements EgressLogger {
+  readonly bugs: unknown[] = []
+
+  debug(): void {}
+
+  error({ err }: Readonly<Record<string, unknown>>): void {
+    this.bugs.push(err)
+  }
+}
 
 /** By no proxy. */
 export const directly: EgressSettings = { private_hosts: [], routes: [] }
 
-/** Names that are known nowhere: no test asks a name server. */
-const noNames: Lookup = async () => []
-
 export interface StartedEgress extends AsyncDisposable {
-  /** The proxy of `machine-1`. */
+  /** The only machine. */
+  readonly machine: TestMachine
   readonly socketPath: string
   readonly folder: string
   readonly machines: Machines
+  readonly log: BugLog
   allow(...entries: string[]): void
-  /** Changes by which way the machine's connections leave. */
+  /** Changes how the machine's connections leave. */
   change(settings: EgressSettings, gently?: EgressRoute['gently']): Promise<void>
 }
 
-/** Egress in this process, with one machine. */
-export async function startEgress({
-  allow = [],
-  own = [],
-  lookup = noNames,
-  settings = directly,
-}: {
-  settings?: EgressSettings
-  allow?: string[]
-  own?: string[]
-  lookup?: Lookup
-} = {}): Promise<StartedEgress> {
+interface Options {
+  readonly settings?: EgressSettings
+  readonly allow?: string[]
+  readonly own?: string[]
+  readonly ownSessionSocket?: string
+  /** Names are known nowhere unless a test says otherwise: no test asks a name server of the host. */
+  readonly lookup?: Lookup
+  readonly names?: Pick<NameResolver, 'lookup' | 'addresses' | 'close'>
+}
+
+/** The core of egress in this process, with one machine. */
+export async function startEgress(options: Options = {}): Promise<StartedEgress> {
+  const { allow = [], own = [], ownSessionSocket, lookup = async () => [], settings = directly } = options
   const folder = await mkdtemp(join(tmpdir(), 'berth-egress-'))
   const guard = new Guard({ hostAddresses: new HostAddresses(systemClock) })
-  const machines = new Machines({ guard, lookup, logger: silentLogger })
+  const log = new BugLog()
+  const names = options.names ?? namesBy(lookup)
+  const machines = new Machines({ guard, createNames: () => names, logger: log })
   const socketPath = join(folder, 'machine-1.sock')
-  guard.setPolicy(parsePolicy({ allow, own_addresses: own }))
+  const setPolicy = (entries: string[]) =>
+    guard.setPolicy(
+      parsePolicy({
+        allow: entries,
+        own_addresses: own,
+        ...(ownSessionSocket !== undefined && { own_session_socket: ownSessionSocket }),
+      }),
+    )
+  setPolicy(allow)
   await machines.put('machine-1', { socket_path: socketPath, socket_mode: 0o600, settings })
+  const machine = await TestMachine.open(socketPath)
 
   return {
+    machine,
     socketPath,
     folder,
     machines,
+    log,
     change: (changed, gently) =>
       machines.put('machine-1', { socket_path: socketPath, socket_mode: 0o600, settings: changed, gently }),
-    allow: (...entries) => guard.setPolicy(parsePolicy({ allow: entries, own_addresses: own })),
+    allow: (...entries) => setPolicy(entries),
     async [Symbol.asyncDispose]() {
       await machines.close()
       await rm(folder, { recursive: true })
     },
+  }
+}
+
+function namesBy(lookup: Lookup): Pick<NameResolver, 'lookup' | 'addresses' | 'close'> {
+  return {
+    async lookup(name, family) {
+      const addresses = await lookup(name)
+      if (addresses.length === 0) return { failed: 'name-not-found' }
+      return { addresses: addresses.filter((address) => address.includes(':') === (family === 6)), ttl: 60 }
+    },
+    async addresses(name) {
+      const addresses = await lookup(name)
+      if (addresses.length === 0) throw new EgressFailure('name-not-found')
+      return addresses
+    },
+    close() {},
   }
 }

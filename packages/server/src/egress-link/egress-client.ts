@@ -6,6 +6,7 @@ import {
   type EgressProbeResult,
   egressLifelinePath,
   getEgressState,
+  postEgressEnd,
   postEgressProbe,
   putEgressMachine,
   putEgressPolicy,
@@ -29,6 +30,11 @@ export class EgressClient {
 
   async state(): Promise<EgressState> {
     return (getEgressState.reply as NonNullable<typeof getEgressState.reply>).parse(await this.#call(getEgressState))
+  }
+
+  /** Asks egress to end; what it answers, it is gone a moment later. */
+  async end(): Promise<void> {
+    await this.#call(postEgressEnd)
   }
 
   async putPolicy(policy: z.input<NonNullable<typeof putEgressPolicy.body>>): Promise<void> {

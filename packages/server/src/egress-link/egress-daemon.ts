@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { chown, mkdir, open, readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chown, mkdir, open } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import {
@@ -15,16 +14,25 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { confinedCommand } from '../host/confined-process.ts'
 import type { HostFolders } from '../host/host-folders.ts'
+import { findOwnProcesses } from '../host/own-processes.ts'
+import { bundlePrograms } from '../host/program-bundle.ts'
 import type { ServiceUser } from '../host/service-user.ts'
+import { ownSessionSocketPath } from '../own-session/own-session-path.ts'
 import { EgressClient } from './egress-client.ts'
 import type { EgressLink } from './egress-link.ts'
 
 const startLimitMilliseconds = 15_000
+/** How long egress may take to end when it is asked to. */
+const endLimitMilliseconds = 7_000
 const retryMilliseconds = 20
 const restartPauseMilliseconds = 250
 /** What shows that nothing listens, or that what listened has just ended. */
 const goneCodes = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']
-const checkoutFolder = join(import.meta.dirname, '../../../..')
+const egressFolder = join(import.meta.dirname, '../../../egress/src')
+const programs = {
+  entries: { main: join(egressFolder, 'main.ts'), worker: join(egressFolder, 'workers/worker.ts') },
+  packages: [],
+}
 
 interface EgressDaemonOptions {
   readonly folders: HostFolders
@@ -54,12 +62,14 @@ export class EgressDaemon implements EgressLink {
   readonly #client: EgressClient
   readonly #controlFolder: string
   readonly #controlSocket: string
+  /** Where the server listens for what sessions connect to at berth's own addresses. */
+  readonly #ownSessionSocket: string
   readonly #routes = new Map<SessionId, Route>()
-  /** Of each session, one thing is told at a time: what was told last holds. */
-  readonly #telling = new Map<SessionId, Promise<void>>()
+  /** Of each session, one update is sent at a time: the last one holds. */
+  readonly #updates = new Map<SessionId, Promise<void>>()
   readonly #closing = new AbortController()
   #readSettings: ReadSettings = async () => {
-    throw new Error('nobody knows by which way sessions leave')
+    throw new Error('nobody knows how sessions leave')
   }
   #policy: EgressPolicy | undefined
   #isUp = false
@@ -71,6 +81,7 @@ export class EgressDaemon implements EgressLink {
     this.#logger = logger
     this.#controlFolder = join(folders.runtime, 'egress')
     this.#controlSocket = join(this.#controlFolder, 'control.sock')
+    this.#ownSessionSocket = ownSessionSocketPath(folders)
     this.#client = new EgressClient(this.#controlSocket)
   }
 
@@ -80,14 +91,14 @@ export class EgressDaemon implements EgressLink {
 
   /** Takes up the egress that runs, if it is of this build, or starts one; then keeps it running. */
   async start(): Promise<void> {
-    const build = await buildOf(join(checkoutFolder, 'packages'))
+    const folder = await bundlePrograms(programs, join(this.#folders.data, 'egress'))
+    const build = basename(folder)
     const running = await this.#client.state().catch(() => undefined)
     if (running && (running.contract_version !== egressContractVersion || running.build !== build)) {
       this.#logger.info('replacing the egress of an earlier version')
-      process.kill(running.pid, 'SIGTERM')
-      await this.#waitUntil(async () => !(await this.#answers()))
+      await this.#end()
     }
-    if (!(await this.#answers())) await this.#launch(build)
+    if (!(await this.#answers())) await this.#launch(folder)
     await this.#tellAll()
     const { ended } = await this.#client.holdLifeline(this.#closing.signal)
     this.#isUp = true
@@ -98,15 +109,15 @@ export class EgressDaemon implements EgressLink {
   async close(): Promise<void> {
     this.#closing.abort()
     const running = await this.#client.state().catch(() => undefined)
-    if (running?.machines.length === 0) process.kill(running.pid, 'SIGTERM')
+    if (running?.machines.length === 0) await this.#client.end().catch(() => {})
   }
 
-  async setPolicy(policy: EgressPolicy): Promise<void> {
-    this.#policy = policy
-    await this.#client.putPolicy(policy)
+  async setPolicy(policy: Omit<EgressPolicy, 'own_session_socket'>): Promise<void> {
+    this.#policy = { ...policy, own_session_socket: this.#ownSessionSocket }
+    await this.#client.putPolicy(this.#policy)
   }
 
-  /** Names who knows by which way a session leaves. */
+  /** Names who knows how a session leaves. */
   useSettings(readSettings: ReadSettings): void {
     this.#readSettings = readSettings
   }
@@ -156,11 +167,11 @@ export class EgressDaemon implements EgressLink {
   }
 
   #inTurn(sessionId: SessionId, tell: () => Promise<void>): Promise<void> {
-    const told = (this.#telling.get(sessionId) ?? Promise.resolve()).then(tell)
+    const told = (this.#updates.get(sessionId) ?? Promise.resolve()).then(tell)
     const settled = told.catch(() => {})
-    this.#telling.set(sessionId, settled)
+    this.#updates.set(sessionId, settled)
     void settled.then(() => {
-      if (this.#telling.get(sessionId) === settled) this.#telling.delete(sessionId)
+      if (this.#updates.get(sessionId) === settled) this.#updates.delete(sessionId)
     })
     return told
   }
@@ -199,19 +210,33 @@ export class EgressDaemon implements EgressLink {
     }
   }
 
-  async #launch(build: string): Promise<void> {
+  /** Asks egress to end. One that does not is killed, by what the kernel tells of it and not by what it tells itself. */
+  async #end(): Promise<void> {
+    await this.#client.end().catch(() => {})
+    const isGone = async () => !(await this.#answers())
+    await this.#waitUntil(isGone, endLimitMilliseconds).catch(async () => {
+      this.#logger.warn('egress does not end; killing it')
+      for (const pid of await findOwnProcesses((args) => args.includes(this.#controlSocket)))
+        process.kill(pid, 'SIGKILL')
+      await this.#waitUntil(isGone)
+    })
+  }
+
+  async #launch(programsFolder: string): Promise<void> {
     await mkdir(this.#controlFolder, { recursive: true, mode: 0o700 })
     if (this.#user) await chown(this.#controlFolder, this.#user.uid, this.#user.gid)
+    await mkdir(dirname(this.#ownSessionSocket), { recursive: true, mode: 0o755 })
     const command = await confinedCommand({
       program: process.execPath,
       args: [
-        join(checkoutFolder, 'packages/egress/src/main.ts'),
-        ...['--control-socket', this.#controlSocket, '--build', build],
+        join(programsFolder, 'main.mjs'),
+        ...['--control-socket', this.#controlSocket, '--build', basename(programsFolder)],
         ...['--log-level', this.#logger.level, '--log-format', 'json'],
       ],
       user: this.#user,
-      readOnly: [checkoutFolder, process.execPath],
+      readOnly: [programsFolder, process.execPath, dirname(this.#ownSessionSocket)],
       writable: [this.#controlFolder, this.#socketsFolder],
+      seesOwnProcessesOnly: true,
     })
     await using log = await open(join(this.#folders.data, 'egress.log'), 'a', 0o600)
     const child = spawn(command.program, command.args, {
@@ -237,25 +262,12 @@ export class EgressDaemon implements EgressLink {
     )
   }
 
-  async #waitUntil(condition: () => Promise<boolean>): Promise<void> {
-    const limit = AbortSignal.any([AbortSignal.timeout(startLimitMilliseconds), this.#closing.signal])
+  async #waitUntil(condition: () => Promise<boolean>, limitMilliseconds = startLimitMilliseconds): Promise<void> {
+    const limit = AbortSignal.any([AbortSignal.timeout(limitMilliseconds), this.#closing.signal])
     while (!(await condition())) await delay(retryMilliseconds, undefined, { signal: limit })
   }
 }
 
 function throwUnavailable(cause: unknown): never {
   throw new BerthError('egress_unavailable', undefined, { cause })
-}
-
-/** A fingerprint of the code that egress runs. */
-async function buildOf(packagesFolder: string): Promise<string> {
-  const hash = createHash('sha256')
-  for (const name of ['contract', 'egress', 'runtime']) {
-    const folder = join(packagesFolder, name, 'src')
-    const files = (await readdir(folder, { recursive: true }))
-      .filter((file) => /(?<!\.test)\.ts$/.test(file))
-      .toSorted()
-    for (const file of files) hash.update(await readFile(join(folder, file)))
-  }
-  return hash.digest('hex').slice(0, 16)
 }

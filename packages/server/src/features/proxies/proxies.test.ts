@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, test } from 'node:test'
+import type { ProxyId } from '@berth/contract/common/ids.ts'
 import type { CheckedProxy, ProxyRecord } from '@berth/contract/proxies/proxy.ts'
 import { type ApiAnswer, type TestProject, TestServer } from '../../testing/server-test.ts'
 
@@ -200,7 +201,7 @@ test('renames a proxy, also to a name that there is, and changes nothing else', 
 
 test('a proxy belongs to its project, and a deleted one to nobody', async () => {
   const [project, stranger] = await Promise.all([server.project(), server.project()])
-  const { body: proxy } = await create(project, custom)
+  const { body: proxy } = await create(project, { ...custom, config: { ...custom.config, ...secret } })
   const calls = [
     ['GET', ''],
     ['PATCH', '', { name: 'x' }],
@@ -220,6 +221,12 @@ test('a proxy belongs to its project, and a deleted one to nobody', async () => 
   assert.deepEqual(deletes.map(({ status }) => status).toSorted(), [204, 404, 404])
   assert.deepEqual(await statuses(project), [404, 404, 404, 404])
   assert.deepEqual((await project.call('GET', '/proxies')).body, [])
+  const row = await server.database
+    .selectFrom('proxies')
+    .selectAll()
+    .where('id', '=', proxy.id as ProxyId)
+    .executeTakeFirst()
+  assert.deepEqual([row?.deleted_at !== null, row?.sealed_secrets], [true, null])
 })
 
 test('a check asks through the proxy, and keeps what it found', async () => {

@@ -18,16 +18,16 @@ export function mountProxyRoutes(mount: MountForCallers, { proxies }: { readonly
     return { items: page.items.map(writeProxy), hasMore: page.hasMore }
   })
 
-  mount(getProxy, async ({ caller, params }) => writeProxy(await proxies.get(caller.projectId, params.id)))
+  mount(getProxy, async ({ caller, params }) => writeProxy(await proxies.get(caller.projectId, params.id_or_name)))
 
   mount(updateProxy, async ({ caller, params, body }) =>
-    writeProxy(await proxies.rename(caller.projectId, params.id, body.name)),
+    writeProxy(await proxies.rename(caller.projectId, params.id_or_name, body.name)),
   )
 
-  mount(deleteProxy, ({ caller, params }) => proxies.delete(caller.projectId, params.id))
+  mount(deleteProxy, ({ caller, params }) => proxies.delete(caller.projectId, params.id_or_name))
 
   mount(checkProxy, async ({ caller, params, body }) => {
-    const { proxy, latencyMilliseconds } = await proxies.check(caller.projectId, params.id, body.url)
+    const { proxy, latencyMilliseconds } = await proxies.check(caller.projectId, params.id_or_name, body.url)
     return { ...writeProxy(proxy), ...(latencyMilliseconds !== undefined && { latency_ms: latencyMilliseconds }) }
   })
 }

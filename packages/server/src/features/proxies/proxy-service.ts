@@ -9,6 +9,7 @@ import type { ProxyConfigRequest, ProxyCreateRequest } from '@berth/contract/pro
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { StoredProxyConfig } from '../../database/tables.ts'
 import type { EgressLink } from '../../egress-link/egress-link.ts'
+import type { JobQueue } from '../../jobs/job-runner.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import { readCaBundle } from './ca-bundle.ts'
 import type { ProxySecrets, StoredProxy } from './proxy.ts'
@@ -23,6 +24,7 @@ interface ProxyServiceOptions {
   readonly pools: ProxyPools
   /** Answers with the address that it is asked from. */
   readonly checkUrl: string | undefined
+  readonly jobs: JobQueue
   readonly clock: Clock
 }
 
@@ -41,14 +43,14 @@ export type UsableProxy = EgressProxy | 'deleted' | 'unavailable'
 /** The rules of proxies. */
 export class ProxyService {
   readonly #options: ProxyServiceOptions
-  #onDeleted: () => Promise<void> = async () => {}
+  #onDeleted: (id: ProxyId) => Promise<void> = async () => {}
 
   constructor(options: ProxyServiceOptions) {
     this.#options = options
   }
 
-  /** Names who tells the sessions that use a deleted proxy. */
-  onDeleted(handler: () => Promise<void>): void {
+  /** Names who tells this server's sessions that use a deleted proxy; those of others are told by a job. */
+  onDeleted(handler: (id: ProxyId) => Promise<void>): void {
     this.#onDeleted = handler
   }
 
@@ -79,18 +81,30 @@ export class ProxyService {
     return this.#options.store.list(filter, page)
   }
 
-  async get(projectId: ProjectId, id: string): Promise<StoredProxy> {
-    return found(await this.#options.store.find(projectId, id), id)
+  /** Names are not unique: one that several proxies have stands for none of them. */
+  async get(projectId: ProjectId, idOrName: string): Promise<StoredProxy> {
+    const { store } = this.#options
+    const byId = await store.find(projectId, idOrName)
+    if (byId) return byId
+    const [proxy, other] = await store.findByName(projectId, idOrName)
+    if (other) {
+      const reason = 'id_or_name: several active proxies of this project have this name; use the id.'
+      throw new BerthError('invalid_input', { reason })
+    }
+    return found(proxy, idOrName)
   }
 
-  async rename(projectId: ProjectId, id: string, name: string): Promise<StoredProxy> {
-    return found(await this.#options.store.rename(projectId, id, name), id)
+  async rename(projectId: ProjectId, idOrName: string, name: string): Promise<StoredProxy> {
+    const { id } = await this.get(projectId, idOrName)
+    return found(await this.#options.store.rename(projectId, id, name), idOrName)
   }
 
   /** Sessions that use it go on without it; their routes by it are closed. */
-  async delete(projectId: ProjectId, id: string): Promise<void> {
-    found(await this.#options.store.delete(projectId, id, this.#options.clock.now()), id)
-    await this.#onDeleted()
+  async delete(projectId: ProjectId, idOrName: string): Promise<void> {
+    const { store, clock } = this.#options
+    const { id } = await this.get(projectId, idOrName)
+    found(await store.delete(projectId, id, clock.now(), this.#options), idOrName)
+    await this.#onDeleted(id)
   }
 
   /**

@@ -4,6 +4,8 @@ import { type Insertable, sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import type { ProxyTable } from '../../database/tables.ts'
+import { followDeletedProxy } from '../../jobs/declared-jobs.ts'
+import type { JobQueue } from '../../jobs/job-runner.ts'
 import type { StoredProxy } from './proxy.ts'
 
 export interface ProxyFilter {
@@ -88,26 +90,32 @@ export class ProxyStore {
       .executeTakeFirst()
   }
 
-  /** Of two deletes, one is told that there was a proxy. */
-  async delete(projectId: ProjectId, id: string, now: Date): Promise<StoredProxy | undefined> {
-    return this.#updateActive(projectId, id).set({ deleted_at: now }).returningAll().executeTakeFirst()
-  }
-
-  async listDeletedSince(since: Date): Promise<readonly Pick<StoredProxy, 'id' | 'deleted_at'>[]> {
-    return this.#database
-      .selectFrom('proxies')
-      .select(['id', 'deleted_at'])
-      .where('deleted_at', '>', since)
-      .orderBy('deleted_at')
-      .execute()
+  /**
+   * Of two deletes, one is told that there was a proxy. Its secrets go at once. The job that tells its sessions is there
+   * with the delete.
+   */
+  async delete(
+    projectId: ProjectId,
+    id: string,
+    now: Date,
+    { jobs }: { jobs: JobQueue },
+  ): Promise<StoredProxy | undefined> {
+    return this.#database.transaction().execute(async (transaction) => {
+      const deleted = await this.#updateActive(projectId, id, transaction)
+        .set({ deleted_at: now, sealed_secrets: null })
+        .returningAll()
+        .executeTakeFirst()
+      if (deleted) await jobs.enqueue(followDeletedProxy, { proxyId: deleted.id }, { transaction })
+      return deleted
+    })
   }
 
   #active(projectId: ProjectId) {
     return this.#database.selectFrom('proxies').where('project_id', '=', projectId).where('deleted_at', 'is', null)
   }
 
-  #updateActive(projectId: ProjectId, id: string) {
-    return this.#database
+  #updateActive(projectId: ProjectId, id: string, database = this.#database) {
+    return database
       .updateTable('proxies')
       .where('project_id', '=', projectId)
       .where('id', '=', id as ProxyId)

@@ -1,5 +1,6 @@
 import type { BrowserNetworkConfig } from '@berth/contract/browsers/network-config.ts'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
+import { allowedHostText, parseAllowedHost } from '@berth/contract/egress/allowed-hosts.ts'
 import { hostPatternText, parseHostPattern } from '@berth/contract/egress/host-pattern.ts'
 import { parsePrivateHost, privateHostText } from '@berth/contract/egress/private-hosts.ts'
 import { BerthError } from '@berth/contract/errors.ts'
@@ -14,9 +15,10 @@ export async function selectNetwork(
   network: BrowserNetworkConfig | undefined,
   proxies: ProxyService,
 ): Promise<SessionNetwork | null> {
-  if (!network || (network.private_hosts === undefined && network.proxy_routes === undefined)) return null
-  const { private_hosts, proxy_routes } = network
+  const { private_hosts, proxy_routes, allowed_hosts } = network ?? {}
+  if (private_hosts === undefined && proxy_routes === undefined && allowed_hosts === undefined) return null
   return {
+    ...(allowed_hosts && { allowed_hosts: selectAllowedHosts(allowed_hosts) }),
     ...(private_hosts && { private_hosts: unique(private_hosts.map(privateHost)) }),
     ...(proxy_routes && {
       proxy_routes: await Promise.all(
@@ -27,6 +29,20 @@ export async function selectNetwork(
       ),
     }),
   }
+}
+
+/** In one spelling, each once. */
+export function selectAllowedHosts(entries: readonly string[]): string[] {
+  return unique(entries.map(allowedHost))
+}
+
+function allowedHost(entry: string, index: number): string {
+  const parsed = parseAllowedHost(entry)
+  if (parsed.kind === 'pattern' && parsed.pattern.isWildcard && isPublicSuffix(parsed.pattern.name)) {
+    const reason = `network.allowed_hosts.${index}: "*." must stand before a name that is not a public suffix.`
+    throw new BerthError('invalid_input', { reason })
+  }
+  return allowedHostText(parsed)
 }
 
 function privateHost(entry: string, index: number): string {

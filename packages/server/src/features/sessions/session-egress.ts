@@ -18,9 +18,12 @@ interface SessionEgressOptions {
   readonly stealthProxy: Upstream | undefined
 }
 
+/** What of a session says how it leaves, and can change while it runs. */
+export type LeavesBy = Pick<Session, 'proxy' | 'network'>
+
 type Chosen = Pick<Session, 'project_id' | 'stealth' | 'proxy' | 'network' | 'state'>
 
-/** By which way each session leaves: what its row says, in the terms of egress. */
+/** How each session leaves: what its row says, in the terms of egress. */
 export class SessionEgress {
   readonly #options: SessionEgressOptions
 
@@ -35,9 +38,9 @@ export class SessionEgress {
     return this.#settings(session)
   }
 
-  /** Lets a running session leave by another proxy. */
-  async change(session: Session, proxy: SelectedProxy): Promise<void> {
-    await this.#options.egress.setSettings(session.id, await this.#settings({ ...session, proxy }))
+  /** Lets a running session leave by another proxy, or reach other hosts. */
+  async change(session: Session, changed: Partial<LeavesBy>): Promise<void> {
+    await this.#options.egress.setSettings(session.id, await this.#settings({ ...session, ...changed }))
   }
 
   /**
@@ -64,6 +67,7 @@ export class SessionEgress {
     return {
       ...(topLevel !== undefined && { proxy: topLevel }),
       private_hosts: [...(network?.private_hosts ?? defaultPrivateHosts)],
+      ...(network?.allowed_hosts && { allowed_hosts: [...network.allowed_hosts] }),
       routes: routes.map(({ hosts, proxy }) => ({ hosts: [...hosts], proxy: unlessGone(usable.get(proxy.id)) })),
     }
   }

@@ -1,0 +1,33 @@
+import type { Socket } from 'node:net'
+import type { EgressLogger } from '../egress-logger.ts'
+import type { Guard } from '../guard/guard.ts'
+import type { NameResolver } from '../names/name-resolver.ts'
+import { connectToFirst } from './connect-to-first.ts'
+import type { Connector, Destination } from './connector.ts'
+import { unlessAborted, withinLimit } from './time-limit.ts'
+
+export interface ConnectorOptions {
+  readonly guard: Guard
+  readonly names: Pick<NameResolver, 'addresses'>
+  readonly logger: EgressLogger
+}
+
+/** Straight to the destination, where the guard permits it. */
+export class DirectConnector implements Connector {
+  readonly key = 'direct'
+  readonly isDirect = true
+  readonly #options: ConnectorOptions
+
+  constructor(options: ConnectorOptions) {
+    this.#options = options
+  }
+
+  connect(destination: Destination, signal: AbortSignal): Promise<Socket> {
+    const { guard, names } = this.#options
+    const { address, isWhole } = destination
+    const lookup = async (name: string) => (address ? [address] : names.addresses(isWhole ? `${name}.` : name))
+    return withinLimit('timeout', signal, async (either) =>
+      connectToFirst(await unlessAborted(guard.permit(destination, lookup), either), either),
+    )
+  }
+}

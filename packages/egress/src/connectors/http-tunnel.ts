@@ -1,0 +1,58 @@
+import { request as sendRequest } from 'node:http'
+import type { Socket } from 'node:net'
+import { EgressFailure, type FailureKind } from '../egress-failure.ts'
+
+interface HttpTunnelOptions {
+  /** `host:port`, for the proxy to look up. */
+  readonly target: string
+  readonly authorization: string | undefined
+  readonly signal: AbortSignal
+}
+
+/** The proxy opens no tunnel to this destination. It may take requests in plain HTTP all the same. */
+export class TunnelRefused extends EgressFailure {}
+
+const maxHeadBytes = 64 * 1024
+
+/** Asks an HTTP proxy, over a connection to it, for a tunnel. The connection is the tunnel then, or destroyed. */
+export function openHttpTunnel(socket: Socket, { target, authorization, signal }: HttpTunnelOptions): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>()
+  const abort = () => socket.destroy(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  const request = sendRequest({
+    createConnection: () => socket,
+    method: 'CONNECT',
+    path: target,
+    headers: { Host: target, ...(authorization !== undefined && { 'Proxy-Authorization': authorization }) },
+    maxHeaderSize: maxHeadBytes,
+  })
+  request.once('connect', ({ statusCode = 0 }, _socket, head: Buffer) => {
+    if (statusCode < 200 || statusCode > 299) return reject(refusalOf(statusCode))
+    if (head.length > 0) socket.unshift(head)
+    resolve(socket)
+  })
+  request.on('error', (error) => reject(signal.aborted ? signal.reason : failureOf(error)))
+  // Its end without an answer is no error to Node when bytes have come that are a message in themselves.
+  request.once('close', () => reject(new TunnelRefused('proxy-failed')))
+  request.end()
+  return promise
+    .catch((error: unknown) => {
+      socket.destroy()
+      throw error
+    })
+    .finally(() => signal.removeEventListener('abort', abort))
+}
+
+/** What it means that a proxy did not open a tunnel. */
+function refusalOf(status: number): EgressFailure {
+  if (status === 407) return new EgressFailure('proxy-rejected')
+  if (status === 401 || status === 403) return new TunnelRefused('proxy-rejected')
+  if (status === 408 || status === 504) return new EgressFailure('proxy-timeout')
+  const isOfDestination = status >= 500 && status !== 501
+  const kind: FailureKind = 'proxy-failed'
+  return isOfDestination ? new EgressFailure(kind) : new TunnelRefused(kind)
+}
+
+function failureOf(error: unknown): unknown {
+  return (error as NodeJS.ErrnoException).code === undefined ? error : new TunnelRefused('proxy-failed')
+}

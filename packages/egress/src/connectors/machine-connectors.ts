@@ -1,0 +1,97 @@
+import { type AllowedHost, isAllowedHost, parseAllowedHost } from '@berth/contract/egress/allowed-hosts.ts'
+import type { EgressProxy, EgressSettings } from '@berth/contract/egress/egress-settings.ts'
+import type { HostAndPort } from '@berth/contract/egress/host.ts'
+import { HostPatternMap, parseHostPattern } from '@berth/contract/egress/host-pattern.ts'
+import { isPrivateHost, type PrivateHost, parsePrivateHost } from '@berth/contract/egress/private-hosts.ts'
+import { EgressFailure, type FailureKind } from '../egress-failure.ts'
+import type { Connector } from './connector.ts'
+import { type ConnectorOptions, DirectConnector } from './direct-connector.ts'
+import { OwnSessionConnector } from './own-session-connector.ts'
+import { ProxyConnectors } from './proxy-connector.ts'
+
+interface MachineConnectorOptions extends ConnectorOptions {
+  /** Whose machine it is. */
+  readonly id: string
+}
+
+interface Rule {
+  connectorFor(name: string | undefined): Connector
+}
+
+/**
+ * How each connection of a machine leaves: to berth's own addresses by no proxy, whatever the settings; private hosts directly; of all else what the session allows, by the route
+ * that names the host, else by the proxy of the session. Whether a direct connection may be made at all is the guard's
+ * to say.
+ */
+export class MachineConnectors {
+  readonly #options: MachineConnectorOptions
+  readonly #direct: Connector
+  #privateHosts: readonly PrivateHost[] = []
+  #allowedHosts: readonly AllowedHost[] | undefined
+  #routes = new HostPatternMap<Rule>([])
+  #otherwise: Rule
+  /** Whether every name may decide how its connections leave. */
+  #namesDecide = false
+
+  constructor(settings: EgressSettings, options: MachineConnectorOptions) {
+    this.#options = options
+    this.#direct = new DirectConnector(options)
+    this.#otherwise = { connectorFor: () => this.#direct }
+    this.set(settings)
+  }
+
+  /** Holds for connections that are opened from now on. */
+  set({ proxy, private_hosts, routes, allowed_hosts }: EgressSettings): void {
+    this.#privateHosts = private_hosts.map(parsePrivateHost)
+    this.#allowedHosts = allowed_hosts?.map(parseAllowedHost)
+    this.#routes = new HostPatternMap(
+      routes.flatMap((route) => {
+        const rule = this.#ruleBy(route.proxy)
+        const patterns = route.hosts.map(parseHostPattern).filter((pattern) => pattern !== undefined)
+        return patterns.map((pattern) => [pattern, rule] as const)
+      }),
+    )
+    this.#otherwise = proxy === undefined ? { connectorFor: () => this.#direct } : this.#ruleBy(proxy)
+    this.#namesDecide = proxy !== undefined || allowed_hosts !== undefined
+  }
+
+  connectorFor(destination: HostAndPort): Connector {
+    const { guard, id } = this.#options
+    const ownSession = guard.ownSessionSocket(destination)
+    if (ownSession !== undefined) return new OwnSessionConnector(ownSession, id)
+    if (this.#privateHosts.some((entry) => isPrivateHost(entry, destination))) return this.#direct
+    if (this.#allowedHosts?.some((entry) => isAllowedHost(entry, destination.host)) === false) return notAllowed
+    const name = destination.host.kind === 'name' ? destination.host.name : undefined
+    const route = name === undefined ? undefined : this.#routes.find(name)
+    return (route ?? this.#otherwise).connectorFor(name)
+  }
+
+  /** Whether a connection to the name must be known by it: then the machine does not learn its addresses. */
+  needsName(name: string): boolean {
+    return this.#namesDecide || this.#routes.find(name) !== undefined
+  }
+
+  #ruleBy(proxy: EgressProxy | null): Rule {
+    if (!proxy) return { connectorFor: () => closed }
+    const connectors = new ProxyConnectors(proxy, this.#options)
+    const patterns = proxy.bypass_hosts.map(parseHostPattern).filter((pattern) => pattern !== undefined)
+    const bypass = new HostPatternMap<true>(patterns.map((pattern) => [pattern, true]))
+    return {
+      connectorFor: (name) => (name !== undefined && bypass.find(name) ? this.#direct : connectors.any()),
+    }
+  }
+}
+
+function failing(kind: FailureKind): Connector {
+  return {
+    key: kind,
+    isDirect: false,
+    connect: async () => {
+      throw new EgressFailure(kind)
+    },
+  }
+}
+
+/** In the place of a proxy that is gone: nothing leaves. */
+const closed = failing('route-gone')
+const notAllowed = failing('not-allowed')

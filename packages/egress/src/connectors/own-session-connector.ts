@@ -1,0 +1,37 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import type { OwnSessionLine } from '@berth/contract/egress/own-session.ts'
+import { EgressFailure } from '../egress-failure.ts'
+import type { Connector } from './connector.ts'
+import { withinLimit } from './time-limit.ts'
+
+/** To berth itself, which serves the session its own addresses; the first line says whose machine it is. */
+export class OwnSessionConnector implements Connector {
+  readonly key: string
+  readonly isDirect = false
+  readonly #socketPath: string
+  readonly #line: string
+
+  constructor(socketPath: string, machineId: string) {
+    this.key = `own-session ${socketPath}`
+    this.#socketPath = socketPath
+    this.#line = `${JSON.stringify({ type: 'own-session', session_id: machineId } satisfies OwnSessionLine)}\n`
+  }
+
+  connect(_destination: unknown, signal: AbortSignal): Promise<Socket> {
+    return withinLimit('timeout', signal, async (either) => {
+      const socket = connect({ path: this.#socketPath, allowHalfOpen: true })
+      socket.on('error', () => {})
+      try {
+        await once(socket, 'connect', { signal: either })
+      } catch (cause) {
+        socket.destroy()
+        either.throwIfAborted()
+        // The server is being started again.
+        throw new EgressFailure('connection-refused', 'The server does not listen.', { cause })
+      }
+      socket.write(this.#line)
+      return socket
+    })
+  }
+}

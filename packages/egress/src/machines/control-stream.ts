@@ -1,0 +1,39 @@
+import type { Socket } from 'node:net'
+import {
+  type ConnectionClosed,
+  type ControlMessage,
+  machineProtocolVersion,
+} from '@berth/contract/egress/machine-protocol.ts'
+import { parseClosed } from './greeting.ts'
+import { linesOf, writeLine } from './lines.ts'
+
+/** What a machine has not read yet of what it was told. More than this, and it does not read at all. */
+const maxUnreadBytes = 1024 * 1024
+
+/** The control connection of a machine. */
+export class ControlStream {
+  readonly #socket: Socket
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+  }
+
+  tell(message: ControlMessage): void {
+    if (this.#socket.writableLength > maxUnreadBytes) this.#socket.destroy()
+    else writeLine(this.#socket, message)
+  }
+
+  /** Hands on what the machine says; resolves or rejects when the connection ends. */
+  async serve(onClosed: (message: ConnectionClosed) => void): Promise<void> {
+    this.tell({ type: 'ready', version: machineProtocolVersion })
+    for await (const line of linesOf(this.#socket)) {
+      const message = parseClosed(line)
+      // A later agent may say more.
+      if (message) onClosed(message)
+    }
+  }
+
+  end(): void {
+    this.#socket.destroy()
+  }
+}

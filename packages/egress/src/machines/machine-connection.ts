@@ -1,0 +1,253 @@
+import type { Socket } from 'node:net'
+import { hostText, parseAddress } from '@berth/contract/egress/host.ts'
+import type { ConnectionClosed, ConnectionOpened, ControlMessage } from '@berth/contract/egress/machine-protocol.ts'
+import type { Connector, Destination } from '../connectors/connector.ts'
+import { TunnelRefused } from '../connectors/http-tunnel.ts'
+import { EgressFailure, toEgressFailure } from '../egress-failure.ts'
+import type { EgressLogger } from '../egress-logger.ts'
+import { createChallengeFilter } from './challenge.ts'
+import { beginsRequest, failureAnswer } from './failure-answer.ts'
+import { writeLine } from './lines.ts'
+import type { MachineShare } from './machine-share.ts'
+import { RequestRefused, RequestRewriter } from './request-rewriter.ts'
+import { Splice, type SpliceOptions } from './splice.ts'
+
+const firstBytesLimitMilliseconds = 10_000
+/** How long a machine may take to end a connection whose end it was told. */
+const endLimitMilliseconds = 2_000
+
+/** How a destination is reached. */
+export interface Decision {
+  readonly destination: Destination
+  readonly connector: Connector
+}
+
+export interface ConnectionOptions {
+  readonly id: number
+  /** Decides anew with each call. Throws an EgressFailure where the settings do not say. */
+  readonly decide: () => Decision
+  readonly tell: (message: ControlMessage) => void
+  readonly share: MachineShare
+  readonly logger: EgressLogger
+}
+
+/** One connection of a machine, to one destination: it is opened, then bytes pass, or it fails. */
+export class MachineConnection {
+  readonly #options: ConnectionOptions
+  readonly #socket: Socket
+  /** Aborted when the machine has given up, or must not have the connection. */
+  readonly #gone = new AbortController()
+  #attempt = new AbortController()
+  #decision: Decision | undefined
+  #splice: Splice | undefined
+  #isOpening = true
+  #isRetired = false
+
+  constructor(socket: Socket, options: ConnectionOptions) {
+    this.#socket = socket
+    this.#options = options
+  }
+
+  /** Serves the connection to its end. Whatever fails in it ends here, and ends nothing else. */
+  async serve(): Promise<void> {
+    try {
+      await this.#serve()
+    } catch (error) {
+      if (!this.#gone.signal.aborted) this.#options.logger.error({ err: error }, 'could not serve a connection')
+    } finally {
+      this.break()
+    }
+  }
+
+  /** How the machine says that its direction ends. */
+  hear(how: ConnectionClosed['how']): void {
+    if (this.#splice) this.#splice.hear(how)
+    else if (how === 'reset') this.break()
+  }
+
+  /** Ends it when it would now leave otherwise; one that is still being opened is opened anew. Gently, it ends unused. */
+  settingsChanged(isGentle: boolean): void {
+    if (!this.#decision || !this.#isOutdated(this.#decision)) return
+    this.#isRetired = isGentle
+    if (this.#isOpening && isGentle) return
+    if (this.#isOpening) this.#attempt.abort()
+    else if (this.#splice && isGentle) this.#splice.retire()
+    // One that egress answers itself, by what was decided before, is to be made anew.
+    else this.break()
+  }
+
+  break(): void {
+    this.#gone.abort()
+    this.#splice?.break()
+    this.#socket.destroy()
+  }
+
+  async #serve(): Promise<void> {
+    const leave = () => this.#gone.abort()
+    // The end of a socket is told only to who reads it.
+    const notice = () => void (this.#socket.readableLength === 0 && this.#socket.read())
+    this.#socket.once('close', leave).once('end', leave).on('readable', notice)
+    let far: Socket
+    try {
+      far = await this.#open()
+    } catch (error) {
+      this.#gone.signal.throwIfAborted()
+      return this.#fail(this.#failureOf(error))
+    } finally {
+      this.#isOpening = false
+      this.#socket.off('end', leave).off('readable', notice)
+    }
+    const address = this.#decision?.connector.isDirect ? parseAddress(far.remoteAddress ?? '') : undefined
+    this.#tellOpened(address === undefined ? {} : { address, port: far.remotePort ?? 0 })
+    await this.#join(far)
+  }
+
+  /** Opens a connection to the destination by the settings that hold when it is there. */
+  async #open(): Promise<Socket> {
+    for (;;) {
+      this.#attempt = new AbortController()
+      this.#decision = this.#options.decide()
+      const { destination, connector } = this.#decision
+      const signal = AbortSignal.any([this.#gone.signal, this.#attempt.signal])
+      try {
+        const far = await connector.connect(destination, signal)
+        far.on('error', () => {})
+        if (!signal.aborted) return far
+        far.destroy()
+      } catch (error) {
+        if (!signal.aborted) throw error
+      }
+      this.#gone.signal.throwIfAborted()
+    }
+  }
+
+  /** Copies bytes until the connection is over; returns what could not be read of them. */
+  async #join(far: Socket, filters: Pick<SpliceOptions, 'outgoing' | 'incoming'> = {}): Promise<unknown> {
+    const { share, id, tell } = this.#options
+    this.#splice = new Splice({
+      machine: this.#socket,
+      far,
+      share,
+      tell: (how) => tell({ type: 'closed', id, how }),
+      ...filters,
+    })
+    if (this.#isRetired) this.#splice.retire()
+    if (this.#gone.signal.aborted) this.#splice.break()
+    return this.#splice.ended
+  }
+
+  async #fail(failure: EgressFailure): Promise<void> {
+    if (failure.isAnswered && this.#decision) return this.#answerInPlace(failure, this.#decision)
+    writeLine(this.#socket, { type: 'failed', kind: failure.told })
+    await this.#end()
+  }
+
+  /** In the place of the far end: requests in plain HTTP get an answer, all else is broken off. */
+  async #answerInPlace(failure: EgressFailure, decision: Decision): Promise<void> {
+    this.#tellOpened({})
+    const isRequest = await this.#beginsRequest()
+    if (isRequest && failure instanceof TunnelRefused) return this.#passRequests(failure, decision)
+    this.#tellFailure(failure)
+    if (isRequest) return this.#answer(failureAnswer(failure))
+    this.#options.tell({ type: 'closed', id: this.#options.id, how: 'reset' })
+  }
+
+  /** Sends requests whole to a proxy that opens no tunnel for them. */
+  async #passRequests(refusal: EgressFailure, { destination, connector: { requests } }: Decision): Promise<void> {
+    if (!requests) return
+    let proxy: Socket
+    try {
+      proxy = await requests.connect(destination, this.#gone.signal)
+      proxy.on('error', () => {})
+    } catch (error) {
+      this.#gone.signal.throwIfAborted()
+      this.#tellFailure(refusal)
+      return this.#answer(failureAnswer(this.#failureOf(error)))
+    }
+    const rewriter = new RequestRewriter(destination, requests.authorization)
+    const unreadable = await this.#join(proxy, {
+      outgoing: (chunk) => rewriter.push(chunk),
+      incoming: createChallengeFilter(),
+    })
+    if (unreadable instanceof RequestRefused) return this.#answer(unreadable.answer)
+    if (!(unreadable instanceof EgressFailure)) return
+    this.#tellFailure(unreadable)
+    return this.#answer(failureAnswer(unreadable))
+  }
+
+  async #answer(text: string): Promise<void> {
+    this.#options.tell({ type: 'closed', id: this.#options.id, how: 'end' })
+    this.#socket.write(text)
+    await this.#end()
+  }
+
+  /** Ends the direction to the machine, and takes what still comes: a socket that is closed on it looks broken. */
+  async #end(): Promise<void> {
+    const limit = AbortSignal.any([this.#gone.signal, AbortSignal.timeout(endLimitMilliseconds)])
+    this.#socket.end()
+    while (!limit.aborted && !this.#socket.readableEnded) {
+      if (this.#socket.read() === null) await change(this.#socket, limit)
+    }
+  }
+
+  /** Whether the machine's first bytes begin a request in plain HTTP; they stay in the socket. */
+  async #beginsRequest(): Promise<boolean> {
+    const limit = AbortSignal.any([this.#gone.signal, AbortSignal.timeout(firstBytesLimitMilliseconds)])
+    let bytes: Buffer = Buffer.alloc(0)
+    while (!limit.aborted && !this.#socket.readableEnded) {
+      const chunk: Buffer | null = this.#socket.read()
+      if (chunk) {
+        bytes = Buffer.concat([bytes, chunk])
+        const isRequest = beginsRequest(bytes)
+        if (isRequest === undefined) continue
+        if (isRequest) this.#socket.unshift(bytes)
+        return isRequest
+      }
+      await change(this.#socket, limit)
+    }
+    return false
+  }
+
+  #isOutdated({ connector }: Decision): boolean {
+    try {
+      return this.#options.decide().connector.key !== connector.key
+    } catch {
+      return true
+    }
+  }
+
+  #failureOf(error: unknown): EgressFailure {
+    const failure = toEgressFailure(error)
+    const { logger } = this.#options
+    const { destination } = this.#decision ?? {}
+    if (failure.kind === 'internal-error') logger.error({ err: error }, 'could not open a connection')
+    if (destination) {
+      const host = hostText(destination.host)
+      logger.debug({ host, port: destination.port, failure: failure.kind }, 'could not connect')
+    }
+    return failure
+  }
+
+  #tellOpened(where: Omit<ConnectionOpened, 'type'>): void {
+    writeLine(this.#socket, { type: 'connected', ...where })
+  }
+
+  #tellFailure({ code }: EgressFailure): void {
+    const { host, port } = (this.#decision as Decision).destination
+    this.#options.tell({ type: 'proxy_failed', code, host: host.kind === 'name' ? host.name : host.address, port })
+  }
+}
+
+/** Resolves when there is something to read, or an end, or nothing is waited for any more. */
+function change(socket: Socket, signal: AbortSignal): Promise<void> {
+  const events = ['readable', 'end', 'close']
+  return new Promise((resolve) => {
+    const settle = () => {
+      for (const event of events) socket.off(event, settle)
+      signal.removeEventListener('abort', settle)
+      resolve()
+    }
+    for (const event of events) socket.on(event, settle)
+    signal.addEventListener('abort', settle)
+  })
+}

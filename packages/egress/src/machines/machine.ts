@@ -1,0 +1,189 @@
+import { EventEmitter, once } from 'node:events'
+import { chmod } from 'node:fs/promises'
+import { createServer, type Server, type Socket } from 'node:net'
+import type { EgressRoute } from '@berth/contract/egress/egress-endpoints.ts'
+import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
+import type { ControlMessage } from '@berth/contract/egress/machine-protocol.ts'
+import { MachineConnectors } from '../connectors/machine-connectors.ts'
+import { EgressFailure } from '../egress-failure.ts'
+import type { EgressLogger } from '../egress-logger.ts'
+import type { Guard } from '../guard/guard.ts'
+import type { NameResolver } from '../names/name-resolver.ts'
+import { AnsweredNames } from './answered-names.ts'
+import { ControlStream } from './control-stream.ts'
+import { type ConnectionRequest, parseGreeting } from './greeting.ts'
+import { takeFirstLine, writeLine } from './lines.ts'
+import { serveLookups } from './lookup-stream.ts'
+import { type Decision, MachineConnection } from './machine-connection.ts'
+import { MachineShare } from './machine-share.ts'
+import { existsSocket, removeStaleSocket } from './socket-files.ts'
+
+const settingsWaitMilliseconds = 1_000
+const maxNotedDestinations = 100
+/** A paused socket holds one chunk and reads no further. */
+const highWaterMark = 1
+
+interface MachineOptions {
+  readonly id: string
+  readonly settings: EgressSettings
+  readonly guard: Guard
+  readonly names: Pick<NameResolver, 'lookup' | 'addresses' | 'close'>
+  readonly logger: EgressLogger
+}
+
+/** One machine, on a unix socket that tells whose it is: its connections, its lookups, and what it is told. */
+export class Machine {
+  readonly #options: MachineOptions
+  readonly #connectors: MachineConnectors
+  readonly #share = new MachineShare()
+  readonly #answered = new AnsweredNames()
+  readonly #sockets = new Set<Socket>()
+  readonly #connections = new Map<number, MachineConnection>()
+  /** The first destinations of the machine; each is also an event when something is asked of it. */
+  readonly #destinations = new Set<string>()
+  readonly #requests = new EventEmitter()
+  #control: ControlStream | undefined
+  #server: Server | undefined
+  #socketPath: string | undefined
+  #maxConnections = 1
+
+  constructor(options: MachineOptions) {
+    this.#options = options
+    this.#connectors = new MachineConnectors(options.settings, options)
+  }
+
+  /** Connections that would now leave otherwise are cut, or, gently, end when they are not used any more. */
+  setSettings(settings: EgressSettings, isGentle: boolean): void {
+    this.#connectors.set(settings)
+    for (const connection of this.#connections.values()) connection.settingsChanged(isGentle)
+  }
+
+  /** More are closed as soon as they come. */
+  setMaxConnections(count: number): void {
+    this.#maxConnections = count
+    if (this.#server) this.#server.maxConnections = count
+  }
+
+  /** Waits, a moment long, until something in the machine connects, or has connected, to the destination. */
+  async untilAsked(destination: string): Promise<void> {
+    if (this.#destinations.has(destination)) return
+    const limit = AbortSignal.timeout(settingsWaitMilliseconds)
+    await once(this.#requests, destination, { signal: limit }).catch(() => {})
+  }
+
+  /** Listens as the route says. Connections that are open stay, also when the socket moves. */
+  async listen(route: EgressRoute): Promise<void> {
+    const isThere = route.socket_path === this.#socketPath && (await existsSocket(route.socket_path))
+    if (!isThere) await this.#open(route.socket_path)
+    await chmod(route.socket_path, route.socket_mode)
+  }
+
+  /** Cuts all connections; with its end, the socket is gone from the file system. */
+  async close(): Promise<void> {
+    this.#stopListening()
+    this.#options.names.close()
+    const closed = [...this.#sockets].map((socket) => once(socket, 'close'))
+    for (const socket of this.#sockets) socket.destroy()
+    await Promise.all(closed)
+  }
+
+  async #open(socketPath: string): Promise<void> {
+    this.#stopListening()
+    await removeStaleSocket(socketPath)
+    const server = createServer({ allowHalfOpen: true, highWaterMark }, (socket) => this.#accept(socket))
+    server.maxConnections = this.#maxConnections
+    server.listen(socketPath)
+    await once(server, 'listening')
+    server.on('error', (error) => this.#options.logger.error({ err: error }, 'could not accept a connection'))
+    this.#server = server
+    this.#socketPath = socketPath
+  }
+
+  /** What was accepted lives on. */
+  #stopListening(): void {
+    this.#server?.close()
+    this.#server = undefined
+    this.#socketPath = undefined
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket)
+    // Without a listener an error would end the process; 'close' follows, and that is where ends are handled.
+    socket.on('error', () => {})
+    socket.once('close', () => this.#sockets.delete(socket))
+    this.#serve(socket)
+      // What breaks a stream is the machine's own doing: its end, or something that is no line of the protocol.
+      .catch((error: Error) =>
+        this.#options.logger.debug({ reason: error.message }, 'a stream of a machine has broken'),
+      )
+      .finally(() => socket.destroy())
+  }
+
+  async #serve(socket: Socket): Promise<void> {
+    const line = await takeFirstLine(socket)
+    const greeting = line === undefined ? undefined : parseGreeting(line)
+    await this.#share.takeTurn()
+    if (greeting?.type === 'control') return this.#serveControl(socket)
+    if (greeting?.type === 'lookup') {
+      const { guard, names } = this.#options
+      const [connectors, answered, share] = [this.#connectors, this.#answered, this.#share]
+      return serveLookups(socket, { guard, names, connectors, answered, share })
+    }
+    if (greeting && this.#control && !this.#connections.has(greeting.id)) return this.#serveConnection(socket, greeting)
+    if (line !== undefined) writeLine(socket, { type: 'failed', kind: 'bad-request' })
+    socket.destroySoon()
+  }
+
+  async #serveControl(socket: Socket): Promise<void> {
+    this.#control?.end()
+    const control = new ControlStream(socket)
+    this.#control = control
+    try {
+      await control.serve(({ id, how }) => this.#connections.get(id)?.hear(how))
+    } finally {
+      if (this.#control === control) this.#control = undefined
+      if (!this.#control) for (const connection of this.#connections.values()) connection.break()
+    }
+  }
+
+  async #serveConnection(socket: Socket, request: ConnectionRequest): Promise<void> {
+    const { id } = request
+    const connection = new MachineConnection(socket, {
+      id,
+      decide: () => this.#decide(request),
+      tell: (message: ControlMessage) => this.#control?.tell(message),
+      share: this.#share,
+      logger: this.#options.logger,
+    })
+    this.#connections.set(id, connection)
+    try {
+      await connection.serve()
+    } finally {
+      this.#connections.delete(id)
+    }
+  }
+
+  /**
+   * How a connection leaves. One to an address that the machine was told for a name is one to that name: settings that
+   * speak of names hold for it, whenever they came. Where the names of an address would leave differently, none does.
+   */
+  #decide({ host, port, isWhole }: ConnectionRequest): Decision {
+    const names = host.kind === 'address' ? this.#answered.namesOf(host.address) : []
+    const hosts = names.length === 0 ? [host] : names.map((name) => ({ kind: 'name', name }) as const)
+    for (const named of hosts) this.#note(`${named.kind === 'name' ? named.name : named.address}:${port}`)
+    const decisions = hosts.map((named): Decision => {
+      const chosen = host.kind === 'address' && named.kind === 'name' ? { address: host.address } : {}
+      const destination = { host: named, port, isWhole, ...chosen }
+      return { destination, connector: this.#connectors.connectorFor(destination) }
+    })
+    const last = decisions.at(-1) as Decision
+    if (decisions.some(({ connector }) => connector.key !== last.connector.key))
+      throw new EgressFailure('refused', 'The names of this address leave differently.')
+    return last
+  }
+
+  #note(destination: string): void {
+    if (this.#destinations.size < maxNotedDestinations) this.#destinations.add(destination)
+    this.#requests.emit(destination)
+  }
+}

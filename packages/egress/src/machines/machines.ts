@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs'
+import type { EgressRoute } from '@berth/contract/egress/egress-endpoints.ts'
+import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
+import type { EgressLogger } from '../egress-logger.ts'
+import type { Guard } from '../guard/guard.ts'
+import type { NameResolver } from '../names/name-resolver.ts'
+import { Machine } from './machine.ts'
+
+/** A browser opens some hundreds, with event streams and WebSockets. */
+const maxConnectionsOfMachine = 1_024
+const minConnectionsOfMachine = 64
+/** A connection takes a file on either side, and another while it is opened. */
+const filesOfConnection = 3
+const otherFiles = 128
+
+interface MachinesOptions {
+  readonly guard: Guard
+  /** Looks names up for one machine alone. */
+  readonly createNames: () => Pick<NameResolver, 'lookup' | 'addresses' | 'close'>
+  readonly logger: EgressLogger
+}
+
+/** The machines that this process serves. */
+export class Machines {
+  readonly #options: MachinesOptions
+  readonly #machines = new Map<string, Machine>()
+  readonly #maxFiles = readMaxFiles()
+  /** Changes run one after another: two for the same machine must not meet half way. */
+  #lastChange: Promise<unknown> = Promise.resolve()
+
+  constructor(options: MachinesOptions) {
+    this.#options = options
+  }
+
+  get ids(): readonly string[] {
+    return [...this.#machines.keys()]
+  }
+
+  /** Serves the machine at the route, from now on or as before. */
+  async put(id: string, route: EgressRoute): Promise<void> {
+    const { settings, gently } = route
+    // Before its turn: the others do not wait for it.
+    if (gently?.after_request_to !== undefined) await this.#machines.get(id)?.untilAsked(gently.after_request_to)
+    return this.#inTurn(async () => {
+      const known = this.#machines.get(id)
+      const machine = known ?? this.#createMachine(id, settings)
+      try {
+        known?.setSettings(settings, gently !== undefined)
+        await machine.listen(route)
+      } catch (error) {
+        if (!known) await machine.close()
+        throw error
+      }
+      this.#machines.set(id, machine)
+      this.#shareFiles()
+    })
+  }
+
+  /** Cuts the machine off. An unknown machine is fine. */
+  delete(id: string): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#machines.get(id)?.close()
+      this.#machines.delete(id)
+      this.#shareFiles()
+    })
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.ids.map((id) => this.delete(id)))
+  }
+
+  #createMachine(id: string, settings: EgressSettings): Machine {
+    const { guard, createNames, logger } = this.#options
+    return new Machine({ id, settings, guard, names: createNames(), logger })
+  }
+
+  /** So many connections for each that all of them together find files enough. */
+  #shareFiles(): void {
+    const count = Math.floor((this.#maxFiles - otherFiles) / filesOfConnection / Math.max(this.#machines.size, 1))
+    const limit = Math.min(Math.max(count, minConnectionsOfMachine), maxConnectionsOfMachine)
+    for (const machine of this.#machines.values()) machine.setMaxConnections(limit)
+  }
+
+  #inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
+    const result = this.#lastChange.then(change)
+    this.#lastChange = result.catch(() => {})
+    return result
+  }
+}
+
+/** How many files this process may have open. */
+function readMaxFiles(): number {
+  const [, soft = ''] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+  return Number(soft) || 1_024
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { startTcpServer } from '../testing/loopback-server.ts'
+import { type StartedEgress, startEgress } from '../testing/started-egress.ts'
+import { NotConnected } from '../testing/test-machine.ts'
+
+const folder = await mkdtemp(join(tmpdir(), 'berth-own-session-'))
+const ownSessionSocket = join(folder, 'server.sock')
+/** The server: it says what the first line was, and then what comes. */
+const server = createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)).listen(ownSessionSocket)
+await once(server, 'listening')
+after(async () => {
+  server.close()
+  await rm(folder, { recursive: true })
+})
+
+const firstLine = '{"type":"own-session","session_id":"machine-1"}\n'
+const proxy = {
+  proxy: {
+    upstreams: [{ protocol: 'http' as const, host: 'proxy.test', port: 80 }],
+    bypass_hosts: [],
+    is_operators: false,
+  },
+}
+
+async function reached({ machine }: StartedEgress, destination: string): Promise<string> {
+  const connection = await machine.connect(destination)
+  const { socket } = connection
+  machine.end(connection, 'hello')
+  const chunks: Buffer[] = []
+  for await (const chunk of socket) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+const own = ['127.0.0.1:8080', 'berth.test:80', '0.0.0.0:9090']
+for (const destination of [
+  ...['127.0.0.1:8080', 'berth.test:80', 'BERTH.test:80', '127.0.0.1:9090', '127.0.0.2:9090', '[::1]:9090'],
+  ...['[::ffff:127.0.0.1]:8080', 'host.berth.internal:8080', 'host.berth.internal:9090'],
+]) {
+  test(`a connection to berth at ${destination} is brought to the server with the machine's name`, async () => {
+    await using egress = await startEgress({ own, ownSessionSocket, lookup: async () => ['127.0.0.1'] })
+
+    assert.equal(await reached(egress, destination), `${firstLine}hello`)
+  })
+}
+
+test('no proxy and no list of allowed hosts is in the way of it', async () => {
+  const settings = { private_hosts: [], routes: [], ...proxy, allowed_hosts: ['elsewhere.test'] }
+  await using egress = await startEgress({ own, ownSessionSocket, settings })
+
+  assert.equal(await reached(egress, 'berth.test:80'), `${firstLine}hello`)
+})
+
+for (const destination of ['127.0.0.1:8081', 'berth.test:8080', 'other.test:8080', 'host.berth.internal:80']) {
+  test(`a connection to ${destination} is none to berth`, async () => {
+    await using egress = await startEgress({ own, ownSessionSocket, lookup: async () => ['127.0.0.1'] })
+
+    await assert.rejects(egress.machine.connect(destination), NotConnected)
+  })
+}
+
+test('without a socket of the server, or while it is away, there is no connection', async () => {
+  await using without = await startEgress({ own })
+  await using away = await startEgress({ own, ownSessionSocket: join(folder, 'nobody.sock') })
+
+  await assert.rejects(without.machine.connect('127.0.0.1:8080'), { kind: 'refused' })
+  await assert.rejects(away.machine.connect('127.0.0.1:8080'), { kind: 'connection-refused' })
+})
+
+test('what the operator allows at the very port is reached itself', async () => {
+  await using service = await startTcpServer((socket) => void socket.end('the service itself'))
+  const { authority } = service
+  await using egress = await startEgress({ own: [authority], ownSessionSocket, allow: [authority] })
+
+  assert.equal(await reached(egress, authority), 'the service itself')
+})
+
+test('the names of berth travel with their connections, and the host is known by name', async () => {
+  await using egress = await startEgress({ own, ownSessionSocket, lookup: async () => ['203.0.113.7'] })
+
+  const answers = await Promise.all(
+    ['berth.test', 'host.berth.internal', 'other.test'].map((name) => egress.machine.lookup(name)),
+  )
+
+  assert.deepEqual(
+    answers.map((answer) => 'by_name' in answer),
+    [true, true, false],
+  )
+})

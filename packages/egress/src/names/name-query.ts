@@ -1,0 +1,87 @@
+import { Resolver } from 'node:dns/promises'
+import { parseAddress } from '@berth/contract/egress/host.ts'
+import type { AddressFamily, LookupFailure } from '@berth/contract/egress/machine-protocol.ts'
+
+/** What is known of one whole name: its addresses of one family, perhaps none, or why there is no answer. */
+export type NameAnswer =
+  | { readonly addresses: readonly string[]; readonly ttl: number }
+  | { readonly failed: LookupFailure }
+
+// The library (c-ares) waits less for a server that is usually quick, down to 250 ms, and doubles with each try. With six
+// tries it goes on for more than ten seconds even so, as long as a resolver may need for a name that is slow.
+const firstTryMilliseconds = 1_500
+const maxTryMilliseconds = 5_000
+const tries = 6
+
+const failures: Readonly<Record<string, LookupFailure>> = {
+  ENOTFOUND: 'name-not-found',
+  EBADNAME: 'name-not-found',
+  ETIMEOUT: 'timeout',
+  ECANCELLED: 'timeout',
+}
+
+/** Asks name servers, without threads. Hosts file and search domains are not looked at. */
+export class NameServerQueries {
+  /** One that asks all servers in turn, and one for each server alone. */
+  #resolvers: readonly Resolver[] = []
+  #servers: readonly string[] = []
+
+  /** Never rejects. */
+  async ask(servers: readonly string[], name: string, family: AddressFamily): Promise<NameAnswer> {
+    this.#use(servers)
+    const [all, ...alone] = this.#resolvers
+    if (!all) return { failed: 'refused' }
+    const answer = await ask(all, name, family)
+    // Node.js has the library take a refusal of the first server that answers for the answer of all.
+    if (!isRefusal(answer) || alone.length < 2) return answer
+    for (const resolver of alone) {
+      const other = await ask(resolver, name, family)
+      if (!isRefusal(other)) return other
+    }
+    return answer
+  }
+
+  close(): void {
+    for (const resolver of this.#resolvers) resolver.cancel()
+  }
+
+  /** A resolver cannot change its servers while it asks them, so the queries that run keep theirs. */
+  #use(servers: readonly string[]): void {
+    if (servers.join() === this.#servers.join()) return
+    this.#servers = servers
+    const usable = servers.filter((server) => createResolver([server]))
+    const groups = usable.length === 0 ? [] : [usable, ...usable.map((server) => [server])]
+    this.#resolvers = groups.map(createResolver).filter((resolver) => resolver !== undefined)
+  }
+}
+
+async function ask(resolver: Resolver, name: string, family: AddressFamily): Promise<NameAnswer> {
+  try {
+    const records = await (family === 4
+      ? resolver.resolve4(name, { ttl: true })
+      : resolver.resolve6(name, { ttl: true }))
+    return {
+      // An address with a zone is link-local and of no use to anybody here.
+      addresses: records.map(({ address }) => parseAddress(address)).filter((address) => address !== undefined),
+      ttl: Math.min(...records.map(({ ttl }) => ttl)),
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return code === 'ENODATA' ? { addresses: [], ttl: 0 } : { failed: failures[String(code)] ?? 'refused' }
+  }
+}
+
+function isRefusal(answer: NameAnswer): boolean {
+  return 'failed' in answer && answer.failed === 'refused'
+}
+
+/** Undefined when a server is written in a way that cannot be read. */
+function createResolver(servers: readonly string[]): Resolver | undefined {
+  const resolver = new Resolver({ timeout: firstTryMilliseconds, maxTimeout: maxTryMilliseconds, tries })
+  try {
+    resolver.setServers(servers)
+    return resolver
+  } catch {
+    return undefined
+  }
+}

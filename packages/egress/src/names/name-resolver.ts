@@ -1,0 +1,154 @@
+import type { AddressFamily } from '@berth/contract/egress/machine-protocol.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import { EgressFailure } from '../egress-failure.ts'
+import type { NameSource } from './host-files.ts'
+import { NameCache } from './name-cache.ts'
+import { type NameAnswer, NameServerQueries } from './name-query.ts'
+
+/** The longest that anybody waits for a name. */
+export const lookupLimitMilliseconds = 10_000
+/** Of one machine. Those that nobody answers hold a place each, so that there are many. */
+const maxQueries = 1_024
+const maxWaitingQueries = 2_048
+const maxCachedAnswers = 2_048
+const maxCachedSeconds = 3_600
+const missingSeconds = 5
+const failedSeconds = 2
+/** How long the addresses of one family wait for those of the other (RFC 8305, Resolution Delay). */
+const otherFamilyMilliseconds = 50
+
+interface NameResolverOptions {
+  readonly source: NameSource
+  readonly clock: Clock
+}
+
+/**
+ * Looks names up for one machine, as the host does: hosts file, search domains, name servers. Each machine has its own,
+ * so that none can fill the cache of another, or make it wait.
+ */
+export class NameResolver {
+  readonly #source: NameSource
+  readonly #servers = new NameServerQueries()
+  readonly #cache: NameCache<NameAnswer>
+  readonly #running = new Map<string, Promise<NameAnswer>>()
+  readonly #waiting: (() => void)[] = []
+  #queries = 0
+
+  constructor({ source, clock }: NameResolverOptions) {
+    this.#source = source
+    this.#cache = new NameCache(clock, maxCachedAnswers)
+  }
+
+  /** Finds the addresses of one family. A final dot keeps the search domains away. Never rejects. */
+  async lookup(written: string, family: AddressFamily): Promise<NameAnswer> {
+    const limit = Promise.withResolvers<NameAnswer>()
+    const timer = setTimeout(() => limit.resolve({ failed: 'timeout' }), lookupLimitMilliseconds)
+    try {
+      return await Promise.race([this.#search(written.toLowerCase(), family), limit.promise])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** The addresses of both families; rejects with an EgressFailure when there are none. */
+  async addresses(written: string): Promise<readonly string[]> {
+    const [six, four] = [this.lookup(written, 6), this.lookup(written, 4)]
+    const first = await Promise.race([six, four])
+    const isFour = 'addresses' in first && first.addresses.length > 0
+    const answers = isFour ? await Promise.all([orNothing(six), four]) : await Promise.all([six, four])
+    const found = answers.flatMap((answer) => ('addresses' in answer ? answer.addresses : []))
+    if (found.length > 0) return found
+    const failed = answers.find((answer) => 'failed' in answer && answer.failed !== 'name-not-found')
+    throw new EgressFailure(failed ? 'name-unanswered' : 'name-not-found')
+  }
+
+  close(): void {
+    this.#servers.close()
+  }
+
+  async #search(written: string, family: AddressFamily): Promise<NameAnswer> {
+    const name = written.replace(/\.$/, '')
+    const known = knownAddresses(this.#source.hosts().get(name) ?? loopbackOf(name), family)
+    if (known) return known
+
+    let worst: NameAnswer = { failed: 'name-not-found' }
+    for (const candidate of this.#candidates(name, written.endsWith('.'))) {
+      const answer = await this.#answer(candidate, family)
+      if ('addresses' in answer) {
+        if (answer.addresses.length > 0) return answer
+        worst = answer
+        const other = await this.#answer(candidate, family === 4 ? 6 : 4)
+        if ('addresses' in other && other.addresses.length > 0) return answer
+      } else if (answer.failed !== 'name-not-found') {
+        return answer
+      }
+    }
+    return worst
+  }
+
+  #candidates(name: string, isWhole: boolean): readonly string[] {
+    if (isWhole) return [name]
+    const { search, ndots } = this.#source.nameServers()
+    const longer = search.map((domain) => `${name}.${domain}`)
+    return name.split('.').length - 1 >= ndots ? [name, ...longer] : [...longer, name]
+  }
+
+  /** From the cache, together with whoever asks the same, or from the name servers. */
+  #answer(name: string, family: AddressFamily): Promise<NameAnswer> {
+    const key = `${name} ${family}`
+    const cached = this.#cache.find(key)
+    if (cached) {
+      const { value, seconds } = cached
+      return Promise.resolve('addresses' in value ? { ...value, ttl: seconds } : value)
+    }
+    const running = this.#running.get(key) ?? this.#ask(name, family, key)
+    this.#running.set(key, running)
+    return running
+  }
+
+  async #ask(name: string, family: AddressFamily, key: string): Promise<NameAnswer> {
+    try {
+      if (this.#waiting.length >= maxWaitingQueries) return { failed: 'timeout' }
+      await this.#takePlace()
+      const answer = await this.#servers.ask(this.#source.nameServers().servers, name, family)
+      this.#leavePlace()
+      this.#cache.set(key, answer, secondsToKeep(answer))
+      return answer
+    } finally {
+      this.#running.delete(key)
+    }
+  }
+
+  async #takePlace(): Promise<void> {
+    if (this.#queries >= maxQueries) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    else this.#queries += 1
+  }
+
+  #leavePlace(): void {
+    const next = this.#waiting.shift()
+    if (next) next()
+    else this.#queries -= 1
+  }
+}
+
+function secondsToKeep(answer: NameAnswer): number {
+  if ('addresses' in answer)
+    return answer.addresses.length > 0 ? Math.min(answer.ttl, maxCachedSeconds) : missingSeconds
+  return answer.failed === 'name-not-found' ? missingSeconds : failedSeconds
+}
+
+/** What the hosts file says of a name holds for both families. */
+function knownAddresses(addresses: readonly string[] | undefined, family: AddressFamily): NameAnswer | undefined {
+  return addresses && { addresses: addresses.filter((address) => address.includes(':') === (family === 6)), ttl: 1 }
+}
+
+/** RFC 6761: no name server is asked for the host itself. */
+function loopbackOf(name: string): readonly string[] | undefined {
+  return name === 'localhost' || name.endsWith('.localhost') ? ['127.0.0.1', '::1'] : undefined
+}
+
+async function orNothing(answer: Promise<NameAnswer>): Promise<NameAnswer> {
+  const late = Promise.withResolvers<NameAnswer>()
+  const timer = setTimeout(() => late.resolve({ addresses: [], ttl: 0 }), otherFamilyMilliseconds)
+  return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer))
+}

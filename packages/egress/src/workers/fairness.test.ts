@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { suite, test } from 'node:test'
+import { type EgressProcess, startEgressProcess } from '../testing/egress-process.ts'
+import { startTcpServer } from '../testing/loopback-server.ts'
+import type { TestMachine } from '../testing/test-machine.ts'
+
+const flood = new URL('../testing/flood.ts', import.meta.url).pathname
+const slices = 3
+const roundsOfSlice = 100
+/** Below this, times are those of a processor with many other users, such as other tests. */
+const leastMilliseconds = 50
+const attempts = 4
+
+/** How long a neighbour waits for new connections and an answer by each. */
+async function timesOf(machine: TestMachine, destination: string): Promise<readonly number[]> {
+  const times: number[] = []
+  for (let round = 0; round < roundsOfSlice; round += 1) {
+    const startedAt = performance.now()
+    const connection = await machine.connect(destination)
+    connection.socket.write('x')
+    await once(connection.socket, 'data')
+    times.push(performance.now() - startedAt)
+    machine.reset(connection)
+  }
+  return times
+}
+
+/** The time that one of a hundred exceeds. */
+function slowest(times: readonly number[]): number {
+  return times.toSorted((one, other) => one - other)[Math.floor(times.length * 0.99)] ?? 0
+}
+
+suite('an attacker in one machine leaves its neighbour alone', { timeout: 180_000 }, () => {
+  const kinds = ['connections', 'unfinished lines', 'bytes', 'small chunks', 'lookups', 'connections that come and go']
+  for (const kind of kinds) {
+    test(kind, async (context) => {
+      await using server = await startTcpServer((socket) => {
+        socket.on('data', (data: Buffer) => socket.write(data.subarray(0, 1))).once('end', () => socket.end())
+      })
+      // One worker for both: they meet there, and nowhere else.
+      await using egress: EgressProcess = await startEgressProcess({ workers: 1 })
+      await egress.setPolicy({ allow: ['127.0.0.1'], own_addresses: [] })
+      const neighbour = await egress.serve('neighbour')
+      const attacker = await egress.serve('attacker')
+      await timesOf(neighbour, server.authority)
+
+      // Nicely, since it shares the processors with egress here; a machine has limits of its own for that.
+      const program = spawn('nice', ['-n', '19', process.execPath, flood, kind, attacker.socketPath])
+      await once(program.stdout, 'data')
+      // Where all processors are busy with other things, one measurement says little.
+      let [quiet, attacked] = [0, Number.POSITIVE_INFINITY]
+      for (let attempt = 0; attempt < attempts && attacked >= 3 * Math.max(quiet, leastMilliseconds); attempt += 1) {
+        const times = { quiet: [] as number[], attacked: [] as number[] }
+        // In turns, so that what else happens on this computer falls to both.
+        for (let slice = 0; slice < slices; slice += 1) {
+          times.attacked.push(...(await timesOf(neighbour, server.authority)))
+          program.kill('SIGSTOP')
+          times.quiet.push(...(await timesOf(neighbour, server.authority)))
+          program.kill('SIGCONT')
+        }
+        ;[quiet, attacked] = [slowest(times.quiet), slowest(times.attacked)]
+        context.diagnostic(`quiet ${quiet.toFixed(1)} ms, attacked ${attacked.toFixed(1)} ms`)
+      }
+      program.kill('SIGKILL')
+      await once(program, 'exit')
+
+      assert.ok(
+        attacked < 3 * Math.max(quiet, leastMilliseconds),
+        `${attacked} ms is more than three times ${quiet} ms`,
+      )
+    })
+  }
+})

@@ -1,0 +1,30 @@
+import type {
+  EgressPolicy,
+  EgressProbe,
+  EgressProbeResult,
+  EgressRoute,
+} from '@berth/contract/egress/egress-endpoints.ts'
+
+/** What a worker is asked to do. */
+export type WorkerRequest =
+  | { readonly do: 'set-policy'; readonly policy: EgressPolicy }
+  | { readonly do: 'put-machine'; readonly id: string; readonly route: EgressRoute }
+  | { readonly do: 'delete-machine'; readonly id: string }
+  | { readonly do: 'probe'; readonly probe: EgressProbe }
+
+export interface NumberedRequest {
+  readonly number: number
+  readonly request: WorkerRequest
+}
+
+/** What a worker says. `done` and `failed` answer the request of the same number. */
+export type WorkerMessage =
+  | { readonly type: 'ready' }
+  | { readonly type: 'done'; readonly number: number; readonly result?: EgressProbeResult }
+  | { readonly type: 'failed'; readonly number: number; readonly reason: string }
+  | {
+      readonly type: 'log'
+      readonly level: 'debug' | 'error'
+      readonly facts: Readonly<Record<string, unknown>>
+      readonly message: string
+    }

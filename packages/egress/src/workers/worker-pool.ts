@@ -1,0 +1,165 @@
+import { availableParallelism } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+import type {
+  EgressPolicy,
+  EgressProbe,
+  EgressProbeResult,
+  EgressRoute,
+} from '@berth/contract/egress/egress-endpoints.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { WorkerEnded, WorkerProcess } from './worker-process.ts'
+
+/** Before a spare is started: machines that start now need the processors more. */
+const sparePauseMilliseconds = 1_000
+
+/** A place for a worker, and the machines that are served there, whichever worker it is. */
+interface Shard {
+  worker: WorkerProcess
+  readonly routes: Map<string, EgressRoute>
+  /** Resolves when the worker serves all of `routes`, or has ended. */
+  up: Promise<void>
+}
+
+/**
+ * Spreads machines over worker processes, so that a crash costs a share of them their connections and no flood takes more
+ * than one processor. There are as many workers as processors, since each of them uses one at most, and at least two.
+ * They are started as machines need them; one more is always ready, to take the place of a worker that ends.
+ */
+export class WorkerPool {
+  readonly #logger: Logger
+  readonly #maxShards: number
+  readonly #shards: Shard[] = []
+  readonly #closing = new AbortController()
+  #policy: EgressPolicy = { allow: [], own_addresses: [] }
+  #spare: WorkerProcess | undefined
+
+  constructor({ logger, workers }: { logger: Logger; workers: number | undefined }) {
+    this.#logger = logger
+    this.#maxShards = workers ?? Math.max(2, availableParallelism())
+  }
+
+  get ids(): readonly string[] {
+    return this.#shards.flatMap(({ routes }) => [...routes.keys()])
+  }
+
+  /** Resolves when the first worker is ready. */
+  async start(): Promise<void> {
+    this.#spare = new WorkerProcess(this.#logger)
+    void this.#keepSpare(this.#spare)
+    await this.#spare.ready
+  }
+
+  async setPolicy(policy: EgressPolicy): Promise<void> {
+    this.#policy = policy
+    await Promise.all(this.#shards.map((shard) => this.#ask(shard, { do: 'set-policy', policy })))
+  }
+
+  /** Serves the machine at the route, from now on or as before. */
+  async put(id: string, route: EgressRoute): Promise<void> {
+    const known = this.#shards.find(({ routes }) => routes.has(id))
+    const shard = known ?? (await this.#leastUsed())
+    const before = shard.routes.get(id)
+    const { gently: _, ...lasting } = route
+    shard.routes.set(id, lasting)
+    try {
+      await this.#ask(shard, { do: 'put-machine', id, route })
+    } catch (error) {
+      if (shard.routes.get(id) === lasting) {
+        if (before) shard.routes.set(id, before)
+        else shard.routes.delete(id)
+      }
+      throw error
+    }
+  }
+
+  /** Cuts the machine off. An unknown machine is fine. */
+  async delete(id: string): Promise<void> {
+    const shard = this.#shards.find(({ routes }) => routes.has(id))
+    shard?.routes.delete(id)
+    if (shard) await this.#ask(shard, { do: 'delete-machine', id })
+  }
+
+  async probe(probe: EgressProbe): Promise<EgressProbeResult> {
+    const shard = await this.#leastUsed()
+    const result = await shard.worker.ask({ do: 'probe', probe })
+    return result as EgressProbeResult
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    const workers = [...this.#shards.map(({ worker }) => worker), this.#spare]
+    await Promise.all(workers.map((worker) => worker?.end()))
+  }
+
+  async #leastUsed(): Promise<Shard> {
+    const [least] = this.#shards.toSorted((one, other) => one.routes.size - other.routes.size)
+    const isFull = this.#shards.length >= this.#maxShards
+    if (least && (isFull || least.routes.size === 0)) return least
+    const shard: Shard = { worker: this.#takeSpare(), routes: new Map(), up: Promise.resolve() }
+    this.#shards.push(shard)
+    this.#serve(shard)
+    return shard
+  }
+
+  /** Asks the worker of the shard; when that ends meanwhile, its successor has been told by the end of it. */
+  async #ask(shard: Shard, request: Parameters<WorkerProcess['ask']>[0]): Promise<void> {
+    for (;;) {
+      await shard.up
+      const { worker } = shard
+      try {
+        await worker.ask(request)
+        return
+      } catch (error) {
+        if (!(error instanceof WorkerEnded) || this.#closing.signal.aborted) throw error
+        await worker.ended
+      }
+    }
+  }
+
+  /** Has the worker serve the machines of the shard; with its end, another takes its place. */
+  #serve(shard: Shard): void {
+    const { worker } = shard
+    shard.up = this.#bringUp(worker, shard.routes)
+    void worker.ended.then(() => {
+      if (this.#closing.signal.aborted) return
+      this.#logger.error({ machines: shard.routes.size }, 'a worker has ended; another takes its place')
+      shard.worker = this.#takeSpare()
+      this.#serve(shard)
+    })
+  }
+
+  /** Never rejects: a worker that ends meanwhile has a successor. */
+  async #bringUp(worker: WorkerProcess, routes: ReadonlyMap<string, EgressRoute>): Promise<void> {
+    const told = [worker.ask({ do: 'set-policy', policy: this.#policy })]
+    for (const [id, route] of routes) {
+      told.push(worker.ask({ do: 'put-machine', id, route }))
+    }
+    const results = await Promise.allSettled(told)
+    for (const result of results) {
+      if (result.status === 'rejected' && !(result.reason instanceof WorkerEnded))
+        this.#logger.error({ err: result.reason }, 'a machine is not served any more')
+    }
+  }
+
+  /** Of two workers that end at once, the second waits for a cold start. */
+  #takeSpare(): WorkerProcess {
+    const worker = this.#spare ?? new WorkerProcess(this.#logger)
+    this.#spare = undefined
+    void this.#prepareSpare()
+    return worker
+  }
+
+  async #prepareSpare(): Promise<void> {
+    await delay(sparePauseMilliseconds, undefined, { signal: this.#closing.signal }).catch(() => {})
+    if (this.#spare || this.#closing.signal.aborted) return
+    this.#spare = new WorkerProcess(this.#logger)
+    void this.#keepSpare(this.#spare)
+  }
+
+  async #keepSpare(spare: WorkerProcess): Promise<void> {
+    await spare.ended
+    if (this.#spare !== spare) return
+    this.#spare = undefined
+    await this.#prepareSpare()
+  }
+}

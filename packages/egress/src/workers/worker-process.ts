@@ -1,0 +1,89 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { extname } from 'node:path'
+import type { EgressProbeResult } from '@berth/contract/egress/egress-endpoints.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { NumberedRequest, WorkerMessage, WorkerRequest } from './worker-messages.ts'
+
+// Beside this file, also where both are bundled.
+const program = new URL(`worker${extname(import.meta.url)}`, import.meta.url).pathname
+const endLimitMilliseconds = 3_000
+
+/** What was asked of a worker that has ended. */
+export class WorkerEnded extends Error {}
+
+/** A worker, from its start to its end. */
+export class WorkerProcess {
+  readonly #child: ChildProcess
+  readonly #logger: Logger
+  readonly #ready = Promise.withResolvers<void>()
+  readonly #ended = Promise.withResolvers<void>()
+  readonly #asked = new Map<number, PromiseWithResolvers<EgressProbeResult | undefined>>()
+  #lastNumber = 0
+
+  constructor(logger: Logger) {
+    this.#logger = logger
+    this.#child = fork(program, [logger.level], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    this.#child.on('message', (message: WorkerMessage) => this.#hear(message))
+    this.#child.once('error', (error) => this.#over(error))
+    this.#child.once('exit', (code, signal) => this.#over(new WorkerEnded(`a worker has ended (${signal ?? code})`)))
+    this.#ready.promise.catch(() => {})
+  }
+
+  /** Resolves when it serves; rejects when it has ended before. */
+  get ready(): Promise<void> {
+    return this.#ready.promise
+  }
+
+  /** Resolves with its end. */
+  get ended(): Promise<void> {
+    return this.#ended.promise
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** Rejects with WorkerEnded when the worker ends before it has answered. */
+  async ask(request: WorkerRequest): Promise<EgressProbeResult | undefined> {
+    await this.#ready.promise
+    if (!this.#child.connected) throw new WorkerEnded('a worker has ended')
+    const answer = Promise.withResolvers<EgressProbeResult | undefined>()
+    this.#lastNumber += 1
+    this.#asked.set(this.#lastNumber, answer)
+    this.#child.send({ number: this.#lastNumber, request } satisfies NumberedRequest, () => {})
+    return answer.promise
+  }
+
+  /** Lets go of its machines and ends. */
+  async end(): Promise<void> {
+    if (this.#child.connected) this.#child.disconnect()
+    const limit = setTimeout(() => this.#child.kill('SIGKILL'), endLimitMilliseconds)
+    await this.#ended.promise
+    clearTimeout(limit)
+  }
+
+  #hear(message: WorkerMessage): void {
+    switch (message.type) {
+      case 'ready':
+        this.#ready.resolve()
+        return
+      case 'log':
+        this.#logger[message.level](message.facts, message.message)
+        return
+      case 'done':
+        this.#asked.get(message.number)?.resolve(message.result)
+        break
+      case 'failed':
+        this.#asked.get(message.number)?.reject(new Error(message.reason))
+        break
+    }
+    this.#asked.delete(message.number)
+  }
+
+  #over(reason: Error): void {
+    this.#ready.reject(reason)
+    for (const { reject } of this.#asked.values()) reject(reason)
+    this.#asked.clear()
+    this.#ended.resolve()
+  }
+}

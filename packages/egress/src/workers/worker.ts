@@ -1,0 +1,69 @@
+import type { EgressProbeResult } from '@berth/contract/egress/egress-endpoints.ts'
+import { systemClock } from '@berth/runtime/async/clock.ts'
+import type { EgressLogger } from '../egress-logger.ts'
+import { Guard } from '../guard/guard.ts'
+import { HostAddresses } from '../guard/host-addresses.ts'
+import { parsePolicy } from '../guard/policy.ts'
+import { Machines } from '../machines/machines.ts'
+import { HostFiles } from '../names/host-files.ts'
+import { NameResolver } from '../names/name-resolver.ts'
+import { probeProxy } from '../probe.ts'
+import type { NumberedRequest, WorkerMessage, WorkerRequest } from './worker-messages.ts'
+
+/** A process that serves some of the machines. It ends with the process that started it, and alone otherwise. */
+
+const levels = ['trace', 'debug']
+const [level = 'info'] = process.argv.slice(2)
+
+// Sockets are the only files that egress makes. Until the mode of one is set, it is for nobody else.
+process.umask(0o177)
+
+const logger: EgressLogger = {
+  debug: (facts, message) => {
+    if (levels.includes(level)) tell({ type: 'log', level: 'debug', facts, message })
+  },
+  error: ({ err, ...facts }, message) => {
+    const stack = err instanceof Error ? { stack: err.stack } : {}
+    tell({ type: 'log', level: 'error', facts: { ...facts, ...stack }, message })
+  },
+}
+const guard = new Guard({ hostAddresses: new HostAddresses(systemClock) })
+const source = new HostFiles(systemClock)
+const createNames = () => new NameResolver({ source, clock: systemClock })
+const names = createNames()
+const machines = new Machines({ guard, createNames, logger })
+
+process.on('message', ({ number, request }: NumberedRequest) => {
+  serve(request).then(
+    (result) => tell({ type: 'done', number, ...(result && { result }) }),
+    (error: Error) => tell({ type: 'failed', number, reason: error.message }),
+  )
+})
+// A worker whose parent has gone can be told nothing any more: it would go by settings that do not hold.
+process.on('disconnect', () => void machines.close().finally(() => process.exit(0)))
+// It is the parent that ends its workers, after it has let go of the machines.
+for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {})
+// Whatever this is, it is a bug of one connection. The others go on.
+process.on('uncaughtException', (err) => logger.error({ err }, 'an error came up where none was expected'))
+process.on('unhandledRejection', (err) => logger.error({ err }, 'an error came up where none was expected'))
+tell({ type: 'ready' })
+
+async function serve(request: WorkerRequest): Promise<EgressProbeResult | undefined> {
+  switch (request.do) {
+    case 'set-policy':
+      guard.setPolicy(parsePolicy(request.policy))
+      return undefined
+    case 'put-machine':
+      await machines.put(request.id, request.route)
+      return undefined
+    case 'delete-machine':
+      await machines.delete(request.id)
+      return undefined
+    case 'probe':
+      return probeProxy(request.probe, { guard, names, logger })
+  }
+}
+
+function tell(message: WorkerMessage): void {
+  if (process.connected) process.send?.(message, undefined, undefined, () => {})
+}

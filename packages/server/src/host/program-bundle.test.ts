@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { bundlePrograms } from './program-bundle.ts'
+
+const run = promisify(execFile)
+
+test('makes one folder of the programs, named after what is in it, and keeps those that are used', async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-test-'))
+  context.after(() => rm(folder, { recursive: true }))
+  const programs = { entries: { agent: join(folder, 'main.ts'), other: join(folder, 'other.ts') }, packages: ['ws'] }
+  const greet = (text: string) => writeFile(join(folder, 'greeting.ts'), `export const greeting: string = '${text}'`)
+  await writeFile(
+    programs.entries.agent,
+    "const { greeting } = await import('./greeting.ts')\nimport ws from 'ws'\nconsole.log(greeting, typeof require, typeof ws)",
+  )
+  await writeFile(programs.entries.other, "console.log('other')")
+  const target = join(folder, 'agent')
+
+  await greet('good day')
+  const first = await bundlePrograms(programs, target)
+  assert.equal(await bundlePrograms(programs, target), first)
+  const { stdout } = await run(process.execPath, [join(first, 'agent.mjs')])
+  // A machine, to whom looks for it.
+  const user = spawn('tail', ['-f', join(first, 'agent.mjs')])
+  await once(user, 'spawn')
+  await greet('good night')
+  const second = await bundlePrograms(programs, target)
+
+  assert.equal(stdout, 'good day function function\n')
+  assert.notEqual(second, first)
+  assert.deepEqual((await readdir(target)).sort(), [basename(first), basename(second)].sort())
+  assert.equal((await stat(join(second, 'agent.mjs'))).mode & 0o777, 0o644)
+  assert.equal((await stat(join(second, 'node_modules/ws'))).mode & 0o777, 0o755)
+
+  user.kill()
+  await once(user, 'close')
+  await bundlePrograms(programs, target)
+  assert.deepEqual(await readdir(target), [basename(second)])
+})
