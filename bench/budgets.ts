@@ -6,6 +6,7 @@ import { evaluateName } from './measurements/evaluate.ts'
 import { idleBeyondBrowser, idleName } from './measurements/idle.ts'
 import { beyondBrowser, memoryName } from './measurements/memory.ts'
 import { messageDirections, messageName } from './measurements/messages.ts'
+import { downloadName, requestsName } from './measurements/network.ts'
 
 export interface Verdict {
   readonly budget: string
@@ -63,6 +64,19 @@ const budgets: readonly Budget[] = [
       isMinimum: true,
     }
   }),
+  {
+    text: `${requestsName}, to direct`,
+    unit: 'times',
+    value: (own, direct) => own(requestsName) / direct(requestsName),
+    limit: 1.2,
+  },
+  {
+    text: `${downloadName}, rate to direct`,
+    unit: '%',
+    value: (own, direct) => (own(downloadName) / direct(downloadName)) * 100,
+    limit: 70,
+    isMinimum: true,
+  },
   {
     text: 'memory beyond Chromium, headless',
     unit: 'MiB',

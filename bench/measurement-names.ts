@@ -4,6 +4,7 @@ export const measurementNames = [
   'evaluate',
   'messages',
   'screenshots',
+  'network',
   'computer',
   'memory',
   'idle',

@@ -35,7 +35,7 @@ export async function runBench({ names, onBegin, signal, ...amounts }: BenchOpti
   const services: Service[] = []
   for (const start of startServices) {
     signal.throwIfAborted()
-    services.push(stack.use(await start({ pagesAddress: `127.0.0.1:${pages.port}` })))
+    services.push(stack.use(await start({ pagesAddress: pages.allowed })))
   }
 
   const context = { services, pages, figures, ...amounts }

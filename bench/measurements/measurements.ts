@@ -8,6 +8,7 @@ import { measureIdle } from './idle.ts'
 import type { Measurement } from './measurement.ts'
 import { measureMemory } from './memory.ts'
 import { measureMessages } from './messages.ts'
+import { measureNetwork } from './network.ts'
 import { measureScreenshots } from './screenshots.ts'
 
 export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
@@ -15,6 +16,7 @@ export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
   evaluate: measureEvaluate,
   messages: measureMessages,
   screenshots: measureScreenshots,
+  network: measureNetwork,
   computer: measureComputer,
   memory: measureMemory,
   idle: measureIdle,

@@ -19,6 +19,8 @@ const user = process.geteuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined
  */
 const flags: readonly string[] = [
   '--remote-debugging-port=0',
+  // Sessions know the host's loopback by this name.
+  '--host-resolver-rules=MAP host.berth.internal 127.0.0.1',
   ...['--no-first-run', '--no-default-browser-check', '--password-store=basic', '--disable-sync'],
   ...['--disable-background-networking', '--disable-component-update', '--disable-domain-reliability'],
   ...['--component-updater=url-source=https://127.0.0.1:9', '--gaia-url=https://127.0.0.1:9'],

@@ -1,5 +1,5 @@
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
-import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
+import { machinePorts } from '@berth/contract/agent/machine-network.ts'
 import type { Tabs } from './user-data.ts'
 
 interface Flag {
@@ -7,9 +7,8 @@ interface Flag {
   readonly reason: string
 }
 
-/** A port on which nothing listens; a request for it does not even reach egress. */
+/** A port on which no program of a machine can listen. */
 const nowhere = 'https://127.0.0.1:9'
-const noProxy = 'http://127.0.0.1:9'
 
 const disabledFeatures: readonly string[] = [
   // The address bar's suggestions as pages of their own: they cost a renderer, 50 MB and 80 ms, and stand among the targets.
@@ -30,10 +29,6 @@ const enabledFeatures: readonly string[] = [
 const always: readonly Flag[] = [
   { flag: '--remote-debugging-pipe', reason: "the agent's own line, which no client can take away" },
   { flag: '--enable-unsafe-extension-debugging', reason: 'extensions are loaded over the pipe, without a restart' },
-  {
-    flag: '--webrtc-ip-handling-policy=disable_non_proxied_udp',
-    reason: 'WebRTC must not look for ways past the proxy',
-  },
   { flag: '--disable-quic', reason: 'UDP has no way out of the machine' },
   { flag: '--disable-component-update', reason: 'what leaves the machine is what a client asked for' },
   { flag: `--component-updater=url-source=${nowhere}`, reason: 'some components are asked for all the same' },
@@ -62,52 +57,33 @@ const always: readonly Flag[] = [
 
 const withoutGpu: readonly Flag[] = [
   { flag: '--disable-gpu', reason: 'there is none, and looking for one takes time' },
-  { flag: '--disable-software-rasterizer', reason: 'saves 12 MB and 50 ms; without a GPU pages have no WebGL' },
+  { flag: '--enable-unsafe-swiftshader', reason: 'pages draw with WebGL all the same, on the processor' },
 ]
 
 const withoutPolicies: readonly Flag[] = [
+  // With it Chromium installs nothing that a policy names.
   { flag: '--disable-background-networking', reason: 'what leaves the machine is what a client asked for' },
-  { flag: '--proxy-bypass-list=<-loopback>', reason: 'loopback addresses too go to egress, which refuses them' },
-]
-
-const withPolicies: readonly Flag[] = [
-  // Without background networking Chromium installs nothing that a policy names.
-  {
-    flag: `--proxy-bypass-list=<-loopback>;127.0.0.1:${policyExtensionPort}`,
-    reason: 'the same, but for where the agent serves extensions',
-  },
 ]
 
 export interface FlagOptions {
   readonly config: AgentConfig
   readonly userDataFolder: string
   readonly tabs: Tabs
-  readonly proxyPort: number
   readonly needPolicies: boolean
 }
 
-/** Every argument of Chromium. The ports are on the loopback of the machine. */
-export function chromiumFlags({ config, userDataFolder, tabs, proxyPort, needPolicies }: FlagOptions): string[] {
-  const flags = [...always, ...(config.gpu ? [] : withoutGpu), ...(needPolicies ? withPolicies : withoutPolicies)]
+/** Every argument of Chromium. */
+export function chromiumFlags({ config, userDataFolder, tabs, needPolicies }: FlagOptions): string[] {
+  const flags = [...always, ...(config.gpu ? [] : withoutGpu), ...(needPolicies ? [] : withoutPolicies)]
   return [
     ...flags.map(({ flag }) => flag),
     `--user-data-dir=${userDataFolder}`,
-    `--remote-debugging-port=${config.devtools_port}`,
-    `--proxy-server=${proxyRules(proxyPort)}`,
+    `--remote-debugging-port=${machinePorts.chromium}`,
     ...(config.headless ? headlessFlags(config) : []),
     ...(config.kiosk_mode && !config.headless ? ['--kiosk'] : []),
     // An address would be opened besides the tabs of the last run.
     ...(tabs === 'blank' ? ['about:blank'] : []),
   ]
-}
-
-/**
- * All of Chromium's connections go to the forwarder: for plain HTTP as to a SOCKS proxy, and tunnels as to an HTTP
- * proxy. When it closes without a word, nothing was connected to; Chromium then tries the second proxy, which never
- * answers, and so tells the page that there is no connection to its proxy (ERR_PROXY_CONNECTION_FAILED).
- */
-function proxyRules(port: number): string {
-  return `http=socks5://127.0.0.1:${port},${noProxy};https=http://127.0.0.1:${port},${noProxy}`
 }
 
 /** In full-screen mode the page alone fills the window; otherwise a headless window has a tab strip too. */

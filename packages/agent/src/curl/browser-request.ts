@@ -1,8 +1,6 @@
-import { BerthError } from '@berth/contract/errors.ts'
-import type { HeaderList, HiddenPage, PageAnswer, PageRequest } from './hidden-page.ts'
+import type { HeaderList, PageAnswer, PageRequest } from './hidden-page.ts'
 import type { HiddenPages } from './hidden-pages.ts'
-import { egressError, egressFailureHeader, netError } from './net-error.ts'
-import { tunnelFailure } from './tunnel-failure.ts'
+import { netError } from './net-error.ts'
 
 /** As in Chromium, and in fetch. */
 const maxRedirects = 20
@@ -19,7 +17,6 @@ export interface BrowserAnswer {
 
 interface SendOptions {
   readonly pages: HiddenPages
-  readonly proxyPort: number
   readonly request: PageRequest
   readonly timeoutMilliseconds: number
   /** What must have come by then. */
@@ -30,7 +27,7 @@ interface SendOptions {
 
 /** Sends a request as the browser and follows where it is sent, as a browser would. */
 export async function sendByBrowser(options: SendOptions): Promise<BrowserAnswer> {
-  const { pages, proxyPort, request, timeoutMilliseconds, limits, signal: caller } = options
+  const { pages, request, timeoutMilliseconds, limits, signal: caller } = options
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(netError('ERR_TIMED_OUT')), timeoutMilliseconds)
   const { signal } = limit
@@ -49,7 +46,7 @@ export async function sendByBrowser(options: SendOptions): Promise<BrowserAnswer
     try {
       const { status, headers, read } = await before(
         signal,
-        follow((next) => send(page, next, proxyPort), request),
+        follow((next) => page.send(next), request),
       )
       if (limits === 'head') clearTimeout(timer)
       return { status, headers, body: bodyOf(read(), signal, end) }
@@ -90,22 +87,10 @@ function onlyOnce<Value>(act: (value: Value) => void): (value: Value) => void {
   }
 }
 
-async function send(page: HiddenPage, request: PageRequest, proxyPort: number): Promise<PageAnswer> {
-  try {
-    return await page.send(request)
-  } catch (error) {
-    const isUnexplained =
-      error instanceof BerthError && error.netError?.net_error_name === 'ERR_TUNNEL_CONNECTION_FAILED'
-    throw (isUnexplained && (await tunnelFailure(request.url, proxyPort))) || error
-  }
-}
-
 async function follow(send: (request: PageRequest) => Promise<PageAnswer>, first: PageRequest): Promise<PageAnswer> {
   let request = first
   for (let redirects = 0; ; redirects++) {
     const answer = await send(request)
-    const failure = headerOf(answer.headers, egressFailureHeader)
-    if (failure !== undefined) throw egressError(failure)
     const location = headerOf(answer.headers, 'location')
     if (!redirectStatuses.includes(answer.status) || location === undefined) return answer
 

@@ -206,7 +206,9 @@ export class HiddenPage {
   }
 
   #send(method: string, params: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
-    return this.#pipe.send(method, params, this.#sessionId)
+    // How long a site may take is the caller's to say; then the page is closed.
+    const sessionId = this.#sessionId
+    return this.#pipe.send(method, params, { sessionId, limitMilliseconds: Number.POSITIVE_INFINITY })
   }
 }
 

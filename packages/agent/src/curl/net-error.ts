@@ -46,24 +46,6 @@ const numbers: Readonly<Record<string, number>> = {
   ERR_INCOMPLETE_CHUNKED_ENCODING: -355,
 }
 
-/** What egress says of a connection that it could not make, in Chromium's words: it stands between it and the network. */
-const namesByEgressFailure: Readonly<Record<string, string>> = {
-  refused: 'ERR_ACCESS_DENIED',
-  'name-not-found': 'ERR_NAME_NOT_RESOLVED',
-  'connection-refused': 'ERR_CONNECTION_REFUSED',
-  'connection-closed': 'ERR_CONNECTION_CLOSED',
-  unreachable: 'ERR_ADDRESS_UNREACHABLE',
-  'bad-answer': 'ERR_INVALID_HTTP_RESPONSE',
-  'headers-too-large': 'ERR_RESPONSE_HEADERS_TOO_BIG',
-  timeout: 'ERR_CONNECTION_TIMED_OUT',
-}
-
-export const egressFailureHeader = 'x-berth-egress'
-
-export function egressError(kind: string): BerthError {
-  return netError(namesByEgressFailure[kind] ?? 'ERR_PROXY_CONNECTION_FAILED')
-}
-
 /** `name` as Chromium tells it, with or without its `net::`. */
 export function netError(name: string, options: ErrorOptions = {}): BerthError {
   const bare = name.replace(/^net::/, '')

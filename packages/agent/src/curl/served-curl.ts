@@ -10,17 +10,17 @@ import { answerHeaders, passedHeaders, wantedHeaders } from './request-headers.t
 /** A body goes to Chromium in one message, and comes back in one JSON text. */
 const maxBodyBytes = 32 * 1024 * 1024
 
-export function servedCurl({ browser, proxyPort }: OperationContext): readonly ServedOperation[] {
-  const ways = { pages: new HiddenPages(browser), proxyPort }
+export function servedCurl({ browser }: OperationContext): readonly ServedOperation[] {
+  const pages = new HiddenPages(browser)
   return [
-    serve(curl, ({ body, signal }) => answerCurl(ways, body, signal)),
+    serve(curl, ({ body, signal }) => answerCurl(pages, body, signal)),
     ...rawCurlOperations.map((operation) =>
       serve(operation, async ({ query, request, signal }) => {
         const body = operation.bodyType && (await readBody(request))
         const { rawHeaders } = request
         const { method } = operation
         const answer = await sendByBrowser({
-          ...ways,
+          pages,
           request: { url: query.url, method, headers: passedHeaders(rawHeaders, body !== undefined), body },
           timeoutMilliseconds: query.timeout_ms,
           limits: 'head',
@@ -32,15 +32,14 @@ export function servedCurl({ browser, proxyPort }: OperationContext): readonly S
   ]
 }
 
-interface Ways {
-  readonly pages: HiddenPages
-  readonly proxyPort: number
-}
-
-async function answerCurl(ways: Ways, { url, method, headers, body, ...options }: CurlRequest, signal: AbortSignal) {
+async function answerCurl(
+  pages: HiddenPages,
+  { url, method, headers, body, ...options }: CurlRequest,
+  signal: AbortSignal,
+) {
   const started = performance.now()
   const answer = await sendByBrowser({
-    ...ways,
+    pages,
     request: { url, method, headers: wantedHeaders(headers), body: body === undefined ? undefined : Buffer.from(body) },
     timeoutMilliseconds: options.timeout_ms,
     limits: 'whole',

@@ -1,43 +1,85 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
-import type { Socket } from 'node:net'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createSocketServer, type Server, type Socket } from 'node:net'
+import {
+  type ConnectGreeting,
+  type ConnectionFailed,
+  type ConnectionOpened,
+  type LookupAnswer,
+  type LookupRequest,
+  type MachineGreeting,
+  machineProtocolVersion,
+} from '@berth/contract/egress/machine-protocol.ts'
+import { readFirstLine, readLines, writeLine } from '../network/json-lines.ts'
 import type { StartedAgent } from './start-agent.ts'
 
+/** What a fake egress answers; whatever is left out succeeds. */
+export interface EgressAnswers {
+  readonly lookup?: (request: LookupRequest) => Omit<LookupAnswer, 'id'> | Promise<Omit<LookupAnswer, 'id'>>
+  readonly connect?: (greeting: ConnectGreeting) => ConnectionOpened | ConnectionFailed
+  /** Takes over a connection that was opened; absent: it is plain HTTP. */
+  readonly serve?: (socket: Socket, greeting: ConnectGreeting, control: Socket) => void
+}
+
 /**
- * In the place of egress: answers every request in plain HTTP, whose URL is then whole, and opens no tunnel. Chromium
- * greets with SOCKS5 first (no credentials, one name), other programs send the whole URL themselves.
+ * In the place of egress: every name travels with its connection, and every connection leads to one HTTP server, which
+ * sees the whole URL of each request.
  */
-export async function startFakeEgress(agent: StartedAgent, answer: RequestListener): Promise<AsyncDisposable> {
-  const server = createServer((request, response) => {
-    if (request.url?.startsWith('/')) request.url = `http://${request.headers.host}${request.url}`
+export async function startFakeEgress(
+  agent: Pick<StartedAgent, 'config'>,
+  answer: RequestListener,
+  { lookup, connect, serve }: EgressAnswers = {},
+): Promise<AsyncDisposable> {
+  const http = createServer((request, response) => {
+    request.url = `http://${request.headers.host}${request.url}`
     answer(request, response)
   })
-  server.on('connect', (_request: IncomingMessage, socket) => socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'))
-  const [serveHttp] = server.listeners('connection')
-  server.removeAllListeners('connection')
-  server.on('connection', (socket: Socket) => {
-    socket.on('error', () => {})
-    void greet(socket).then(() => serveHttp?.call(server, socket))
+  const sockets = new Set<Socket>()
+  let control: Socket | undefined
+  const server: Server = createSocketServer({ allowHalfOpen: true }, async (socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).once('close', () => sockets.delete(socket))
+    const greeting = await readFirstLine<MachineGreeting>(socket)
+    switch (greeting?.type) {
+      case 'control':
+        control = socket
+        writeLine(socket, { type: 'ready', version: machineProtocolVersion })
+        socket.resume()
+        break
+      case 'lookup':
+        readLines<LookupRequest>(socket, async (request) => {
+          writeLine(socket, { by_name: true, ...(await lookup?.(request)), id: request.id })
+        })
+        break
+      case 'connect': {
+        const opened = connect?.(greeting) ?? { type: 'connected' as const }
+        writeLine(socket, opened)
+        if (opened.type === 'failed' || !control) return void socket.end()
+        if (serve) return serve(socket, greeting, control)
+        tellEnds(socket, greeting.id, control)
+        http.emit('connection', socket)
+        break
+      }
+      default:
+        socket.destroy()
+    }
   })
   server.listen({ path: agent.config.egress_socket, writableAll: true, readableAll: true })
   await once(server, 'listening')
   return {
     async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
+      for (const socket of sockets) socket.destroy()
+      http.close()
       server.close()
     },
   }
 }
 
-async function greet(socket: Socket): Promise<void> {
-  await once(socket, 'readable')
-  const first: Buffer = socket.read()
-  if (first?.[0] !== 5) {
-    if (first) socket.unshift(first)
-    return
-  }
-  socket.write(Buffer.from([5, 0]))
-  await once(socket, 'readable')
-  socket.read()
-  socket.write(Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]))
+/** As egress does, the word comes before the end. */
+function tellEnds(socket: Socket, id: number, control: Socket): void {
+  const end = socket.end.bind(socket) as (...args: unknown[]) => Socket
+  socket.end = ((...args: unknown[]) => {
+    writeLine(control, { type: 'closed', id, how: 'end' })
+    return end(...args)
+  }) as Socket['end']
 }

@@ -32,7 +32,6 @@ export class ServedApp implements AsyncDisposable {
     const server = createApp({
       config: { home_folder: folder, run_folder: folder } as AgentConfig,
       browser: {} as Browser,
-      proxyPort: 0,
       extensions: {} as ExtensionSet,
       events: new AgentEvents(systemClock),
       logger: createLogger({ name: 'agent', level: 'error', json: true }),

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type AgentConfig, type AgentEvent, agentContractVersion } from '@berth/contract/agent/agent-endpoints.ts'
+import { inMachineNetwork, writeNetworkFiles } from '@berth/runtime/machine-network/network-command.ts'
 import { CdpClient } from './cdp-client.ts'
 
 const agentMain = new URL('../main.ts', import.meta.url).pathname
@@ -44,7 +45,8 @@ export class StartedAgent {
   }
 
   async call(method: string, path: string, body?: object): Promise<Answer> {
-    const sent = request({ socketPath: this.socketPath, method, path, agent: false })
+    const headers = body && { 'content-type': 'application/json' }
+    const sent = request({ socketPath: this.socketPath, method, path, agent: false, ...(headers && { headers }) })
     sent.end(body && JSON.stringify(body))
     const [response] = await once(sent, 'response')
     return { status: response.statusCode, body: await text(response) }
@@ -111,7 +113,7 @@ export class StartedAgent {
   }
 }
 
-/** Starts the agent as a driver would: a listening socket as its descriptor 3, a file with its configuration. */
+/** Starts the agent as a driver would: in a network of its own, with its open files and a file with its configuration. */
 export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<StartedAgent> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-agent-'))
   for (const name of ['home', 'run']) mkdirSync(join(folder, name))
@@ -129,8 +131,6 @@ export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<St
     run_folder: join(folder, 'run'),
     egress_socket: join(folder, 'run', 'egress.sock'),
     chromium_path: '/usr/lib/chromium/chromium',
-    devtools_port: 0,
-    proxy_port: 0,
     ...changes,
   }
   const configPath = join(folder, 'config.json')
@@ -141,15 +141,27 @@ export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<St
   const listener = createServer().listen(boundPath)
   await once(listener, 'listening')
   chmodSync(boundPath, 0o666)
-  const child = spawn(process.execPath, [agentMain, configPath], {
-    stdio: ['ignore', 'ignore', 'pipe', descriptorOf(listener)],
-    env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
-    ...(unprivilegedUser !== undefined && { uid: unprivilegedUser, gid: unprivilegedUser }),
+  const [program = '', ...args] = await inOwnNetwork(folder, [process.execPath, agentMain, configPath])
+  const child = spawn(program, args, {
+    // In the order of `inheritedDescriptors`; those between the agent's socket and the network's are of a driver.
+    stdio: ['ignore', 'ignore', 'pipe', descriptorOf(listener), 'ignore', 'ignore', 'ignore'],
+    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
   })
   // From here on the agent alone accepts. Closing removes the path that was bound, so it has another by then.
   renameSync(boundPath, join(folder, 'agent.sock'))
   listener.close()
   return new StartedAgent(child, config, folder)
+}
+
+/** The command, in a network as that of a machine, under a user without rights. */
+async function inOwnNetwork(folder: string, command: readonly string[]): Promise<readonly string[]> {
+  const files = await writeNetworkFiles(folder)
+  const asUser =
+    unprivilegedUser === undefined
+      ? ['unshare', '--user', `--map-user=${process.getuid?.()}`, '--']
+      : ['setpriv', `--reuid=${unprivilegedUser}`, `--regid=${unprivilegedUser}`, '--clear-groups', '--no-new-privs']
+  const newNetwork = unprivilegedUser === undefined ? ['--map-root-user', '--net'] : ['--net']
+  return ['unshare', ...newNetwork, '--', ...inMachineNetwork(files, [...asUser, ...command])]
 }
 
 function nameOf(pid: string): string {

@@ -1,0 +1,188 @@
+import { connect, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type AddressFamily,
+  type ConnectionClosed,
+  type ConnectionFailed,
+  type ConnectionFailure,
+  type ConnectionOpened,
+  type ControlMessage,
+  type LookupAnswer,
+  type MachineGreeting,
+  machineProtocolVersion,
+} from '@berth/contract/egress/machine-protocol.ts'
+import { readFirstLine, readLines, writeLine } from './json-lines.ts'
+
+/** For so long what is asked of egress waits for one that is being started again. */
+const patienceMilliseconds = 5_000
+const firstPauseMilliseconds = 20
+const longestPauseMilliseconds = 500
+/** More than Chromium asks at once; others are told to ask again. */
+const maxLookups = 1_024
+
+export type Ending = ConnectionClosed['how']
+
+/** A connection to a site, as egress has made it. */
+export interface EgressConnection {
+  readonly socket: Socket
+  /** How the far end has ended its direction. */
+  readonly farEnd: Promise<Ending>
+  /** Resolves when both directions have broken, also after an end; a lost egress breaks them too. */
+  readonly broken: Promise<void>
+  /** Tells how the program has ended its own direction, before that is ended. */
+  tellEnd(how: Ending): void
+}
+
+export class ConnectionRefusal extends Error {
+  readonly kind: ConnectionFailure
+
+  constructor(kind: ConnectionFailure) {
+    super(`egress does not connect: ${kind}`)
+    this.kind = kind
+  }
+}
+
+/** Egress has gone before it has answered. */
+class LostEgress extends Error {}
+
+interface Control {
+  readonly socket: Socket
+  readonly lookups: Promise<LookupLine>
+}
+
+/** What the agent asks of egress over the machine's unix socket. Egress may end and come back at any moment. */
+export class EgressLink {
+  readonly #socketPath: string
+  #control: Promise<Control> | undefined
+  /** Connections of which egress may still have something to say. */
+  readonly #open = new Map<number, { readonly socket: Socket; readonly hear: (how: Ending) => void }>()
+  #lastId = 0
+
+  constructor(socketPath: string) {
+    this.#socketPath = socketPath
+  }
+
+  /** Throws a ConnectionRefusal. */
+  connect(host: string, port: number): Promise<EgressConnection> {
+    return this.#ask(async (control) => {
+      const id = ++this.#lastId
+      const socket = await this.#greet({ type: 'connect', id, host, port })
+      const farEnd = Promise.withResolvers<Ending>()
+      const broken = Promise.withResolvers<void>()
+      let hasEnded = false
+      this.#open.set(id, {
+        socket,
+        hear: (how) => {
+          hasEnded = true
+          farEnd.resolve(how)
+          if (how === 'reset') broken.resolve()
+          if (how === 'reset' || socket.closed) this.#open.delete(id)
+        },
+      })
+      socket.once('close', () => hasEnded && this.#open.delete(id))
+      const answer = await readFirstLine<ConnectionOpened | ConnectionFailed>(socket)
+      if (answer?.type !== 'connected') {
+        this.#open.delete(id)
+        socket.destroy()
+        if (answer) throw new ConnectionRefusal(answer.kind)
+        throw new LostEgress('egress has not answered')
+      }
+      return {
+        socket,
+        farEnd: farEnd.promise,
+        broken: broken.promise,
+        tellEnd: (how) => {
+          if (!socket.closed) writeLine(control.socket, { type: 'closed', id, how } satisfies ConnectionClosed)
+        },
+      }
+    })
+  }
+
+  /** Throws a ConnectionRefusal when there is no egress. */
+  lookup(name: string, family: AddressFamily): Promise<LookupAnswer> {
+    return this.#ask(async ({ lookups }) => (await lookups).ask(name, family))
+  }
+
+  /** Asks once more where egress ends meanwhile, for as long as somebody who waits has patience. */
+  async #ask<Answer>(question: (control: Control) => Promise<Answer>): Promise<Answer> {
+    const giveUp = performance.now() + patienceMilliseconds
+    for (let pause = firstPauseMilliseconds; ; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
+      try {
+        this.#control ??= this.#startControl()
+        return await question(await this.#control)
+      } catch (error) {
+        if (error instanceof ConnectionRefusal) throw error
+        if (performance.now() + pause > giveUp) throw new ConnectionRefusal('internal-error')
+        await delay(pause)
+      }
+    }
+  }
+
+  async #startControl(): Promise<Control> {
+    try {
+      const socket = await this.#greet({ type: 'control', version: machineProtocolVersion })
+      const ready = Promise.withResolvers<void>()
+      socket.once('close', () => {
+        this.#control = undefined
+        for (const connection of this.#open.values()) {
+          connection.hear('reset')
+          connection.socket.destroy()
+        }
+        ready.reject(new LostEgress('egress has ended the control connection'))
+      })
+      readLines<ControlMessage>(socket, (message) => {
+        if (message.type === 'ready') ready.resolve()
+        if (message.type === 'closed') this.#open.get(message.id)?.hear(message.how)
+      })
+      await ready.promise
+      const lookups = this.#greet({ type: 'lookup' }).then((line) => {
+        socket.once('close', () => line.destroy())
+        line.once('close', () => socket.destroy())
+        return new LookupLine(line)
+      })
+      lookups.catch(() => socket.destroy())
+      return { socket, lookups }
+    } catch (error) {
+      this.#control = undefined
+      throw error
+    }
+  }
+
+  #greet(greeting: MachineGreeting): Promise<Socket> {
+    const socket = connect({ path: this.#socketPath, allowHalfOpen: greeting.type === 'connect' })
+    writeLine(socket, greeting)
+    return new Promise((resolve, reject) => {
+      socket.once('connect', () => resolve(socket))
+      socket.on('error', reject) // A close follows.
+    })
+  }
+}
+
+/** One connection for all lookups: answers come in any order. */
+class LookupLine {
+  readonly #socket: Socket
+  readonly #waiting = new Map<number, PromiseWithResolvers<LookupAnswer>>()
+  #lastId = 0
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+    readLines<LookupAnswer>(socket, (answer) => {
+      this.#waiting.get(answer.id)?.resolve(answer)
+      this.#waiting.delete(answer.id)
+    })
+    socket.once('close', () => {
+      for (const { reject } of this.#waiting.values()) reject(new LostEgress('egress has ended the lookups'))
+      this.#waiting.clear()
+    })
+  }
+
+  async ask(name: string, family: AddressFamily): Promise<LookupAnswer> {
+    const id = ++this.#lastId
+    if (this.#socket.destroyed) throw new LostEgress('egress has ended the lookups')
+    if (this.#waiting.size >= maxLookups) return { id, failed: 'timeout' }
+    const answer = Promise.withResolvers<LookupAnswer>()
+    this.#waiting.set(id, answer)
+    writeLine(this.#socket, { id, name, family })
+    return answer.promise
+  }
+}

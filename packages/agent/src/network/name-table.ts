@@ -1,0 +1,77 @@
+/** More than a browser has open in a day. */
+const maxNames = 4_096
+/** 198.18.0.0/15 as a number, and its size. */
+const poolStart = 0xc612_0000
+const poolSize = 0x2_0000
+
+interface Entry {
+  readonly address: string
+  connections: number
+}
+
+/**
+ * The addresses that stand for names within the machine. Of too many names the one that was not used for the longest time
+ * goes, and its address is given to another name only after all others have been.
+ */
+export class NameTable {
+  /** The one used last is last. */
+  readonly #entries = new Map<string, Entry>()
+  readonly #names = new Map<string, string>()
+  #last = 0
+
+  /** Undefined while every name has connections. */
+  addressOf(name: string): string | undefined {
+    const known = this.#use(name)
+    if (known) return known.address
+    if (this.#entries.size >= maxNames && !this.#makeRoom()) return undefined
+    const address = this.#nextAddress()
+    this.#entries.set(name, { address, connections: 0 })
+    this.#names.set(address, name)
+    return address
+  }
+
+  nameOf(address: string): string | undefined {
+    return this.#names.get(address)
+  }
+
+  static isOfPool(address: string): boolean {
+    return /^198\.1[89]\./.test(address)
+  }
+
+  /** Keeps the name until the function that comes back is called. */
+  hold(name: string): () => void {
+    const entry = this.#use(name)
+    if (!entry) return () => {}
+    entry.connections += 1
+    return () => {
+      entry.connections -= 1
+    }
+  }
+
+  #use(name: string): Entry | undefined {
+    const entry = this.#entries.get(name)
+    if (!entry) return undefined
+    this.#entries.delete(name)
+    this.#entries.set(name, entry)
+    return entry
+  }
+
+  #makeRoom(): boolean {
+    for (const [name, { address, connections }] of this.#entries) {
+      if (connections > 0) continue
+      this.#entries.delete(name)
+      this.#names.delete(address)
+      return true
+    }
+    return false
+  }
+
+  #nextAddress(): string {
+    for (;;) {
+      this.#last = (this.#last % (poolSize - 2)) + 1 // Neither the first nor the last address of the pool.
+      const number = poolStart + this.#last
+      const address = [24, 16, 8, 0].map((shift) => (number >>> shift) & 0xff).join('.')
+      if (!this.#names.has(address)) return address
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import type { Socket } from 'node:net'
+import type { EgressConnection } from './egress-link.ts'
+
+/** Joins a program's connection to the one that egress has made for it, until both directions have ended. */
+export function splice(program: Socket, { socket: egress, farEnd, broken, tellEnd }: EgressConnection): void {
+  program.on('error', () => {}) // A close follows.
+  program.once('close', (hasFailed) => {
+    if (hasFailed || !egress.writableEnded) tellEnd('reset')
+    egress.destroy()
+  })
+  program.once('end', () => {
+    tellEnd('end')
+    egress.end()
+  })
+  egress.once('end', () => {
+    farEnd.then((how) => (how === 'end' ? program.end() : resetBehindAll(program))).catch(() => resetBehindAll(program))
+  })
+  egress.once('close', () => {
+    if (!egress.readableEnded || !egress.writableFinished) resetBehindAll(program)
+  })
+  void broken.then(() => {
+    // Otherwise something may still be to be read, behind which comes an end.
+    if (egress.readableEnded) resetBehindAll(program)
+  })
+  if (egress.destroyed) {
+    resetBehindAll(program)
+    return
+  }
+  program.pipe(egress, { end: false })
+  egress.pipe(program, { end: false })
+}
+
+/** What has come before is for the program to read: an answer that ends an upload, say. */
+function resetBehindAll(program: Socket): void {
+  const reset = () => void program.resetAndDestroy()
+  if (!program.writableEnded) program.write('', reset)
+  else if (program.writableFinished) reset()
+  else program.once('finish', reset)
+}
