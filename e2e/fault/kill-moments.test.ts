@@ -37,7 +37,7 @@ const momentsOfCreate: readonly Moment[] = [
   { name: 'egress serves it', isReached: () => isThere(socketFolder(), 'egress', 'egress.sock') },
   {
     name: 'Chromium makes its profile',
-    isReached: () => isThere(machineFolder(), 'home', '.config', 'chromium', 'Local State'),
+    isReached: () => isThere(machineRoot(), 'home', 'kernel', '.config', 'chromium', 'Local State'),
   },
   { name: 'its row is active', isReached: () => hasRow('active') },
 ]
@@ -130,7 +130,8 @@ async function hasRow(state: string): Promise<boolean> {
 
 /** Asked of the database itself: the API does not show sessions that start. */
 async function statesOfRows(): Promise<readonly string[]> {
-  const client = new pg.Client({ host: join(runtimeFolder, 'postgres'), user: 'berth', database: 'postgres' })
+  const password = readFileSync(join(dataFolder, 'postgres-password'), 'utf8')
+  const client = new pg.Client({ host: join(runtimeFolder, 'postgres'), user: 'berth', password, database: 'postgres' })
   client.on('error', () => {})
   await client.connect()
   const { rows } = await client.query("select state from sessions where state <> 'deleted'")
@@ -141,6 +142,14 @@ async function statesOfRows(): Promise<readonly string[]> {
 function firstIn(folder: string): string | undefined {
   const name = readdirSync(folder).find((candidate) => !candidate.startsWith('.'))
   return name === undefined ? undefined : join(folder, name)
+}
+
+/** What the machine sees of the disk: its own part may be mounted there alone. */
+function machineRoot(): string | undefined {
+  const folder = machineFolder()
+  if (!isWritten(folder, 'sandbox.json')) return undefined
+  const pid = /"child-pid":\s*(\d+)/.exec(readFileSync(join(folder ?? '', 'sandbox.json'), 'utf8'))?.[1]
+  return pid && `/proc/${pid}/root`
 }
 
 function isWritten(folder: string | undefined, file: string): boolean {

@@ -18,7 +18,7 @@ const noiseKibibytes = 30 * 1024
 
 const pages = await startPages()
 const ground = await FaultGround.open()
-const berth = await ground.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` } })
+const berth = await ground.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
 after(async () => {
   await ground[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()

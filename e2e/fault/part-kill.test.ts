@@ -17,7 +17,7 @@ const settleLimitSeconds = 20
 const pages = await startPages()
 const ground = await FaultGround.open()
 const { view } = ground
-const environment = { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` }
+const environment = { BERTH_EGRESS_ALLOW: pages.allowed }
 let berth = await ground.start({ environment })
 after(async () => {
   await ground[Symbol.asyncDispose]()

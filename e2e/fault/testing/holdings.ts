@@ -33,6 +33,8 @@ const claimsFolder = '/run/berth/users'
 export interface BerthProcesses {
   readonly server: readonly ProcessInfo[]
   readonly egress: readonly ProcessInfo[]
+  /** The processes of egress that serve machines: there are as many as machines have needed so far. */
+  readonly egressWorkers: readonly ProcessInfo[]
   readonly postgres: readonly ProcessInfo[]
   /** What sessions run in, agents, displays and browsers. */
   readonly machines: readonly ProcessInfo[]
@@ -58,9 +60,9 @@ export class HostView {
 
   async holdings(): Promise<Holdings> {
     const processes = await this.processes()
-    const { server, egress, postgres, machines } = processes
+    const { server, egress, egressWorkers, postgres, machines } = processes
     const connections = postgres.filter(({ command }) => command.includes('[local]')).map(() => 'connection')
-    const own = [...server, ...egress, ...postgres, ...machines]
+    const own = [...server, ...egress, ...egressWorkers, ...postgres, ...machines]
     return {
       processes: [
         ...server.map(() => 'server'),
@@ -76,7 +78,7 @@ export class HostView {
       users: await this.#users(),
       'shared memory': await sharedMemory(),
       'files of the server': without(await filesOf(server), 'socket', connections.length),
-      'files of egress': await filesOf(egress),
+      'files of egress': without(await filesOf(egress), 'socket', egressWorkers.length),
       'database connections': connections,
     }
   }
@@ -100,11 +102,15 @@ export class HostView {
     const inMachine = (await Promise.all(own.map(({ pid }) => this.#isInMachine(pid)))).map(Boolean)
     const others = own.filter((_process, index) => !inMachine[index])
     const isServer = ({ command }: ProcessInfo) => /\bserve\b/.test(command) && command.includes(this.dataFolder)
-    const isEgress = ({ command }: ProcessInfo) => command.includes('packages/egress/') && !command.includes('bwrap')
+    const ofEgress = (program: string) => (candidate: ProcessInfo) =>
+      new RegExp(`/egress/[^/]+/${program}\\.mjs`).test(candidate.command) &&
+      !candidate.command.includes('bwrap') &&
+      !isServer(candidate)
     const isPostgres = ({ command }: ProcessInfo) => /^postgres:|\/postgres /.test(command)
     return {
       server: others.filter(isServer),
-      egress: others.filter((candidate) => !isServer(candidate) && isEgress(candidate)),
+      egress: others.filter(ofEgress('main')),
+      egressWorkers: others.filter(ofEgress('worker')),
       postgres: others.filter(isPostgres),
       machines: own.filter((candidate, index) => inMachine[index] || this.#buildsMachine(candidate)),
     }

@@ -1,24 +1,26 @@
 import { execFile } from 'node:child_process'
-import { chown, mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { retry } from '@berth/runtime/async/retry.ts'
 import { exists } from '@berth/runtime/files/exists.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { isServed } from '@berth/runtime/process/unix-socket.ts'
 import pg from 'pg'
 import { confinedCommand } from '../host/confined-process.ts'
 import type { ServiceUser } from '../host/service-user.ts'
+import { readPostgresPassword, requirePassword } from './postgres-password.ts'
 
 const run = promisify(execFile)
 
 const startLimitSeconds = 60
-const shortestPauseMilliseconds = 100
-/** Short: a killed server is in its successor's way until the host's first process has taken note of its end. */
-const longestPauseMilliseconds = 400
-/** For so long a start that fails is tried again. */
-const patienceMilliseconds = 10_000
+const startRetry = {
+  firstPauseMilliseconds: 100,
+  // Short: a killed server is in its successor's way until the host's first process has taken note of its end.
+  longestPauseMilliseconds: 400,
+  patienceMilliseconds: 10_000,
+}
 /** Small, because berth's rows are few; durable, because sessions must survive a power cut. */
 const settings = {
   listen_addresses: '',
@@ -39,9 +41,10 @@ export interface EmbeddedPostgresOptions {
 
 /**
  * berth's private PostgreSQL: the binaries of an npm package, a cluster in the data folder, a unix socket that only
- * this user can open, and no port. It survives a crash of the server, and the next start finds it running.
+ * this user can open and that asks for a password, and no port. It survives a crash of the server, and the next start finds it running.
  */
 export class EmbeddedPostgres {
+  readonly #dataFolder: string
   readonly #cluster: string
   readonly #socketFolder: string
   readonly #binaries: string
@@ -50,8 +53,10 @@ export class EmbeddedPostgres {
   readonly #stopping = new AbortController()
   #starting: Promise<void> | undefined
   #watch: pg.Client | undefined
+  #password = ''
 
   constructor({ dataFolder, socketFolder, user, logger }: EmbeddedPostgresOptions) {
+    this.#dataFolder = dataFolder
     this.#cluster = join(dataFolder, 'postgres')
     this.#socketFolder = socketFolder
     this.#user = user
@@ -59,8 +64,15 @@ export class EmbeddedPostgres {
     this.#binaries = binariesFolder()
   }
 
+  /** For whoever leaves it to another process to start it. */
+  async locate(): Promise<string> {
+    this.#password = await readPostgresPassword(this.#dataFolder)
+    return this.connectionString
+  }
+
+  /** Known after the start. */
   get connectionString(): string {
-    return `postgres://berth@localhost/postgres?host=${encodeURIComponent(this.#socketFolder)}`
+    return `postgres://berth:${this.#password}@localhost/postgres?host=${encodeURIComponent(this.#socketFolder)}`
   }
 
   /** Makes the cluster if there is none and starts the server unless it runs. Callers at once share one start. */
@@ -72,10 +84,15 @@ export class EmbeddedPostgres {
   }
 
   async #start(): Promise<void> {
+    this.#password = await readPostgresPassword(this.#dataFolder)
     await this.#ownFolder(this.#socketFolder)
     if (!(await exists(this.#cluster))) await this.#create()
-    if (await this.#answers()) return
+    if (!(await this.#answers())) await this.#launch()
+    const { connectionString } = this
+    await requirePassword({ cluster: this.#cluster, user: this.#user, connectionString, password: this.#password })
+  }
 
+  async #launch(): Promise<void> {
     const log = join(this.#cluster, 'server.log')
     const options = Object.entries({ ...settings, unix_socket_directories: this.#socketFolder })
       .map(([name, value]) => `-c ${name}='${value}'`)
@@ -101,16 +118,8 @@ export class EmbeddedPostgres {
 
   /** Starts the server and, until `stop`, again whenever it has ended, whatever ended it. */
   async keepRunning(): Promise<void> {
-    const deadline = performance.now() + patienceMilliseconds
-    for (let pause = shortestPauseMilliseconds; ; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
-      try {
-        return await this.#startAndWatch()
-      } catch (error) {
-        // One that was killed may still hold its files for a moment, and one that recovers takes nobody in yet.
-        if (this.#stopping.signal.aborted || performance.now() > deadline) throw error
-      }
-      await delay(pause)
-    }
+    // One that was killed may still hold its files for a moment, and one that recovers takes nobody in yet.
+    await retry(() => this.#startAndWatch(), { ...startRetry, signal: this.#stopping.signal })
   }
 
   async #startAndWatch(): Promise<void> {
@@ -152,8 +161,16 @@ export class EmbeddedPostgres {
     await rm(unfinished, { recursive: true, force: true })
     await this.#ownFolder(unfinished)
     const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
-    const args = ['-D', unfinished, '-U', 'berth', '--auth=trust', '--no-instructions', ...locale]
-    await this.#program('initdb', args, [unfinished])
+    // On no command line: other users of the host read those.
+    const passwordFile = join(this.#socketFolder, 'password')
+    await writeFile(passwordFile, this.#password, { mode: 0o600 })
+    if (this.#user) await chown(passwordFile, this.#user.uid, this.#user.gid)
+    const access = ['-U', 'berth', '--auth=scram-sha-256', '--pwfile', passwordFile]
+    await this.#program(
+      'initdb',
+      ['-D', unfinished, ...access, '--no-instructions', ...locale],
+      [unfinished, this.#socketFolder],
+    ).finally(() => rm(passwordFile))
     await rename(unfinished, this.#cluster)
   }
 

@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { confinedCommand } from './confined-process.ts'
-import { findInPasswd, openServiceUser } from './service-user.ts'
+import { findOwnProcesses } from './own-processes.ts'
+import { findInPasswd, openServiceUser, openServiceUsers } from './service-user.ts'
 
 const run = promisify(execFile)
 const isRoot = process.geteuid?.() === 0
 
 /** Below root's own home, where no other user comes by itself. */
 async function foldersOfRoot(context: TestContext) {
-  const user = await openServiceUser()
+  const user = await openServiceUser('egress')
   assert.ok(user)
   const folder = await mkdtemp('/root/.berth-test-')
   context.after(() => rm(folder, { recursive: true }))
@@ -68,7 +70,7 @@ test('lets the program write nowhere but where it may', { skip: !isRoot }, async
 })
 
 test('ends with the program’s own exit code', { skip: !isRoot }, async () => {
-  const user = await openServiceUser()
+  const user = await openServiceUser('egress')
 
   const command = await confinedCommand({
     program: '/bin/sh',
@@ -116,7 +118,7 @@ test('runs a program of an ordinary user as it is', async () => {
 })
 
 test('needs no service user when berth is no root', { skip: isRoot }, async () => {
-  assert.equal(await openServiceUser(), undefined)
+  assert.equal(await openServiceUser('egress'), undefined)
 })
 
 test('finds a user by its whole name', () => {
@@ -125,4 +127,36 @@ test('finds a user by its whole name', () => {
 
   assert.deepEqual(findInPasswd(passwd, 'berth'), { uid: 999, gid: 995 })
   assert.equal(findInPasswd(passwd, 'bert'), undefined)
+})
+
+test('shows a program its own processes only where it is to see no others, and ends them by the first', {
+  skip: !isRoot,
+}, async (context) => {
+  const { user, writable } = await foldersOfRoot(context)
+  const command = await confinedCommand({
+    program: '/bin/sh',
+    args: ['-c', 'ls /proc | grep -c "^[0-9]"; kill -9 $0; sleep 1000', String(process.pid), writable],
+    user,
+    readOnly: [],
+    writable: [writable],
+    seesOwnProcessesOnly: true,
+  })
+  const child = spawn(command.program, command.args, { stdio: ['ignore', 'pipe', 'ignore'] })
+  const [count] = (await once(child.stdout, 'data')) as [Buffer]
+
+  const found = await findOwnProcesses((args) => args.includes(writable))
+  for (const pid of found) process.kill(pid, 'SIGKILL')
+  await once(child.stdout, 'close')
+
+  assert.ok(Number(count) < 6, `it sees ${count} processes`)
+  // Bubblewrap outside and inside; not the program, which could have any command line.
+  assert.equal(found.length, 2)
+})
+
+test('gives each helper a user of its own', { skip: !isRoot }, async () => {
+  const users = await openServiceUsers()
+
+  assert.ok(users.database && users.egress)
+  assert.notEqual(users.database.uid, users.egress.uid)
+  assert.notEqual(users.database.gid, users.egress.gid)
 })

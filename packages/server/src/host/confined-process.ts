@@ -16,17 +16,24 @@ export interface Confinement extends Command {
   readonly readOnly: readonly string[]
   /** Folders that it may write, where their owner lets it. */
   readonly writable: readonly string[]
+  /**
+   * The program sees and can signal none but its own processes, and all of them end when bubblewrap's inner process
+   * does. Not for a program that leaves a daemon behind.
+   */
+  readonly seesOwnProcessesOnly?: boolean
 }
 
 /**
  * The command that runs a helper program of berth under an unprivileged user who sees the system read-only, the named
- * paths (also below /root, which that user could not enter by itself) and nothing else of the disk. Network and
- * processes are the host's.
+ * paths (also below /root, which that user could not enter by itself) and nothing else of the disk. The network is the
+ * host's, and so are the processes unless the program is to see only its own.
  *
  * Between berth and the program stands bubblewrap, which ends with the program's own exit code. A signal to
- * bubblewrap does not reach the program: send it to the program's own pid.
+ * bubblewrap does not reach the program: tell the program by its own means to end, or kill what `findOwnProcesses`
+ * finds by its command line, which are bubblewrap's processes around it.
  */
-export async function confinedCommand({ program, args, user, readOnly, writable }: Confinement): Promise<Command> {
+export async function confinedCommand(confinement: Confinement): Promise<Command> {
+  const { program, args, user, readOnly, writable, seesOwnProcessesOnly = false } = confinement
   if (user === undefined) return { program, args }
 
   const view = [
@@ -39,6 +46,7 @@ export async function confinedCommand({ program, args, user, readOnly, writable 
     ...readOnly.flatMap((path) => [...enterable(dirname(path)), '--ro-bind', path, path]),
     ...writable.flatMap((path) => [...enterable(dirname(path)), '--bind', path, path]),
     ...['--remount-ro', '/'],
+    ...(seesOwnProcessesOnly ? ['--unshare-pid'] : []),
   ]
   return { program: '/usr/bin/bwrap', args: [...view, '--', ...unprivileged(user), program, ...args] }
 }

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
-import { chmod, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { chmod, link, mkdir, mkdtemp, rm, rmdir, stat, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { exists } from '@berth/runtime/files/exists.ts'
 import { StartError } from '../start-error.ts'
-import { openHostFolders } from './host-folders.ts'
+import { openHostFolders, removeUnusedRuntimeFolder } from './host-folders.ts'
 
 const isRoot = process.geteuid?.() === 0
 
@@ -60,6 +63,55 @@ test('refuses a data folder that others may enter, unless it is empty', async (c
   await rm(join(folder, 'something'))
   assert.equal((await open(context, folder)).data, folder)
   assert.equal((await stat(folder)).mode & 0o777, 0o700)
+})
+
+test('takes the root of a volume that is its own and new', async (context) => {
+  const folder = await emptyFolder(context)
+  await mkdir(join(folder, 'lost+found'))
+  await chmod(folder, 0o755)
+
+  const { data } = await open(context, folder)
+
+  assert.equal(data, folder)
+  assert.equal((await stat(folder)).mode & 0o777, 0o700)
+})
+
+test('takes a folder of its own in the root of a volume that belongs to somebody else', {
+  skip: !isRoot && 'takes two users',
+}, async (context) => {
+  const volume = await emptyFolder(context)
+  await chmod(volume, 0o777)
+  process.seteuid?.(54_321)
+
+  const opened = await Promise.all([open(context, volume), open(context, volume)]).finally(() => process.seteuid?.(0))
+
+  const [first, second] = opened
+  assert.equal(first.data, join(volume, 'berth-data'))
+  assert.deepEqual(second, first)
+  const { mode, uid } = await stat(first.data)
+  assert.deepEqual([mode & 0o777, uid], [0o700, 54_321])
+})
+
+test('leaves no runtime folder behind, unless somebody uses it', async (context) => {
+  const folders = await open(context, join(await emptyFolder(context), 'data'))
+  await mkdir(join(folders.runtime, 'm'))
+  await mkdir(join(folders.runtime, 'egress'))
+  const socket = createServer().listen(join(folders.runtime, 'egress', 'control.sock'))
+  await once(socket, 'listening')
+  // As one that was killed leaves it.
+  await link(join(folders.runtime, 'egress', 'control.sock'), join(folders.runtime, 'egress', 'stale.sock'))
+
+  await removeUnusedRuntimeFolder(folders)
+  assert.equal(await exists(folders.runtime), true, 'somebody listens')
+  socket.close()
+  await once(socket, 'close')
+  await mkdir(join(folders.runtime, 'm', 'brw'))
+  await removeUnusedRuntimeFolder(folders)
+  assert.equal(await exists(folders.runtime), true, 'there is a machine')
+  await rmdir(join(folders.runtime, 'm', 'brw'))
+  await removeUnusedRuntimeFolder(folders)
+
+  assert.equal(await exists(folders.runtime), false)
 })
 
 test('refuses a data folder that is no folder', async (context) => {

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, chmod, lstat, mkdir, readdir, realpath } from 'node:fs/promises'
+import { access, chmod, lstat, mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { exists } from '@berth/runtime/files/exists.ts'
+import { isServed } from '@berth/runtime/process/unix-socket.ts'
 import { StartError } from '../start-error.ts'
 
 /** Where berth keeps things on this host. Both folders can be entered by berth's own user alone. */
@@ -24,6 +26,12 @@ const runtimeNameLength = 8
 /** For the longest path below the runtime folder: `/m/<session id>/egress/egress.sock`, with room for a longer name. */
 const reservedBytes = 64
 const ownerOnly = 0o700
+const endLimitMilliseconds = 2_000
+const endPauseMilliseconds = 20
+/** Within a data folder that belongs to somebody else. */
+const ownFolderName = 'berth-data'
+/** A new file system has this folder in its root. */
+const foundFolderName = 'lost+found'
 
 /** Makes both folders, or throws a StartError that says which of them cannot be used and why. */
 export async function openHostFolders(options: HostFoldersOptions): Promise<HostFolders> {
@@ -36,12 +44,39 @@ export async function openHostFolders(options: HostFoldersOptions): Promise<Host
   return { data, runtime }
 }
 
+/**
+ * Removes the runtime folder when nothing uses it any more: no machine has a folder there, and nobody listens on a socket.
+ * Helpers that were told to end have a moment for it.
+ */
+export async function removeUnusedRuntimeFolder({ runtime }: HostFolders): Promise<void> {
+  const deadline = performance.now() + endLimitMilliseconds
+  while (await isInUse(runtime)) {
+    if (performance.now() > deadline) return
+    await delay(endPauseMilliseconds)
+  }
+  await rm(runtime, { recursive: true, force: true })
+}
+
+/** Sockets are one folder below it, and so are the folders of machines. */
+async function isInUse(runtime: string): Promise<boolean> {
+  for (const folder of await readdir(runtime)) {
+    for (const entry of await readdir(join(runtime, folder), { withFileTypes: true })) {
+      if (entry.isDirectory()) return true
+      if (entry.isSocket() && (await isServed(join(runtime, folder, entry.name)))) return true
+    }
+  }
+  return false
+}
+
 async function openDataFolder(path: string): Promise<string> {
   try {
     await makeFolders(path)
     const folder = await realpath(path)
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)
-    if (isOpenToOthers((await lstat(folder)).mode)) await closeToOthers(folder)
+    const { mode, uid } = await lstat(folder)
+    // The root of a volume, most often, which somebody else has made for us. Only its owner can close it.
+    if (uid !== process.geteuid?.() && process.geteuid?.() !== 0) return openDataFolder(join(folder, ownFolderName))
+    if (isOpenToOthers(mode)) await closeToOthers(folder)
     return folder
   } catch (error) {
     if (error instanceof StartError) throw error
@@ -64,7 +99,7 @@ async function makeFolders(path: string): Promise<void> {
 
 /** Only an empty folder is surely meant for berth alone: closing, say, /tmp would break the host. */
 async function closeToOthers(folder: string): Promise<void> {
-  if ((await readdir(folder)).length > 0) {
+  if ((await readdir(folder)).some((name) => name !== foundFolderName)) {
     throw new StartError(`The data folder ${folder} can be entered by other users. To mend it: chmod 700 ${folder}`, 73)
   }
   await chmod(folder, ownerOnly)

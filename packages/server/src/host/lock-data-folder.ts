@@ -4,6 +4,9 @@ import { realpath } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { StartError } from '../start-error.ts'
 
+/** Exit code of a server that finds another one in its data folder. */
+export const dataFolderInUseExitCode = 75
+
 /**
  * Makes this process the only server of the data folder. The lock is an abstract socket: the kernel takes it back
  * when the process ends, however it ends, so there is no stale lock to judge.
@@ -18,7 +21,7 @@ export async function lockDataFolder(dataFolder: string): Promise<{ close(): voi
     await once(lock, 'listening')
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause
-    throw new StartError(`another berth server uses the data folder ${dataFolder}`, 75, { cause })
+    throw new StartError(`another berth server uses the data folder ${dataFolder}`, dataFolderInUseExitCode, { cause })
   }
   lock.unref()
   return { close: () => void lock.close() }

@@ -5,28 +5,44 @@ import { StartError } from '../start-error.ts'
 
 const run = promisify(execFile)
 
-/** The user under whom berth's helper programs run when berth itself is root. */
+/** A user under whom a helper program of berth runs when berth itself is root. */
 export interface ServiceUser {
   readonly uid: number
   readonly gid: number
 }
 
-const name = 'berth'
+/**
+ * Each helper has a user of its own. Egress speaks to strangers: whoever takes it over must not own the files and the
+ * processes of the database.
+ */
+const userNames = { database: 'berth', egress: 'berth-egress' } as const
 
-/** Finds or makes the user. Undefined for an ordinary user, whose helper programs run under that same user. */
-export async function openServiceUser(): Promise<ServiceUser | undefined> {
+export type ServiceName = keyof typeof userNames
+
+/** Undefined for an ordinary user, whose helper programs run under that same user. */
+export type ServiceUsers = Readonly<Record<ServiceName, ServiceUser | undefined>>
+
+/** Finds or makes the users of all helpers. */
+export async function openServiceUsers(): Promise<ServiceUsers> {
+  // One after the other: useradd locks the files that it changes, and refuses to wait.
+  return { database: await openServiceUser('database'), egress: await openServiceUser('egress') }
+}
+
+/** Finds or makes the user of one helper. */
+export async function openServiceUser(service: ServiceName): Promise<ServiceUser | undefined> {
   if (process.geteuid?.() !== 0) return undefined
 
-  const existing = await findUser()
+  const name = userNames[service]
+  const existing = await findUser(name)
   if (existing) return existing
-  const failure = await makeUser()
+  const failure = await makeUser(name)
   // Another berth may have made the user in the meantime.
-  const made = await findUser()
+  const made = await findUser(name)
   if (made) return made
   throw new StartError(`The system user ${name} cannot be made: ${failure?.message ?? 'useradd did not add it'}`, 69)
 }
 
-async function makeUser(): Promise<Error | undefined> {
+async function makeUser(name: string): Promise<Error | undefined> {
   const args = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', name]
   return run('/usr/sbin/useradd', args).then(
     () => undefined,
@@ -34,7 +50,7 @@ async function makeUser(): Promise<Error | undefined> {
   )
 }
 
-async function findUser(): Promise<ServiceUser | undefined> {
+async function findUser(name: string): Promise<ServiceUser | undefined> {
   return findInPasswd(await readFile('/etc/passwd', 'utf8'), name)
 }
 

@@ -7,6 +7,7 @@ import type { DriverGround } from '../drivers/driver-suite.ts'
 import { LocalDriver, type LocalDriverOptions } from '../drivers/local/local-driver.ts'
 import { type HostFolders, openHostFolders } from '../host/host-folders.ts'
 import { openServiceUser } from '../host/service-user.ts'
+import { Trash } from '../host/trash.ts'
 import { ask } from './ask.ts'
 
 const probeAgent = join(import.meta.dirname, 'probe-agent.ts')
@@ -18,6 +19,7 @@ export class LocalGround implements DriverGround {
   /** The routes that are open, by session. */
   readonly routes = new Map<SessionId, { readonly socketPath: string; readonly socketMode: number }>()
   readonly #drivers: LocalDriver[] = []
+  #trash: Promise<Trash> | undefined
 
   private constructor(folders: HostFolders) {
     this.folders = folders
@@ -36,12 +38,23 @@ export class LocalGround implements DriverGround {
         openRoute: async (sessionId, socketPath, socketMode) => void routes.set(sessionId, { socketPath, socketMode }),
         closeRoute: async (sessionId) => void routes.delete(sessionId),
       },
-      serviceUser: await openServiceUser(),
+      trash: await this.#openTrash(),
+      egressUser: await openServiceUser('egress'),
       programs: probePrograms,
       ...changes,
     })
     this.#drivers.push(driver)
     return driver
+  }
+
+  /** As the next server does, which goes on with what an earlier one has left. */
+  #openTrash(): Promise<Trash> {
+    this.#trash ??= Trash.open(this.#trashFolder)
+    return this.#trash
+  }
+
+  get #trashFolder(): string {
+    return join(this.folders.data, 'trash')
   }
 
   /** The processes of the machine as the host sees them, those of the sandbox itself included. */
@@ -61,8 +74,12 @@ export class LocalGround implements DriverGround {
 
   async remains(): Promise<readonly string[]> {
     const { data, runtime } = this.folders
+    const trash = await Trash.open(this.#trashFolder)
+    await trash.emptied()
     const processes = await processesThatMention(join(basename(data), 'machines/'))
-    const folders = await Promise.all([join(data, 'machines'), join(runtime, 'm')].map((folder) => list(folder)))
+    const folders = await Promise.all(
+      [join(data, 'machines'), join(runtime, 'm'), this.#trashFolder].map((folder) => list(folder)),
+    )
     const claims = await Promise.all(
       (await list('/run/berth/users')).map(async (link) => `${link} → ${await readlink(link).catch(() => '')}`),
     )
@@ -80,6 +97,8 @@ export class LocalGround implements DriverGround {
       for (const { sessionId } of await driver.list()) await driver.stop(sessionId)
       driver.close()
     }
+    await (await this.#trash)?.emptied()
+    await (await this.#trash)?.close()
     await rm(this.folders.data, { recursive: true })
     await rm(this.folders.runtime, { recursive: true })
   }

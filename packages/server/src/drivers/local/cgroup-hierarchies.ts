@@ -1,27 +1,19 @@
 import { constants } from 'node:fs'
-import { access, readFile, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { exists } from '@berth/runtime/files/exists.ts'
 import type { Hierarchy } from './cgroups.ts'
+import { readProcess } from './host-process.ts'
+import { groupsOf, type OwnGroup } from './own-groups.ts'
 
-/** Where a control group hierarchy is mounted, and the group of berth's own process in it. */
-export interface OwnGroup {
-  readonly version: 1 | 2
-  readonly mount: string
-  /** Below the mount; `/` is its top. */
-  readonly path: string
-  /** Of version 1: one hierarchy has some controllers. Empty for version 2, which has all that version 1 has not. */
-  readonly controllers: readonly string[]
-}
+/** Of the server and its helpers, in a group that is berth's alone. */
+const serverGroup = 'berth-server'
 
-const wanted = ['memory', 'pids', 'freezer'] as const
+const wanted = ['memory', 'pids', 'freezer', 'cpu'] as const
 
 /** The hierarchies in which berth may make groups for its machines. None is no error: machines then have no limits. */
 export async function findHierarchies(): Promise<readonly Hierarchy[]> {
-  const [mounts, own] = await Promise.all([
-    readFile('/proc/self/mountinfo', 'utf8'),
-    readFile('/proc/self/cgroup', 'utf8'),
-  ])
-  const groups = ownGroups(mounts, own)
+  const groups = await groupsOf('self')
   const old = await Promise.all(groups.filter(({ version }) => version === 1).map(hierarchyV1))
   const usable = old.flatMap((hierarchy) => hierarchy ?? [])
   const taken = usable.flatMap(({ controllers }) => controllers)
@@ -43,17 +35,63 @@ async function hierarchyV1({ mount, path, controllers }: OwnGroup): Promise<Hier
 }
 
 /**
- * Beside our own group: in version 2 a group that has processes, as ours, cannot limit groups below it. It has a second
- * merit: what ends all processes of the group, as a service manager does, leaves the machines alive.
+ * In version 2 a group that has processes cannot limit groups below it. Where our own group is ours alone, as with
+ * `Delegate=yes` or in a container, we go into a group below it, and machines get theirs beside that one. Elsewhere they
+ * get theirs beside our own group, where whoever manages that one might take their limits away.
  */
-async function hierarchyV2(
+export async function hierarchyV2(
   { mount, path }: OwnGroup,
   missing: Hierarchy['controllers'],
 ): Promise<Hierarchy | undefined> {
-  const folder = join(mount, path === '/' ? path : dirname(path))
+  if (missing.length === 0) return undefined
+  const own = join(mount, path)
+  if (basename(own) !== serverGroup && (await canLeave(own))) {
+    await leave(own)
+    return switchOn(own, missing)
+  }
+  return switchOn(path === '/' ? own : dirname(own), missing)
+}
+
+/** Whether all processes of the group are ours to move, and the group too. */
+async function canLeave(folder: string): Promise<boolean> {
+  const files = ['', 'cgroup.procs', 'cgroup.subtree_control'].map((name) => join(folder, name))
+  if (!(await Promise.all(files.map(isWritable))).every(Boolean)) return false
+  // The top of a container, which the host's own top differs from by this file.
+  const isTopOfContainer =
+    !(await exists(join(dirname(folder), 'cgroup.procs'))) && (await exists(join(folder, 'cgroup.type')))
+  const pids = await processesIn(folder)
+  return isTopOfContainer || (await Promise.all(pids.map(isOurs))).every(Boolean)
+}
+
+/** This process, and what it has started. */
+async function isOurs(pid: number): Promise<boolean> {
+  for (let current: number | undefined = pid; current; current = (await readProcess(current))?.parent) {
+    if (current === process.pid) return true
+  }
+  return false
+}
+
+async function leave(folder: string): Promise<void> {
+  const leaf = join(folder, serverGroup)
+  await mkdir(leaf, { recursive: true })
+  // Again, for those that were started meanwhile.
+  for (let pids = await processesIn(folder); pids.length > 0; pids = await processesIn(folder)) {
+    for (const pid of pids) {
+      await writeFile(join(leaf, 'cgroup.procs'), String(pid)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ESRCH') throw error
+      })
+    }
+  }
+}
+
+async function processesIn(folder: string): Promise<readonly number[]> {
+  const text = await readFile(join(folder, 'cgroup.procs'), 'utf8')
+  return text.split('\n').filter(Boolean).map(Number)
+}
+
+async function switchOn(folder: string, missing: Hierarchy['controllers']): Promise<Hierarchy | undefined> {
   // To move a process from one group to another takes the right to do so in the group above both.
-  if (missing.length === 0 || !(await isWritable(folder)) || !(await isWritable(join(folder, 'cgroup.procs'))))
-    return undefined
+  if (!(await isWritable(folder)) || !(await isWritable(join(folder, 'cgroup.procs')))) return undefined
   const switchedOn = join(folder, 'cgroup.subtree_control')
   for (const name of missing) {
     // Refused where the kernel or our rights forbid it, which the next line finds out.
@@ -68,40 +106,4 @@ async function isWritable(folder: string): Promise<boolean> {
     () => true,
     () => false,
   )
-}
-
-/** Reads `/proc/self/mountinfo` and `/proc/self/cgroup`. */
-export function ownGroups(mountinfo: string, ownCgroups: string): readonly OwnGroup[] {
-  const mounts = mountinfo.split('\n').flatMap((line) => parseMount(line) ?? [])
-  return ownCgroups
-    .trim()
-    .split('\n')
-    .flatMap((line) => {
-      const [, names = '', ...rest] = line.split(':')
-      const controllers = names === '' ? [] : names.split(',')
-      const version = names === '' ? 2 : 1
-      const mount = mounts.find(
-        (candidate) => candidate.version === version && controllers.every((name) => candidate.options.includes(name)),
-      )
-      const path = mount && below(mount.root, rest.join(':'))
-      return path === undefined ? [] : [{ version, mount: mount?.point ?? '', path, controllers } as const]
-    })
-}
-
-/** `42 31 0:27 /root /mount/point rw shared:7 - cgroup source rw,memory` */
-function parseMount(
-  line: string,
-): { version: 1 | 2; root: string; point: string; options: readonly string[] } | undefined {
-  const [front = '', back = ''] = line.split(' - ')
-  const [type = '', , options = ''] = back.split(' ')
-  const [, , , root = '', point = ''] = front.split(' ')
-  if (type !== 'cgroup' && type !== 'cgroup2') return undefined
-  return { version: type === 'cgroup' ? 1 : 2, root, point, options: options.split(',') }
-}
-
-/** A container may mount only its own part of a hierarchy: the mount then shows the part below its root. */
-function below(root: string, path: string): string | undefined {
-  if (root === '/') return path
-  if (path === root) return '/'
-  return path.startsWith(`${root}/`) ? path.slice(root.length) : undefined
 }

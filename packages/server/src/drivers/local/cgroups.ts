@@ -1,6 +1,8 @@
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { exists } from '@berth/runtime/files/exists.ts'
+import { groupsOf, type OwnGroup } from './own-groups.ts'
 import { settleAll } from './settle-all.ts'
 
 export interface MachineLimits {
@@ -9,7 +11,7 @@ export interface MachineLimits {
   readonly tasks: number
 }
 
-type Controller = 'memory' | 'pids' | 'freezer'
+type Controller = 'memory' | 'pids' | 'freezer' | 'cpu'
 
 /** A folder below which berth may make groups that have the controllers. */
 export interface Hierarchy {
@@ -18,12 +20,35 @@ export interface Hierarchy {
   readonly controllers: readonly Controller[]
 }
 
+/** What of a machine can be limited by the groups of these hierarchies, in words. */
+export async function findBounds(hierarchies: readonly Hierarchy[]): Promise<readonly string[]> {
+  const find = (name: Controller) => hierarchies.find(({ controllers }) => controllers.includes(name))
+  const memory = find('memory')
+  const countsConnections = memory?.version === 2 || (memory && (await exists(join(memory.folder, tcpLimit))))
+  return [
+    ...(memory ? ['memory'] : []),
+    ...(countsConnections ? ['memory of connections'] : []),
+    ...(find('pids') ? ['processes'] : []),
+    ...(find('cpu') ? ['share of the processor'] : []),
+  ]
+}
+
 const stateLimitMilliseconds = 5_000
+/** Of the kernel's memory for a machine's TCP connections, where it is counted apart: in version 2 it is part of the rest. */
+const tcpBytes = 64 * 1024 ** 2
+const tcpLimit = 'memory.kmem.tcp.limit_in_bytes'
+/**
+ * Machines share the processor evenly, however many threads they have. Beside them a process outside, as the server, counts
+ * half as much in version 1, where it has no group of its own; a start is the work of many threads at once.
+ */
+const cpuShare = { 1: ['cpu.shares', '2048'], 2: ['cpu.weight', '100'] } as const
 
 /** The control groups of this host's machines: limits, and the freezer. A machine has one group in each hierarchy. */
 export class Cgroups {
   readonly #hierarchies: readonly Hierarchy[]
   readonly #prefix: string
+  /** Of machines that an earlier server has started, which may have been in other groups itself. */
+  readonly #located = new Map<string, ReadonlyMap<Hierarchy, string>>()
 
   /** `prefix` begins the name of each group and tells the machines of one data folder from those of another. */
   constructor(hierarchies: readonly Hierarchy[], prefix: string) {
@@ -37,6 +62,19 @@ export class Cgroups {
 
   get canFreeze(): boolean {
     return this.#find('freezer') !== undefined
+  }
+
+  /** Finds the groups of a machine that runs, by one of its processes. */
+  async locate(name: string, pid: number): Promise<void> {
+    const found = (await groupsOf(pid)).filter(({ path }) => basename(path) === `${this.#prefix}-${name}`)
+    const folderOf = ({ version, controllers }: Hierarchy) => {
+      const isMeant = (group: OwnGroup) =>
+        group.version === version && (version === 2 || controllers.every((one) => group.controllers.includes(one)))
+      const group = found.find(isMeant)
+      return group && join(group.mount, group.path)
+    }
+    const entries = this.#hierarchies.map((hierarchy) => [hierarchy, folderOf(hierarchy)] as const)
+    this.#located.set(name, new Map(entries.flatMap(([hierarchy, folder]) => (folder ? [[hierarchy, folder]] : []))))
   }
 
   /** Makes the groups of a machine and returns their folders, for its first process to enter. */
@@ -57,6 +95,23 @@ export class Cgroups {
     return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
   }
 
+  /** What the machine has of the host's memory; undefined where that is not counted, or it is gone. */
+  async readMemory(name: string): Promise<number | undefined> {
+    const hierarchy = this.#find('memory')
+    if (!hierarchy) return undefined
+    const file = hierarchy.version === 1 ? 'memory.usage_in_bytes' : 'memory.current'
+    const text = await readFile(join(this.#folder(hierarchy, name), file), 'utf8').catch(() => undefined)
+    return text === undefined ? undefined : Number(text)
+  }
+
+  /** The processes of the machine, where there are groups. */
+  async listProcesses(name: string): Promise<readonly number[]> {
+    const hierarchy = this.#hierarchies[0]
+    if (!hierarchy) return []
+    const text = await readFile(join(this.#folder(hierarchy, name), 'cgroup.procs'), 'utf8').catch(() => '')
+    return text.split('\n').filter(Boolean).map(Number)
+  }
+
   freeze(name: string): Promise<void> {
     return this.#setFrozen(name, true)
   }
@@ -69,6 +124,7 @@ export class Cgroups {
   /** Removes the groups of a machine; those that are not there are fine. */
   async remove(name: string): Promise<void> {
     await settleAll(this.#hierarchies.map((hierarchy) => removeGroup(this.#folder(hierarchy, name))))
+    this.#located.delete(name)
   }
 
   async #setFrozen(name: string, isFrozen: boolean): Promise<void> {
@@ -86,12 +142,14 @@ export class Cgroups {
     return this.#hierarchies.find(({ controllers }) => controllers.includes(controller))
   }
 
-  #folder({ folder }: Hierarchy, name: string): string {
-    return join(folder, `${this.#prefix}-${name}`)
+  #folder(hierarchy: Hierarchy, name: string): string {
+    return this.#located.get(name)?.get(hierarchy) ?? join(hierarchy.folder, `${this.#prefix}-${name}`)
   }
 }
 
 async function limit({ version, folder, controllers }: Hierarchy, memoryBytes: number, tasks: number): Promise<void> {
+  const [shareFile, share] = cpuShare[version]
+  if (controllers.includes('cpu')) await writeFile(join(folder, shareFile), share)
   if (controllers.includes('pids')) await writeFile(join(folder, 'pids.max'), String(tasks))
   if (!controllers.includes('memory')) return
   const [memory, swap, allowedSwap] =
@@ -100,7 +158,13 @@ async function limit({ version, folder, controllers }: Hierarchy, memoryBytes: n
       : (['memory.max', 'memory.swap.max', 0] as const)
   await writeFile(join(folder, memory), String(memoryBytes))
   // A kernel without accounting for swap lacks this file, and then a machine may swap beyond its limit.
-  await writeFile(join(folder, swap), String(allowedSwap)).catch((error: NodeJS.ErrnoException) => {
+  await writeIfPresent(join(folder, swap), allowedSwap)
+  if (version === 1) await writeIfPresent(join(folder, tcpLimit), tcpBytes)
+}
+
+/** Nothing can be made in these folders, and what is not there is not allowed to be: that is EACCES. */
+async function writeIfPresent(path: string, value: number): Promise<void> {
+  await writeFile(path, String(value)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT' && error.code !== 'EACCES') throw error
   })
 }

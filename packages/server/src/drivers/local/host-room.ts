@@ -1,10 +1,13 @@
 import { readFile, statfs } from 'node:fs/promises'
+import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 
 const mebibyte = 1024 ** 2
 
 /** What a session takes until its first page has answered. How much it takes later is its pages' business. */
 const startBytes = 300 * mebibyte
+/** By then a start has taken what it takes, on all but the most loaded hosts. */
+const startMilliseconds = 15_000
 
 /** What new sessions must leave to everything else on this host. */
 export interface HostReserve {
@@ -16,12 +19,63 @@ export interface HostReserve {
 /** Errors of a host that has run out of something: disk, files, processes, memory. */
 const exhaustedCodes = ['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM']
 
-/** Throws `capacity_exhausted` unless the host has room for the starts under way, of which this is one. */
-export async function ensureRoom(dataFolder: string, reserve: HostReserve, startsUnderWay: number): Promise<void> {
-  const [memory, disk] = await Promise.all([availableMemory(), freeDisk(dataFolder)])
-  const neededMemory = reserve.memoryBytes + startsUnderWay * startBytes
-  if (memory < neededMemory) throw noRoom('memory', memory, neededMemory)
-  if (disk < reserve.diskBytes) throw noRoom('disk', disk, reserve.diskBytes)
+interface HostRoomOptions {
+  readonly dataFolder: string
+  readonly reserve: HostReserve
+  /** What a machine takes now; undefined where the host does not count it. */
+  readonly memoryOf: (sessionId: SessionId) => Promise<number | undefined>
+  /** Absent: the host's own. */
+  readonly availableMemory?: () => Promise<number>
+}
+
+/**
+ * Decides whether there is room for another session. Each start has its part of the memory from the moment it asks
+ * until it has taken it: of many at once no two count on the same.
+ */
+export class HostRoom {
+  readonly #options: HostRoomOptions
+  readonly #starts = new Map<SessionId, { readonly until: number }>()
+
+  constructor(options: HostRoomOptions) {
+    this.#options = options
+  }
+
+  /** Throws `capacity_exhausted` when there is no room for this start beside those under way. */
+  async take(sessionId: SessionId): Promise<void> {
+    // Before the first look, so that whoever looks meanwhile counts this one.
+    this.#starts.set(sessionId, { until: performance.now() + startMilliseconds })
+    try {
+      await this.#ensure(sessionId)
+    } catch (error) {
+      this.free(sessionId)
+      throw error
+    }
+  }
+
+  /** Its machine is gone. */
+  free(sessionId: SessionId): void {
+    this.#starts.delete(sessionId)
+  }
+
+  async #ensure(sessionId: SessionId): Promise<void> {
+    const { dataFolder, reserve, availableMemory: available = availableMemory } = this.#options
+    const [memory, owed, disk] = await Promise.all([available(), this.#owedMemory(sessionId), freeDisk(dataFolder)])
+    const neededMemory = reserve.memoryBytes + owed
+    if (memory < neededMemory) throw noRoom('memory', memory, neededMemory)
+    if (disk < reserve.diskBytes) throw noRoom('disk', disk, reserve.diskBytes)
+  }
+
+  /** What this start, and those that asked before it, have not taken yet. Of a burst, those pass that there is room for. */
+  async #owedMemory(sessionId: SessionId): Promise<number> {
+    const now = performance.now()
+    for (const [sessionId, { until }] of this.#starts) {
+      if (until < now) this.#starts.delete(sessionId)
+    }
+    const asked = [...this.#starts.keys()]
+    const counted = asked.slice(0, asked.indexOf(sessionId) + 1)
+    const taken = await Promise.all(counted.map((id) => this.#options.memoryOf(id)))
+    return taken.reduce<number>((owed, bytes = 0) => owed + Math.max(0, startBytes - bytes), 0)
+  }
 }
 
 /** The error as callers are to see it, when it says that the host has run out of something. */

@@ -3,16 +3,27 @@ import { closeSync, openSync } from 'node:fs'
 import { chown } from 'node:fs/promises'
 import type { BrowserMemory } from '@berth/contract/browsers/browser.ts'
 import type { ServiceUser } from '../../host/service-user.ts'
+import type { Trash } from '../../host/trash.ts'
 import type { MachineSpec } from '../driver.ts'
 import type { Cgroups, MachineLimits } from './cgroups.ts'
 import { type InheritedSocket, openInheritedSocket } from './inherited-socket.ts'
 import type { LocalMachine } from './local-machine.ts'
 import { machineCommand } from './machine-command.ts'
-import { type MachineUser, writeMachineFiles } from './machine-files.ts'
+import { makeDiskImage } from './machine-disk.ts'
+import { type MachineUser, makeDiskFolder, writeMachineFiles } from './machine-files.ts'
 import { type MachineFolders, makeFolder } from './machine-folders.ts'
 import type { MachineGround } from './machine-ground.ts'
 import { claimUser } from './machine-user.ts'
 import { settleAll } from './settle-all.ts'
+
+export interface DiskLimits {
+  /** What one machine may write, at most; less where less is free. */
+  readonly bytes: number
+  /** What is not for machines. */
+  readonly reservedBytes: number
+  /** Whether machines get disks of that size. Otherwise `MachineWatch` ends those that write more. */
+  readonly isImage: boolean
+}
 
 export interface MachineMakings {
   readonly ground: MachineGround
@@ -21,6 +32,8 @@ export interface MachineMakings {
   readonly egressUser: ServiceUser | undefined
   /** Groups that may use the host's GPU. */
   readonly gpuGroups: readonly number[] | undefined
+  readonly disk: DiskLimits
+  readonly trash: Trash
   /** How many processes and threads a machine may have for each GiB of its memory. */
   readonly tasksPerGibibyte: number
 }
@@ -54,6 +67,7 @@ export async function launchMachine(options: LaunchOptions): Promise<ChildProces
     cgroups.open(spec.sessionId, limits),
     makeEgressFolder(folders, options.egressUser),
     writeMachineFiles(folders, spec, user),
+    makeDisk(folders, user, options.disk),
   ])
   signal.throwIfAborted()
 
@@ -63,6 +77,7 @@ export async function launchMachine(options: LaunchOptions): Promise<ChildProces
     folders,
     user,
     groups,
+    hasDiskImage: options.disk.isImage,
     gpuGroups,
     memoryBytes: limits.memoryBytes,
   })
@@ -77,6 +92,12 @@ function limitsOf(memory: BrowserMemory, tasksPerGibibyte: number): MachineLimit
 async function chooseUser(folders: MachineFolders): Promise<MachineUser> {
   if (process.geteuid?.() !== 0) return userInNamespace
   return { ...(await claimUser(folders.runtime)), isHostUser: true }
+}
+
+async function makeDisk(folders: MachineFolders, user: MachineUser, limits: DiskLimits): Promise<void> {
+  if (!limits.isImage) return makeDiskFolder(folders, user)
+  await makeFolder(folders.disk, 0o755)
+  await makeDiskImage(folders.diskImage, limits.bytes, limits.reservedBytes)
 }
 
 async function makeEgressFolder({ egress }: MachineFolders, user: ServiceUser | undefined): Promise<void> {

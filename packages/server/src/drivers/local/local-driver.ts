@@ -1,25 +1,32 @@
+import { chown } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
 import { callAgent } from '../../agent-link/agent-client.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
+import type { BundledPrograms } from '../../host/program-bundle.ts'
 import type { ServiceUser } from '../../host/service-user.ts'
+import type { Trash } from '../../host/trash.ts'
 import type { ChromePolicies, Driver, DriverCapabilities, Machine, MachineSpec } from '../driver.ts'
-import { type AgentPrograms, agentPrograms } from './agent-bundle.ts'
+import { agentPrograms } from './agent-programs.ts'
 import { findHierarchies } from './cgroup-hierarchies.ts'
 import { Cgroups } from './cgroups.ts'
 import { findGpuGroups } from './gpu.ts'
 import type { HostProcess } from './host-process.ts'
-import { ensureRoom, type HostReserve, lackOfRoomIn } from './host-room.ts'
-import { launchMachine, type MachineMakings } from './launch-machine.ts'
+import { type HostReserve, HostRoom, lackOfRoomIn } from './host-room.ts'
+import { type DiskLimits, launchMachine, type MachineMakings } from './launch-machine.ts'
 import { LocalMachine } from './local-machine.ts'
 import { findLocalProblem, trialId } from './local-problem.ts'
+import { findDiskImageProblem } from './machine-disk.ts'
 import { changePolicies, inMachine } from './machine-files.ts'
 import { listMachineFolders, makeFolder, openMachinesFolders } from './machine-folders.ts'
 import { prepareGround } from './machine-ground.ts'
-import { readLastLines, shortenLog } from './machine-log.ts'
+import { readLastLines } from './machine-log.ts'
 import { findMachineProcesses } from './machine-processes.ts'
 import { releaseOrphanedUsers } from './machine-user.ts'
+import { MachineWatch } from './machine-watch.ts'
 import { continueTree, stopTree } from './process-tree.ts'
 import { removeMachine } from './remove-machine.ts'
 import { settleAll } from './settle-all.ts'
@@ -34,14 +41,20 @@ export interface MachineRoutes {
 export interface LocalDriverOptions {
   readonly folders: HostFolders
   readonly routes: MachineRoutes
-  /** The user of egress, where berth is root. */
-  readonly serviceUser: ServiceUser | undefined
+  readonly trash: Trash
+  /** Where berth is root. */
+  readonly egressUser: ServiceUser | undefined
   /** Absent: those of berth's own agent. */
-  readonly programs?: AgentPrograms
+  readonly programs?: BundledPrograms
   /** What machines leave to the host. Absent: nothing. */
   readonly reserve?: HostReserve
   /** How many processes and threads a machine may have for each GiB of its memory. */
   readonly tasksPerGibibyte?: number
+  /** What a machine may write to its disk. Absent: 8 GiB. */
+  readonly diskBytes?: number
+  /** Whether machines get disks in files. Absent: where the host can. */
+  readonly hasDiskImages?: boolean
+  readonly logger?: Logger
 }
 
 interface StartUnderWay {
@@ -54,7 +67,10 @@ interface StartUnderWay {
 const defaultTasksPerGibibyte = 1024
 /** For so long a trial counts that went well. */
 const proofMilliseconds = 60_000
-const logCheckMilliseconds = 60_000
+const watchMilliseconds = 2_000
+/** For so long a list of machines waits for their routes: one that cannot be opened holds none of the others up. */
+const routesMilliseconds = 2_000
+const defaultDiskBytes = 8 * 1024 ** 3
 const agentCommand = [inMachine.node, inMachine.agent, inMachine.agentConfig]
 
 /** Machines on this host: bubblewrap sandboxes that outlive the server. */
@@ -63,44 +79,55 @@ export class LocalDriver implements Driver {
   readonly capabilities: DriverCapabilities
   readonly #folders: HostFolders
   readonly #routes: MachineRoutes
-  readonly #reserve: HostReserve
+  readonly #room: HostRoom
+  readonly #trash: Trash
+  readonly #logger: Logger | undefined
   readonly #makings: MachineMakings
   /** Those that this server has started or found. */
   readonly #machines = new Map<SessionId, LocalMachine>()
   readonly #starts = new Map<SessionId, StartUnderWay>()
   readonly #stops = new Map<SessionId, Promise<void>>()
-  readonly #logCheck: NodeJS.Timeout
+  readonly #watch: MachineWatch
   #trial: Promise<string | undefined> | undefined
   #provenUntil = 0
 
-  private constructor({ folders, routes, reserve }: LocalDriverOptions, makings: MachineMakings) {
-    const { cgroups, gpuGroups } = makings
+  private constructor({ folders, routes, trash, reserve, logger }: LocalDriverOptions, makings: MachineMakings) {
+    const { cgroups, gpuGroups, disk } = makings
     this.capabilities = { canFreeze: true, canLimit: cgroups.canLimit, hasGpu: gpuGroups !== undefined }
     this.#folders = folders
     this.#routes = routes
-    this.#reserve = reserve ?? { memoryBytes: 0, diskBytes: 0 }
+    this.#trash = trash
+    this.#logger = logger
     this.#makings = makings
-    this.#logCheck = setInterval(() => this.#shortenLogs(), logCheckMilliseconds)
+    this.#room = new HostRoom({
+      dataFolder: folders.data,
+      reserve: reserve ?? { memoryBytes: 0, diskBytes: 0 },
+      memoryOf: (sessionId) => cgroups.readMemory(sessionId),
+    })
+    const watched = { dataFolder: folders.data, machines: this.#machines, cgroups, disk }
+    this.#watch = new MachineWatch({ ...watched, end: (...found) => this.#endGreedy(...found) }, watchMilliseconds)
   }
 
   /** Prepares what machines share. Machines that exist already are left alone. */
   static async open(options: LocalDriverOptions): Promise<LocalDriver> {
     const { folders } = options
     await openMachinesFolders(folders)
-    const [ground, hierarchies, gpuGroups] = await Promise.all([
+    const [ground, hierarchies, gpuGroups, disk] = await Promise.all([
       prepareGround(folders, options.programs ?? agentPrograms),
       findHierarchies(),
       findGpuGroups(),
+      findDiskLimits(options),
       releaseOrphanedUsers(),
     ])
     const cgroups = new Cgroups(hierarchies, `berth-${basename(folders.runtime)}`)
     const tasksPerGibibyte = options.tasksPerGibibyte ?? defaultTasksPerGibibyte
-    return new LocalDriver(options, { ground, cgroups, gpuGroups, tasksPerGibibyte, egressUser: options.serviceUser })
+    const { trash, egressUser } = options
+    return new LocalDriver(options, { ground, cgroups, gpuGroups, disk, trash, tasksPerGibibyte, egressUser })
   }
 
   /** Lets go of all machines and leaves them running. */
   close(): void {
-    clearInterval(this.#logCheck)
+    this.#watch.close()
     for (const machine of this.#machines.values()) machine.release()
   }
 
@@ -130,7 +157,7 @@ export class LocalDriver implements Driver {
   }
 
   async #startOrRemove(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
-    await ensureRoom(this.#folders.data, this.#reserve, this.#starts.size)
+    await this.#room.take(spec.sessionId)
     const machine = this.#newMachine(spec.sessionId)
     // Whoever makes this folder owns the session's one machine: another start fails here and leaves the first alone.
     await makeFolder(machine.folders.runtime, 0o711)
@@ -167,8 +194,11 @@ export class LocalDriver implements Driver {
     await machine.noteFirstProcess()
   }
 
-  #openRoute({ sessionId, folders }: LocalMachine): Promise<void> {
-    return this.#routes.openRoute(sessionId, folders.egressSocket, this.#makings.egressUser ? 0o666 : 0o600)
+  async #openRoute({ sessionId, folders }: LocalMachine): Promise<void> {
+    const { egressUser } = this.#makings
+    // Again for a machine of an earlier version, whose egress had another user.
+    if (egressUser) await chown(folders.egress, egressUser.uid, egressUser.gid)
+    await this.#routes.openRoute(sessionId, folders.egressSocket, egressUser ? 0o666 : 0o600)
   }
 
   stop(sessionId: SessionId): Promise<void> {
@@ -192,10 +222,12 @@ export class LocalDriver implements Driver {
     await removeMachine({
       machine,
       cgroups: this.#makings.cgroups,
+      trash: this.#trash,
       closeRoute: () => this.#routes.closeRoute(sessionId),
     })
     machine.release()
     this.#machines.delete(sessionId)
+    this.#room.free(sessionId)
   }
 
   async lastLines(sessionId: SessionId): Promise<string> {
@@ -235,11 +267,10 @@ export class LocalDriver implements Driver {
     const machines = await Promise.all([...sessionIds].map((id) => this.#adopt(id, processes.get(id))))
     // Egress goes on serving them, but a later egress would not know of routes that an earlier server has opened. A
     // machine that is half made or half gone has no place for one, and needs none.
-    await Promise.all(
-      machines
-        .filter(({ sessionId }) => processes.has(sessionId))
-        .map((machine) => this.#openRoute(machine).catch(() => {})),
-    )
+    const routes = machines
+      .filter(({ sessionId }) => processes.has(sessionId))
+      .map((machine) => this.#openRoute(machine).catch(() => {}))
+    await Promise.race([Promise.all(routes), delay(routesMilliseconds, undefined, { ref: false })])
     return machines
   }
 
@@ -255,6 +286,8 @@ export class LocalDriver implements Driver {
     const known = this.#machines.get(sessionId)
     if (known) return known
     const machine = this.#newMachine(sessionId, processes)
+    const [process] = processes
+    if (process) await this.#makings.cgroups.locate(sessionId, process.pid)
     this.#machines.set(sessionId, machine)
     await machine.watch()
     return machine
@@ -264,13 +297,17 @@ export class LocalDriver implements Driver {
     return new LocalMachine({ hostFolders: this.#folders, cgroups: this.#makings.cgroups, sessionId, processes })
   }
 
-  /** A machine that writes without end must not fill the host's disk by its log. */
-  #shortenLogs(): void {
-    for (const { folders } of this.#machines.values()) {
-      // Of a machine that is being removed; its log goes with it.
-      shortenLog(folders.log).catch(() => {})
-    }
+  /** Its end is noticed, and the rest removed, as of a machine that ends by itself. */
+  async #endGreedy(machine: LocalMachine, reason: string): Promise<void> {
+    this.#logger?.warn({ sessionId: machine.sessionId }, `a machine takes too much and is ended: ${reason}`)
+    await machine.kill()
   }
+}
+
+async function findDiskLimits(options: LocalDriverOptions): Promise<DiskLimits> {
+  const { trash, reserve, diskBytes = defaultDiskBytes, hasDiskImages = true } = options
+  const isImage = hasDiskImages && (await findDiskImageProblem(trash.folder)) === undefined
+  return { bytes: diskBytes, reservedBytes: reserve?.diskBytes ?? 0, isImage }
 }
 
 /** The connection waits until the agent takes it, and is cut when the machine ends before. */

@@ -3,6 +3,7 @@ import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
 import type { HostCheck } from '../../host-checks/host-check.ts'
 import { namespaceChecks } from '../../host-checks/namespace-checks.ts'
+import { networkCheck } from '../../host-checks/network-check.ts'
 import { programPresenceChecks } from '../../host-checks/program-checks.ts'
 import type { MachineSpec } from '../driver.ts'
 import { launchMachine, type MachineMakings } from './launch-machine.ts'
@@ -37,7 +38,9 @@ export async function findLocalProblem(folders: HostFolders, makings: MachineMak
   if (missing !== undefined) return missing
   const failure = await tryMachine(folders, makings)
   if (failure === undefined) return undefined
-  return (await firstFailure(namespaceChecks)) ?? `A machine for trial could not be started: ${failure}`
+  return (
+    (await firstFailure([...namespaceChecks, networkCheck])) ?? `A machine for trial could not be started: ${failure}`
+  )
 }
 
 async function firstFailure(checks: readonly HostCheck[]): Promise<string | undefined> {
@@ -50,9 +53,9 @@ async function firstFailure(checks: readonly HostCheck[]): Promise<string | unde
 
 /** Starts a machine as for a session, with a command that ends at once. Returns what it wrote if it failed. */
 async function tryMachine(hostFolders: HostFolders, makings: MachineMakings): Promise<string | undefined> {
-  const { cgroups } = makings
+  const { cgroups, trash } = makings
   const machine = new LocalMachine({ hostFolders, cgroups, sessionId: trialId })
-  const remove = () => removeMachine({ machine, cgroups, closeRoute: async () => {} })
+  const remove = () => removeMachine({ machine, cgroups, trash, closeRoute: async () => {} })
   try {
     // What an earlier trial left whose server was killed.
     await remove()

@@ -1,4 +1,6 @@
+import { inMachineNetwork } from '@berth/runtime/machine-network/network-command.ts'
 import { type Command, unprivileged } from '../../host/confined-process.ts'
+import { withDisk } from './machine-disk.ts'
 import { hostName, inMachine, type MachineUser, userName } from './machine-files.ts'
 import type { MachineFolders } from './machine-folders.ts'
 import type { MachineGround } from './machine-ground.ts'
@@ -11,6 +13,8 @@ export interface MachineCommandOptions {
   readonly ground: MachineGround
   readonly user: MachineUser
   readonly memoryBytes: number
+  /** Whether the machine has its disk in a file, which is mounted for it. */
+  readonly hasDiskImage: boolean
   /** Groups of the host that may use its GPU; absent for a machine that does not see it. */
   readonly gpuGroups: readonly number[] | undefined
   /** Control groups to be in before anything of the machine runs. */
@@ -19,10 +23,15 @@ export interface MachineCommandOptions {
   readonly command: readonly string[]
 }
 
+/** Of one process. Chromium's own processes ask for 8,192 at most. */
+const maxOpenFiles = 16_384
+/** All machines of a host share some 3,000. */
+const maxTerminals = 256
+
 /*
  * Closes what berth itself has inherited, so that no file of the host goes into the machine by mistake; needs bash,
- * since other shells know no descriptors above 9. Core files would fill the machine's disk. When the host runs out of
- * memory, the kernel is to look for it in machines before it looks in berth.
+ * since other shells know no descriptors above 9. Core files would fill the machine's disk. Open files are of a table of
+ * the host. When the host runs out of memory, the kernel is to look for it in machines before it looks in berth.
  */
 const enterGroups = `
 for path in /proc/self/fd/*; do
@@ -30,6 +39,7 @@ for path in /proc/self/fd/*; do
   ((descriptor > ${descriptors.sandboxInfo})) && eval "exec $descriptor>&-"
 done
 ulimit -c 0
+ulimit -n ${maxOpenFiles} 2>/dev/null
 echo 100 2>/dev/null >/proc/self/oom_score_adj
 while [[ $1 != -- ]]; do
   echo 0 > "$1/cgroup.procs" || exit
@@ -39,7 +49,8 @@ shift
 exec "$@"
 `
 
-const makeNetwork = 'ip -batch "$1" && shift && exec "$@"'
+/** Bubblewrap makes some without a limit. */
+const mountTerminals = `mount -t devpts -o newinstance,ptmxmode=0666,mode=620,max=${maxTerminals} devpts "$1" && shift && exec "$@"`
 
 /**
  * The command that becomes a machine: it enters its control groups, takes a network of its own and furnishes it, and
@@ -47,15 +58,22 @@ const makeNetwork = 'ip -batch "$1" && shift && exec "$@"'
  */
 export function machineCommand(options: MachineCommandOptions): Command {
   const { groups, ground, user } = options
-  const newNetwork = user.isHostUser ? ['unshare', '--net'] : ['unshare', '--map-root-user', '--net']
   return {
     program: '/bin/bash',
     args: [
       ...['--noprofile', '--norc', '-c', enterGroups, 'berth-machine', ...groups, '--'],
-      ...[...newNetwork, '--', '/bin/sh', '-c', makeNetwork, 'berth-machine', ground.networkPlan],
-      ...sandbox(options),
+      ...['unshare', ...(user.isHostUser ? [] : ['--map-root-user']), '--net', '--'],
+      ...inMachineNetwork(ground.network, [...ownMounts(options), ...sandbox(options)]),
     ],
   }
+}
+
+/** What bubblewrap takes into the machine and cannot make itself. All of it ends with the machine's first process. */
+function ownMounts({ folders, user, hasDiskImage }: MachineCommandOptions): readonly string[] {
+  return [
+    ...['unshare', '--mount', '--', '/bin/sh', '-c', mountTerminals, 'berth-machine', folders.terminals],
+    ...(hasDiskImage ? withDisk(folders, user) : []),
+  ]
 }
 
 function sandbox(options: MachineCommandOptions): readonly string[] {
@@ -102,7 +120,7 @@ function view({ folders, ground, memoryBytes, gpuGroups }: MachineCommandOptions
     ...['--ro-bind', folders.policies, '/etc/chromium/policies/managed'],
     // Without this cache every new browser would read all fonts of the system first.
     ...['--ro-bind-try', '/var/cache/fontconfig', '/var/cache/fontconfig', '--symlink', '/tmp', '/var/tmp'],
-    ...['--proc', '/proc', '--dev', '/dev'],
+    ...['--proc', '/proc', '--dev', '/dev', '--dev-bind', folders.terminals, '/dev/pts'],
     ...['--perms', '1777', '--size', String(Math.floor(memoryBytes / 2)), '--tmpfs', '/dev/shm'],
     ...(gpuGroups ? gpuDevices : []),
     ...[
@@ -127,7 +145,7 @@ function view({ folders, ground, memoryBytes, gpuGroups }: MachineCommandOptions
 }
 
 const folders755 = ['/etc/ssl', '/etc/pki', '/etc/chromium/policies', '/home', '/opt/berth', '/run/berth', '/var/cache']
-const ownEtc = ['passwd', 'group', 'hosts', 'hostname', 'nsswitch.conf', 'machine-id']
+const ownEtc = ['passwd', 'group', 'hosts', 'hostname', 'nsswitch.conf', 'resolv.conf', 'machine-id']
 
 /** Of the host's settings, those that programs need to run and that tell nothing of the host's own business. */
 const hostEtc = [

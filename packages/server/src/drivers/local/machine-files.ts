@@ -3,6 +3,7 @@ import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { chmod, chown, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AgentConfig, agentContractVersion } from '@berth/contract/agent/agent-endpoints.ts'
+import { gatewayAddresses } from '@berth/contract/agent/machine-network.ts'
 import type { ServiceUser } from '../../host/service-user.ts'
 import type { ChromePolicies, MachineSpec } from '../driver.ts'
 import { type MachineFolders, makeFolder } from './machine-folders.ts'
@@ -24,17 +25,23 @@ export const inMachine = {
 export const userName = 'kernel'
 export const hostName = 'berth'
 
-const ports = { devtools: 9222, proxy: 3128 } as const
-
-/** Makes everything that the machine finds on its disk. Both folders of the machine exist and are empty. */
+/** Makes the files that the machine can only read. Both folders of the machine exist and are empty. */
 export async function writeMachineFiles(folders: MachineFolders, spec: MachineSpec, user: MachineUser): Promise<void> {
+  await settleAll([
+    makeFolder(folders.terminals, 0o755),
+    writeSystemFiles(folders.etc, user),
+    writePolicies(folders.policies, spec.chromePolicy),
+    writeReadable(folders.agentConfig, JSON.stringify(agentConfig(spec))),
+  ])
+}
+
+/** Makes what the machine can write, on a host where it gets no disk of its own. */
+export async function makeDiskFolder(folders: MachineFolders, user: MachineUser): Promise<void> {
+  await makeFolder(folders.disk, 0o711)
   await settleAll([
     makeFolder(folders.home, 0o700).then(() => giveTo(user, folders.home)),
     makeFolder(folders.run, 0o700).then(() => giveTo(user, folders.run)),
     makeTemporaryFolder(folders.temporary),
-    writeSystemFiles(folders.etc, user),
-    writePolicies(folders.policies, spec.chromePolicy),
-    writeReadable(folders.agentConfig, JSON.stringify(agentConfig(spec))),
   ])
 }
 
@@ -61,6 +68,7 @@ async function writeSystemFiles(folder: string, { uid, gid }: MachineUser): Prom
     group: `root:x:0:\n${userName}:x:${gid}:\nnogroup:x:65534:\n`,
     hosts: `127.0.0.1 localhost ${hostName}\n::1 localhost\n`,
     hostname: `${hostName}\n`,
+    'resolv.conf': `nameserver ${gatewayAddresses.ipv4}\n`,
     'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
     'machine-id': `${randomBytes(16).toString('hex')}\n`,
   }
@@ -69,8 +77,10 @@ async function writeSystemFiles(folder: string, { uid, gid }: MachineUser): Prom
 
 const policiesFile = 'session.json'
 
-/** All of a browser's connections go through one proxy, and Chromium's own limit of 32 would hold up large pages. */
-const machinePolicy = { MaxConnectionsPerProxy: 99 }
+const machinePolicy = {
+  // Chromium's print preview waits for a person, and its page with it. printToPDF is another matter.
+  PrintingEnabled: false,
+}
 
 /** In one turn, so that of two changes neither is lost. Chromium reads every file of the folder: the new one is made beside it. */
 export function changePolicies(
@@ -112,7 +122,5 @@ function agentConfig(spec: MachineSpec): AgentConfig {
     run_folder: inMachine.run,
     egress_socket: join(inMachine.egress, 'egress.sock'),
     chromium_path: inMachine.chromium,
-    devtools_port: ports.devtools,
-    proxy_port: ports.proxy,
   }
 }

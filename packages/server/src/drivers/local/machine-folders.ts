@@ -1,11 +1,7 @@
-import { execFile } from 'node:child_process'
-import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
+import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
-
-const run = promisify(execFile)
 
 /** Where everything of one machine is. Both folders exist from before its first process until after its last one. */
 export interface MachineFolders {
@@ -13,10 +9,14 @@ export interface MachineFolders {
   readonly data: string
   /** Sockets, below the runtime folder. */
   readonly runtime: string
-  /** What the machine sees of the disk as its own. */
+  /** What the machine sees of the disk as its own. On a host that can, the folder is empty and the machine has the image mounted there. */
+  readonly disk: string
+  readonly diskImage: string
   readonly home: string
   readonly temporary: string
   readonly run: string
+  /** Where its terminals are mounted before it becomes a machine. */
+  readonly terminals: string
   /** What it may only read. */
   readonly etc: string
   readonly policies: string
@@ -46,12 +46,16 @@ export function machineFolders(folders: HostFolders, sessionId: SessionId): Mach
   const data = join(machinesFolder(folders), sessionId)
   const runtime = join(machinesRuntimeFolder(folders), sessionId)
   const egress = join(runtime, 'egress')
+  const disk = join(data, 'disk')
   return {
     data,
     runtime,
-    home: join(data, 'home'),
-    temporary: join(data, 'tmp'),
-    run: join(data, 'run'),
+    disk,
+    diskImage: join(data, 'disk.ext4'),
+    home: join(disk, 'home'),
+    temporary: join(disk, 'tmp'),
+    run: join(disk, 'run'),
+    terminals: join(data, 'terminals'),
     etc: join(data, 'etc'),
     policies: join(data, 'policies'),
     newPolicies: join(data, 'policies.new'),
@@ -80,20 +84,6 @@ export async function listMachineFolders(folders: HostFolders): Promise<Readonly
     [machinesFolder(folders), machinesRuntimeFolder(folders)].map((folder) => readdir(folder)),
   )
   return new Set(names.flat() as SessionId[])
-}
-
-/**
- * Removes a tree that somebody else has filled. It may be closed to its owner, deeper than a path can be told and full
- * of names that are no text: what Node leaves of it for one of these reasons the system's own programs take away, which
- * go from folder to folder and follow no link. No process may be at work in it.
- */
-export async function removeTree(path: string): Promise<void> {
-  try {
-    await rm(path, { recursive: true, force: true })
-  } catch {
-    await run('/bin/chmod', ['-R', '--silent', 'u+rwx', '--', path]).catch(() => {}) // The removal tells what is wrong.
-    await run('/bin/rm', ['-rf', '--', path])
-  }
 }
 
 export async function makeFolder(path: string, mode: number): Promise<void> {

@@ -34,7 +34,7 @@ test('explains a sandbox that cannot be built', async (context) => {
   // A machine's view needs this file of all machines.
   const agent = join(ground.folders.data, 'agent')
   await chmod(agent, 0)
-  await writeFile(join(ground.folders.data, 'ground', 'network'), 'link set nothing up\n')
+  await writeFile(join(ground.folders.data, 'ground', 'interfaces'), 'link set nothing up\n')
 
   const start = driver.start(machineSpec(), never)
 
@@ -83,6 +83,29 @@ test('removes what is left although egress fails, and says so', async (context) 
   isAway = false
   await driver.stop(machine.sessionId)
 
+  assert.deepEqual(await ground.remains(), [])
+})
+
+test('starts and stops other machines, and lists all, while egress hangs over one', async (context) => {
+  const ground = await openGround(context)
+  const hanging = Promise.withResolvers<void>()
+  const hung = machineSpec()
+  const routes = {
+    openRoute: async () => {},
+    closeRoute: (sessionId: SessionId) => (sessionId === hung.sessionId ? hanging.promise : Promise.resolve()),
+  }
+  const driver = await ground.openDriver({ routes })
+  await driver.start(hung, never)
+  const stopping = driver.stop(hung.sessionId)
+
+  const { sessionId } = await driver.start(machineSpec(), never)
+  const next = await ground.openDriver({ routes: { ...routes, openRoute: () => hanging.promise } })
+  const listed = await next.list()
+  await driver.stop(sessionId)
+
+  assert.ok(listed.some((machine) => machine.sessionId === sessionId))
+  hanging.resolve()
+  await stopping
   assert.deepEqual(await ground.remains(), [])
 })
 

@@ -9,16 +9,17 @@ export async function readLastLines(path: string): Promise<string> {
   return (await readTail(path, tailBytes)).trim().split('\n').slice(-tailLines).join('\n')
 }
 
-/** Keeps the end of a log that has grown too large. The machine writes to its end, wherever that is. */
-export async function shortenLog(path: string): Promise<void> {
+/** Keeps the end of a log that has grown too large, and says how large it was. The machine writes to its end, wherever that is. */
+export async function shortenLog(path: string): Promise<number> {
   const size = await stat(path).then(
     (found) => found.size,
     () => 0,
   )
-  if (size <= maxLogBytes) return
+  if (size <= maxLogBytes) return size
   const tail = await readTail(path, tailBytes)
   await truncate(path, 0)
   await writeFile(path, tail, { flag: 'a' })
+  return size
 }
 
 async function readTail(path: string, bytes: number): Promise<string> {

@@ -1,6 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
+import { isOnHostSide, readArguments } from '../../host/own-processes.ts'
 import { type HostProcess, readProcess } from './host-process.ts'
 import { machineFolders, machinesRuntimeFolder } from './machine-folders.ts'
 
@@ -31,39 +32,17 @@ async function lookAt(
   pid: number,
   folders: HostFolders,
 ): Promise<(HostProcess & { sessionId: SessionId }) | undefined> {
-  const sessionId = sessionIn(await read(pid, 'cmdline'), folders)
+  const sessionId = sessionIn(await readArguments(pid), folders)
   if (sessionId === undefined || !(await isOnHostSide(pid))) return undefined
   const process = await readProcess(pid)
   return process && { ...process, sessionId }
 }
 
-function sessionIn(commandLine: string, folders: HostFolders): SessionId | undefined {
+function sessionIn(args: readonly string[], folders: HostFolders): SessionId | undefined {
   const start = `${machinesRuntimeFolder(folders)}/`
-  if (!commandLine.includes(start)) return undefined
-  for (const argument of commandLine.split('\0')) {
+  for (const argument of args) {
     const sessionId = argument.slice(start.length).split('/', 1)[0] as SessionId
     if (argument.startsWith(start) && argument === machineFolders(folders, sessionId).egress) return sessionId
   }
   return undefined
-}
-
-/**
- * A process can write what it likes into its own command line. So one counts only under our own user, and only where a
- * machine's programs cannot be: outside of machines, or as the first process of one.
- */
-async function isOnHostSide(pid: number): Promise<boolean> {
-  const [status, ownStatus] = await Promise.all([read(pid, 'status'), read('self', 'status')])
-  const uid = /^Uid:\t(\d+)/m.exec(status)?.[1]
-  const pids = namespacePids(status)
-  const depth = pids.length - namespacePids(ownStatus).length
-  return uid === String(process.geteuid?.()) && (depth === 0 || (depth === 1 && pids.at(-1) === '1'))
-}
-
-/** The numbers of a process, in our own pid namespace and in each one further in. */
-function namespacePids(status: string): readonly string[] {
-  return /^NSpid:\t(.*)$/m.exec(status)?.[1]?.split('\t') ?? []
-}
-
-async function read(pid: number | 'self', file: string): Promise<string> {
-  return readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')
 }

@@ -15,6 +15,8 @@ const files = [
   'machine-isolation',
   'machine-escape',
   'machine-lifecycle',
+  'machine-bounds',
+  '../../host/trash',
   '../../host/host-folders',
 ].map((name) => fileURLToPath(new URL(`${name}.test.ts`, import.meta.url)))
 

@@ -1,24 +1,27 @@
+import { rm } from 'node:fs/promises'
+import type { Trash } from '../../host/trash.ts'
 import type { Cgroups } from './cgroups.ts'
 import type { LocalMachine } from './local-machine.ts'
-import { removeTree } from './machine-folders.ts'
 import { releaseUser } from './machine-user.ts'
 import { settleAll } from './settle-all.ts'
 
 export interface RemoveOptions {
   readonly machine: LocalMachine
   readonly cgroups: Cgroups
+  readonly trash: Trash
   readonly closeRoute: () => Promise<void>
 }
 
 /**
- * Ends a machine and removes all of it, in whatever state it is; what is gone already is fine. The runtime folder goes
- * last: as long as it is there, the machine is listed, and a removal that was cut off can be done again.
+ * Ends a machine and removes all of it, in whatever state it is; what is gone already is fine. Its files go to the trash,
+ * which nobody waits for. The runtime folder goes last: as long as it is there, the machine is listed, and a removal
+ * that was cut off can be done again.
  */
-export async function removeMachine({ machine, cgroups, closeRoute }: RemoveOptions): Promise<void> {
+export async function removeMachine({ machine, cgroups, trash, closeRoute }: RemoveOptions): Promise<void> {
   const { sessionId, folders } = machine
   await machine.kill()
-  await settleAll([closeRoute(), cgroups.remove(sessionId), removeTree(folders.data)])
-  // Not before its files are gone: the next machine may get this user.
+  await settleAll([closeRoute(), cgroups.remove(sessionId), trash.discard(folders.data)])
+  // Not before its files are in the trash, where no machine comes: the next machine may get this user.
   await releaseUser(folders.runtime)
-  await removeTree(folders.runtime)
+  await rm(folders.runtime, { recursive: true, force: true })
 }

@@ -25,6 +25,8 @@ function verdict(name: 'x64' | 'arm64', { architecture = architectureIds[name], 
     if (code === 0x06) return value
     if (code === 0x20) loaded = value === 0 ? number : value === 4 ? architecture : (args[(value - 16) / 8] ?? 0)
     else if (code === 0x15) position += skip(loaded === value)
+    else if (code === 0x25) position += skip(loaded > value)
+    else if (code === 0x35) position += skip(loaded >= value)
     else if (code === 0x45) position += skip((loaded & value) !== 0)
     else assert.fail(`instruction ${code} at ${position}`)
   }
@@ -76,6 +78,36 @@ test('lets only those sockets be made that know network namespaces and that prog
   for (const family of [packet, alg, vsock]) assert.equal(socket(family), EAFNOSUPPORT)
   assert.equal(socket(netlink, route), allow)
   assert.equal(socket(netlink, netfilter), EAFNOSUPPORT)
+})
+
+test('lets pairs of sockets be made of the family that programs use between themselves alone', () => {
+  for (const [name, number] of [
+    ['x64', 53],
+    ['arm64', 199],
+  ] as const) {
+    assert.equal(verdict(name, { number, args: [1, 1, 0] }), allow)
+    for (const family of [2, 16, 30, 38]) assert.equal(verdict(name, { number, args: [family, 1, 0] }), EAFNOSUPPORT)
+  }
+})
+
+test('answers calls that it does not know as a kernel does that lacks them', () => {
+  const [clone3, ioUring, statmount, listmount, later] = [435, 425, 457, 458, 470]
+
+  for (const name of ['x64', 'arm64'] as const) {
+    for (const number of [clone3, ioUring, statmount, listmount, later, 5_000, 0x3fff_ffff]) {
+      assert.equal(verdict(name, { number }), ENOSYS, `${number} on ${name}`)
+    }
+  }
+  // create_module and vserver on x64.
+  for (const number of [174, 236]) assert.equal(verdict('x64', { number }), ENOSYS)
+})
+
+test('lets a program ask for its personality, and not turn off what protects its memory', () => {
+  const [ask, ordinary, withoutRandomAddresses] = [0xffff_ffff, 0, 0x4_0000]
+
+  assert.equal(verdict('x64', { number: 135, args: [ask] }), allow)
+  assert.equal(verdict('x64', { number: 135, args: [ordinary] }), allow)
+  assert.equal(verdict('x64', { number: 135, args: [withoutRandomAddresses] }), EPERM)
 })
 
 test('lets terminals be used but not typed into', () => {

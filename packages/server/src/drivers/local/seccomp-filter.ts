@@ -1,10 +1,11 @@
 import { constants } from 'node:os'
+import { allowed, forbidden, type Numbers } from './system-calls.ts'
 
 /*
- * The system calls that a machine does without. Chromium's own sandbox needs to make user, pid and network namespaces
+ * The system calls that a machine may use. Chromium's own sandbox needs to make user, pid and network namespaces
  * and to chroot, so these stay allowed; what a user namespace would open beyond them (mounts, packet filters, keys) is
- * refused, since most escapes from user namespaces went through there. A refusal is an error code, not the end of the
- * process: programs that merely try get by.
+ * refused, since most escapes from user namespaces went through there. What is not known to be needed is refused too. A
+ * refusal is an error code, not the end of the process: programs that merely try get by.
  */
 
 interface Architecture {
@@ -18,77 +19,13 @@ const architectures: Partial<Record<NodeJS.Architecture, Architecture>> = {
   arm64: { id: 0xc000_00b7, column: 1 },
 }
 
-type Numbers = readonly [x64: number | undefined, arm64: number | undefined]
-
-/** Refused with EPERM. */
-const forbidden: Readonly<Record<string, Numbers>> = {
-  // Other processes, also those that share the machine's user.
-  ptrace: [101, 117],
-  process_vm_readv: [310, 270],
-  process_vm_writev: [311, 271],
-  process_madvise: [440, 440],
-  pidfd_getfd: [438, 438],
-  // Keyrings belong to a user of the host and know no namespaces.
-  add_key: [248, 217],
-  request_key: [249, 218],
-  keyctl: [250, 219],
-  // Mounts, in whatever namespace.
-  mount: [165, 40],
-  umount2: [166, 39],
-  pivot_root: [155, 41],
-  open_tree: [428, 428],
-  move_mount: [429, 429],
-  fsopen: [430, 430],
-  fsconfig: [431, 431],
-  fsmount: [432, 432],
-  fspick: [433, 433],
-  mount_setattr: [442, 442],
-  setns: [308, 268],
-  // Files by handle, past every mount.
-  open_by_handle_at: [304, 265],
-  // Large parts of the kernel that a browser has no use for.
-  bpf: [321, 280],
-  perf_event_open: [298, 241],
-  userfaultfd: [323, 282],
-  fanotify_init: [300, 262],
-  lookup_dcookie: [212, 18],
-  // The host as a whole; the kernel asks for capabilities too, which nothing in a machine has.
-  acct: [163, 89],
-  reboot: [169, 142],
-  swapon: [167, 224],
-  swapoff: [168, 225],
-  syslog: [103, 116],
-  quotactl: [179, 60],
-  quotactl_fd: [443, 443],
-  settimeofday: [164, 170],
-  clock_settime: [227, 112],
-  kexec_load: [246, 104],
-  kexec_file_load: [320, 294],
-  init_module: [175, 105],
-  finit_module: [313, 273],
-  delete_module: [176, 106],
-  vhangup: [153, 58],
-  nfsservctl: [180, 42],
-  uselib: [134, undefined],
-  iopl: [172, undefined],
-  ioperm: [173, undefined],
-  modify_ldt: [154, undefined],
-}
-
-/** Refused as if the kernel did not have them, so that callers take the older way. */
-const absent: Readonly<Record<string, Numbers>> = {
-  // Its flags are in memory, where a filter cannot look: glibc then calls clone, whose flags are in a register.
-  clone3: [435, 435],
-  io_uring_setup: [425, 425],
-  io_uring_enter: [426, 426],
-  io_uring_register: [427, 427],
-}
-
 const clone: Numbers = [56, 220]
 const unshare: Numbers = [272, 97]
 const ioctl: Numbers = [16, 29]
 const socket: Numbers = [41, 198]
+const socketpair: Numbers = [53, 199]
 const setsockopt: Numbers = [54, 208]
+const personality: Numbers = [135, 92]
 
 /** CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS and NEWIPC. NEWTIME shares its bit with clone's exit signal, which is no matter. */
 const forbiddenNamespaces = 0x0000_0080 | 0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000
@@ -96,6 +33,7 @@ const forbiddenNamespaces = 0x0000_0080 | 0x0002_0000 | 0x0200_0000 | 0x0400_000
 const forbiddenTerminalRequests = [0x5412, 0x541c]
 /** UNIX, INET and INET6. Others are old, or know no network namespaces: VSOCK speaks to the host of a virtual machine. */
 const allowedSocketFamilies = [1, 2, 10]
+const unixFamily = 1
 const netlinkFamily = 16
 /** NETLINK_ROUTE and NETLINK_KOBJECT_UEVENT: what networks and devices there are. The packet filter is one of the others. */
 const allowedNetlinkProtocols = [0, 15]
@@ -103,8 +41,13 @@ const allowedNetlinkProtocols = [0, 15]
 const packetFilterLevels = [0, 41]
 const packetFilterOptions = [64, 65, 96, 97, 128, 129]
 
+/** The ordinary ones of 64-bit and 32-bit Linux, with and without an old kernel's name; the last one asks. */
+const allowedPersonalities = [0, 8, 0x2_0000, 0x2_0008, 0xffff_ffff]
+
 const load = 0x20
 const jumpIfEqual = 0x15
+const jumpIfGreater = 0x25
+const jumpIfAtLeast = 0x35
 const jumpIfSet = 0x45
 const finish = 0x06
 
@@ -147,7 +90,6 @@ function filterOf({ id, column }: Architecture): readonly Instruction[] {
     { code: jumpIfSet, value: x32Bit, ifFalse: 1 },
     { code: finish, value: refuseWith(ENOSYS) },
     ...numbersOf(forbidden).flatMap((number) => when(number, [{ code: finish, value: refuseWith(EPERM) }])),
-    ...numbersOf(absent).flatMap((number) => when(number, [{ code: finish, value: refuseWith(ENOSYS) }])),
     ...when(call(clone), refuseFlags(forbiddenNamespaces & ~0xff)),
     ...when(call(unshare), refuseFlags(forbiddenNamespaces)),
     ...when(call(ioctl), [
@@ -163,11 +105,34 @@ function filterOf({ id, column }: Architecture): readonly Instruction[] {
       ]),
       ...allowOnly(allowedSocketFamilies, EAFNOSUPPORT),
     ]),
+    ...when(call(socketpair), [{ code: load, value: argumentOffset(0) }, ...allowOnly([unixFamily], EAFNOSUPPORT)]),
+    ...when(call(personality), [{ code: load, value: argumentOffset(0) }, ...allowOnly(allowedPersonalities, EPERM)]),
     ...when(call(setsockopt), [
       { code: load, value: argumentOffset(1) },
       ...packetFilterLevels.flatMap((level) => when(level, refusePacketFilters)),
       { code: finish, value: allow },
     ]),
+    ...rangesOf(allowed.flatMap((numbers) => numbers[column] ?? [])).flatMap(allowRange),
+    { code: finish, value: refuseWith(ENOSYS) },
+  ]
+}
+
+type Range = readonly [first: number, last: number]
+
+function rangesOf(numbers: readonly number[]): readonly Range[] {
+  const ranges: [number, number][] = []
+  for (const number of numbers.toSorted((one, other) => one - other)) {
+    const range = ranges.at(-1)
+    if (range && number <= range[1] + 1) range[1] = number
+    else ranges.push([number, number])
+  }
+  return ranges
+}
+
+function allowRange([first, last]: Range): readonly Instruction[] {
+  return [
+    { code: jumpIfAtLeast, value: first, ifFalse: 2 },
+    { code: jumpIfGreater, value: last, ifTrue: 1 },
     { code: finish, value: allow },
   ]
 }

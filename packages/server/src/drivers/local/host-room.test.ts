@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { tmpdir } from 'node:os'
+import { test } from 'node:test'
+import { newId, type SessionId } from '@berth/contract/common/ids.ts'
+import { HostRoom } from './host-room.ts'
+
+const mebibyte = 1024 ** 2
+const newSession = () => newId('session', new Date())
+
+/** A host with so much memory to give, of which machines take what `taken` says. */
+function openRoom(availableMebibytes: () => number, taken = new Map<SessionId, number>()) {
+  return new HostRoom({
+    dataFolder: tmpdir(),
+    reserve: { memoryBytes: 100 * mebibyte, diskBytes: 0 },
+    memoryOf: async (sessionId) => taken.get(sessionId),
+    availableMemory: async () => availableMebibytes() * mebibyte,
+  })
+}
+
+test('of many starts at once those pass that there is room for', async () => {
+  const room = openRoom(() => 1100)
+
+  const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => room.take(newSession())))
+
+  assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 3)
+})
+
+test('a start counts until its session has taken the memory, and not beside it', async () => {
+  const taken = new Map<SessionId, number>()
+  let available = 800
+  const room = openRoom(() => available, taken)
+  const [first, second] = [newSession(), newSession()]
+  await room.take(first)
+  await room.take(second)
+  // Both have started, and taken less than they will.
+  for (const id of [first, second]) taken.set(id, 100 * mebibyte)
+  available = 600
+  await assert.rejects(room.take(newSession()), { code: 'capacity_exhausted' })
+
+  for (const id of [first, second]) taken.set(id, 350 * mebibyte)
+  available = 400
+
+  await room.take(newSession())
+})
+
+test('a start that fails gives its part back', async () => {
+  const room = openRoom(() => 450)
+  const first = newSession()
+  await room.take(first)
+  await assert.rejects(room.take(newSession()))
+
+  room.free(first)
+
+  await room.take(newSession())
+})
