@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { BidiMapper } from 'chromium-bidi'
 import { BidiParser } from 'chromium-bidi/out/Default/gen/src/bidiTab/BidiParser.js'
 import type { WebSocket } from 'ws'
-import { newSessionResult, unmetBrowserName, withCapabilities } from './capabilities.ts'
+import { capabilitiesBesideClassic, newSessionResult, unmetBrowserName, withCapabilities } from './capabilities.ts'
+import type { ClassicConnections } from './classic-connections.ts'
 import { SharedBrowser } from './shared-browser.ts'
 
 /** What may wait in one socket before the other is not read any further. */
@@ -17,6 +18,15 @@ interface Command {
   readonly params: Readonly<Record<string, unknown>>
 }
 
+/** A session of classic WebDriver that the client is in from the start. */
+interface ClassicSession {
+  readonly id: string
+  readonly all: ClassicConnections
+}
+
+/** Commands of clients have none below zero. */
+const joiningId = -1
+
 type Deliver = (command: Command) => void
 type BidiTransport = BidiMapper.BidiTransport
 type MapperCommand = Parameters<Parameters<BidiTransport['setOnMessage']>[0]>[0]
@@ -29,21 +39,30 @@ export class BidiConnection {
   readonly #client: WebSocket
   readonly #chromium: WebSocket
   readonly #browser: SharedBrowser
-  readonly #sessionId = randomUUID()
+  readonly #sessionId: string
+  readonly #classic: ClassicSession | undefined
   /** Takes the commands of the session; undefined while there is none. */
   #session: Promise<Deliver> | undefined
+  /** Settles when the client is in its classic session: only then the mapper knows the tabs. */
+  readonly #joined = Promise.withResolvers<void>()
   /** Id of the `session.new` that is not answered yet. */
   #creation: number | undefined
   #isAlive = true
 
-  constructor(client: WebSocket, chromium: WebSocket) {
+  constructor(client: WebSocket, chromium: WebSocket, classic?: ClassicSession) {
     this.#client = client
     this.#chromium = chromium
-    const leave = () => this.#close(closeCodes.normal, 'the BiDi session has ended')
-    this.#browser = new SharedBrowser(chromium, (message) => passOn(message, chromium, client), leave)
+    this.#classic = classic
+    this.#sessionId = classic?.id ?? randomUUID()
+    const end = () => this.#end()
+    this.#browser = new SharedBrowser(chromium, (message) => passOn(message, chromium, client), end)
+    if (classic) {
+      client.on('close', classic.all.enter(classic.id, this))
+      void this.#create({ id: joiningId, method: 'session.new', params: capabilitiesBesideClassic })
+    } else this.#joined.resolve()
     client.on('message', (message) => {
       this.#isAlive = true
-      void this.#take(String(message))
+      this.#take(String(message)).catch(() => this.#close(closeCodes.internalError, 'the browser does not answer'))
     })
     client.on('pong', () => {
       this.#isAlive = true
@@ -58,6 +77,16 @@ export class BidiConnection {
     chromium.on('close', () => this.#close(closeCodes.goingAway, 'the browser has ended'))
   }
 
+  /** The session has ended: the client's connection ends with it. */
+  leave(): void {
+    this.#close(closeCodes.normal, 'the BiDi session has ended')
+  }
+
+  #end(): void {
+    this.#classic?.all.end(this.#classic.id)
+    this.leave()
+  }
+
   async #take(text: string): Promise<void> {
     const command = parseCommand(text)
     if ('fault' in command) {
@@ -68,9 +97,10 @@ export class BidiConnection {
       this.#answerWithoutSession(command)
     } else if (command.method === 'session.end') {
       this.#answer(command.id, {})
-      this.#close(closeCodes.normal, 'the BiDi session has ended')
+      this.#end()
     } else {
       const deliver = await this.#session
+      await this.#joined.promise
       deliver(command)
     }
   }
@@ -114,9 +144,9 @@ export class BidiConnection {
     const session = await this.#browser.createBrowserSession()
     await BidiMapper.BidiServer.createAndStart(transport, this.#browser, session, ownTarget, new BidiParser())
     return (command) => {
-      if (asksForDownloads(command)) void this.#browser.reportDownloads(session)
-      // What the parameters must be is the mapper's to judge.
-      void deliver(command as MapperCommand)
+      if (asksForDownloads(command)) this.#browser.reportDownloads(session).catch(() => {}) // It has gone.
+      // What the parameters must be is the mapper's to judge, and it answers itself.
+      Promise.try(deliver, command as MapperCommand).catch(() => {})
     }
   }
 
@@ -126,7 +156,10 @@ export class BidiConnection {
       return
     }
     this.#creation = undefined
-    if (message.type === 'success') {
+    if (this.#classic) {
+      if (message.type === 'success') this.#joined.resolve()
+      else this.#close(closeCodes.internalError, 'the BiDi session cannot be joined')
+    } else if (message.type === 'success') {
       this.#answer(message.id, newSessionResult(this.#sessionId, message.result as never))
     } else {
       this.#session = undefined

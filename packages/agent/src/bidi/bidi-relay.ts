@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { agentWebDriverPath } from '@berth/contract/agent/agent-protocol.ts'
+import { webDriverSessionPattern } from '@berth/contract/agent/agent-protocol.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Activity } from '../activity.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
-import { handshakeHeaders, refuse, switchingProtocols } from '../cdp/cdp-relay.ts'
+import { endOf, handshakeHeaders, refuse, switchingProtocols } from '../cdp/cdp-relay.ts'
 import { http } from '../http.ts'
+import type { ClassicSessions } from '../webdriver/classic-sessions.ts'
 import { MapperProcess } from './mapper-process.ts'
 
 /** After the last client the mapper stays for the next one so long. */
@@ -15,6 +16,8 @@ const lastWordsMilliseconds = 2_000
 interface BidiRelayOptions {
   readonly endpoint: () => Promise<DevToolsEndpoint>
   readonly activity: Activity
+  /** Of classic WebDriver, to which some clients belong. */
+  readonly sessions: ClassicSessions
   readonly runFolder: string
   readonly logger: Logger
 }
@@ -28,18 +31,23 @@ export class BidiRelay {
 
   constructor(options: BidiRelayOptions) {
     this.#options = options
-  }
-
-  static serves(path: string): boolean {
-    return path === agentWebDriverPath
+    options.sessions.onEnd((id) => this.#mapper?.then((mapper) => mapper.endSession(id)).catch(() => {}))
   }
 
   /** Answers the handshake when the browser is there, or with the reason why it is not. */
   async connect(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
-    const end = this.#options.activity.begin()
+    const { activity, sessions } = this.#options
+    const session = sessionOf(request.url ?? '')
+    if (session !== undefined && !sessions.has(session)) {
+      refuse(client, 404, 'there is no such WebDriver session')
+      return
+    }
+    const leaveSession = session === undefined ? undefined : sessions.enter(session)
+    const end = activity.begin()
     this.#enter(client)
     client.on('close', () => {
       end()
+      leaveSession?.()
       this.#leave(client)
     })
     client.on('error', () => client.destroy())
@@ -56,14 +64,15 @@ export class BidiRelay {
     const mapper = await this.#runningMapper()
     if (client.destroyed) return true
     const outcome = await openMapper(mapper.socketPath, endpoint, request, client, head)
-    if (outcome === 'no browser') await endpoint.ended
+    if (outcome === 'no browser') await endOf(endpoint, new Error('it takes no connections'))
     if (outcome === 'no mapper') await mapper.ended
     return outcome === 'answered'
   }
 
   #runningMapper(): Promise<MapperProcess> {
     if (this.#mapper) return this.#mapper
-    const mapper = MapperProcess.start(this.#options.runFolder)
+    const { runFolder, sessions } = this.#options
+    const mapper = MapperProcess.start(runFolder, (id) => void sessions.end(id))
     this.#mapper = mapper
     const forget = (how: string) => {
       if (this.#mapper !== mapper) return // It was idle.
@@ -93,6 +102,11 @@ export class BidiRelay {
   }
 }
 
+function sessionOf(path: string): string | undefined {
+  const [, id, command] = webDriverSessionPattern.exec(path) ?? []
+  return command === undefined ? id : undefined
+}
+
 /** What connecting to a process that has died comes to, before and after its socket is removed. */
 const gone: readonly unknown[] = ['ECONNREFUSED', 'ECONNRESET', 'ENOENT']
 
@@ -103,7 +117,8 @@ function openMapper(
   client: Socket,
   head: Buffer,
 ): Promise<'answered' | 'no browser' | 'no mapper'> {
-  const path = `/${port}${browserPath}`
+  const session = sessionOf(request.url ?? '')
+  const path = `/${port}${browserPath}${session === undefined ? '' : `?${session}`}`
   const upstream = http.request({ socketPath, path, headers: handshakeHeaders(request.headers), agent: false })
   return new Promise((resolve, reject) => {
     upstream.on('error', (error: NodeJS.ErrnoException) => {

@@ -2,21 +2,24 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
+import { toDevToolsServer } from '../browser/devtools-server.ts'
 import { BidiConnection } from './bidi-connection.ts'
+import type { ClassicConnections } from './classic-connections.ts'
 
 /** Any size in one message, as on the way to Chromium itself; nothing is compressed inside of a machine. */
 const unlimited = { maxPayload: 0, perMessageDeflate: false } as const
 
 /**
  * Serves BiDi on a unix socket. The path of a client's address is the port of Chromium's DevTools server and the path of
- * the browser there: of a browser that is started again both are new.
+ * the browser there: of a browser that is started again both are new. A query names the session of classic WebDriver
+ * that the client is in already.
  */
-export async function startBidiServer(socketPath: string): Promise<Server> {
+export async function startBidiServer(socketPath: string, sessions: ClassicConnections): Promise<Server> {
   const websockets = new WebSocketServer({ noServer: true, ...unlimited })
   const server = createServer()
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy())
-    void accept(websockets, request, socket, head)
+    accept(websockets, sessions, request, socket, head).catch(() => socket.destroy())
   })
   server.listen(socketPath)
   await once(server, 'listening')
@@ -26,13 +29,15 @@ export async function startBidiServer(socketPath: string): Promise<Server> {
 /** The client is let in when its line to Chromium stands. */
 async function accept(
   websockets: WebSocketServer,
+  sessions: ClassicConnections,
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
 ): Promise<void> {
+  const [address = '', session] = (request.url ?? '').split('?')
   let chromium: WebSocket
   try {
-    chromium = await openChromium(request.url ?? '')
+    chromium = await openChromium(address)
   } catch {
     socket.end('HTTP/1.1 502 Bad Gateway\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
     return
@@ -40,12 +45,16 @@ async function accept(
   // A client that has gone, or whose handshake is refused, leaves nothing behind.
   socket.once('close', () => chromium.terminate())
   if (socket.destroyed) chromium.terminate()
-  else websockets.handleUpgrade(request, socket, head, (client) => new BidiConnection(client, chromium))
+  else {
+    websockets.handleUpgrade(request, socket, head, (client) => {
+      new BidiConnection(client, chromium, session === undefined ? undefined : { id: session, all: sessions })
+    })
+  }
 }
 
 async function openChromium(address: string): Promise<WebSocket> {
   const [, port, path] = /^\/(\d+)(\/.+)$/.exec(address) ?? []
-  const chromium = new WebSocket(`ws://127.0.0.1:${port}${path}`, unlimited)
+  const chromium = new WebSocket(`ws://127.0.0.1:${port}${path}`, { ...unlimited, ...toDevToolsServer })
   await once(chromium, 'open')
   return chromium
 }

@@ -14,6 +14,11 @@ interface NewSessionResult {
 
 const browserNames: readonly unknown[] = [undefined, 'chrome', 'chromium']
 
+/** Where a client speaks classic WebDriver too, dialogs wait for its commands. */
+export const capabilitiesBesideClassic = {
+  capabilities: { alwaysMatch: { unhandledPromptBehavior: { default: 'ignore' } } },
+} as const
+
 /** The parameters with the capabilities that a client may leave out, all of them or a part. */
 export function withCapabilities(params: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return { ...params, capabilities: params.capabilities ?? {} }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import type { Duplex } from 'node:stream'
 import { ChildProgram } from '../browser/child-program.ts'
 import { besideMain } from '../script-process/beside-main.ts'
@@ -19,15 +20,17 @@ export class MapperProcess {
   /** How it ended, as one phrase. Never rejects. */
   readonly ended: Promise<string>
   readonly #program: ChildProgram
+  readonly #line: Duplex
 
-  private constructor(socketPath: string, program: ChildProgram) {
+  private constructor(socketPath: string, program: ChildProgram, line: Duplex) {
     this.socketPath = socketPath
     this.ended = program.ended.finally(() => rm(socketPath, { force: true }))
     this.#program = program
+    this.#line = line
   }
 
-  /** Resolves when clients can connect. */
-  static async start(runFolder: string): Promise<MapperProcess> {
+  /** Resolves when clients can connect. `onSessionEnd` hears of classic sessions that a client ends over BiDi. */
+  static async start(runFolder: string, onSessionEnd: (id: string) => void): Promise<MapperProcess> {
     const socketPath = join(runFolder, `bidi-${process.pid}-${++started}.sock`)
     const program = new ChildProgram({
       program: process.execPath,
@@ -35,12 +38,19 @@ export class MapperProcess {
       environment: {},
       pipes: 1,
     })
-    const mapper = new MapperProcess(socketPath, program)
     const line = program.child.stdio[3] as Duplex
     line.on('error', () => {}) // The process has gone; its exit says so.
-    const how = await Promise.race([once(line, 'data').then(() => undefined), mapper.ended])
+    const mapper = new MapperProcess(socketPath, program, line)
+    const lines = createInterface({ input: line }).on('error', () => {})
+    const how = await Promise.race([once(lines, 'line').then(() => undefined), mapper.ended])
     if (how !== undefined) throw new Error(`the BiDi mapper did not start: ${how}`)
+    lines.on('line', onSessionEnd)
     return mapper
+  }
+
+  /** Closes the BiDi connections of a classic session that has ended. */
+  endSession(id: string): void {
+    this.#line.write(`${id}\n`)
   }
 
   kill(): void {

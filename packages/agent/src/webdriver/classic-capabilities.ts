@@ -1,0 +1,52 @@
+import { WebDriverError } from './webdriver-error.ts'
+
+type Capabilities = Readonly<Record<string, unknown>>
+
+/** The names of the running browser; chromedriver itself knows the first alone. */
+const browserNames: readonly unknown[] = ['chrome', 'chromium']
+
+/** Proxies that leave the way out of the session as it is. */
+const neutralProxies: readonly unknown[] = [undefined, 'direct', 'system', 'autodetect']
+
+/**
+ * The parameters of `POST /session` as chromedriver gets them: attached to the browser that runs, and without BiDi, which
+ * the agent serves by itself. Options for a browser that would be started are left out.
+ */
+export function attachedCapabilities(parameters: unknown, devToolsPort: number): object {
+  const { capabilities } = objectOf(parameters, 'the body')
+  const { alwaysMatch, firstMatch } = objectOf(capabilities, 'capabilities')
+  if (firstMatch !== undefined && (!Array.isArray(firstMatch) || firstMatch.length === 0)) {
+    throw new WebDriverError('invalid argument', 'capabilities.firstMatch must be an array with at least one entry')
+  }
+  const always = attached(objectOf(alwaysMatch ?? {}, 'capabilities.alwaysMatch'))
+  const choices = (firstMatch ?? [{}]) as readonly unknown[]
+  const address = { 'goog:chromeOptions': { debuggerAddress: `127.0.0.1:${devToolsPort}` } }
+  return {
+    capabilities: {
+      alwaysMatch: { ...always, ...address },
+      firstMatch: choices.map((choice, index) => attached(objectOf(choice, `capabilities.firstMatch[${index}]`))),
+    },
+  }
+}
+
+function attached(wished: Capabilities): Capabilities {
+  const { webSocketUrl: _bidi, 'goog:chromeOptions': _options, setWindowRect: _always, ...kept } = wished
+  const proxy = objectOf(kept.proxy ?? {}, 'proxy')
+  if (!neutralProxies.includes(proxy.proxyType)) {
+    throw new WebDriverError(
+      'session not created',
+      'proxy: the session has its own way out; PATCH /browsers/{id} changes it',
+    )
+  }
+  return { ...kept, ...(browserNames.includes(kept.browserName) && { browserName: 'chrome' }) }
+}
+
+/** What the client learns. The keys that tell clients that this is Chrome stay, the address inside the machine does not. */
+export function toldCapabilities(capabilities: Capabilities): Capabilities {
+  return { ...capabilities, 'goog:chromeOptions': {}, platformName: 'linux', setWindowRect: true }
+}
+
+function objectOf(value: unknown, name: string): Capabilities {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Capabilities
+  throw new WebDriverError('invalid argument', `${name} must be an object`)
+}

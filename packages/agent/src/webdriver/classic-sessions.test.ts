@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLogger } from '@berth/runtime/process/logger.ts'
+import { ClassicSessions } from './classic-sessions.ts'
+
+const logger = createLogger({ name: 'test', level: 'silent', json: true })
+const never = new Promise<never>(() => {})
+
+interface Limits {
+  readonly idleLimit?: number
+  readonly startLimit?: number
+}
+
+/** With a driver that makes each session when it is let, and takes note of those that it is to end. */
+function openSessions(limits: Limits, isLet: Promise<unknown> = Promise.resolve()) {
+  let made = 0
+  const ended: string[] = []
+  const sessions = new ClassicSessions({
+    endpoint: async () => ({ port: 9, browserPath: '/', ended: never }),
+    homeFolder: '/',
+    logger,
+    startDriver: async () => ({
+      ended: never,
+      send: () => never,
+      kill() {},
+      async ask({ method, path }) {
+        if (method === 'DELETE') ended.push(path)
+        else await isLet
+        const value = { sessionId: String(++made).padStart(32, '0'), capabilities: {} }
+        return { status: 200, body: JSON.stringify({ value }) }
+      },
+    }),
+    ...limits,
+  })
+  return { sessions, ended }
+}
+
+async function nextEnd(sessions: ClassicSessions): Promise<string> {
+  return new Promise((resolve) => sessions.onEnd(resolve))
+}
+
+test('a session that nobody uses ends, and one that is used does not', async () => {
+  const { sessions, ended } = openSessions({ idleLimit: 50 })
+
+  const used = (await sessions.create({ capabilities: {} })).value.sessionId
+  const leave = sessions.enter(used)
+  const unused = (await sessions.create({ capabilities: {} })).value.sessionId
+
+  assert.equal(await nextEnd(sessions), unused)
+  assert.equal(sessions.has(used), true)
+  leave()
+  assert.equal(await nextEnd(sessions), used)
+  assert.deepEqual(ended, [`/session/${unused}`, `/session/${used}`])
+})
+
+test('a tab that hangs keeps nobody waiting for a session, and what comes late ends at once', async () => {
+  const answers = Promise.withResolvers<void>()
+  const { sessions, ended } = openSessions({ startLimit: 20 }, answers.promise)
+
+  const refused = sessions.create({ capabilities: {} })
+  await assert.rejects(refused, { error: 'session not created', message: /did not answer within 0.02 s/ })
+  answers.resolve()
+  const late = await nextEnd(sessions)
+
+  assert.deepEqual(ended, [`/session/${late}`])
+  assert.equal(sessions.has(late), false)
+})

@@ -1,0 +1,20 @@
+import { defineUpgrade } from '../upgrade.ts'
+import { agentWebDriverPath } from './agent-protocol.ts'
+
+/** The DevTools endpoint of the browser, whatever its current id. */
+export const cdpUpgrade = defineUpgrade({ name: 'cdp', path: '/cdp' })
+
+/** What Chromium's own DevTools server has below this path, under its own names. */
+export const devToolsUpgrade = defineUpgrade({ name: 'devtools', path: '/devtools/' })
+
+/** WebDriver BiDi; each connection may have one BiDi session, which `session.new` begins. */
+const webDriverUpgrade = defineUpgrade({ name: 'webdriver', path: agentWebDriverPath })
+
+/** BiDi in a session of classic WebDriver, without `session.new`. */
+const webDriverSessionUpgrade = defineUpgrade({
+  name: 'webdriver-session',
+  path: /^\/webdriver\/session\/[0-9a-f]{32}$/,
+})
+
+/** Every websocket of a session. */
+export const agentUpgrades = [cdpUpgrade, devToolsUpgrade, webDriverUpgrade, webDriverSessionUpgrade] as const
