@@ -29,7 +29,7 @@ pages.serve(
     addEventListener('mousemove', () => moves++, true)
   </script>`,
 )
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` } })
+const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
@@ -160,13 +160,19 @@ for (const [way, headless] of [
       const atOnce = await becomes(`text.value.endsWith('Tab')`, 'text.value')
       await evaluate(`text.value = ''`)
       const startedAt = performance.now()
-      await client.browsers.computer.typeText(id, { text: 'Ça va. Oui', delay: 5000 })
+      await client.browsers.computer.typeText(id, { text: 'Ça va. Oui' })
       const took = performance.now() - startedAt
       const likeAPerson = await becomes(`text.value.endsWith('Oui')`, 'text.value')
+      await evaluate(`text.value = ''`)
+      const delayedAt = performance.now()
+      await client.browsers.computer.typeText(id, { text: 'later', delay: 300 })
+      const tookWithDelay = performance.now() - delayedAt
 
       assert.equal(atOnce, text)
       assert.equal(likeAPerson, 'Ça va. Oui')
       assert.ok(took > 500 && took < 10_000, `${took} ms`)
+      assert.equal(await becomes(`text.value.endsWith('r')`, 'text.value'), 'later')
+      assert.ok(tookWithDelay > 4 * 300 && tookWithDelay < 10_000, `${tookWithDelay} ms`)
     })
 
     test('clicks hit their point, with their button, their count and their keys', async () => {

@@ -118,7 +118,7 @@ for (const headless of [false, true]) {
     })
 
     if (!headless) testDisplay(() => ({ agent, page }))
-    else testDialogs(() => page)
+    else testDialogs(() => ({ agent, page }))
   })
 }
 
@@ -196,9 +196,9 @@ function testDisplay(at: () => { agent: StartedAgent; page: ComputerPage }): voi
   })
 }
 
-function testDialogs(at: () => ComputerPage): void {
+function testDialogs(at: () => { agent: StartedAgent; page: ComputerPage }): void {
   test('shows the dialogs of pages, and answers them by key, text and click', async () => {
-    const page = at()
+    const { page } = at()
     const ask = async (question: string) => {
       const shown = once(page.client.socket, 'message')
       await page.client.send('Page.enable', {}, page.session)
@@ -230,8 +230,24 @@ function testDialogs(at: () => ComputerPage): void {
     assert.notDeepEqual(asked.body, plain.body)
   })
 
+  test('knows of dialogs also when others of the agent have come to the page and left', async () => {
+    const { agent, page } = at()
+    await page.operate('screenshot')
+    await page.client.send('Page.enable', {}, page.session)
+    // A change of size attaches to every page for a moment.
+    assert.equal((await agent.call('POST', '/viewport', { width: 1000, height: 700, refresh_rate: 60 })).status, 204)
+    const opening = page.client.nextEvent('Page.javascriptDialogOpening')
+    const answer = page.evaluate(`confirm('Still?')`)
+    await opening
+
+    await page.operate('press_key', { keys: ['Return'] })
+
+    assert.equal(await answer, true)
+    await agent.call('POST', '/viewport', { width: 1280, height: 800, refresh_rate: 60 })
+  })
+
   test('acts in the page that was brought to the front last', async () => {
-    const page = at()
+    const { page } = at()
     const other = await page.client.newPage()
     await page.client.send('Page.bringToFront', {}, page.session)
     await page.evaluate(`text.value = ''; text.focus()`)

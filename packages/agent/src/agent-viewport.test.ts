@@ -185,3 +185,29 @@ for (const headless of [true, false]) {
     await opened(window, 'data:text/html,window')
   })
 }
+
+for (const changes of [{}, { stealth: true }, { headless: false }]) {
+  const kind = changes.headless === false ? 'headful' : changes.stealth ? 'stealthy headless' : 'headless'
+  test(`the first change of a ${kind} window's size counts`, async () => {
+    await using agent = await startAgent(changes)
+    await agent.becomesReady()
+    const client = await agent.connect()
+    const session = await client.attach()
+    const inner = await client.evaluate('[innerWidth, screen.width, screen.height]', session)
+    assert.deepEqual(inner, [1280, 1280, 800])
+    const { windowId } = await client.send('Browser.getWindowForTarget', {}, session)
+
+    // Commands behind it stay behind it.
+    const [, { bounds }] = await Promise.all([
+      client.send('Browser.setWindowBounds', { windowId, bounds: { width: 1000, height: 700 } }),
+      client.send('Browser.getWindowBounds', { windowId }),
+    ])
+
+    assert.deepEqual([bounds.width, bounds.height, bounds.windowState], [1000, 700, 'normal'])
+    await client.evaluate(
+      'new Promise((resolve) => { const look = () => outerWidth === 1000 ? resolve() : setTimeout(look, 10); look() })',
+      session,
+    )
+    assert.deepEqual(await client.evaluate('[outerWidth, outerHeight]', session), [1000, 700])
+  })
+}

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { finished, pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
@@ -15,8 +14,10 @@ import {
   agentStopPath,
   agentViewportPath,
 } from '@berth/contract/agent/agent-protocol.ts'
+import { agentUpgrades, devToolsUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import { errorBody, pathOf, toBerthError } from '@berth/runtime/http/error-reply.ts'
+import { errorBody, pathOf, retryHeaders, toBerthError } from '@berth/runtime/http/error-reply.ts'
+import { mountUpgrades, type UpgradeHandler } from '@berth/runtime/http/mount-upgrades.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { AgentEvents } from './agent-events.ts'
 import { BidiRelay } from './bidi/bidi-relay.ts'
@@ -28,9 +29,9 @@ import type { ExtensionSet } from './extensions/extension-set.ts'
 import { http } from './http.ts'
 import { readJson, sendJson } from './json-body.ts'
 import type { OperationServer } from './operations/operation-server.ts'
-
-/** A watcher that takes nothing for so long is let go; it asks again, and then learns the current state. */
-const maxUnreadEventBytes = 64 * 1024
+import { streamEvents } from './stream-events.ts'
+import { ClassicSessions } from './webdriver/classic-sessions.ts'
+import { answerWebDriver, servesWebDriver } from './webdriver/webdriver-server.ts'
 
 /** No limit: how long a body may stop is for whoever reads it to say. */
 const bodiesTakeTheirTime = 0
@@ -42,7 +43,6 @@ interface AppOptions {
   readonly config: AgentConfig
   readonly browser: Browser
   readonly extensions: ExtensionSet
-  readonly proxyPort: number
   readonly events: AgentEvents
   readonly logger: Logger
   readonly stop: () => Promise<void>
@@ -53,29 +53,36 @@ interface AppOptions {
  * 80 ms of the processor that Chromium needs at that moment.
  */
 export function createApp(options: AppOptions): Server {
-  const { config, browser, proxyPort, extensions, events, logger } = options
+  const { config, browser, extensions, events, logger } = options
   const operations = onFirstUse(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
-    return new OperationServer({ config, browser, proxyPort, logger, activity: events.activity })
+    return new OperationServer({ config, browser, logger, activity: events.activity })
   })
   const extensionLoader = onFirstUse(async () => {
     const { ExtensionLoader } = await import('./extensions/extension-loader.ts')
     return new ExtensionLoader({ homeFolder: config.home_folder, browser, extensions })
   })
+  const shared = { endpoint: () => browser.endpoint(), activity: events.activity }
+  const webDriver = new ClassicSessions({
+    endpoint: () => browser.endpointWithPage(),
+    homeFolder: config.home_folder,
+    logger,
+  })
   const server = http.createServer({ requestTimeout: bodiesTakeTheirTime }, (request, response) => {
-    answer({ ...options, operations, extensionLoader }, request, response).catch((thrown: unknown) =>
+    answer({ ...options, operations, extensionLoader, webDriver }, request, response).catch((thrown: unknown) =>
       replyWithError(request, response, thrown, logger),
     )
   })
-  const shared = { endpoint: () => browser.endpoint(), activity: events.activity }
-  const cdp = new CdpRelay(shared)
-  const bidi = new BidiRelay({ ...shared, runFolder: config.run_folder, logger })
-  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    const path = request.url ?? ''
-    if (CdpRelay.serves(path)) void cdp.connect(request, socket, head)
-    else if (BidiRelay.serves(path)) void bidi.connect(request, socket, head)
-    else refuse(socket, 404, 'there is no such websocket')
-  })
+  const cdp = new CdpRelay({ ...shared, prepare: (command) => browser.prepare(command) })
+  const bidi = new BidiRelay({ ...shared, sessions: webDriver, runFolder: config.run_folder, logger })
+  const toChromium: UpgradeHandler = (...upgrade) => void cdp.connect(...upgrade)
+  const toMapper: UpgradeHandler = (...upgrade) => void bidi.connect(...upgrade)
+  mountUpgrades(
+    server,
+    agentUpgrades,
+    { cdp: toChromium, devtools: toChromium, webdriver: toMapper, 'webdriver-session': toMapper },
+    (_request, socket) => refuse(socket, 404, 'there is no such websocket'),
+  )
   return server
 }
 
@@ -83,18 +90,24 @@ interface AnswerOptions extends AppOptions {
   /** Loaded with the first operation: most of what a session can do is never asked of it. */
   readonly operations: () => Promise<OperationServer>
   readonly extensionLoader: () => Promise<ExtensionLoader>
+  readonly webDriver: ClassicSessions
 }
 
 async function answer(options: AnswerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const method = request.method ?? ''
   const path = pathOf(request.url ?? '')
-  if (path === agentDiscoveryPath || path.startsWith(`${agentDiscoveryPath}/`)) {
+  const isFrontend = method === 'GET' && path.startsWith(devToolsUpgrade.path)
+  if (path === agentDiscoveryPath || path.startsWith(`${agentDiscoveryPath}/`) || isFrontend) {
     return answerDiscovery(options.browser.endpoint(), request, response)
   }
   if (path.startsWith(`${agentOperationsPath}/`)) {
     const end = options.events.activity.begin()
     response.once('close', end)
     return (await options.operations()).answer(request, response)
+  }
+  if (servesWebDriver(path)) {
+    response.once('close', options.events.activity.begin())
+    return answerWebDriver(options.webDriver, options.logger, request, response)
   }
   if (path === agentProfilePath) return answerProfile(options, request, response)
   if (method === 'POST' && path === agentExtensionsPath) {
@@ -166,15 +179,6 @@ async function answerProfile(
   }
 }
 
-function streamEvents(events: AgentEvents, response: ServerResponse): void {
-  response.writeHead(200, { 'content-type': 'application/x-ndjson' })
-  const unwatch = events.watch((event) => {
-    response.write(`${JSON.stringify(event)}\n`)
-    if (response.writableLength > maxUnreadEventBytes) response.destroy()
-  })
-  response.on('close', unwatch)
-}
-
 async function replyWithError(
   request: IncomingMessage,
   response: ServerResponse,
@@ -191,7 +195,7 @@ async function replyWithError(
     response.destroy()
     return
   }
-  if (error.retry !== undefined) response.setHeader('x-should-retry', String(error.retry))
+  for (const [name, value] of Object.entries(retryHeaders(error))) response.setHeader(name, value)
   // What is left of a refused body is of no use to anybody. But its sender reads no answer before it is taken, and with
   // the answer the connection ends.
   request.resume()

@@ -1,5 +1,7 @@
 import { Socket } from 'node:net'
+import { createInterface } from 'node:readline'
 import { startBidiServer } from './bidi/bidi-server.ts'
+import { ClassicConnections } from './bidi/classic-connections.ts'
 
 process.title = 'bidi-mapper'
 
@@ -7,11 +9,12 @@ process.title = 'bidi-mapper'
 const agent = new Socket({ fd: 3 })
 agent.on('error', () => process.exit())
 agent.on('close', () => process.exit())
-agent.resume()
 
 // The mapper was written to run in a page, where a promise that nobody waits for is a line in the console: a tab that
 // closes while it is attached must not end every client.
 process.on('unhandledRejection', () => {})
 
-await startBidiServer(process.argv[2] ?? '')
-agent.write('listening')
+const sessions = new ClassicConnections((id) => agent.write(`${id}\n`))
+createInterface({ input: agent }).on('line', (id) => sessions.close(id))
+await startBidiServer(process.argv[2] ?? '', sessions)
+agent.write('listening\n')

@@ -1,5 +1,6 @@
 import { type MessagePort, parentPort } from 'node:worker_threads'
 import WebSocket from 'ws'
+import { toDevToolsServer } from './browser/devtools-server.ts'
 import type { FromGate, ToGate } from './playwright/gate-messages.ts'
 import { TabGate } from './playwright/tab-gate.ts'
 
@@ -12,14 +13,15 @@ let connection: { readonly socket: WebSocket; readonly gate: TabGate } | undefin
 client.on('message', (message: ToGate) => {
   if (typeof message === 'string') connection?.gate.fromClient(message)
   else if (message.open === undefined) connection?.socket.terminate()
-  else connection = connect(message.open, message.targetId)
+  else connection = connect(message.open, message)
 })
 
-function connect(address: string, targetId: string | undefined): typeof connection {
-  const socket = new WebSocket(address, { maxPayload: 0, perMessageDeflate: false })
+function connect(address: string, { targetId, patienceMilliseconds = 0 }: Exclude<ToGate, string>): typeof connection {
+  const socket = new WebSocket(address, { ...toDevToolsServer, maxPayload: 0, perMessageDeflate: false })
   const tell = (message: FromGate) => client.postMessage(message)
   const gate = new TabGate({
     targetId,
+    patienceMilliseconds,
     toChromium: (text) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(text)
     },

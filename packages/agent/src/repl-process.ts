@@ -14,7 +14,7 @@ import { MessageLine } from './script-process/message-line.ts'
 
 process.title = 'repl'
 
-const [, , replId = '', homeFolder = '', cdpEndpoint = ''] = process.argv
+const [, , replId = '', homeFolder = ''] = process.argv
 const deadline = new Deadline()
 /** The agent's end of it closes with the agent, however that ends. */
 const agent = new Socket({ fd: 3 })
@@ -32,7 +32,7 @@ defineModuleGlobals(homeFolder, import.meta.dirname)
 
 const webmcp = Object.freeze({ ...webMcpOfCode(questions), ...customToolsOfCode(questions) })
 const address = () => questions.ask(browserAddressQuestion, {}) as Promise<string>
-const { helpers } = browserHelpers({ cdpEndpoint, address, deadline })
+const { helpers } = browserHelpers({ address, deadline })
 const repl = Object.freeze({
   id: replId,
   write: (value: unknown) => output.write(value),

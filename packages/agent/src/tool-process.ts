@@ -11,7 +11,7 @@ import { ToolRunner } from './webmcp/tool-runner.ts'
 
 process.title = 'webmcp-tools'
 
-const [, , homeFolder = '', cdpEndpoint = ''] = process.argv
+const [, , homeFolder = ''] = process.argv
 /** The agent's end of it closes with the agent, however that ends. */
 const agent = new Socket({ fd: 3 })
 agent.on('close', () => process.exit())
@@ -29,7 +29,7 @@ const questions = new AgentQuestions((question) => line.send(question), deadline
 captureOutput(() => {})
 
 const address = () => questions.ask(browserAddressQuestion, {}) as Promise<string>
-const { tab, helpers } = browserHelpers({ cdpEndpoint, address, deadline })
+const { tab, helpers } = browserHelpers({ address, deadline })
 const webmcp = Object.freeze(webMcpOfCode(questions))
 const browser = Object.freeze({ ...helpers, webmcp })
 for (const [name, value] of Object.entries({ ...browser, browser })) define(name, value)

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { setImmediate as immediate } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 import type { AgentConfig, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { AgentEvents } from '../agent-events.ts'
@@ -12,7 +12,10 @@ import { Display } from './display.ts'
 import { resizeHeadful, resizeHeadless } from './resize.ts'
 import { activeTab, tabsByActivity, withTarget } from './tabs.ts'
 import { type Tabs, UserData } from './user-data.ts'
+import { makeResizable, resizedWindow } from './window-bounds.ts'
 
+/** Refusals come at once. */
+const navigationMilliseconds = 3_000
 const maxCrashes = 5
 const crashWindowMilliseconds = 30_000
 const endpointLimitMilliseconds = 15_000
@@ -46,7 +49,6 @@ const newTabPage = 'chrome://new-tab-page'
 
 interface BrowserOptions {
   readonly config: AgentConfig
-  readonly proxyPort: number
   readonly extensions: ExtensionSet
   readonly events: AgentEvents
   readonly logger: Logger
@@ -163,6 +165,14 @@ export class Browser {
     return this.#userData.giveOut()
   }
 
+  /** As `endpoint`; opens an empty page where all have been closed. */
+  async endpointWithPage(): Promise<DevToolsEndpoint> {
+    const endpoint = await this.endpoint()
+    if ((await tabsByActivity(endpoint)).length > 0) return endpoint
+    await this.#current().chromium.pipe.send('Target.createTarget', { url: 'about:blank' })
+    return endpoint
+  }
+
   /** The Chromium that runs, or the next one while there is none. */
   async running(): Promise<Chromium> {
     const { ended } = await this.endpoint()
@@ -201,7 +211,15 @@ export class Browser {
     const { pipe } = this.#current().chromium
     const tab = await activeTab(pipe, endpoint)
     if (tab === undefined) await pipe.send('Target.createTarget', { url })
-    else await withTarget(pipe, tab, (session) => pipe.send('Page.navigate', { url }, session))
+    else await withTarget(pipe, tab, (session) => navigate(pipe, session, url))
+  }
+
+  /** What a client's command needs to be done before; undefined for nearly all. */
+  prepare({ method, params }: { readonly method?: unknown; readonly params?: unknown }): Promise<void> | undefined {
+    const windowId = method === 'Browser.setWindowBounds' ? resizedWindow(params) : undefined
+    const pipe = this.#running?.chromium.pipe
+    if (windowId === undefined || !pipe) return undefined
+    return makeResizable(pipe, windowId).catch(() => {}) // Chromium tells the client what is wrong.
   }
 
   async stop(): Promise<void> {
@@ -298,12 +316,12 @@ export class Browser {
 
   async #launchWithDisplay(tabs: Tabs): Promise<Chromium> {
     const config = this.#config
-    const { proxyPort, extensions } = this.#options
+    const { extensions } = this.#options
     await this.#ensureDisplay()
     await this.#display?.makeRoom(config.viewport)
     const { needPolicies } = extensions
     const userData = this.#userData
-    return Chromium.launch({ config, userData, tabs, proxyPort, needPolicies, displayName: this.#display?.name })
+    return Chromium.launch({ config, userData, tabs, needPolicies, displayName: this.#display?.name })
   }
 
   async #ensureDisplay(): Promise<void> {
@@ -341,8 +359,8 @@ export class Browser {
     const ignore = () => {}
     const { sessionId, url } = page
     const target = url.startsWith(newTabPage) ? 'about:blank' : startUrl
-    const opened = target ? pipe.send('Page.navigate', { url: target }, sessionId) : Promise.resolve({})
-    void opened.catch(ignore).then(() => chromium.detach(sessionId))
+    const opened = target ? navigate(pipe, sessionId, target) : Promise.resolve()
+    opened.catch(ignore).then(() => chromium.detach(sessionId), ignore)
   }
 
   #noteCrash(service: ServiceName, how: string): void {
@@ -358,6 +376,12 @@ export class Browser {
 async function failureOf(chromium: Chromium): Promise<never> {
   const how = await chromium.ended
   throw new Error(`Chromium ended before its first page answered (${how})`)
+}
+
+/** Chromium answers when the site does: what comes of it shows in the page. */
+async function navigate(pipe: CdpPipe, sessionId: string, url: string): Promise<void> {
+  const sent = pipe.send('Page.navigate', { url }, { sessionId, limitMilliseconds: Number.POSITIVE_INFINITY })
+  await Promise.race([sent, delay(navigationMilliseconds, undefined, { ref: false })])
 }
 
 function tooLate(limitMilliseconds: number, message: string): Promise<never> {

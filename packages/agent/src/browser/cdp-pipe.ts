@@ -11,13 +11,29 @@ interface PipeMessage {
 
 type EventHandler = (params: Record<string, unknown>, sessionId: string | undefined) => void
 
+interface PendingAnswer {
+  readonly sessionId: string | undefined
+  readonly answer: PromiseWithResolvers<Record<string, unknown>>
+  readonly timer: NodeJS.Timeout | undefined
+}
+
+interface Destination {
+  /** Of a target; without it the browser itself is asked. */
+  readonly sessionId?: string | undefined
+  /** For those who have a limit of their own: none. */
+  readonly limitMilliseconds?: number
+}
+
+/** Any page may hang at any moment, and so may the browser. */
+const answerLimitMilliseconds = 30_000
+
 const separator = 0
 const closedReason = 'Chromium has closed its pipe'
 
 /** The agent's own line to Chromium (`--remote-debugging-pipe`): JSON texts, each with a NUL byte behind it. */
 export class CdpPipe {
   readonly #input: Writable
-  readonly #pending = new Map<number, PromiseWithResolvers<Record<string, unknown>>>()
+  readonly #pending = new Map<number, PendingAnswer>()
   readonly #handlers = new Map<string, Set<EventHandler>>()
   #lastId = 0
   #isClosed = false
@@ -35,12 +51,23 @@ export class CdpPipe {
     return this.#isClosed
   }
 
-  /** Rejects with Chromium's own words when it refuses, and when the pipe closes first. */
-  send(method: string, params: Record<string, unknown> = {}, sessionId?: string): Promise<Record<string, unknown>> {
+  /**
+   * Rejects with Chromium's own words when it refuses, when the pipe closes or the target detaches first, and when no
+   * answer comes in time.
+   */
+  send(
+    method: string,
+    params: Record<string, unknown> = {},
+    destination: string | Destination = {},
+  ): Promise<Record<string, unknown>> {
     if (this.#isClosed) return Promise.reject(new Error(closedReason))
+    const { sessionId, limitMilliseconds = answerLimitMilliseconds }: Destination =
+      typeof destination === 'string' ? { sessionId: destination } : destination
     const id = ++this.#lastId
     const answer = Promise.withResolvers<Record<string, unknown>>()
-    this.#pending.set(id, answer)
+    const giveUp = () => this.#reject(id, new Error(`there is no answer to ${method}`))
+    const timer = Number.isFinite(limitMilliseconds) ? setTimeout(giveUp, limitMilliseconds).unref() : undefined
+    this.#pending.set(id, { sessionId, answer, timer })
     this.#input.write(`${JSON.stringify({ id, method, params, ...(sessionId && { sessionId }) })}\0`)
     return answer.promise
   }
@@ -66,17 +93,33 @@ export class CdpPipe {
   #take({ id, method, params = {}, result, error, sessionId }: PipeMessage): void {
     if (id === undefined) {
       for (const handler of this.#handlers.get(method ?? '') ?? []) handler(params, sessionId)
+      if (method === 'Target.detachedFromTarget') this.#rejectOf(params.sessionId)
       return
     }
-    const answer = this.#pending.get(id)
+    if (error) this.#reject(id, new Error(error.message))
+    else this.#forget(id)?.resolve(result ?? {})
+  }
+
+  #reject(id: number, error: Error): void {
+    this.#forget(id)?.reject(error)
+  }
+
+  #forget(id: number): PromiseWithResolvers<Record<string, unknown>> | undefined {
+    const pending = this.#pending.get(id)
+    clearTimeout(pending?.timer)
     this.#pending.delete(id)
-    if (error) answer?.reject(new Error(error.message))
-    else answer?.resolve(result ?? {})
+    return pending?.answer
+  }
+
+  /** Chromium answers nothing of what a target was asked that has gone since. */
+  #rejectOf(session: unknown): void {
+    for (const [id, { sessionId }] of this.#pending) {
+      if (sessionId === session) this.#reject(id, new Error('the page has gone'))
+    }
   }
 
   #close(): void {
     this.#isClosed = true
-    for (const { reject } of this.#pending.values()) reject(new Error(closedReason))
-    this.#pending.clear()
+    for (const id of this.#pending.keys()) this.#reject(id, new Error(closedReason))
   }
 }

@@ -1,6 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Readable } from 'node:stream'
 import { setImmediate as immediate } from 'node:timers/promises'
+
+/** One that every system has: with another, file names outside of ASCII are lost. Chromium's language stays English. */
+export const locale = 'C.UTF-8'
 
 const rememberedLines = 20
 const maxLineLength = 2_000
@@ -11,6 +15,8 @@ interface ChildProgramOptions {
   readonly environment: Readonly<Record<string, string>>
   /** Pipes besides the standard ones; the first becomes descriptor 3 of the program. */
   readonly pipes: number
+  /** Whether the lines of its standard output count as well. */
+  readonly readsOutput?: boolean
   readonly onLine?: (line: string) => void
 }
 
@@ -21,15 +27,28 @@ export class ChildProgram {
   readonly ended: Promise<string>
   readonly #lines: string[] = []
 
-  constructor({ program, args, environment, pipes, onLine }: ChildProgramOptions) {
+  constructor({ program, args, environment, pipes, readsOutput, onLine }: ChildProgramOptions) {
     this.child = spawn(program, args, {
       detached: true,
-      stdio: ['ignore', 'ignore', 'pipe', ...Array.from({ length: pipes }, () => 'pipe' as const)],
-      env: { ...environment },
+      stdio: [
+        'ignore',
+        readsOutput ? 'pipe' : 'ignore',
+        'pipe',
+        ...Array.from({ length: pipes }, () => 'pipe' as const),
+      ],
+      env: { LANG: locale, ...environment },
     })
     this.ended = endOf(this.child).then((how) => [how, this.lastLines].filter(Boolean).join(': '))
+    for (const output of [this.child.stdout, this.child.stderr]) if (output) this.#readLines(output, onLine)
+  }
+
+  get lastLines(): string {
+    return this.#lines.join('\n')
+  }
+
+  #readLines(output: Readable, onLine: ChildProgramOptions['onLine']): void {
     let unfinished = ''
-    this.child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    output.setEncoding('utf8').on('data', (chunk: string) => {
       const lines = `${unfinished}${chunk}`.split('\n')
       unfinished = (lines.pop() ?? '').slice(0, maxLineLength)
       for (const line of lines) {
@@ -38,10 +57,6 @@ export class ChildProgram {
         onLine?.(line)
       }
     })
-  }
-
-  get lastLines(): string {
-    return this.#lines.join('\n')
   }
 
   /** Ends the whole group at once. */

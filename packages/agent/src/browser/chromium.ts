@@ -31,7 +31,6 @@ interface ChromiumOptions {
   readonly config: AgentConfig
   readonly userData: UserData
   readonly tabs: Tabs
-  readonly proxyPort: number
   /** Whether it fetches extensions that policies name. */
   readonly needPolicies: boolean
   readonly displayName: string | undefined
@@ -70,7 +69,6 @@ export class Chromium {
     const environment = {
       HOME: config.home_folder,
       PATH: '/usr/local/bin:/usr/bin:/bin',
-      LANG: 'en_US.UTF-8',
       ...(displayName !== undefined && { DISPLAY: displayName }),
     }
     return new Chromium({ ...options, tabs, userDataFolder: userData.folder }, environment)
@@ -87,18 +85,24 @@ export class Chromium {
    */
   async firstPage(): Promise<FirstPage> {
     const answered = Promise.withResolvers<FirstPage>()
+    let hasAnswered = false
     const pages: FirstPage[] = []
-    this.pipe.on('Target.targetCreated', ({ targetInfo }) => {
+    const unwatch = this.pipe.on('Target.targetCreated', ({ targetInfo }) => {
       const { type, targetId } = targetInfo as { type: string; targetId: string }
       if (type !== 'page') return
-      this.#attach(targetId, pages).then(answered.resolve, (error: Error) => {
+      this.#attach(targetId, pages, () => hasAnswered).then(answered.resolve, (error: Error) => {
         // A restored page may be on its way to another process, or gone.
         if (this.#tabs === 'blank') answered.reject(error)
       })
     })
-    this.pipe.on('Target.targetCrashed', ({ targetId }) => void this.#crashed.add(targetId as string))
+    const unwatchCrashes = this.pipe.on('Target.targetCrashed', ({ targetId }) => {
+      this.#crashed.add(targetId as string)
+    })
     await this.pipe.send('Target.setDiscoverTargets', { discover: true })
     const first = await this.#orBusy(answered.promise, pages)
+    hasAnswered = true
+    unwatchCrashes()
+    unwatch() // Others discover targets later, and those are none of ours.
     await this.pipe.send('Target.setDiscoverTargets', { discover: false })
     for (const { sessionId } of pages.filter((page) => page !== first)) this.detach(sessionId)
     return first
@@ -108,7 +112,7 @@ export class Chromium {
     this.pipe.send('Target.detachFromTarget', { sessionId }).catch(() => {}) // The page is gone.
   }
 
-  async #attach(targetId: string, pages: FirstPage[]): Promise<FirstPage> {
+  async #attach(targetId: string, pages: FirstPage[], isOver: () => boolean): Promise<FirstPage> {
     const { sessionId } = (await this.pipe.send('Target.attachToTarget', { targetId, flatten: true })) as {
       sessionId: string
     }
@@ -120,9 +124,13 @@ export class Chromium {
     // be attached to.
     const lost = delay(askAgainMilliseconds, undefined, { ref: false })
     const answer = await (this.#tabs === 'blank' ? Promise.race([asked, lost]) : asked)
+    if (isOver()) {
+      this.detach(sessionId)
+      return page
+    }
     if (!answer) {
       if (this.#crashed.delete(targetId)) await this.pipe.send('Page.navigate', { url: 'about:blank' }, sessionId)
-      return this.#attach(targetId, pages)
+      return this.#attach(targetId, pages, isOver)
     }
     page.url = String((answer.result as { value?: unknown } | undefined)?.value)
     return page

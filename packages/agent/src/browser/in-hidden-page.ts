@@ -6,6 +6,9 @@ export interface HiddenPage {
   evaluate(expression: string): Promise<unknown>
 }
 
+/** Pages of ours do little. */
+const answerLimitMilliseconds = 10_000
+
 export async function inHiddenPage<Result>(
   pipe: CdpPipe,
   work: (page: HiddenPage) => Promise<Result>,
@@ -14,7 +17,8 @@ export async function inHiddenPage<Result>(
   const { targetId } = await pipe.send('Target.createTarget', { url, hidden: true })
   try {
     const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
-    const send: HiddenPage['send'] = (method, params) => pipe.send(method, params, sessionId as string)
+    const send: HiddenPage['send'] = (method, params) =>
+      pipe.send(method, params, { sessionId: sessionId as string, limitMilliseconds: answerLimitMilliseconds })
     return await work({
       send,
       async evaluate(expression) {

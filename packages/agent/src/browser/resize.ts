@@ -3,6 +3,7 @@ import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import type { CdpPipe } from './cdp-pipe.ts'
 import type { Display } from './display.ts'
 import { withTarget } from './tabs.ts'
+import type { WindowBounds } from './window-bounds.ts'
 
 type Size = Pick<AgentConfig['viewport'], 'width' | 'height'>
 
@@ -15,13 +16,9 @@ const settledMilliseconds = 50
 /** A window that has another size by then has the smallest that its tab strip allows. */
 const smallestMilliseconds = 200
 
-interface Bounds extends Size {
-  readonly windowState: 'normal' | 'minimized' | 'maximized' | 'fullscreen'
-}
-
 interface BrowserWindow {
   readonly windowId: number
-  readonly bounds: Bounds
+  readonly bounds: WindowBounds
   /** Its pages; the one that shows comes first. */
   readonly tabs: readonly string[]
 }
@@ -45,7 +42,7 @@ export async function resizeHeadless({ pipe, tabs, from, to }: ResizeOptions): P
     await pipe.send('Emulation.updateScreen', { screenId: screen?.id, width: to.width, height: to.height }, session)
   })
   const windows = await windowsOf(pipe, tabs)
-  const setBounds = (windowId: number, bounds: Partial<Bounds>) =>
+  const setBounds = (windowId: number, bounds: Partial<WindowBounds>) =>
     pipe.send('Browser.setWindowBounds', { windowId, bounds })
   await Promise.all(
     windows.map(async ({ windowId, bounds, tabs }) => {
@@ -91,7 +88,7 @@ async function pageSizeAfter(pipe: CdpPipe, targetId: string, to: Size): Promise
   return withTarget(pipe, targetId, async (session) => {
     let last = ''
     for (let since = start, now = start; now - start < followLimitMilliseconds; now = performance.now()) {
-      const { bounds } = (await pipe.send('Browser.getWindowForTarget', { targetId })) as { bounds: Bounds }
+      const { bounds } = (await pipe.send('Browser.getWindowForTarget', { targetId })) as { bounds: WindowBounds }
       const { result } = await pipe.send('Runtime.evaluate', question, session)
       const page = (result as { value: string }).value
       const current = `${bounds.width}x${bounds.height} ${page}`
@@ -110,12 +107,12 @@ async function pageSizeAfter(pipe: CdpPipe, targetId: string, to: Size): Promise
 }
 
 async function windowsOf(pipe: CdpPipe, tabs: readonly string[]): Promise<readonly BrowserWindow[]> {
-  const windows = new Map<number, { windowId: number; bounds: Bounds; tabs: string[] }>()
+  const windows = new Map<number, { windowId: number; bounds: WindowBounds; tabs: string[] }>()
   for (const targetId of tabs) {
     // A page that has gone meanwhile, or is in no window, has nothing to resize.
     const found = await pipe.send('Browser.getWindowForTarget', { targetId }).catch(() => undefined)
     if (!found) continue
-    const { windowId, bounds } = found as { windowId: number; bounds: Bounds }
+    const { windowId, bounds } = found as { windowId: number; bounds: WindowBounds }
     const known = windows.get(windowId)
     if (known) known.tabs.push(targetId)
     else windows.set(windowId, { windowId, bounds, tabs: [targetId] })

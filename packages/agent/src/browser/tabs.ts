@@ -2,6 +2,7 @@ import { json } from 'node:stream/consumers'
 import { http } from '../http.ts'
 import type { CdpPipe } from './cdp-pipe.ts'
 import type { DevToolsEndpoint } from './chromium.ts'
+import { toDevToolsServer } from './devtools-server.ts'
 
 /** A page that does not answer in that time is busy, and not asked any longer. */
 const answerLimitMilliseconds = 300
@@ -21,7 +22,7 @@ export async function tabsByActivity({ port }: Pick<DevToolsEndpoint, 'port'>): 
     http
       .get(
         {
-          host: '127.0.0.1',
+          ...toDevToolsServer,
           port,
           path: '/json/list',
           agent: false,

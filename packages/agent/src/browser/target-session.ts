@@ -29,8 +29,14 @@ export class TargetSession {
     return new TargetSession(pipe, sessionId as string)
   }
 
-  send(method: string, params: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
-    return this.#pipe.send(method, params, this.#sessionId)
+  /** Callers that have a limit of their own set another: `Infinity` for none. */
+  send(
+    method: string,
+    params: Record<string, unknown> = {},
+    limitMilliseconds?: number,
+  ): Promise<Record<string, unknown>> {
+    const limit = limitMilliseconds !== undefined && { limitMilliseconds }
+    return this.#pipe.send(method, params, { sessionId: this.#sessionId, ...limit })
   }
 
   /** Calls the handler with every such event until the function that comes back is called. */

@@ -18,14 +18,17 @@ export class CdpConnection {
   readonly #frames: ClientFrames
   readonly #boundaries = new FrameBoundaries()
   readonly #check: NodeJS.Timeout
+  readonly #prepare: Prepare
   /** Frames of ours that wait for a boundary. */
   #waiting: Buffer[] = []
   #endsAfterWaiting = false
   #lastSignOfLife = performance.now()
   #pingedAt: number | undefined
 
-  constructor(client: Socket, chromium: Socket) {
+  /** `prepare` may have something to do before a command goes on; it never rejects. */
+  constructor(client: Socket, chromium: Socket, prepare: Prepare) {
     this.#client = client
+    this.#prepare = prepare
     this.#chromium = chromium
     this.#frames = new ClientFrames({
       forward: (bytes) => this.#toChromium(bytes),
@@ -121,9 +124,14 @@ export class CdpConnection {
   }
 
   /** `Browser.close` of one client must not close the browser of all: it ends that client's connection. */
-  #intercept(message: string): boolean {
-    if (!message.includes('Browser.close')) return false
+  #intercept(message: string): boolean | Promise<void> {
+    if (!message.includes('Browser.')) return false
     const command = parseCommand(message)
+    const prepared = command && this.#prepare(command)
+    if (prepared) {
+      this.#client.pause() // What it sends meanwhile stays with it.
+      return prepared.finally(() => this.#client.resume())
+    }
     if (command?.method !== 'Browser.close') return false
     const { id, sessionId } = command
     this.#inject(textFrame(JSON.stringify({ id, result: {}, sessionId })))
@@ -147,11 +155,15 @@ export class CdpConnection {
   }
 }
 
-interface Command {
+export interface Command {
   readonly id?: unknown
   readonly method?: unknown
+  readonly params?: unknown
   readonly sessionId?: unknown
 }
+
+/** Undefined when there is nothing to do. */
+export type Prepare = (command: Command) => Promise<void> | undefined
 
 function parseCommand(message: string): Command | undefined {
   try {

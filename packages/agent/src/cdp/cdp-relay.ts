@@ -1,16 +1,22 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { agentCdpPath, agentDevToolsPath } from '@berth/contract/agent/agent-protocol.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { cdpUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
 import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
 import type { Activity } from '../activity.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
+import { toDevToolsServer } from '../browser/devtools-server.ts'
 import { http } from '../http.ts'
-import { CdpConnection } from './cdp-connection.ts'
+import { CdpConnection, type Prepare } from './cdp-connection.ts'
+
+/** How long the end of a Chromium may take to be known, after its port is shut. */
+const endLimitMilliseconds = 2_000
 
 interface CdpRelayOptions {
   readonly endpoint: () => Promise<DevToolsEndpoint>
   readonly activity: Activity
+  readonly prepare: Prepare
 }
 
 /** Takes the websockets of CDP clients to Chromium's own DevTools server. */
@@ -19,10 +25,6 @@ export class CdpRelay {
 
   constructor(options: CdpRelayOptions) {
     this.#options = options
-  }
-
-  static serves(path: string): boolean {
-    return path === agentCdpPath || path.startsWith(agentDevToolsPath)
   }
 
   /** Answers the handshake with Chromium's own, or with the reason why there is none. */
@@ -42,25 +44,33 @@ export class CdpRelay {
     for (;;) {
       const endpoint = await this.#options.endpoint()
       try {
-        return await openChromium(endpoint, request, client, head)
+        return await openChromium(endpoint, { request, client, head, prepare: this.#options.prepare })
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException
         if (client.destroyed || (code !== 'ECONNREFUSED' && code !== 'ECONNRESET')) throw error
-        await endpoint.ended
+        await endOf(endpoint, error as Error)
       }
     }
   }
 }
 
-function openChromium(
-  endpoint: DevToolsEndpoint,
-  request: IncomingMessage,
-  client: Socket,
-  head: Buffer,
-): Promise<void> {
-  const path = request.url === agentCdpPath ? endpoint.browserPath : request.url
+/** Resolves with the end of a browser that could not be reached; rejects with the reason when that was no sign of its end. */
+export async function endOf({ ended }: DevToolsEndpoint, reason: Error): Promise<void> {
+  const late = delay(endLimitMilliseconds, 'late' as const, { ref: false })
+  if ((await Promise.race([ended, late])) === 'late') throw reason
+}
+
+interface Handshake {
+  readonly request: IncomingMessage
+  readonly client: Socket
+  readonly head: Buffer
+  readonly prepare: Prepare
+}
+
+function openChromium(endpoint: DevToolsEndpoint, { request, client, head, prepare }: Handshake): Promise<void> {
+  const path = request.url === cdpUpgrade.path ? endpoint.browserPath : request.url
   const upstream = http.request({
-    host: '127.0.0.1',
+    ...toDevToolsServer,
     port: endpoint.port,
     path,
     headers: handshakeHeaders(request.headers),
@@ -68,13 +78,14 @@ function openChromium(
   })
   return new Promise((resolve, reject) => {
     upstream.on('error', reject)
-    upstream.on('response', async (response) => {
-      refuse(client, response.statusCode ?? 502, await text(response))
-      resolve()
+    upstream.on('response', (response) => {
+      text(response)
+        .then((message) => refuse(client, response.statusCode ?? 502, message))
+        .then(resolve, reject)
     })
     upstream.on('upgrade', (response, chromium, chromiumHead) => {
       client.write(switchingProtocols(response.headers))
-      new CdpConnection(client, chromium as Socket)
+      new CdpConnection(client, chromium as Socket, prepare)
       // What came right behind a handshake belongs to the stream, as if it came now.
       if (chromiumHead.length > 0) chromium.emit('data', chromiumHead)
       if (head.length > 0) client.emit('data', head)

@@ -175,3 +175,30 @@ test('never fails on bytes that are no frames at all', () => {
 function withFirstByte(frame: Buffer, first: number): Buffer {
   return Buffer.concat([Buffer.from([first]), frame.subarray(1)])
 }
+
+test('a message that waits holds up all that follows, and nothing is lost', async () => {
+  const bytes = Buffer.concat(['first', 'wait', 'second', 'wait', 'third'].map((payload) => text(payload)))
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const waiting: (() => void)[] = []
+    let forwarded = Buffer.alloc(0)
+    const frames = new ClientFrames({
+      forward: (part) => {
+        forwarded = Buffer.concat([forwarded, part])
+      },
+      intercept: (message) => (message === 'wait' ? new Promise<void>((resolve) => waiting.push(resolve)) : false),
+      ping: () => {},
+      close: () => {},
+      malformed: assert.fail,
+    })
+
+    for (const chunk of cutAt(bytes, [cut])) frames.read(chunk)
+    assert.deepEqual(forwarded, text('first'))
+    waiting[0]?.()
+    await new Promise(setImmediate)
+    assert.deepEqual(forwarded, Buffer.concat(['first', 'wait', 'second'].map((payload) => text(payload))))
+    waiting[1]?.()
+    await new Promise(setImmediate)
+
+    assert.deepEqual(forwarded, bytes)
+  }
+})

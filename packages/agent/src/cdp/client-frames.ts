@@ -11,8 +11,11 @@ const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 
 export interface ClientFrameHandlers {
   /** Bytes of data frames, to be sent on as they are. */
   readonly forward: (bytes: Buffer) => void
-  /** A message that is no longer than its head, before it is sent on; `true` keeps it from being sent. */
-  readonly intercept: (message: string) => boolean
+  /**
+   * A message that is no longer than its head, before it is sent on; `true` keeps it from being sent. With a promise it
+   * is sent, and all that follows, when that settles.
+   */
+  readonly intercept: (message: string) => boolean | Promise<void>
   readonly ping: (payload: Buffer) => void
   readonly close: (payload: Buffer) => void
   /** What follows cannot be understood; nothing more is read. */
@@ -42,6 +45,10 @@ export class ClientFrames {
   /** Frames of the current message that wait for a decision, and their payload so far; undefined once it is decided. */
   #held: { readonly raw: Buffer[]; readonly head: Buffer[]; headLength: number } | undefined
   #isDone = false
+  /** Set while a message waits for what goes before it. */
+  #isWaiting = false
+  /** What has come meanwhile. */
+  readonly #later: Buffer[] = []
 
   constructor(handlers: ClientFrameHandlers) {
     this.#handlers = handlers
@@ -49,9 +56,10 @@ export class ClientFrames {
 
   read(chunk: Buffer): void {
     let offset = 0
-    while (!this.#isDone && offset < chunk.length) {
+    while (!this.#isDone && !this.#isWaiting && offset < chunk.length) {
       offset = this.#frame ? this.#readPayload(chunk, offset) : this.#readHeader(chunk, offset)
     }
+    if (this.#isWaiting && offset < chunk.length) this.#later.push(Buffer.from(chunk.subarray(offset)))
   }
 
   #readHeader(chunk: Buffer, offset: number): number {
@@ -137,8 +145,19 @@ export class ClientFrames {
 
   /** The whole message is here, and it is short. */
   #decide(held: { readonly head: readonly Buffer[] }): void {
-    if (this.#handlers.intercept(Buffer.concat(held.head).toString('utf8'))) this.#held = undefined
+    const intercepted = this.#handlers.intercept(Buffer.concat(held.head).toString('utf8'))
+    if (intercepted instanceof Promise) {
+      this.#isWaiting = true
+      const goOn = () => this.#goOn()
+      intercepted.then(goOn, goOn)
+    } else if (intercepted) this.#held = undefined
     else this.#release()
+  }
+
+  #goOn(): void {
+    this.#isWaiting = false
+    this.#release()
+    for (const chunk of this.#later.splice(0)) this.read(chunk)
   }
 
   #pass(bytes: Buffer): void {

@@ -3,6 +3,7 @@ import {
   type DragMouseRequest,
   type MouseButton,
   type MoveMouseRequest,
+  maxTypingSeconds,
   maxTypoChance,
   type PressKeyRequest,
   type ScrollRequest,
@@ -10,6 +11,7 @@ import {
 } from '@berth/contract/agent/computer-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { between, handMovement, type PathStep, stepMilliseconds } from './human/pointer-path.ts'
+import { type Beat, TypingPace } from './human/typing-pace.ts'
 import { keyHold, neighbour, typingPause, typoPause } from './human/typing-rhythm.ts'
 import { type Key, keyOf, keysNamed } from './keys.ts'
 import { pause } from './pause.ts'
@@ -89,31 +91,23 @@ export class Actions {
   }
 
   async type({ text, delay, smooth, typo_chance }: TypeTextRequest): Promise<void> {
+    const isSmooth = smooth ?? delay === undefined
     const strokes = strokesOf(text)
-    const typoChance = smooth ? Math.min(typo_chance, maxTypoChance) : 0
-    let soFar = ''
-    for (const stroke of strokes) {
-      if (soFar !== '') await this.#pause(smooth ? typingPause(soFar) : delay)
-      if (Math.random() < typoChance) await this.#mistype(stroke.text)
-      await this.#strike(stroke, smooth)
-      soFar = (soFar + stroke.text).slice(-8)
+    const typed = isSmooth ? withTypos(strokes, Math.min(typo_chance, maxTypoChance)) : withDelays(strokes, delay ?? 0)
+    // Whoever says that it is not smooth has the very delays.
+    const limit = smooth === false ? Number.POSITIVE_INFINITY : maxTypingSeconds * 1000
+    const pace = new TypingPace(typed, limit)
+    for (const { stroke } of typed) {
+      const { pause, hold } = pace.next()
+      await this.#pause(pause)
+      await this.#strike(stroke, hold)
     }
   }
 
-  /** Strikes a key beside the right one, sees it, and takes it back. */
-  async #mistype(text: string): Promise<void> {
-    const wrong = neighbour(text)
-    if (wrong === undefined) return
-    await this.#strike(strokeOf(wrong), true)
-    await this.#pause(typoPause())
-    await this.#strike(strokeOf('\b'), true)
-    await this.#pause(typoPause())
-  }
-
-  async #strike({ text, keys }: Stroke, isHuman: boolean): Promise<void> {
+  async #strike({ text, keys }: Stroke, hold: number): Promise<void> {
     this.#signal.throwIfAborted()
     if (!keys) return this.#screen.insertText(text)
-    for (const key of keys) await this.#holding([key], () => this.#pause(isHuman ? keyHold() : 0))
+    for (const key of keys) await this.#holding([key], () => this.#pause(hold))
   }
 
   async #turnWheel(direction: WheelDirection, ticks: number): Promise<void> {
@@ -222,6 +216,30 @@ function faultOf(name: string, value: number, length: number): string | undefine
 interface Stroke {
   readonly text: string
   readonly keys: readonly Key[] | undefined
+}
+
+interface TypedStroke extends Beat {
+  readonly stroke: Stroke
+}
+
+function withDelays(strokes: readonly Stroke[], delay: number): readonly TypedStroke[] {
+  return strokes.map((stroke, index) => ({ stroke, pause: index === 0 ? 0 : delay, hold: 0 }))
+}
+
+/** In the rhythm of a person, who now and then strikes a key beside the right one, sees it, and takes it back. */
+function withTypos(strokes: readonly Stroke[], chance: number): readonly TypedStroke[] {
+  let soFar = ''
+  return strokes.flatMap((stroke) => {
+    const pause = soFar === '' ? 0 : typingPause(soFar)
+    soFar = (soFar + stroke.text).slice(-8)
+    const wrong = Math.random() < chance ? neighbour(stroke.text) : undefined
+    if (wrong === undefined) return [{ stroke, pause, hold: keyHold() }]
+    return [
+      { stroke: strokeOf(wrong), pause, hold: keyHold() },
+      { stroke: strokeOf('\b'), pause: typoPause(), hold: keyHold() },
+      { stroke, pause: typoPause(), hold: keyHold() },
+    ]
+  })
 }
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })

@@ -47,3 +47,15 @@ test('one that fails lets the next one in', async () => {
   await assert.rejects(failing, /no/)
   assert.equal(await next, 'yes')
 })
+
+test('who leaves while it acts stops, or has lost its turn a moment later', async () => {
+  const lock = new InputLock()
+  const leaving = new AbortController()
+  const stuck = lock.run(leaving.signal, () => new Promise(() => {}))
+  const next = lock.run(patient, async () => 'acts')
+
+  leaving.abort(new Error('left'))
+
+  await assert.rejects(stuck, { message: 'left' })
+  assert.equal(await next, 'acts')
+})

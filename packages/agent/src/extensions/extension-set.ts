@@ -149,9 +149,11 @@ export class ExtensionSet {
 }
 
 async function loadUnpacked(pipe: CdpPipe, extension: UnpackedExtension): Promise<string> {
-  const { id } = await pipe.send('Extensions.loadUnpacked', { path: extension.folder }).catch((error: Error) => {
-    throw new ExtensionRefused(extension, error.message)
-  })
+  const { id } = await pipe
+    .send('Extensions.loadUnpacked', { path: extension.folder }, { limitMilliseconds: Number.POSITIVE_INFINITY })
+    .catch((error: Error) => {
+      throw new ExtensionRefused(extension, error.message)
+    })
   return id as string
 }
 

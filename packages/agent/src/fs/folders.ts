@@ -1,20 +1,30 @@
 import { execFile } from 'node:child_process'
-import { access, chmod, constants, lstat, mkdir, rm, stat, unlink } from 'node:fs/promises'
+import { access, chmod, constants, lstat, rm, stat, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { BerthError } from '@berth/contract/errors.ts'
-import { at, refusal } from './fs-error.ts'
+import { makeFolders, nearestFolder } from '@berth/runtime/files/make-folders.ts'
+import { refuseKernelFiles } from './disk-file.ts'
+import { at, type Place, refusal } from './fs-error.ts'
 
 const run = promisify(execFile)
 
 /** Those above get the usual mode; a folder that is there keeps its own. */
 export async function makeFolder(path: string, mode: string): Promise<void> {
-  await at({ field: 'path', path }, async () => {
+  const place = { field: 'path', path }
+  await at(place, async () => {
     const existing = await stat(path).catch(() => undefined)
     if (existing?.isDirectory()) return
-    const made = await mkdir(path, { recursive: true })
+    const made = await makeFoldersOnDisk(place)
     if (made !== undefined) await chmod(path, Number.parseInt(mode, 8))
   })
+}
+
+/** Makes the folder and those above it, unless that is on a file system of the kernel's; tells the topmost new one. */
+export async function makeFoldersOnDisk(place: Place): Promise<string | undefined> {
+  const nearest = await nearestFolder(place.path)
+  await refuseKernelFiles({ ...place, path: nearest })
+  return makeFolders(place.path)
 }
 
 export async function deleteFile(path: string): Promise<void> {

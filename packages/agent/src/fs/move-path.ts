@@ -13,7 +13,9 @@ export async function movePath(source: string, destination: string): Promise<voi
   if (source === destination) return
   if (`${destination}/`.startsWith(`${source}/`)) throw refusal('dest_path', 'must not be inside of src_path')
   await at(from, () => access(dirname(source), constants.W_OK))
-  await at({ ...to, path: dirname(destination) }, () => stat(dirname(destination)))
+  const above = { ...to, path: dirname(destination) }
+  await at(above, () => stat(above.path))
+  await at(above, () => refuseKernelFiles(above))
   await checkReplaced(moved, to)
 
   const isOtherDisk = await at(to, () => renameUnlessElsewhere(source, destination))

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { BerthError } from '@berth/contract/errors.ts'
-import { within } from '@berth/runtime/http/json-body.ts'
+import { readWithin } from '@berth/runtime/http/json-body.ts'
 
 const stallLimitMilliseconds = 30_000
 
@@ -12,7 +12,7 @@ export async function* bytesOfBody(
   const chunks = request.iterator({ destroyOnReturn: false }) // An answer still has to go out.
   try {
     for (;;) {
-      const { done, value } = await within(stallMilliseconds, chunks.next().catch(brokenOff))
+      const { done, value } = await readWithin(stallMilliseconds, chunks.next().catch(brokenOff))
       if (done) return
       yield value
     }

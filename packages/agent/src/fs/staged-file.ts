@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
-import { access, chmod, lstat, mkdir, open, readlink, realpath, rename, rm, rmdir } from 'node:fs/promises'
+import { access, chmod, lstat, open, readlink, realpath, rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { checkRegular, refuseKernelFiles } from './disk-file.ts'
+import { checkRegular } from './disk-file.ts'
+import { makeFoldersOnDisk } from './folders.ts'
 import { at, type Place, refusal } from './fs-error.ts'
 
 /** Names of what is not whole yet begin with this; watches do not tell of them. */
@@ -46,11 +47,10 @@ export class StagedFile {
         checkRegular(existing, place)
         await access(target, constants.W_OK)
       }
-      const madeFolder = await mkdir(dirname(target), { recursive: true }).catch((error) => {
+      const madeFolder = await makeFoldersOnDisk({ ...place, path: dirname(target) }).catch((error) => {
         if (error.code === 'EEXIST') throw refusal(place.field, 'must not be below a file')
         throw error
       })
-      await refuseKernelFiles({ ...place, path: dirname(target) })
       return new StagedFile(place, target, mode ?? (existing ? existing.mode & 0o7777 : defaultMode), madeFolder)
     })
   }

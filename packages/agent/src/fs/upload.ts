@@ -1,8 +1,8 @@
 import { createWriteStream } from 'node:fs'
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { AbsolutePath } from '@berth/contract/agent/fs-types.ts'
 import { BerthError } from '@berth/contract/errors.ts'
@@ -10,8 +10,9 @@ import { Archive } from '@berth/runtime/archive/archive.ts'
 import { BadArchive } from '@berth/runtime/archive/archive-entry.ts'
 import { mergeFolder } from '@berth/runtime/archive/merge-folder.ts'
 import { unpackArchive } from '@berth/runtime/archive/unpack-archive.ts'
+import { nearestFolder } from '@berth/runtime/files/make-folders.ts'
 import { type FieldPath, readMultipart } from '@berth/runtime/http/multipart.ts'
-import { pairParts } from '@berth/runtime/http/multipart-pairs.ts'
+import { isOfPair, pairParts } from '@berth/runtime/http/multipart-pairs.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import { archiveLimits } from './archive-limits.ts'
 import { refuseKernelFiles } from './disk-file.ts'
@@ -22,17 +23,16 @@ const maxFiles = 1000
 
 /** Writes every file of a `multipart/form-data` body, or none. */
 export async function uploadFiles(request: IncomingMessage): Promise<void> {
+  const members = { list: 'files', file: 'file', text: 'dest_path', mayBeBare: true }
   const parts = readMultipart(request, {
     headers: request.headers,
+    isKnown: (path) => isOfPair(path, members),
     isFile: (path) => path.at(-1) === 'file',
     maxParts: 2 * maxFiles,
     maxFileBytes: Number.POSITIVE_INFINITY,
   })
   const pairs = pairParts(parts, {
-    list: 'files',
-    file: 'file',
-    text: 'dest_path',
-    mayBeBare: true,
+    ...members,
     maxPairs: maxFiles,
     temporaryFolder: tmpdir(),
   })
@@ -69,6 +69,7 @@ export async function uploadArchive(request: IncomingMessage): Promise<void> {
 async function receiveArchive(request: IncomingMessage, archivePath: string): Promise<string> {
   const parts = readMultipart(request, {
     headers: request.headers,
+    isKnown: (path) => isField(path, 'zip_file') || isField(path, 'dest_path'),
     isFile: (path) => isField(path, 'zip_file'),
     maxParts: 10, // Enough for the one too many to be named.
     maxFileBytes: archiveLimits.maxUnpackedBytes,
@@ -82,7 +83,6 @@ async function receiveArchive(request: IncomingMessage, archivePath: string): Pr
       const { content } = part
       await at({ field: 'zip_file', path: archivePath }, () => pipeline(content, createWriteStream(archivePath)))
     } else {
-      if (!isField(part.path, 'dest_path')) throw refusal(part.field.slice(0, 200), 'is not a part of this request')
       if (path !== undefined) throw refusal('dest_path', 'must come once')
       path = destination(part.text, 'dest_path')
     }
@@ -95,9 +95,9 @@ async function receiveArchive(request: IncomingMessage, archivePath: string): Pr
 async function unpackOver(archivePath: string, path: string): Promise<void> {
   const place = { field: 'dest_path', path }
   // On the file system that it is for: what is unpacked is moved in, not copied.
-  const ground = await at(place, () => nearestFolder(path))
-  await at({ ...place, path: ground }, () => refuseKernelFiles({ ...place, path: ground }))
-  const unpacked = partBeside(join(ground, 'unpacked'))
+  const nearest = await at(place, () => folderAtOrAbove(path))
+  await at({ ...place, path: nearest }, () => refuseKernelFiles({ ...place, path: nearest }))
+  const unpacked = partBeside(join(nearest, 'unpacked'))
   try {
     await using archive = await Archive.open(archivePath, archiveLimits)
     await at(place, () => unpackArchive(archive, { folder: unpacked }))
@@ -114,14 +114,11 @@ async function unpackOver(archivePath: string, path: string): Promise<void> {
   }
 }
 
-/** The folder itself, or the lowest above it that exists. */
-async function nearestFolder(path: string): Promise<string> {
-  const stats = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error
+async function folderAtOrAbove(path: string): Promise<string> {
+  return nearestFolder(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') throw refusal('dest_path', 'must be a directory, or nothing yet')
+    throw error
   })
-  if (!stats) return nearestFolder(dirname(path))
-  if (!stats.isDirectory()) throw refusal('dest_path', 'must be a directory, or nothing yet')
-  return path
 }
 
 function destination(text: string, field: string): string {

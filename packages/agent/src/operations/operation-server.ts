@@ -7,6 +7,8 @@ import { checkText, readJsonBody } from '@berth/runtime/http/json-body.ts'
 import { parseQuery, queryOf } from '@berth/runtime/http/query-string.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import { sendJson } from '../json-body.ts'
+import { graceAfter, retryCountOf, sameCallKey } from './retries.ts'
+import { RunningOperation } from './running-operation.ts'
 import { sendContent, sendEvents } from './send-answer.ts'
 import { Content, EventStream, type OperationContext, type ServedOperation } from './served-operation.ts'
 import { servedOperations } from './served-operations.ts'
@@ -20,6 +22,8 @@ interface Route extends ServedOperation {
 /** The one place that every operation passes: finds who serves it, checks what it is given, and sends the answer. */
 export class OperationServer {
   readonly #routes: readonly Route[]
+  /** Those that a retry would join, with what makes two calls the same. */
+  readonly #running = new Map<RunningOperation, string>()
 
   constructor(context: OperationContext) {
     this.#routes = servedOperations(context).map((served) => ({ ...served, pattern: patternOf(served.operation) }))
@@ -31,15 +35,17 @@ export class OperationServer {
     const query = operation.query && validate(operation.query, parseQuery(queryOf(url)), 'query')
     const params = operation.agentParams && validate(operation.agentParams, paramsOf(pattern, url), 'path')
     const body = await bodyOf(operation, request)
-    const left = new AbortController()
-    response.once('close', () => left.abort())
+    const retryCount = retryCountOf(request.headers)
+    const key = retryCount === undefined ? undefined : sameCallKey(operation, url, body)
+    const running =
+      (retryCount ? this.#findRunning(key) : undefined) ??
+      this.#begin(key, (signal) => handler({ params, query, body, request, signal }))
+    const graceMilliseconds = key === undefined ? 0 : graceAfter(retryCount)
 
-    const answer = await Promise.resolve(handler({ params, query, body, request, signal: left.signal })).catch(
-      (error: unknown) => {
-        // Work that stops because its caller has left has not failed, and there is nobody to tell.
-        if (!left.signal.aborted) throw error
-      },
-    )
+    const answer = await running.answerFor({ response, graceMilliseconds }).catch((error: unknown) => {
+      // Work that stops because its caller has left has not failed, and there is nobody to tell.
+      if (!running.signal.aborted && !response.destroyed) throw error
+    })
 
     if (response.destroyed) return
     const head = { status: operation.status, type: operation.replyType }
@@ -47,6 +53,18 @@ export class OperationServer {
     else if (answer instanceof Content) await sendContent(response, answer, head)
     else if (operation.reply) sendJson(response, operation.status, answer as object)
     else response.writeHead(operation.status, operation.status === 204 ? {} : { 'content-length': 0 }).end()
+  }
+
+  #begin(key: string | undefined, run: (signal: AbortSignal) => unknown): RunningOperation {
+    const running = new RunningOperation(run, () => this.#running.delete(running))
+    if (key !== undefined) this.#running.set(running, key)
+    return running
+  }
+
+  /** Of several that are the same, one whose caller has left: whoever still waits has not sent it again. */
+  #findRunning(key: string | undefined): RunningOperation | undefined {
+    const same = [...this.#running].flatMap(([running, other]) => (other === key ? [running] : []))
+    return same.find(({ hasCallers }) => !hasCallers) ?? same[0]
   }
 
   #find(request: IncomingMessage): Route {
@@ -82,8 +100,10 @@ function decode(text: string): string {
 async function bodyOf(operation: Operation, request: IncomingMessage): Promise<unknown> {
   if (operation.bodyType) return undefined
   const limitBytes = operation.bodyLimitBytes ?? defaultBodyLimitBytes
-  if (operation.body)
-    return validate(operation.body, await readJsonBody(request.headers, request, { limitBytes }), 'body')
+  if (operation.body) {
+    const { body, dataFields } = operation
+    return validate(body, await readJsonBody(request.headers, request, { limitBytes, dataFields }), 'body')
+  }
   request.resume()
   return undefined
 }

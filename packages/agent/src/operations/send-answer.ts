@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { eventStreamHeaders } from '@berth/runtime/http/event-stream.ts'
 import type { Content } from './served-operation.ts'
 
 const keepAliveMilliseconds = 15_000
@@ -30,11 +31,7 @@ export async function sendEvents(
   events: AsyncIterable<object>,
   status: number,
 ): Promise<void> {
-  response.writeHead(status, {
-    'content-type': 'text/event-stream',
-    'cache-control': 'no-cache',
-    'x-sse-content-type': 'application/json',
-  })
+  response.writeHead(status, eventStreamHeaders)
   response.flushHeaders()
   // One newline: an empty line would be an event without data, on which some clients break.
   const keepAlive = setInterval(() => response.write(': keepalive\n'), keepAliveMilliseconds)

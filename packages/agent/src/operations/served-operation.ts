@@ -12,8 +12,6 @@ export interface OperationContext {
   readonly browser: Browser
   /** For what goes on after the answer; a call in flight is counted already. */
   readonly activity: Activity
-  /** The forwarder, which is the way out of every program in the machine. */
-  readonly proxyPort: number
   readonly logger: Logger
 }
 

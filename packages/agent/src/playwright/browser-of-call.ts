@@ -21,12 +21,19 @@ interface OpenOptions {
   readonly gate: Worker
   readonly address: BrowserAddress
   readonly tab: TabChoice
+  readonly patienceMilliseconds: number
 }
 
 /** Connects Playwright to the browser, with the tab that the call is for. */
-export async function openBrowser({ chromium, gate, address, tab }: OpenOptions): Promise<BrowserOfCall> {
+export async function openBrowser({
+  chromium,
+  gate,
+  address,
+  tab,
+  patienceMilliseconds,
+}: OpenOptions): Promise<BrowserOfCall> {
   const known = tab.kind === 'shown' ? (await tabsByActivity(address))[0] : tab.targetId
-  const connection = await GatedConnection.open(gate, address, known)
+  const connection = await GatedConnection.open(gate, address, { targetId: known, patienceMilliseconds })
   // Before Playwright comes, so that it finds the tab there, and with it no moment in which it is another one.
   const opened = known === undefined || !(await isOpen(connection, known)) ? await newTab(connection, tab) : undefined
   // What is not ours to change for the others: where downloads go, fonts, media (the gate adds what clicks need).

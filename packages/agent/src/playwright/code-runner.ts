@@ -6,6 +6,7 @@ import { type BrowserOfCall, openBrowser } from './browser-of-call.ts'
 import type { CallOutput } from './call-output.ts'
 import { compileCode } from './compile-code.ts'
 import { type FromExecutor, maxResultBytes, type RunOutcome, type ToExecutor } from './executor-messages.ts'
+import { Leftovers } from './leftovers.ts'
 
 type RunMessage = Extract<ToExecutor, { type: 'run' }>
 
@@ -28,6 +29,7 @@ export class CodeRunner {
   /** The end of the connection before. */
   #left: Promise<unknown> = Promise.resolve()
   #isRunning = false
+  readonly #leftovers = new Leftovers()
 
   constructor(options: CodeRunnerOptions) {
     this.#options = options
@@ -38,21 +40,25 @@ export class CodeRunner {
     const names = new Set(Object.getOwnPropertyNames(globalThis))
     this.#isRunning = true
     output.open()
+    this.#leftovers.expectNone()
     let browser: BrowserOfCall | undefined
     try {
       const code = compileCode(message.code, this.#options.codeFile)
       browser = await this.#open(message)
       if (!browser) return
       const require = process.getBuiltinModule('node:module').createRequire(this.#options.codeFile)
+      this.#leftovers.beginCounting()
       const result = await code(browser.page, browser.context, browser.browser, this.#options.webmcp, require)
       this.#finish({ success: true, ...serialized(result) })
     } catch (thrown) {
       this.#finish(failureOf(thrown))
     }
     this.#left = Promise.resolve(browser?.close()).catch(() => {}) // It is gone in any case.
+    await this.#left
     for (const name of Object.getOwnPropertyNames(globalThis)) {
       if (!names.has(name)) Reflect.deleteProperty(globalThis, name)
     }
+    this.#options.line.send({ type: 'settled', isClean: await this.#leftovers.areNone() })
   }
 
   /** Ends the call that runs with an error that nothing in it has caught; `told` comes when the agent knows. */
@@ -62,13 +68,13 @@ export class CodeRunner {
   }
 
   /** Undefined when the browser could not be reached, and the agent was told. */
-  async #open({ browser: address, tab }: RunMessage): Promise<BrowserOfCall | undefined> {
+  async #open({ browser: address, tab, patienceMilliseconds }: RunMessage): Promise<BrowserOfCall | undefined> {
     const { line, gate, output } = this.#options
     const { chromium } = await this.#options.library
     await this.#left
     let opened: BrowserOfCall
     try {
-      opened = await openBrowser({ chromium, gate, address, tab })
+      opened = await openBrowser({ chromium, gate, address, tab, patienceMilliseconds })
     } catch (error) {
       this.#isRunning = false
       line.send({ type: 'unreached', reason: (error as Error).message })

@@ -17,7 +17,14 @@ export type TabChoice = { readonly kind: 'shown' } | { readonly kind: 'own'; rea
 
 /** What the agent tells an executor. */
 export type ToExecutor =
-  | { readonly type: 'run'; readonly code: string; readonly browser: BrowserAddress; readonly tab: TabChoice }
+  | {
+      readonly type: 'run'
+      readonly code: string
+      readonly browser: BrowserAddress
+      readonly tab: TabChoice
+      /** How long the tab that the call is for may take to answer. */
+      readonly patienceMilliseconds: number
+    }
   | Answer
 
 /** What an executor tells the agent of the call that it runs. */
@@ -29,6 +36,8 @@ export type FromExecutor =
   | { readonly type: 'unreached'; readonly reason: string }
   /** `isSpoiled`: nobody knows what state the process is in, and no other call should meet it. */
   | { readonly type: 'done'; readonly outcome: RunOutcome; readonly isSpoiled: boolean }
+  /** After `done`: the connection of the call is closed. `isClean`: nothing of its code goes on. */
+  | { readonly type: 'settled'; readonly isClean: boolean }
 
 export type RunOutcome =
   | { readonly success: true; readonly result?: unknown }

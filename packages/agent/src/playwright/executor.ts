@@ -14,6 +14,10 @@ import {
 /** An executor that nobody uses gives its memory back; its tab stays, and the next call costs what a first one does. */
 const idleLimitMilliseconds = 300_000
 const endOfBrowserMilliseconds = 2_000
+/** Code whose tab hangs gets another one, and most of its time. */
+const maxPatienceMilliseconds = 5_000
+/** To close the connection of a call and look for what it has left. */
+const settleMilliseconds = 1_500
 
 export interface ExecutorOptions {
   readonly endpoint: () => Promise<DevToolsEndpoint>
@@ -38,13 +42,18 @@ interface RunningCall {
   readonly stop: AbortController
   readonly output: { stdout: string; stderr: string }
   tab: { target_id: string; created: boolean } | undefined
+  /** How long the tab may take to answer. */
+  readonly patienceMilliseconds: number
   /** Settles with the end of the browser that the code was sent to. */
   browserEnded: Promise<unknown>
 }
 
 type Process = ScriptProcess<ToExecutor, FromExecutor>
 
-/** Runs the code of one caller after the other, in a process that stays for the next call unless code spoils it. */
+/**
+ * Runs the code of one caller after the other. The process stays for the next call when nothing of the code goes on in it;
+ * else it is ended, with all that it has started, and another is made ready.
+ */
 export class Executor {
   readonly createdAt: Date
   lastUsedAt: Date
@@ -58,6 +67,10 @@ export class Executor {
   /** Changes with each stop: calls that came before it are not begun. */
   #stopped = Promise.withResolvers<string>()
   #idle: NodeJS.Timeout | undefined
+  /** What the process says of its state after a call. */
+  #report = Promise.withResolvers<boolean>()
+  /** Settles when the process is fit for the next call, or has been replaced. */
+  #settled: Promise<void> = Promise.resolve()
 
   constructor(options: ExecutorOptions) {
     this.#options = options
@@ -102,6 +115,8 @@ export class Executor {
 
   async #runNow({ code, timeoutSeconds, signal }: Run): Promise<ExecutePlaywrightResult> {
     if (signal.aborted) return { success: false, error: 'the caller has left' }
+    const stopped = await Promise.race([this.#settled, this.#stopped.promise])
+    if (stopped !== undefined) return { success: false, error: stopped }
     const { promise, resolve } = Promise.withResolvers<RunOutcome>()
     const call: RunningCall = {
       code,
@@ -109,10 +124,11 @@ export class Executor {
       stop: new AbortController(),
       output: { stdout: '', stderr: '' },
       tab: undefined,
+      patienceMilliseconds: Math.min(maxPatienceMilliseconds, timeoutSeconds * 250),
       browserEnded: Promise.resolve(),
     }
     const spoil = (error: string) => {
-      this.#endProcess()
+      this.#replaceProcess()
       resolve({ success: false, error })
     }
     const timeoutMilliseconds = timeoutSeconds * 1000
@@ -137,8 +153,9 @@ export class Executor {
       ([variables, { port, browserPath, ended }]) => {
         if (this.#call !== call) return
         call.browserEnded = ended
-        const message = { type: 'run', code: call.code, browser: { port, browserPath }, tab: this.#tab() } as const
-        this.#running(variables).send(message)
+        const { code, patienceMilliseconds } = call
+        const browser = { port, browserPath }
+        this.#running(variables).send({ type: 'run', code, browser, tab: this.#tab(), patienceMilliseconds })
       },
       (error: Error) => call.end({ success: false, error: error.message }),
     )
@@ -182,9 +199,31 @@ export class Executor {
     this.#process = undefined
   }
 
+  /** The next call should not have to wait for a process to start. */
+  #replaceProcess(): void {
+    this.#endProcess()
+    const stopped = this.#stopped
+    this.#options.environment().then(
+      (variables) => {
+        if (this.#stopped === stopped) this.#running(variables)
+      },
+      () => {}, // The next call will be told.
+    )
+  }
+
+  /** Code ends with its call: what it has started is ended, and a process in which any of it goes on too. */
+  async #settle(process: Process, report: Promise<boolean>): Promise<void> {
+    const late = delay(settleMilliseconds, false, { ref: false })
+    const [isClean, hadChildren] = await Promise.all([Promise.race([report, late]), process.killDescendants()])
+    if (this.#process === process && (!isClean || hadChildren)) this.#replaceProcess()
+  }
+
   #take(process: Process, message: FromExecutor): void {
-    const call = this.#call
-    if (!call) return
+    if (message.type === 'settled') this.#report.resolve(message.isClean === true)
+    else if (this.#call) this.#takeFromCall(process, this.#call, message)
+  }
+
+  #takeFromCall(process: Process, call: RunningCall, message: Exclude<FromExecutor, { type: 'settled' }>): void {
     switch (message.type) {
       case 'output':
         call.output[message.channel === 'stderr' ? 'stderr' : 'stdout'] += String(message.text)
@@ -197,7 +236,9 @@ export class Executor {
         void this.#beginAgain(call, String(message.reason))
         break
       case 'done':
-        if (message.isSpoiled === true) this.#endProcess()
+        this.#report = Promise.withResolvers()
+        if (message.isSpoiled === true) this.#replaceProcess()
+        else this.#settled = this.#settle(process, this.#report.promise)
         call.end(message.outcome)
         break
       case 'ask':

@@ -46,10 +46,10 @@ export class GatedConnection implements ConnectOverCDPTransport {
   static async open(
     gate: Worker,
     { port, browserPath }: BrowserAddress,
-    targetId: string | undefined,
+    tab: { readonly targetId: string | undefined; readonly patienceMilliseconds: number },
   ): Promise<GatedConnection> {
     const connection = new GatedConnection(gate)
-    connection.#post({ open: `ws://127.0.0.1:${port}${browserPath}`, targetId })
+    connection.#post({ open: `ws://127.0.0.1:${port}${browserPath}`, ...tab })
     await connection.#opened.promise
     return connection
   }

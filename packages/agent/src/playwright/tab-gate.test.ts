@@ -13,6 +13,7 @@ function startGate(targetId?: string) {
   const [toChromium, toClient]: [Message[], Message[]] = [[], []]
   const gate = new TabGate({
     targetId,
+    patienceMilliseconds: 5_000,
     toChromium: (text) => toChromium.push(JSON.parse(text)),
     toClient: (text) => toClient.push(JSON.parse(text)),
   })

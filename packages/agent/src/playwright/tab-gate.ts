@@ -3,8 +3,6 @@ const firstOwnId = 1_000_000_000
 const ownAnswer = '{"id":1000'
 /** A tab that takes longer to answer is left out until it does. */
 const patienceMilliseconds = 500
-/** The tab that the call is for is given more: it may be busy with something that ends. */
-const patienceWithOwnTabMilliseconds = 5_000
 /** A client that is well lets a new target go on within a few milliseconds. */
 const pauseLimitMilliseconds = 1_000
 
@@ -27,6 +25,8 @@ interface TargetInfo {
 interface TabGateOptions {
   /** The tab that the call is for, as far as it is known yet. */
   readonly targetId: string | undefined
+  /** That tab is given more than others: it may be busy with something that ends. */
+  readonly patienceMilliseconds: number
   readonly toChromium: (text: string) => void
   readonly toClient: (text: string) => void
 }
@@ -93,8 +93,9 @@ export class TabGate {
       asked.isAwaited = false
       this.#answerFirstAttach()
     }
+    const { patienceMilliseconds: own } = this.#options
     const isOwn = targetId === this.#options.targetId
-    setTimeout(giveUp, isOwn ? patienceWithOwnTabMilliseconds : patienceMilliseconds).unref()
+    setTimeout(giveUp, isOwn ? own : Math.min(own, patienceMilliseconds)).unref()
   }
 
   #takeSignOfLife(id: number): void {

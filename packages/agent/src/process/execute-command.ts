@@ -35,7 +35,7 @@ export async function executeCommand(options: ExecuteOptions): Promise<z.input<t
   const outcome = await Promise.race([program.ended, limit.over])
   limit.cancel()
   if (typeof outcome === 'object') {
-    await killFamily({ command, pid: program.pid })
+    await killFamily({ id: command.id, pid: program.pid })
     throw new BerthError('process_timed_out', { seconds: timeoutSeconds })
   }
   const { stdout, stderr } = output

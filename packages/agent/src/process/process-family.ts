@@ -1,14 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Command } from './command.ts'
 import { familyVariable } from './process-environment.ts'
 
 const maxRounds = 200
 const roundMilliseconds = 5
 
-interface Family {
-  readonly command: Command
-  /** The process that leads the command's group. */
+export interface Family {
+  /** In the variable that all of them have in their environment. */
+  readonly id: string
+  /** The process that leads the group. */
   readonly pid: number
 }
 
@@ -16,14 +16,27 @@ interface Family {
  * Kills a command and everything that it has started: its process group, those that carry its variable wherever they
  * have gone, and their children. Resolves when none of them is left; some may start others while they are looked for.
  */
-export async function killFamily({ command, pid }: Family): Promise<void> {
+export async function killFamily({ id, pid }: Family): Promise<void> {
   for (let round = 0; round < maxRounds; round++) {
+    // Before any of them dies: children with an environment of their own are found by their parents alone.
+    const members = await findMembers(id)
     signalGroup(pid, 'SIGKILL')
-    const members = await findMembers(command.id)
     if (members.size === 0) return
     for (const member of members) signal(member, 'SIGKILL')
     await delay(roundMilliseconds)
   }
+}
+
+/** Kills what the leader has started, and not the leader itself; returns whether there was any. */
+export async function killDescendants({ id, pid }: Family): Promise<boolean> {
+  for (let round = 0; round < maxRounds; round++) {
+    const members = await findMembers(id)
+    members.delete(pid)
+    if (members.size === 0) return round > 0
+    for (const member of members) signal(member, 'SIGKILL')
+    await delay(roundMilliseconds)
+  }
+  return true
 }
 
 /** Says whether there was somebody to receive it. */
@@ -40,7 +53,7 @@ function signal(pid: number, name: NodeJS.Signals): boolean {
   }
 }
 
-async function findMembers(id: string): Promise<ReadonlySet<number>> {
+async function findMembers(id: string): Promise<Set<number>> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
   const all = await Promise.all(pids.map((pid) => describe(pid, id)))
   const members = new Set(all.filter(({ isMarked }) => isMarked).map(({ pid }) => pid))

@@ -118,7 +118,7 @@ export class SpawnedProcess {
   }
 
   #kill(): Promise<void> {
-    return killFamily({ command: this.#command, pid: this.pid })
+    return killFamily({ id: this.#command.id, pid: this.pid })
   }
 
   #mustRun(): void {

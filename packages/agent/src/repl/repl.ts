@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ReplContent, ReplResult } from '@berth/contract/agent/repl-operations.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
+import { devToolsAddress } from '../browser/devtools-server.ts'
 import { answerQuestion } from '../script-process/agent-questions.ts'
 import { ScriptProcess } from '../script-process/script-process.ts'
 import { type FromRepl, limits, type ToRepl } from './repl-messages.ts'
@@ -102,12 +103,12 @@ export class Repl {
   async #start(): Promise<RunningRepl> {
     const id = newReplId()
     const { homeFolder, environment, endpoint } = this.#options
-    const cdpEndpoint = `http://127.0.0.1:${(await endpoint()).port}`
+    await endpoint()
     const ready = Promise.withResolvers<string | undefined>()
     const process = new ScriptProcess<ToRepl, FromRepl>({
       program: 'repl-process',
-      args: [id, homeFolder, cdpEndpoint],
-      environment: { ...(await environment()), CDP_ENDPOINT: cdpEndpoint },
+      args: [id, homeFolder],
+      environment: { ...(await environment()), CDP_ENDPOINT: devToolsAddress },
       maxMessageBytes: limits.messageBytes,
       onMessage: (message) => (message.type === 'ready' ? ready.resolve(undefined) : this.#take(repl, message)),
     })

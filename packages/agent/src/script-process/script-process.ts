@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { ChildProgram } from '../browser/child-program.ts'
+import { familyVariable } from '../process/process-environment.ts'
+import { killDescendants, killFamily } from '../process/process-family.ts'
 import { besideMain } from './beside-main.ts'
 import { MessageLine } from './message-line.ts'
 
@@ -23,6 +26,7 @@ export class ScriptProcess<Sent extends object, Received extends object> {
   readonly ended: Promise<string>
   readonly #program: ChildProgram
   readonly #line: MessageLine<Sent, Received>
+  readonly #id = randomUUID()
   #corruption: string | undefined
 
   constructor({ program, args, environment, maxMessageBytes, onMessage }: ScriptProcessOptions<Received>) {
@@ -34,7 +38,7 @@ export class ScriptProcess<Sent extends object, Received extends object> {
         besideMain(program),
         ...args,
       ],
-      environment,
+      environment: { ...environment, [familyVariable]: this.#id },
       pipes: 1,
     })
     this.#line = new MessageLine(this.#program.child.stdio[3] as Duplex, {
@@ -56,8 +60,15 @@ export class ScriptProcess<Sent extends object, Received extends object> {
     this.#line.send(message)
   }
 
-  /** Ends it with everything that it has started. */
+  /** Ends it with everything that it has started, wherever that has gone. */
   kill(): void {
-    this.#program.kill()
+    const { pid } = this.#program.child
+    if (pid !== undefined) killFamily({ id: this.#id, pid }).catch(() => {}) // Nothing is left.
+  }
+
+  /** Ends what it has started, and not itself; resolves with whether there was any. */
+  async killDescendants(): Promise<boolean> {
+    const { pid } = this.#program.child
+    return pid !== undefined && killDescendants({ id: this.#id, pid })
   }
 }

@@ -83,8 +83,9 @@ export async function executeInPage(
     const definitions = [await (${source.text}\n)].flat()
     return JSON.stringify({ output: await definitions[${index}].execute(${JSON.stringify(input)}) })
   })()`
+  const toEvaluate = { expression, awaitPromise: true, returnByValue: true, userGesture: true }
   const evaluated = session
-    .send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true, userGesture: true })
+    .send('Runtime.evaluate', toEvaluate, Number.POSITIVE_INFINITY)
     .catch(({ message }: Error) => new InvocationError(message, id))
   const answer = await Promise.race([
     evaluated,

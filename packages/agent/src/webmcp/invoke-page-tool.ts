@@ -87,7 +87,7 @@ class PageInvocation {
 
   async #begin(params: Record<string, unknown>): Promise<string> {
     try {
-      return (await this.#session.send('WebMCP.invokeTool', params)).invocationId as string
+      return (await this.#session.send('WebMCP.invokeTool', params, Number.POSITIVE_INFINITY)).invocationId as string
     } catch (cause) {
       // Chromium refuses before it begins: the tool went a moment ago.
       throw new BerthError('tool_not_found', undefined, { cause })

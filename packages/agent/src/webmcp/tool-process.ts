@@ -1,3 +1,4 @@
+import { devToolsAddress } from '../browser/devtools-server.ts'
 import { answerQuestion } from '../script-process/agent-questions.ts'
 import { ScriptProcess } from '../script-process/script-process.ts'
 import { type FromToolProcess, maxMessageBytes, type ToToolProcess } from './tool-process-messages.ts'
@@ -7,7 +8,8 @@ const idleLimitMilliseconds = 300_000
 interface ToolProcessOptions {
   readonly homeFolder: string
   readonly environment: () => Promise<Readonly<Record<string, string>>>
-  readonly port: () => Promise<number>
+  /** Waits until there is one. */
+  readonly browser: () => Promise<unknown>
   readonly ask: (method: string, params: unknown, signal: AbortSignal) => Promise<unknown>
 }
 
@@ -66,13 +68,13 @@ export class ToolProcess {
   }
 
   async #start(): Promise<ScriptProcess<ToToolProcess, FromToolProcess>> {
-    const { homeFolder, environment, port } = this.#options
+    const { homeFolder, environment, browser } = this.#options
     const variables = await environment()
-    const cdpEndpoint = `http://127.0.0.1:${await port()}`
+    await browser()
     const process = new ScriptProcess<ToToolProcess, FromToolProcess>({
       program: 'tool-process',
-      args: [homeFolder, cdpEndpoint],
-      environment: { ...variables, CDP_ENDPOINT: cdpEndpoint },
+      args: [homeFolder],
+      environment: { ...variables, CDP_ENDPOINT: devToolsAddress },
       maxMessageBytes,
       onMessage: (message) => void this.#take(process, message),
     })

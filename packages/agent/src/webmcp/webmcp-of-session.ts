@@ -15,7 +15,7 @@ export function createWebMcp(context: OperationContext): WebMcp {
       process ??= new ToolProcess({
         homeFolder: config.home_folder,
         environment: () => sessionEnvironment(context),
-        port: async () => (await browser.endpoint()).port,
+        browser: () => browser.endpoint(),
         ask: async (method, params, signal) =>
           method === browserAddressQuestion ? browserAddress(browser) : answerScript(webMcp, method, params, signal),
       })

@@ -10,13 +10,10 @@ import {
 } from './agent-protocol.ts'
 
 export {
-  agentCdpPath,
   agentContractVersion,
-  agentDevToolsPath,
   agentDiscoveryPath,
   agentEventsPath,
   agentProfilePath,
-  agentWebDriverPath,
 } from './agent-protocol.ts'
 
 const tag = 'Agent'
@@ -42,9 +39,6 @@ export const AgentConfig = z.object({
   /** Unix socket of egress: the only way out. */
   egress_socket: z.string(),
   chromium_path: z.string(),
-  /** Ports on the machine's own loopback; 0 picks a free one (tests outside a machine). */
-  devtools_port: z.int(),
-  proxy_port: z.int(),
 })
 export type AgentConfig = z.infer<typeof AgentConfig>
 

@@ -15,14 +15,15 @@ export const agentNavigationPath = '/navigation'
 export const agentEventsPath = '/events'
 
 /**
- * Upgrades that the agent passes on to Chromium's own DevTools server. `/cdp` is the browser's endpoint, whatever
- * its current id; everything below `/devtools/` goes through under its own name.
+ * Classic WebDriver: plain HTTP to `/webdriver/status`, `/webdriver/session` and below. An upgrade of
+ * `/webdriver/session/{id}` is BiDi in that classic session, without `session.new`.
  */
-export const agentCdpPath = '/cdp'
-export const agentDevToolsPath = '/devtools/'
-
-/** Upgrades to WebDriver BiDi; each connection may have one BiDi session, which `session.new` begins. */
 export const agentWebDriverPath = '/webdriver'
+export const agentWebDriverSessionPath = `${agentWebDriverPath}/session`
+export const agentWebDriverStatusPath = `${agentWebDriverPath}/status`
+
+/** The path of a classic session, and what follows it. */
+export const webDriverSessionPattern = /^\/webdriver\/session\/([0-9a-f]{32})(\/.*)?$/
 
 /** Everything that a session's callers may ask of the agent; the paths of its operations follow. */
 export const agentOperationsPath = '/operations'

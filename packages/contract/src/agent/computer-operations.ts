@@ -48,12 +48,25 @@ export const MoveMouseRequest = z
 export type MoveMouseRequest = z.output<typeof MoveMouseRequest>
 
 export const maxTypoChance = 0.1
+/** Clients wait a minute for an answer. */
+export const maxTypingSeconds = 30
 
 export const TypeTextRequest = z
   .strictObject({
     text: z.string(),
-    delay: Milliseconds.default(0).meta({ description: 'Between two keys, when `smooth` is false.' }),
-    smooth: z.boolean().default(true).meta({ description: 'Whether it is typed in the rhythm of a person.' }),
+    delay: Milliseconds.optional().meta({
+      description:
+        'Milliseconds between two keys; typing is then not smooth. Without `smooth: false` they become fewer for a ' +
+        `long text, so that it ends within ${maxTypingSeconds} s.`,
+    }),
+    smooth: z
+      .boolean()
+      .optional()
+      .meta({
+        description:
+          'Whether it is typed in the rhythm of a person, which a long text hastens, so that it ends within ' +
+          `${maxTypingSeconds} s. By default it is, unless there is a \`delay\`; when true, that is ignored.`,
+      }),
     typo_chance: z
       .number()
       .min(0)

@@ -50,6 +50,7 @@ export const curl = defineOperation({
   tag,
   category: 'control',
   body: CurlRequest,
+  dataFields: ['body'],
   reply: CurlResult,
   status: 200,
   errors: ['curl_failed'],
@@ -63,7 +64,7 @@ function rawCurl(method: Method) {
     summary: 'Send this request as the browser',
     tag,
     category: 'control',
-    isPassage: true,
+    isPassThrough: true,
     query: z.object({
       url: HttpUrl,
       timeout_ms: z.coerce

@@ -24,7 +24,7 @@ export interface Operation<
    * A request to somebody else that passes through the session: reached below `base_url` alone, with headers, status and
    * body of that other server's own, so that the API document has nothing to say of it.
    */
-  readonly isPassage?: true
+  readonly isPassThrough?: true
 }
 
 type OperationDeclaration<

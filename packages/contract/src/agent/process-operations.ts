@@ -75,7 +75,7 @@ export type ProcessStatus = z.output<typeof ProcessStatus>
 export const ProcessOutput = z
   .union([
     z.object({ stream: z.enum(['stdout', 'stderr']), data_b64: z.string() }),
-    z.object({ event: z.literal('exit'), exit_code: ExitCode }),
+    z.object({ event: z.enum(['exit']), exit_code: ExitCode }),
   ])
   .meta({ id: 'ProcessStreamEvent' })
 export type ProcessOutput = z.output<typeof ProcessOutput>

@@ -93,6 +93,7 @@ export const invokeWebMcpTool = defineOperation({
   category: 'control',
   bodyLimitBytes: maxInputBytes + 4 * kibibyte,
   body: InvokeWebMcpTool,
+  dataFields: ['input'],
   reply: WebMcpInvocation,
   status: 200,
   errors: ['tool_not_found', 'page_not_answering', 'outcome_unknown'],

@@ -15,7 +15,9 @@ export class WindowPing {
 
   constructor(connection: XConnection) {
     this.#connection = connection
-    connection.onEvent('ClientMessage', (event) => void this.#take(event))
+    connection.onEvent('ClientMessage', (event) => {
+      this.#take(event).catch(() => {}) // The display has gone.
+    })
   }
 
   /** Resolves when it has, or when the limit is over. */

@@ -1,6 +1,7 @@
 // xclip keeps text for other programs and hands it over in pieces, as long texts need it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { locale } from '../../browser/child-program.ts'
 import type { XConnection } from './x-connection.ts'
 
 /** An owner of the clipboard that has hung holds its readers up no longer. */
@@ -17,7 +18,7 @@ export class XClipboard {
 
   constructor(connection: XConnection, displayName: string) {
     this.#connection = connection
-    this.#environment = { DISPLAY: displayName, PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8' }
+    this.#environment = { DISPLAY: displayName, PATH: '/usr/local/bin:/usr/bin:/bin', LANG: locale }
   }
 
   /** The text in it, or nothing when it holds none. */

@@ -1,6 +1,9 @@
 // Speaks the X protocol over the display's own socket: no process for each click, and no native code.
 import { createClient, type XClient, type XDisplay, type XEvent } from 'x11'
 
+/** Far more than any request takes. */
+const answerLimitMilliseconds = 10_000
+
 type Extension = Record<string, (...args: unknown[]) => unknown>
 
 /** One client of an X server, for as long as that server lives. */
@@ -29,6 +32,7 @@ export class XConnection {
 
   static async open(displayName: string): Promise<XConnection> {
     const display = await new Promise<XDisplay>((resolve, reject) => {
+      setTimeout(() => reject(new Error('the display does not answer')), answerLimitMilliseconds).unref()
       const options = { display: displayName, shm: false, auth: { name: '', data: '' } }
       createClient(options, (error, opened) => (error ? reject(error) : resolve(opened)))
     })
@@ -74,7 +78,12 @@ export class XConnection {
     return new Promise((resolve, reject) => {
       if (this.#isLost) return reject(lost())
       this.#waiting.add(reject)
+      const timer = setTimeout(() => {
+        this.#waiting.delete(reject)
+        reject(new Error('the display does not answer'))
+      }, answerLimitMilliseconds).unref()
       send((error, reply) => {
+        clearTimeout(timer)
         this.#waiting.delete(reject)
         if (error) reject(error)
         else resolve(reply)

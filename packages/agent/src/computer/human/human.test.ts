@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { handMovement } from './pointer-path.ts'
+import { TypingPace } from './typing-pace.ts'
 import { neighbour, typingPause } from './typing-rhythm.ts'
 
 const screen = { width: 1000, height: 800 }
@@ -68,3 +69,22 @@ test('a typo is a key beside the right one, in the same case', () => {
   assert.equal(neighbour('q'), 'w')
   for (const other of [' ', '1', 'é', '日', '😀', '']) assert.equal(neighbour(other), undefined)
 })
+
+for (const [what, count, forEachKey, expected] of [
+  ['a short text keeps its rhythm', 20, 5, 20 * (100 + 5)],
+  ['a long text ends in time', 2_000, 5, 30_000],
+  ['a text whose keys alone take longer has no pauses', 2_000, 20, 40_000],
+] as const) {
+  test(what, () => {
+    let now = 0
+    const pace = new TypingPace(Array(count).fill({ pause: 70, hold: 30 }), 30_000, () => now)
+
+    for (let key = 0; key < count; key++) {
+      const { pause, hold } = pace.next()
+      assert.ok(pause >= 0 && pause <= 70 && hold <= 30)
+      now += pause + hold + forEachKey
+    }
+
+    assert.ok(Math.abs(now - expected) < expected / 100, `${now} is not about ${expected}`)
+  })
+}

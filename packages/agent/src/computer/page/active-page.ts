@@ -6,7 +6,8 @@ export interface ActivePage {
   readonly targetId: string
   /** The CDP session in which the agent speaks to it. */
   readonly session: string
-  send(method: string, params?: Record<string, unknown>): Promise<Record<string, unknown>>
+  /** Rejects when the page does not answer within the limit. */
+  send(method: string, params: Record<string, unknown>, limitMilliseconds: number): Promise<Record<string, unknown>>
 }
 
 /** Finds the page that a person would see. */
@@ -16,20 +17,26 @@ export class ActivePages {
 
   constructor(chromium: Chromium) {
     this.chromium = chromium
-    chromium.pipe.on('Target.detachedFromTarget', ({ targetId }) => {
-      this.#sessions.delete(targetId as string)
+    // Others attach to the same pages: only the end of our own session counts.
+    chromium.pipe.on('Target.detachedFromTarget', ({ targetId, sessionId }) => {
+      const known = this.#sessions.get(targetId as string)
+      known
+        ?.then((session) => {
+          if (session === sessionId && this.#sessions.get(targetId as string) === known) {
+            this.#sessions.delete(targetId as string)
+          }
+        })
+        .catch(() => {})
     })
   }
 
-  /** From now on listens to the dialogs of all pages; a new one may show a dialog at once. */
-  watchDialogs(): void {
+  /** From now on listens to all pages; a new one may show a dialog at once. */
+  watch(): void {
     const { pipe } = this.chromium
     pipe.on('Target.targetCreated', ({ targetInfo }) => {
       const { type, targetId } = targetInfo as { type: string; targetId: string }
       if (type !== 'page') return
-      // A page that waits for the answer to an older dialog does not answer, and one may be gone again.
-      const listening = this.#attach(targetId).then(({ send }) => send('Page.enable'))
-      listening.catch(() => {})
+      this.#attach(targetId).catch(() => {}) // It may be gone again.
     })
     pipe.send('Target.setDiscoverTargets', { discover: true }).catch(() => {}) // Chromium has just ended.
   }
@@ -51,11 +58,17 @@ export class ActivePages {
       this.#sessions.delete(targetId)
       throw error
     })
-    return { targetId, session, send: (method, params) => pipe.send(method, params, session) }
+    return {
+      targetId,
+      session,
+      send: (method, params, limitMilliseconds) => pipe.send(method, params, { sessionId: session, limitMilliseconds }),
+    }
   }
 
   async #open(targetId: string): Promise<string> {
     const { sessionId } = await this.chromium.pipe.send('Target.attachToTarget', { targetId, flatten: true })
+    // Tells of dialogs. A page that waits for the answer to an older one does not answer.
+    this.chromium.pipe.send('Page.enable', {}, sessionId as string).catch(() => {})
     return sessionId as string
   }
 }

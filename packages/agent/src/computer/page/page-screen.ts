@@ -26,6 +26,10 @@ const doubleClick = { milliseconds: 500, pixels: 4 }
 
 /** A page that is busy, or stopped by a dialog, gets its input later: nobody waits for that. */
 const inputLimitMilliseconds = 2_000
+/** Of a page that has not taken its input after so long, that is not expected any more. */
+const busyMilliseconds = 30_000
+/** How much input a page that is busy may be behind. */
+const maxInputsBehind = 500
 
 interface Press extends Point {
   readonly button: MouseButton
@@ -45,6 +49,8 @@ export class PageScreen implements Screen {
   #pointer: Point | undefined
   #lastPress: Press | undefined
   #pressedIn: ActivePage | undefined
+  /** How much input pages have not taken within the limit, by their CDP session: for the next nobody waits. */
+  readonly #behind = new Map<string, number>()
 
   /** The size is that of a page that has not told its own yet. */
   constructor(chromium: Chromium, size: Size) {
@@ -53,7 +59,7 @@ export class PageScreen implements Screen {
     this.#dialogs = new Dialogs(chromium)
     this.#views = new PageViews(size)
     this.#clipboard = new PageClipboard(chromium.pipe)
-    this.#pages.watchDialogs()
+    this.#pages.watch()
   }
 
   async size(): Promise<Size> {
@@ -154,12 +160,19 @@ export class PageScreen implements Screen {
 
   /** Resolves when the page has taken the input, cannot because it shows a dialog, or takes too long to. */
   async #send(page: ActivePage, method: string, event: Readonly<Record<string, unknown>>): Promise<void> {
+    const behind = this.#behind.get(page.session) ?? 0
+    if (behind >= maxInputsBehind) throw new Error('the page in front takes no input')
     const limit = Promise.withResolvers<void>()
-    const timer = setTimeout(limit.resolve, inputLimitMilliseconds)
-    const taken = page.send(method, event).catch((error: Error) => {
-      // A page may close or go elsewhere with the input that it takes; the rest of a click then meets nobody.
-      if (this.chromium.pipe.isClosed) throw error
-    })
+    const timer = setTimeout(limit.resolve, behind > 0 ? 0 : inputLimitMilliseconds)
+    this.#behind.set(page.session, behind + 1)
+    const taken = page
+      .send(method, event, busyMilliseconds)
+      .catch((error: Error) => {
+        // A page may close or go elsewhere with the input that it takes; the rest of a click then meets nobody.
+        if (this.chromium.pipe.isClosed) throw error
+      })
+      .finally(() => this.#catchUp(page.session))
+    taken.catch(() => {}) // After the limit nobody else hears of it.
     const unwatch = this.#dialogs.watch(page.session, limit.resolve)
     try {
       await Promise.race([taken, limit.promise])
@@ -167,6 +180,12 @@ export class PageScreen implements Screen {
       unwatch()
       clearTimeout(timer)
     }
+  }
+
+  #catchUp(session: string): void {
+    const behind = (this.#behind.get(session) ?? 1) - 1
+    if (behind > 0) this.#behind.set(session, behind)
+    else this.#behind.delete(session)
   }
 
   async #page(): Promise<ActivePage> {

@@ -3,7 +3,13 @@ import type { Size } from '../screen.ts'
 import type { ActivePage } from './active-page.ts'
 
 /** A page that is busy does not tell how it is; it is taken to be as it was. */
-const limitMilliseconds = 1_000
+const viewLimitMilliseconds = 1_000
+/** Without a GPU a large page takes a moment to be drawn. */
+const pictureLimitMilliseconds = 8_000
+/** After that a page is asked anew. */
+const busyMilliseconds = 10_000
+/** A page that has not told how it is will hardly draw itself. */
+const silentPictureLimitMilliseconds = 2_000
 
 /** The part of a page that its window shows, in CSS pixels, which are those of input events too. */
 interface View extends Size {
@@ -29,6 +35,8 @@ const lookUp = `({
 export class PageViews {
   readonly #defaultSize: Size
   #last: Sight | undefined
+  /** The CDP sessions of pages that still owe an answer. */
+  readonly #silent = new Set<string>()
 
   constructor(defaultSize: Size) {
     this.#defaultSize = defaultSize
@@ -42,10 +50,14 @@ export class PageViews {
   /** As PNG, in which a pixel is a pixel of the coordinates. */
   async picture(page: ActivePage, region: ScreenshotRegion | undefined): Promise<Uint8Array> {
     const view = await this.#view(page)
-    const { data } = await page.send('Page.captureScreenshot', {
+    const asked = {
       format: 'png',
       optimizeForSpeed: true,
       ...((region || view.scale !== 1) && { clip: clipOf(view, region) }),
+    }
+    const limit = this.#silent.has(page.session) ? silentPictureLimitMilliseconds : pictureLimitMilliseconds
+    const { data } = await page.send('Page.captureScreenshot', asked, limit).catch((cause: Error) => {
+      throw new Error(`the page in front does not draw itself (${cause.message})`, { cause })
     })
     const picture = Buffer.from(data as string, 'base64')
     if (!region) this.#last = { targetId: page.targetId, view, picture }
@@ -63,10 +75,17 @@ export class PageViews {
   }
 
   async #view(page: ActivePage): Promise<View> {
+    if (this.#silent.has(page.session)) return this.#lastView(page)
     const late = Promise.withResolvers<View>()
-    const timer = setTimeout(() => late.resolve(this.#lastView(page)), limitMilliseconds)
-    const view = await Promise.race([askView(page), late.promise])
-    clearTimeout(timer)
+    const timer = setTimeout(() => {
+      this.#silent.add(page.session)
+      late.resolve(this.#lastView(page))
+    }, viewLimitMilliseconds)
+    const asked = askView(page).finally(() => {
+      clearTimeout(timer)
+      this.#silent.delete(page.session)
+    })
+    const view = await Promise.race([asked, late.promise])
     if (this.#last?.targetId === page.targetId) this.#last.view = view
     else this.#last = { targetId: page.targetId, view }
     return view
@@ -75,9 +94,13 @@ export class PageViews {
 
 /** In a world of our own: a page may have given these names another meaning. */
 async function askView(page: ActivePage): Promise<View> {
-  const { executionContextId } = await page.send('Page.createIsolatedWorld', { frameId: page.targetId })
+  const { executionContextId } = await page.send(
+    'Page.createIsolatedWorld',
+    { frameId: page.targetId },
+    busyMilliseconds,
+  )
   const asked = { expression: lookUp, contextId: executionContextId, returnByValue: true }
-  const { result } = await page.send('Runtime.evaluate', asked)
+  const { result } = await page.send('Runtime.evaluate', asked, busyMilliseconds)
   return (result as { value: View }).value
 }
 

@@ -21,7 +21,10 @@ export function knownFile(stats: Stats): KnownFile {
   }
 }
 
-/** A path that something has happened to, as it was and as it is; absent: there was, or is, nothing. */
+/**
+ * A path that something has happened to, as it was and as it is; absent: there was, or is, nothing. Without both, there
+ * was something in between.
+ */
 export interface Difference {
   readonly path: string
   readonly before: KnownFile | undefined
@@ -31,7 +34,8 @@ export interface Difference {
 export interface FileChange {
   readonly type: FsEvent['type']
   readonly path: string
-  readonly isFolder: boolean
+  /** Absent where nobody has seen what it was. */
+  readonly isFolder?: boolean
 }
 
 /**
@@ -46,6 +50,7 @@ export function changesOf(differences: readonly Difference[]): readonly FileChan
     if (told.has(difference)) return []
     const arrival = arrivals.get(difference)
     if (arrival) return [tell('RENAME', path, before), tell('CREATE', arrival.path, arrival.after)]
+    if (!before && !after) return [{ type: 'CREATE', path } as const, { type: 'DELETE', path } as const]
     if (!after) return [tell('DELETE', path, before)]
     const created = tell('CREATE', path, after)
     const written = after.isFolder || after.isEmpty ? [] : [tell('WRITE', path, after)]

@@ -17,6 +17,10 @@ export class EventBuffer {
     this.#lookAgain = lookAgain
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   push(event: FsEvent): void {
     if (this.#events.length >= this.#limit) this.#hasLost = true
     else this.#events.push(event)

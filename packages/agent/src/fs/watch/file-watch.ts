@@ -4,17 +4,13 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { partPrefix } from '../staged-file.ts'
 import { changesOf, type Difference, type FileChange, type KnownFile, pairMoves } from './changes.ts'
 import { EventBuffer } from './event-buffer.ts'
+import { type FolderMarks, Marks } from './marks.ts'
 import { childKey, lookAt, lookAtAll, namesIn, splitKey, toKey, toText } from './raw-path.ts'
 import { WatchedFolder } from './watched-folder.ts'
 
 const bufferedEvents = 1000
 /** How long changes are gathered: the two halves of a rename are looked at together. */
 const gatherMilliseconds = 30
-/** Of more names in one folder, all of it is looked at. */
-const maxMarks = 1000
-/** The kernel keeps 16,384 events for us and drops the rest without a word; from here on all folders are looked at. */
-const maxGatheredEvents = 8000
-
 /** How many files may still be remembered, for all watches together. */
 export interface WatchRoom {
   files: number
@@ -41,9 +37,9 @@ export class FileWatch {
   readonly #room: WatchRoom
   readonly #folders = new Map<string, WatchedFolder>()
   #rootFile: KnownFile | undefined
-  /** Names that something happened to, by their folder. */
-  #marks = new Map<string, Set<string> | 'all'>()
-  #gatheredEvents = 0
+  #marks = new Marks()
+  /** Paths that one event has told of without anything to be seen there: the other half of a short life may follow. */
+  #halves = new Set<string>()
   #looking: Promise<void> | undefined
   #isOpen = false
 
@@ -79,19 +75,20 @@ export class FileWatch {
     this.#isOpen = true
   }
 
+  /** Whether it was closed, or what it watches is gone. */
+  get hasEnded(): boolean {
+    return this.events.isClosed
+  }
+
   close(): void {
     this.#forget(this.#root)
-    this.#marks.clear()
+    this.#marks = new Marks()
     this.events.close()
   }
 
-  #mark({ key: folder }: WatchedFolder, name: string): void {
+  #mark({ key: folder }: WatchedFolder, name: string, cameOrWent: boolean): void {
     if (!this.#counts(name) && folder !== this.#root) return
-    this.#gatheredEvents += 1
-    const marks = this.#marks.get(folder)
-    if (marks === undefined) this.#marks.set(folder, new Set([name]))
-    else if (marks !== 'all' && marks.size < maxMarks) marks.add(name)
-    else this.#marks.set(folder, 'all')
+    this.#marks.add(folder, name, cameOrWent)
     // What goes wrong here is for nobody to hear, but whoever reads must not think that nothing happened.
     if (this.#isOpen) this.#lookUntilQuiet().catch(() => this.events.lose())
   }
@@ -105,7 +102,7 @@ export class FileWatch {
 
   async #look(): Promise<void> {
     let lastingMilliseconds = 0
-    while (this.#marks.size > 0) {
+    while (!this.#marks.isEmpty) {
       // In a flood, looking takes no more than half of the time.
       if (this.#isOpen) await delay(Math.max(gatherMilliseconds, lastingMilliseconds))
       const begunAt = performance.now()
@@ -113,35 +110,36 @@ export class FileWatch {
       const changes = changesOf(differences)
       this.#remember(differences)
       for (const change of changes) this.#tell(change)
+      // Nothing more can happen in a folder that is gone: who waits for it is told by the end of the stream.
+      if (this.#isOpen && !this.#folders.has(this.#root)) return this.close()
       lastingMilliseconds = performance.now() - begunAt
     }
   }
 
   /** What is not as it is remembered, of all that is marked. */
   async #compareMarked(): Promise<readonly Difference[]> {
-    if (this.#gatheredEvents > maxGatheredEvents) {
-      for (const path of this.#folders.keys()) this.#marks.set(path, 'all')
-    }
-    this.#gatheredEvents = 0
     const marks = this.#marks
-    this.#marks = new Map()
+    this.#marks = new Marks()
+    if (marks.isFlood) for (const path of this.#folders.keys()) marks.addAll(path)
+    if ((marks.isFlood || marks.hasLost) && this.#isOpen) this.events.lose()
+    const halves = this.#halves
+    this.#halves = new Set()
     const differences: Difference[] = []
-    for (const [path, names] of marks) {
+    for (const [path, folderMarks] of marks.folders) {
       const folder = this.#folders.get(path)
       if (!folder) continue
-      const found = await this.#compare(path, folder, names)
+      const found = await this.#compare(path, folder, folderMarks)
       if (folder.isQuiet) this.#remember(found, true)
-      else differences.push(...found)
+      else differences.push(...this.#shortLives(path, folder, { marks: folderMarks, found, halves }), ...found)
       folder.isQuiet = false
     }
-    if (marks.has(this.#root)) differences.push(...(await this.#compareRoot()))
+    if (marks.folders.has(this.#root)) differences.push(...(await this.#compareRoot()))
     return differences
   }
 
-  async #compare(path: string, { files }: WatchedFolder, marked: Set<string> | 'all'): Promise<readonly Difference[]> {
-    const names = [...(marked === 'all' ? new Set([...files.keys(), ...(await namesIn(path))]) : marked)].filter(
-      (name) => this.#counts(name),
-    )
+  async #compare(path: string, { files }: WatchedFolder, marks: FolderMarks): Promise<readonly Difference[]> {
+    const all = marks.isAll ? [...files.keys(), ...(await namesIn(path))] : []
+    const names = [...new Set([...marks.names.keys(), ...all])].filter((name) => this.#counts(name))
     const keys = names.map((name) => childKey(path, name))
     const found = await lookAtAll(keys)
     return keys
@@ -149,11 +147,27 @@ export class FileWatch {
       .filter(({ before, after }) => before || after)
   }
 
+  /**
+   * What has come and gone since the last look: two events of a path at which nothing was or is. One alone is the late
+   * news of something that was seen to be gone already, or half of a life whose end comes with the next look. A folder
+   * tells of itself too, as of something in it.
+   */
+  #shortLives(path: string, { ownName }: WatchedFolder, look: Look): readonly Difference[] {
+    const seen = new Set(look.found.map((difference) => difference.path))
+    return [...look.marks.names].flatMap(([name, times]) => {
+      const key = childKey(path, name)
+      if (times === 0 || name === ownName || seen.has(key) || !this.#counts(name)) return []
+      if (times + (look.halves.has(key) ? 1 : 0) > 1) return [{ path: key, before: undefined, after: undefined }]
+      this.#halves.add(key)
+      return []
+    })
+  }
+
   /** Nobody tells of the root but the folder above, which is not watched. */
   async #compareRoot(): Promise<readonly Difference[]> {
-    if (this.#target.only !== undefined || !this.#rootFile) return []
+    if (!this.#rootFile || !this.#folders.has(this.#root)) return []
     const found = await lookAt(this.#root)
-    if (found?.identity === this.#rootFile.identity || !this.#folders.has(this.#root)) return []
+    if (found?.identity === this.#rootFile.identity) return []
     return [{ path: this.#root, before: this.#rootFile, after: undefined }]
   }
 
@@ -188,9 +202,11 @@ export class FileWatch {
     // What is mounted below is none of it, least of all a file system of the kernel's.
     if (!isRoot && (!this.#target.recursive || file?.device !== this.#rootFile?.device)) return
     try {
-      const folder = new WatchedFolder(path, isQuiet, (changed, name) => this.#mark(changed, name))
+      const folder = new WatchedFolder(path, isQuiet, (changed, name, cameOrWent) =>
+        this.#mark(changed, name, cameOrWent),
+      )
       this.#folders.set(path, folder)
-      this.#marks.set(path, 'all')
+      this.#marks.addAll(path)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOSPC' || code === 'EMFILE') this.#onLimit()
@@ -205,7 +221,7 @@ export class FileWatch {
       this.#folders.delete(key)
       folder.key = `${to}${key.slice(from.length)}`
       this.#folders.set(folder.key, folder)
-      this.#marks.set(folder.key, 'all')
+      this.#marks.addAll(folder.key)
     }
   }
 
@@ -230,15 +246,23 @@ export class FileWatch {
 
   #tell({ type, path, isFolder }: FileChange): void {
     const { only, path: root } = this.#target
+    if (only !== undefined && path === this.#root) return // The file in it was told.
     const below = this.#root === '/' ? path : path.slice(this.#root.length)
     const told = only === undefined ? `${root === '/' ? '' : root}${toText(below)}` : root
-    this.events.push({ type, path: told, name: basename(told), is_dir: isFolder })
+    this.events.push({ type, path: told, name: basename(told), ...(isFolder !== undefined && { is_dir: isFolder }) })
   }
 
   #counts(name: string): boolean {
     const { only } = this.#target
     return only === undefined ? !name.startsWith(partPrefix) : name === toKey(only)
   }
+}
+
+interface Look {
+  readonly marks: FolderMarks
+  readonly found: readonly Difference[]
+  /** From the look before. */
+  readonly halves: ReadonlySet<string>
 }
 
 function isBelow(key: string, folder: string): boolean {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { appendFile, chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { after, test } from 'node:test'
 import type { FsEvent } from '@berth/contract/agent/fs-types.ts'
 import { ServedApp } from '../../testing/served-app.ts'
@@ -177,6 +178,59 @@ test('a stream ends with its watch, and nothing is found of one that is not', as
   assert.equal((await app.send('POST', '/fs/watch', { path: join(folder, 'none') })).status, 404)
 })
 
+test('tells what comes and goes between two looks', async () => {
+  const folder = await app.newFolder()
+  const reader = await Reader.open(await watch(folder))
+
+  writeFileSync(join(folder, 'short'), 'x')
+  rmSync(join(folder, 'short'))
+  assert.deepEqual(await eventsSoFar(reader, folder), ['CREATE short', 'DELETE short'])
+  writeFileSync(join(folder, 'part'), 'x')
+  renameSync(join(folder, 'part'), join(folder, 'whole'))
+  assert.deepEqual(
+    new Set(await eventsSoFar(reader, folder)),
+    new Set(['CREATE part', 'DELETE part', 'CREATE whole', 'WRITE whole']),
+  )
+  assert.deepEqual(reader.seen[0], { type: 'CREATE', path: join(folder, 'short'), name: 'short' })
+})
+
+test('of many that come and go at once, what is not told is said to be missing', async () => {
+  const folder = await app.newFolder()
+  const reader = await Reader.open(await watch(folder))
+
+  for (let index = 0; index < 3000; index++) {
+    writeFileSync(join(folder, `short-${index}`), '')
+    rmSync(join(folder, `short-${index}`))
+  }
+
+  // An event of the folder itself: look again.
+  await reader.until(folder)
+  assert.equal(reader.seen.at(-1)?.type, 'WRITE')
+})
+
+for (const [what, end] of Object.entries({
+  deleted: (folder: string) => rm(folder, { recursive: true }),
+  'moved away': (folder: string) => rename(folder, `${folder}-moved`),
+  replaced: async (folder: string) => {
+    renameSync(folder, `${folder}-old`)
+    mkdirSync(folder)
+  },
+})) {
+  test(`the streams of a folder and a file in it end when the folder is ${what}`, async () => {
+    const folder = await app.newFolder()
+    await writeFile(join(folder, 'file'), 'x')
+    const ids = [await watch(folder), await watch(join(folder, 'file'))]
+    const readers = await Promise.all(ids.map((id) => Reader.open(id)))
+
+    await end(folder)
+    for (const reader of readers) while (await reader.next());
+
+    const told = readers.map(({ seen }) => seen.map(({ type, name }) => `${type} ${name}`))
+    assert.deepEqual(told, [['DELETE file', `DELETE ${basename(folder)}`], ['DELETE file']])
+    for (const id of ids) assert.equal((await app.call('DELETE', `/fs/watch/${id}`)).status, 204)
+  })
+}
+
 test('two readers share what is told, and one who has left takes nothing', async () => {
   const folder = await app.newFolder()
   const id = await watch(folder)
@@ -240,4 +294,7 @@ test('a session has a hundred watches', async () => {
   assert.ok(refused.length >= 10 && refused.length < 30, String(refused.length))
   assert.match(String(await refused[0]?.text()), /watch_limit_reached/)
   assert.equal(refused[0]?.headers.get('x-should-retry'), 'false')
+  await rm(folder, { recursive: true })
+  const another = { path: await app.newFolder() }
+  while ((await app.send('POST', '/fs/watch', another)).status === 409); // Watches that have ended make room.
 })

@@ -18,6 +18,7 @@ export class Watches {
 
   /** Returns the id of a new watch. */
   async start(path: string, recursive: boolean): Promise<string> {
+    if (this.#open.size + this.#opening >= maxWatches) this.#dropEnded()
     if (this.#open.size + this.#opening >= maxWatches) {
       throw new BerthError('watch_limit_reached', { reason: `A session has at most ${maxWatches} watches.` })
     }
@@ -40,6 +41,11 @@ export class Watches {
   stop(id: string): void {
     this.#find(id).close()
     this.#open.delete(id)
+  }
+
+  /** Those of folders that are gone stay to be read to their end, as long as there is room. */
+  #dropEnded(): void {
+    for (const [id, watch] of this.#open) if (watch.hasEnded) this.#open.delete(id)
   }
 
   #find(id: string): FileWatch {

@@ -1,3 +1,4 @@
+import { machinePorts } from '@berth/contract/agent/machine-network.ts'
 import { tabsByActivity } from '../../browser/tabs.ts'
 import type { BrowserLine, CdpResult } from './browser-line.ts'
 
@@ -18,7 +19,6 @@ const chromePages = /^(chrome|devtools|chrome-extension|chrome-untrusted):/
 /** The tab that helpers work in: at first the one that is shown, then what code switches to. */
 export class AttachedTab {
   readonly #line: BrowserLine
-  readonly #endpoint: string
   #attached: Promise<{ readonly targetId: string; readonly sessionId: string }> | undefined
   /** Sessions of other targets that code has named. */
   readonly #others = new Map<string, Promise<string>>()
@@ -28,9 +28,8 @@ export class AttachedTab {
   readonly openRequests = new Set<string>()
   lastRequestAt = 0
 
-  constructor(line: BrowserLine, endpoint: string) {
+  constructor(line: BrowserLine) {
     this.#line = line
-    this.#endpoint = endpoint
     line.onLost = () => this.#forget()
     line.listen(({ method, params, sessionId }) => void this.#note(method, params, sessionId))
   }
@@ -97,7 +96,7 @@ export class AttachedTab {
 
   async #shown(): Promise<string> {
     await this.#line.send('Browser.getVersion') // Waits for the browser, where one has just crashed.
-    const [shown] = await tabsByActivity({ port: Number(new URL(this.#endpoint).port) })
+    const [shown] = await tabsByActivity({ port: machinePorts.chromium })
     return shown ?? (await this.#line.send('Target.createTarget', { url: 'about:blank' })).targetId
   }
 

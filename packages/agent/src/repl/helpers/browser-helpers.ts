@@ -8,15 +8,14 @@ import { tabHelpers } from './tab-helpers.ts'
 import { waitHelpers } from './wait-helpers.ts'
 
 interface BrowserHelpersOptions {
-  readonly cdpEndpoint: string
   readonly address: () => Promise<string>
   readonly deadline: Deadline
 }
 
 /** What code of the session finds by name, to drive the browser by CDP. Nothing is connected before its first use. */
-export function browserHelpers({ cdpEndpoint, address, deadline }: BrowserHelpersOptions) {
+export function browserHelpers({ address, deadline }: BrowserHelpersOptions) {
   const line = new BrowserLine(address, deadline)
-  const tab = new AttachedTab(line, cdpEndpoint)
+  const tab = new AttachedTab(line)
   const helpers = {
     /** Without a session the tab is meant, with null the browser. */
     async cdp(method: string, params: object = {}, sessionId?: string | null) {

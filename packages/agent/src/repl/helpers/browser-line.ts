@@ -1,4 +1,5 @@
 import WebSocket from 'ws'
+import { toDevToolsServer } from '../../browser/devtools-server.ts'
 import type { Deadline } from '../../script-process/deadline.ts'
 
 export interface CdpEvent {
@@ -78,7 +79,11 @@ export class BrowserLine {
 
   /** Undefined when the browser of that address has just died. */
   async #connect(): Promise<WebSocket | undefined> {
-    const socket = new WebSocket(await this.#address(), { maxPayload: 0, perMessageDeflate: false })
+    const socket = new WebSocket(await this.#address(), {
+      ...toDevToolsServer,
+      maxPayload: 0,
+      perMessageDeflate: false,
+    })
     socket.on('error', () => {}) // A close follows.
     socket.on('message', (data) => this.#take(JSON.parse(String(data))))
     const isOpen = await new Promise((resolve) => {

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { chromium } from 'playwright-core'
+import { Berth } from './testing/berth.ts'
+
+const berth = await Berth.start()
+const client = await berth.client()
+after(() => berth[Symbol.asyncDispose]())
+const { session_id: id, cdp_ws_url } = await client.browsers.create({ headless: true, timeout_seconds: 300 })
+const other = await client.browsers.create({ headless: true, timeout_seconds: 300 })
+
+async function frontendUrl(): Promise<string> {
+  const list = await fetch(cdp_ws_url.replace(/^ws/, 'http').replace('/cdp?', '/json/list?'))
+  const [target] = (await list.json()) as { devtoolsFrontendUrl: string }[]
+  return String(target?.devtoolsFrontendUrl)
+}
+
+test('the files of DevTools are served below the session, to its token alone, as a page of no origin', async () => {
+  const url = await frontendUrl()
+  assert.ok(url.startsWith(`${berth.url}/s/${id}/devtools/inspector.html?jwt=`), url)
+  const page = await fetch(url)
+  const html = await page.text()
+  const base = /<base href="([^"]+)">/.exec(html)?.[1] ?? ''
+  const script = /src="(\.?\/?entrypoints[^"]+\.js)"/.exec(html)?.[1] ?? ''
+
+  const file = await fetch(new URL(script, base))
+
+  assert.equal(page.status, 200)
+  assert.match(String(page.headers.get('content-type')), /^text\/html/)
+  assert.equal(file.status, 200)
+  assert.match(String(file.headers.get('content-type')), /^text\/javascript/)
+  for (const { headers } of [page, file]) {
+    assert.match(String(headers.get('content-security-policy')), /^sandbox(?!.*allow-same-origin)/)
+    assert.equal(headers.get('x-content-type-options'), 'nosniff')
+  }
+  const otherToken = new URL(other.cdp_ws_url).searchParams.get('jwt') ?? ''
+  const statusOf = async (address: string) => (await fetch(address)).status
+  const plain = `${berth.url}/s/${id}/devtools/inspector.html`
+  assert.equal(await statusOf(plain), 401)
+  assert.equal(await statusOf(`${plain}?jwt=${otherToken}`), 401)
+  assert.equal(await statusOf(`${base.replace(/[^/]+\/$/, '')}${otherToken}/inspector.html`), 401)
+  assert.equal(await statusOf(`${base}none.js`), 404)
+})
+
+test('a browser opens DevTools and sees the page of the session', async () => {
+  const session = await chromium.connectOverCDP(cdp_ws_url)
+  await session.contexts()[0]?.pages()[0]?.setContent('<h1>Seen from outside</h1>')
+  const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+  const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
+  try {
+    const page = await browser.newPage()
+
+    await page.goto(await frontendUrl())
+
+    await page.getByText('Seen from outside').first().waitFor({ timeout: 60_000 })
+  } finally {
+    await browser.close()
+    await session.close()
+  }
+})

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
+import { mock, test } from 'node:test'
+import { CdpPipe } from './cdp-pipe.ts'
+
+function open() {
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  const say = (message: object) => output.emit('data', Buffer.from(`${JSON.stringify(message)}\0`))
+  return { pipe: new CdpPipe(input, output), say, close: () => output.destroy() }
+}
+
+test('what a target was asked ends when it detaches, and nothing else does', async () => {
+  const { pipe, say } = open()
+  const [gone, other, browser] = [pipe.send('A.a', {}, 'gone'), pipe.send('A.a', {}, 'other'), pipe.send('B.b')]
+
+  say({ method: 'Target.detachedFromTarget', params: { sessionId: 'gone' } })
+  say({ id: 2, result: { of: 'other' } })
+  say({ id: 3, result: { of: 'browser' } })
+
+  await assert.rejects(gone, /the page has gone/)
+  assert.deepEqual(await Promise.all([other, browser]), [{ of: 'other' }, { of: 'browser' }])
+})
+
+test('every question has a limit, unless whoever asks has one', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  const { pipe, close } = open()
+  const usual = pipe.send('Page.captureScreenshot', {}, 'page')
+  const short = pipe.send('A.a', {}, { sessionId: 'page', limitMilliseconds: 100 })
+  const own = pipe.send('A.a', {}, { limitMilliseconds: Number.POSITIVE_INFINITY })
+  let ended = ''
+  short.catch(() => (ended += 'short '))
+  usual.catch(() => (ended += 'usual '))
+  own.catch(() => (ended += 'own'))
+
+  mock.timers.tick(100)
+  await assert.rejects(short, /there is no answer to A.a/)
+  assert.equal(ended, 'short ')
+  mock.timers.tick(30_000)
+  await assert.rejects(usual, /there is no answer to Page.captureScreenshot/)
+  assert.equal(ended, 'short usual ')
+  close()
+  await assert.rejects(own, /has closed its pipe/)
+  mock.timers.reset()
+})

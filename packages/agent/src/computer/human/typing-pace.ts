@@ -1,0 +1,43 @@
+/** Milliseconds before a key goes down, and that it stays down. */
+export interface Beat {
+  readonly pause: number
+  readonly hold: number
+}
+
+/** Plays a rhythm, faster where it would not end in time: what the keys themselves take counts too. */
+export class TypingPace {
+  readonly #beats: readonly Beat[]
+  readonly #limitMilliseconds: number
+  readonly #now: () => number
+  readonly #startedAt: number
+  #index = 0
+  /** Of the beats that are still to come. */
+  #planned: number
+  #waited = 0
+
+  constructor(beats: readonly Beat[], limitMilliseconds: number, now: () => number = () => performance.now()) {
+    this.#beats = beats
+    this.#limitMilliseconds = limitMilliseconds
+    this.#now = now
+    this.#startedAt = now()
+    this.#planned = beats.reduce((sum, { pause, hold }) => sum + pause + hold, 0)
+  }
+
+  next(): Beat {
+    const { pause, hold } = this.#beats[this.#index] as Beat
+    const factor = this.#factor()
+    this.#index += 1
+    this.#planned -= pause + hold
+    const beat = { pause: pause * factor, hold: hold * factor }
+    this.#waited += beat.pause + beat.hold
+    return beat
+  }
+
+  #factor(): number {
+    if (this.#planned <= 0) return 1
+    const elapsed = this.#now() - this.#startedAt
+    const forEachKey = this.#index === 0 ? 0 : Math.max(0, elapsed - this.#waited) / this.#index
+    const left = this.#limitMilliseconds - elapsed - forEachKey * (this.#beats.length - this.#index)
+    return Math.min(1, Math.max(0, left / this.#planned))
+  }
+}
