@@ -1,5 +1,6 @@
-import { lstat, mkdir, readdir, rename } from 'node:fs/promises'
+import { lstat, readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolders } from '../files/make-folders.ts'
 import { BadArchive } from './archive-entry.ts'
 
 /**
@@ -21,7 +22,7 @@ async function checkMerge(from: string, into: string, place: string): Promise<vo
 }
 
 async function merge(from: string, into: string): Promise<void> {
-  await mkdir(into, { recursive: true })
+  await makeFolders(into)
   for (const { name, isFolder, there } of await compare(from, into)) {
     if (isFolder && there === 'folder') await merge(join(from, name), join(into, name))
     else await rename(join(from, name), join(into, name))

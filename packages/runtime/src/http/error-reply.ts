@@ -29,9 +29,17 @@ export function toBerthError(thrown: unknown): BerthError {
   return new BerthError('internal_error', undefined, { cause: thrown })
 }
 
+/** What tells a client whether, and when, to send the request again. */
+export function retryHeaders({ retry, retryAfterSeconds }: BerthError): Record<string, string> {
+  return {
+    ...(retry !== undefined && { 'x-should-retry': String(retry) }),
+    ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+  }
+}
+
 export function sendError(reply: FastifyReply, error: BerthError): FastifyReply {
   if (error.code === 'internal_error') reply.header('x-request-id', reply.request.id)
-  if (error.retry !== undefined) reply.header('x-should-retry', String(error.retry))
+  reply.headers(retryHeaders(error))
   // The rest of the body may come later, and is no request.
   if (error.code === 'request_timeout') reply.header('connection', 'close')
   return reply.code(error.status).header('content-type', 'application/json; charset=utf-8').send(errorBody(error))

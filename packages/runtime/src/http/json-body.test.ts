@@ -68,3 +68,14 @@ test('answers a body that does not arrive in time, and closes its connection', a
   assert.match(answer, /^HTTP\/1\.1 408 /)
   assert.match(answer, /"code":"request_timeout"/)
 })
+
+test('a NUL character may stand in data, and nowhere else', () => {
+  const parse = (text: string) => parseJson(Buffer.from(text), ['body', 'input'])
+
+  assert.deepEqual(parse('{"body":"a\\u0000b"}'), { body: 'a\0b' })
+  assert.deepEqual(parse('{"input":{"a\\u0000":["\\u0000"]}}'), { input: { 'a\0': ['\0'] } })
+  for (const text of ['{"url":"\\u0000"}', '{"a":{"body":"\\u0000"}}', '{"body\\u0000":1}', '["\\u0000"]']) {
+    assert.throws(() => parse(text), /NUL/, text)
+  }
+  assert.throws(() => parse('{"body":"\\ud800"}'), /surrogate/)
+})

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { FastifyInstance } from 'fastify'
 import { parse } from 'secure-json-parse'
+import { within } from '../async/deadline.ts'
 
 const maxDepth = 100
 const bodyDeadlineMilliseconds = 30_000
@@ -39,16 +40,18 @@ export function acceptJsonBodies(
 
 interface JsonBodyLimits extends JsonBodyOptions {
   readonly limitBytes: number
+  /** Members in which text may hold a NUL character, as in `Endpoint`. */
+  readonly dataFields?: readonly string[] | undefined
 }
 
 /** The parsed body, or nothing where there is none. */
 export async function readJsonBody(
   headers: Record<string, unknown>,
   payload: AsyncIterable<Buffer>,
-  { limitBytes, deadlineMilliseconds = bodyDeadlineMilliseconds }: JsonBodyLimits,
+  { limitBytes, deadlineMilliseconds = bodyDeadlineMilliseconds, dataFields }: JsonBodyLimits,
 ): Promise<unknown> {
   const contentType = mediaType(headers['content-type'])
-  const bytes = await within(deadlineMilliseconds, readAll(payload, limitBytes))
+  const bytes = await readWithin(deadlineMilliseconds, readAll(payload, limitBytes))
   if (bytes.length === 0) return undefined
 
   if (contentType !== 'application/json' && !contentType.endsWith('+json')) {
@@ -58,7 +61,7 @@ export async function readJsonBody(
   if (encoding !== undefined && encoding !== 'identity') {
     throw new BerthError('unsupported_media_type', { reason: 'content-encoding: bodies must not be compressed.' })
   }
-  return parseJson(bytes)
+  return parseJson(bytes, dataFields)
 }
 
 function mediaType(header: unknown): string {
@@ -71,17 +74,8 @@ function mediaType(header: unknown): string {
 }
 
 /** Ends the waiting, not the reading: a stream that is destroyed takes the connection with it, and the answer. */
-export async function within<Value>(milliseconds: number, reading: Promise<Value>): Promise<Value> {
-  reading.catch(() => {}) // After the deadline nobody else hears how it ends.
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new BerthError('request_timeout')), milliseconds)
-  })
-  try {
-    return await Promise.race([reading, late])
-  } finally {
-    clearTimeout(timer)
-  }
+export function readWithin<Value>(milliseconds: number, reading: Promise<Value>): Promise<Value> {
+  return within(milliseconds, reading, () => new BerthError('request_timeout'))
 }
 
 async function readAll(payload: AsyncIterable<Buffer>, limitBytes: number): Promise<Buffer> {
@@ -100,7 +94,7 @@ async function readAll(payload: AsyncIterable<Buffer>, limitBytes: number): Prom
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Parses one JSON text, or says what is wrong with it. */
-export function parseJson(bytes: Uint8Array): unknown {
+export function parseJson(bytes: Uint8Array, dataFields: readonly string[] = []): unknown {
   let text: string
   try {
     text = utf8.decode(bytes)
@@ -113,24 +107,26 @@ export function parseJson(bytes: Uint8Array): unknown {
   } catch {
     throw new BerthError('bad_request', { reason: 'The body is not JSON.' })
   }
-  checkValue(value)
+  checkValue(value, dataFields)
   return value
 }
 
 /** Walks without recursion: the nesting is the sender's. */
-function checkValue(root: unknown): void {
-  const open: { value: unknown; depth: number }[] = [{ value: root, depth: 1 }]
+function checkValue(root: unknown, dataFields: readonly string[]): void {
+  const open: { value: unknown; depth: number; isData: boolean }[] = [{ value: root, depth: 1, isData: false }]
   for (let next = open.pop(); next; next = open.pop()) {
-    const { value, depth } = next
-    if (typeof value === 'string') checkText(value)
+    const { value, depth, isData } = next
+    const check = isData ? checkWellFormed : checkText
+    if (typeof value === 'string') check(value)
     if (typeof value !== 'object' || value === null) continue
     if (depth > maxDepth)
       throw new BerthError('bad_request', { reason: `The body is nested deeper than ${maxDepth} levels.` })
     for (const key of Object.keys(value)) {
       if (key === '__proto__')
         throw new BerthError('bad_request', { reason: 'The body must not hold a key __proto__.' })
-      checkText(key)
-      open.push({ value: (value as Record<string, unknown>)[key], depth: depth + 1 })
+      check(key)
+      const member = (value as Record<string, unknown>)[key]
+      open.push({ value: member, depth: depth + 1, isData: isData || (depth === 1 && dataFields.includes(key)) })
     }
   }
 }
@@ -138,5 +134,9 @@ function checkValue(root: unknown): void {
 /** Refuses what cannot be stored or sent on as it is. */
 export function checkText(text: string): void {
   if (text.includes('\0')) throw new BerthError('bad_request', { reason: 'Text must not hold a NUL character.' })
+  checkWellFormed(text)
+}
+
+function checkWellFormed(text: string): void {
   if (!text.isWellFormed()) throw new BerthError('bad_request', { reason: 'Text must not hold an unpaired surrogate.' })
 }

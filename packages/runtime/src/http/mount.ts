@@ -14,6 +14,8 @@ export interface Call<Params extends z.ZodType, Query extends z.ZodType, Body ex
   /** The parsed JSON body; a body of another type is read from `request.raw`. */
   readonly body: z.output<Body>
   readonly request: FastifyRequest
+  /** Headers of the answer, if it is a success. */
+  readonly setHeaders: (headers: Readonly<Record<string, string>>) => void
   readonly signal: AbortSignal
 }
 
@@ -56,7 +58,7 @@ export const foreignContentHeaders = { 'content-security-policy': 'sandbox', 'x-
 
 interface MountOptions {
   /** Runs before the body is read, for example to learn who calls. */
-  readonly onRequest?: (request: FastifyRequest) => Promise<void>
+  readonly onRequest?: (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 }
 
 /** Serves an endpoint: parses its parts, calls the handler and sends the declared answer. */
@@ -89,6 +91,7 @@ export function mount<
           !endpoint.bodyType &&
           validate(endpoint.body, request.body ?? undefined, 'body')) as z.output<Body>,
         request,
+        setHeaders: (headers) => void reply.headers(headers),
         signal: abortedByClient(reply),
       })
       reply.code(endpoint.status)

@@ -90,10 +90,6 @@ for (const [what, written, message] of [
     ],
     /^files\[0\]\[file\]: must come once/,
   ],
-  ['another part', [['files[0][mode]', 'x']], /^files\[0\]\[mode\]: is not a part of this request/],
-  ['another list', [['other[0][path]', 'x']], /^other\[0\]\[path\]: is not a part/],
-  ['an index that is no number', [['files[x][path]', 'x']], /^files\[x\]\[path\]: is not a part/],
-  ['a bare pair where none is expected', [['path', 'a']], /^path: is not a part/],
   [
     'too many pairs',
     ['0', '1', '2', '3'].map((index) => [`files[${index}][path]`, 'x']),
@@ -104,6 +100,20 @@ for (const [what, written, message] of [
     await assert.rejects(pair(written), { code: 'bad_request', message })
   })
 }
+
+test('passes over parts that are none of the request’s', async () => {
+  const strange: Written[] = [
+    ['files[0][mode]', 'x'],
+    ['other[0][path]', 'x'],
+    ['files[x][path]', 'x'],
+    ['path', 'a'],
+    ['other[file]', 'x'],
+  ]
+
+  const pairs = await pair([...strange, ['files[0][path]', 'a'], ...strange, ['files[0][file]', '0'], ...strange])
+
+  assert.deepEqual(pairs, ['a=0'])
+})
 
 test('leaves nothing behind when its reader gives up', async () => {
   const temporaryFolder = await mkdtemp(join(tmpdir(), 'berth-pairs-'))

@@ -15,7 +15,7 @@ export interface Pair {
   readonly content: Readable
 }
 
-export interface PairOptions {
+export interface PairMembers {
   /** The list's name in front of each pair: `extensions`. */
   readonly list: string
   /** The members of each pair. */
@@ -23,6 +23,9 @@ export interface PairOptions {
   readonly text: string
   /** Whether a pair may also come without the list's name: `file` and `dest_path`. */
   readonly mayBeBare?: boolean
+}
+
+export interface PairOptions extends PairMembers {
   readonly maxPairs: number
   /** Where a file waits whose text comes later. Exists, and is as large as the files may be. */
   readonly temporaryFolder: string
@@ -46,6 +49,7 @@ export async function* pairParts(parts: AsyncIterable<Part>, options: PairOption
   try {
     for await (const part of parts) {
       const place = placeOf(part, options, counts)
+      if (!place) continue
       const half = halves.get(place.key) ?? { label: place.label }
       if (!halves.has(place.key) && halves.size === options.maxPairs) {
         throw refusal(options.list, `must have at most ${options.maxPairs} items`)
@@ -80,13 +84,22 @@ async function* completeWithFile(half: HalfPair, part: FilePart, path: string): 
   else await pipeline(part.content, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
 }
 
-/** Which pair a part belongs to. */
-function placeOf(part: Part, options: PairOptions, counts: Map<string, number>): { key: string; label: string } {
-  const { list, file, text, mayBeBare = false } = options
+/** Whether the path is one of a pair's members. */
+export function isOfPair(path: FieldPath, { list, file, text, mayBeBare = false }: PairMembers): boolean {
+  const place = splitPath(path, list)
+  return place !== undefined && [file, text].includes(place.member) && (mayBeBare || !place.isBare)
+}
+
+/** Which pair a part belongs to; nothing when it is none of the request's. */
+function placeOf(
+  part: Part,
+  options: PairOptions,
+  counts: Map<string, number>,
+): { key: string; label: string } | undefined {
+  const { list } = options
   const place = splitPath(part.path, list)
-  const member = place?.member ?? ''
-  const isKnown = part.kind === 'file' ? member === file : member === text
-  if (!place || !isKnown || (place.isBare && !mayBeBare)) throw refusal(part.field, 'is not a part of this request')
+  if (!place || !isOfPair(part.path, options)) return undefined
+  const { member } = place
   if (place.index !== undefined) return { key: `index ${place.index}`, label: `${list}[${place.index}]` }
 
   const spelling = `${place.isBare ? 'bare' : list} ${member}`

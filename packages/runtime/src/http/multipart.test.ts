@@ -24,7 +24,7 @@ const end = '--b--\r\n'
 
 async function readAll(body: Readable, options: Partial<MultipartOptions> = {}): Promise<unknown[]> {
   const read: unknown[] = []
-  for await (const part of readMultipart(body, { headers, isFile, ...limits, ...options })) {
+  for await (const part of readMultipart(body, { headers, isKnown: () => true, isFile, ...limits, ...options })) {
     read.push(part.kind === 'text' ? [part.field, part.text] : [part.field, await buffer(part.content)])
   }
   return read
@@ -78,7 +78,8 @@ test('goes on after a file that nobody reads', async () => {
   const fields: string[] = []
   const body = bodyOf(filePart('file', 'x'.repeat(90_000)) + textPart('name', 'a') + end)
 
-  for await (const part of readMultipart(body, { headers, isFile, ...limits })) fields.push(part.field)
+  for await (const part of readMultipart(body, { headers, isKnown: () => true, isFile, ...limits }))
+    fields.push(part.field)
 
   assert.deepEqual(fields, ['file', 'name'])
 })
@@ -132,7 +133,7 @@ test('ends the file of a client that leaves half way', async () => {
   const left = Promise.withResolvers<unknown>()
   const arrived = Promise.withResolvers<void>()
   const server = createServer(async (message) => {
-    const parts = readMultipart(message, { headers: message.headers, isFile, ...limits })
+    const parts = readMultipart(message, { headers: message.headers, isKnown: () => true, isFile, ...limits })
     try {
       for await (const part of parts) if (part.kind === 'file') for await (const _ of part.content) arrived.resolve()
       left.resolve('read to its end')
@@ -170,4 +171,22 @@ test('lets a client that sends too much finish and read the answer', async () =>
   })
 
   assert.equal(status, 413)
+})
+
+test('reads parts that nobody knows to nowhere, of any kind and size, and counts them apart', async () => {
+  const isKnown = ([name]: readonly string[]) => name !== 'new'
+  const unknown = textPart('new', 'x'.repeat(90_000)) + filePart('new[file]', 'y') + textPart('new', '\0')
+
+  const body = unknown.repeat(5) + textPart('a', '1') + unknown + filePart('file', '2') + unknown
+  const parts = await readAll(bodyOf(body + end), { isKnown, maxParts: 2 })
+
+  assert.deepEqual(parts, [
+    ['a', '1'],
+    ['file', Buffer.from('2')],
+  ])
+  await assert.rejects(readAll(bodyOf(textPart('new', 'x'.repeat(100_001)) + end), { isKnown }), {
+    code: 'part_too_large',
+  })
+  await assert.rejects(readAll(bodyOf(textPart('new', 'x').repeat(200) + end), { isKnown }), /at most 110 parts/)
+  await assert.rejects(readAll(bodyOf(textPart('a', 'x').repeat(3) + end), { isKnown, maxParts: 2 }), /at most 2 parts/)
 })

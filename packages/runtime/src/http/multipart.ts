@@ -2,11 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { BerthError } from '@berth/contract/errors.ts'
 import { Busboy, type BusboyInstance } from '@fastify/busboy' // Fastify's own and kept; one parser for the server and the agent's bare server.
-import { checkText, within } from './json-body.ts'
+import { checkText, readWithin } from './json-body.ts'
 
 const stallLimitMilliseconds = 30_000
 const maxTextBytes = 64 * 1024
 const maxFieldNameLength = 1024
+/** Room for parts of clients newer than this server. */
+const maxUnknownParts = 100
 
 /** `extensions[0][name]`, `extensions.0.name` and `extensions[0].name` are all `['extensions', '0', 'name']`; `[]` is `''`. */
 export type FieldPath = readonly string[]
@@ -31,7 +33,9 @@ export type Part = TextPart | FilePart
 
 export interface MultipartOptions {
   readonly headers: IncomingHttpHeaders
-  /** Whether the field is a file: by its name, since clients give texts a file name and files a text's type. */
+  /** Parts that are none of the request's are read to nowhere. */
+  readonly isKnown: (path: FieldPath) => boolean
+  /** Whether a known field is a file: by its name, since clients give texts a file name and files a text's type. */
   readonly isFile: (path: FieldPath) => boolean
   readonly maxParts: number
   readonly maxFileBytes: number
@@ -74,6 +78,7 @@ class PartQueue {
   readonly #parts: QueuedPart[] = []
   readonly #files = new Set<Readable>()
   readonly #stall: NodeJS.Timeout
+  #knownParts = 0
   #end: { readonly error?: Error } | undefined
   #changed = Promise.withResolvers<void>()
 
@@ -83,7 +88,7 @@ class PartQueue {
     this.#parser = openParser(options, first)
     this.#parser.on('field', (name, text, _isNameCut, isCut) => this.#addText(name, text, isCut))
     this.#parser.on('file', (name, source) => this.#addFile(name, source))
-    this.#parser.on('partsLimit', () => this.#finish(tooManyParts(options.maxParts)))
+    this.#parser.on('partsLimit', () => this.#finish(tooManyParts(options.maxParts + maxUnknownParts)))
     this.#parser.on('error', (error: unknown) => this.#finish(toBodyError(error)))
     this.#parser.on('finish', () => this.#finish())
 
@@ -130,18 +135,23 @@ class PartQueue {
     source.on('error', (error) => source.destroy(toBodyError(error)))
     source.on('close', () => this.#files.delete(source))
     this.#files.add(source)
-    this.#add(field, (field, path) => {
-      source.on('limit', () =>
-        this.#finish(new BerthError('part_too_large', { field, limitBytes: this.#options.maxFileBytes })),
-      )
-      this.#parts.push({ kind: 'file', field, path, source })
-    })
+    const { isKnown, maxFileBytes } = this.#options
+    const onLimit = () =>
+      this.#finish(new BerthError('part_too_large', { field: field ?? '', limitBytes: maxFileBytes }))
+    source.on('limit', onLimit)
+    if (field && !isKnown(parseFieldPath(field))) {
+      source.resume()
+      return
+    }
+    this.#add(field, (field, path) => this.#parts.push({ kind: 'file', field, path, source }))
   }
 
   #add(field: string | undefined, add: (field: string, path: FieldPath) => void): void {
     if (this.#end) return
     try {
       const name = checkFieldName(field)
+      this.#knownParts += 1
+      if (this.#knownParts > this.#options.maxParts) throw tooManyParts(this.#options.maxParts)
       add(name, parseFieldPath(name))
       this.#changed.resolve()
     } catch (error) {
@@ -163,13 +173,16 @@ class PartQueue {
   }
 }
 
-function openParser({ headers, isFile, maxParts, maxFileBytes }: MultipartOptions, first: Buffer): BusboyInstance {
+function openParser(options: MultipartOptions, first: Buffer): BusboyInstance {
+  const { headers, isKnown, isFile, maxParts, maxFileBytes } = options
+  // A part that nobody knows may be large, and only files are not collected.
+  const isStreamed = (path: FieldPath) => !isKnown(path) || isFile(path)
   const contentType = withOwnBoundary(headers['content-type'] ?? '', first)
   try {
     return new Busboy({
       headers: { ...headers, 'content-type': contentType },
-      isPartAFile: (field) => field !== undefined && isFile(parseFieldPath(field)),
-      limits: { parts: maxParts, fileSize: maxFileBytes, fieldSize: maxTextBytes, headerPairs: 20 },
+      isPartAFile: (field) => field !== undefined && isStreamed(parseFieldPath(field)),
+      limits: { parts: maxParts + maxUnknownParts, fileSize: maxFileBytes, fieldSize: maxTextBytes, headerPairs: 20 },
     })
   } catch (error) {
     throw toBodyError(error)
@@ -183,7 +196,7 @@ async function firstChunk(body: Readable, { headers, stallMilliseconds }: Multip
   }
   const chunks = body.iterator({ destroyOnReturn: false })
   try {
-    const { value } = await within(stallMilliseconds ?? stallLimitMilliseconds, chunks.next())
+    const { value } = await readWithin(stallMilliseconds ?? stallLimitMilliseconds, chunks.next())
     return value ?? Buffer.alloc(0)
   } catch (error) {
     throw error instanceof BerthError ? error : brokenOff()

@@ -1,15 +1,22 @@
 import type { Duplex } from 'node:stream'
 
 /** Writes a whole JSON answer to a socket that no HTTP server serves any more, and ends the connection with it. */
-export function endWithAnswer(socket: Duplex, status: number, body: object | Buffer): void {
+export function endWithAnswer(
+  socket: Duplex,
+  status: number,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   if (socket.destroyed) return
-  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body))
+  const bytes = Buffer.from(JSON.stringify(body))
   const head = [
     // The phrase behind the status may be empty, and loading Node's list of them would cost every agent 30 ms.
     `HTTP/1.1 ${status} `,
     'connection: close',
     'content-type: application/json; charset=utf-8',
+    'x-content-type-options: nosniff',
     `content-length: ${bytes.length}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ]
   socket.end(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), bytes]))
 }

@@ -18,7 +18,7 @@ function faultIn(value: unknown): string {
 }
 
 test('names the field, the rule and the kind of the value', () => {
-  assert.equal(faultIn({ hosts: ['a', 7] }), 'hosts.1: must be a string, not the number 7.')
+  assert.equal(faultIn({ hosts: ['a', 7] }), 'hosts.1: must be a string, not a number.')
   assert.equal(faultIn({ other: 1 }), 'body: must not have the field other.')
   assert.equal(faultIn(null), 'body: must be an object, not null.')
 })

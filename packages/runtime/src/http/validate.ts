@@ -21,7 +21,9 @@ function faultSentence(issue: z.core.$ZodIssue, root: unknown, place: string): s
   const rule = ruleOf(issue)
   // What is forbidden is so whatever its kind.
   const found =
-    rule.startsWith('must') && issue.code !== 'unrecognized_keys' ? `, not ${kindOf(valueAt(root, issue.path))}` : ''
+    rule.startsWith('must') && issue.code !== 'unrecognized_keys'
+      ? `, not ${kindOf(valueAt(root, issue.path), issue)}`
+      : ''
   return `${shorten(field)}: ${rule}${found}.`
 }
 
@@ -50,14 +52,29 @@ function ruleOf(issue: z.core.$ZodIssue): string {
         ? `must have at most ${issue.maximum} ${issue.origin === 'string' ? 'characters' : 'items'}`
         : `must be at most ${issue.maximum}`
     case 'invalid_value':
-      return `must be one of ${issue.values.map(String).join(', ')}`
+      return valuesRule(issue.values)
     case 'unrecognized_keys':
       return `must not have the field ${issue.keys.map(shorten).join(', ')}`
+    case 'invalid_union':
+      return unionRule(issue)
     case 'invalid_key':
       return issue.issues[0]?.message ?? 'must have a valid key'
     default:
       return issue.message
   }
+}
+
+function valuesRule(values: readonly unknown[]): string {
+  const names = values.map((value) => (value === '' ? 'the empty string' : String(value)))
+  return names.length === 1 ? `must be ${names[0]}` : `must be one of ${names.join(', ')}`
+}
+
+/** What a value must be in each of the forms that it may have. */
+function unionRule({ errors, message }: z.core.$ZodIssueInvalidUnion): string {
+  const rules = errors.flatMap(([first]) => (first === undefined ? [] : [ruleOf(first)]))
+  const [rule, ...others] = [...new Set(rules)]
+  if (rule === undefined) return message
+  return [rule, ...others.map((other) => other.replace(/^must (be )?/, ''))].join(', or ')
 }
 
 function article(expected: string): string {
@@ -72,15 +89,23 @@ function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
   return value
 }
 
-/** The kind and, where it is short and harmless, the size: never the value itself, which may be a secret. */
-function kindOf(value: unknown): string {
+/**
+ * The kind and, where it is short and harmless, the size: never the value itself, which may be a secret. A number is told
+ * where a number was asked for: elsewhere it may be a PIN.
+ */
+function kindOf(value: unknown, issue: z.core.$ZodIssue): string {
   if (value === undefined) return 'absent'
   if (value === null) return 'null'
   if (Array.isArray(value)) return `an array of ${value.length} items`
   if (typeof value === 'string') return `a string of ${[...value].length} characters`
-  if (typeof value === 'number') return `the number ${value}`
+  if (typeof value === 'number') return asksForNumber(issue) ? `the number ${value}` : 'a number'
   if (typeof value === 'object') return `an object of ${Object.keys(value).length} keys`
   return `a ${typeof value}`
+}
+
+function asksForNumber(issue: z.core.$ZodIssue): boolean {
+  if (issue.code === 'invalid_type') return issue.expected === 'number' || issue.expected === 'int'
+  return issue.code === 'too_small' || issue.code === 'too_big' || issue.code === 'not_multiple_of'
 }
 
 function shorten(field: string): string {

@@ -11,7 +11,7 @@ import { EventPace } from './event-pace.ts'
  */
 
 const answerLimitMilliseconds = 5_000
-const maxAnswerBytes = 16 * 1024 * 1024
+const maxAnswerBytes = 1024 * 1024
 /** The longest lines tell a program's last words: 20 lines of 2,000 characters. */
 const maxEventLength = 128 * 1024
 
@@ -52,14 +52,15 @@ export async function callAgent(
 /** Calls an agent and reads all of its answer; rejects when that is too long or does not come before the signal. */
 export async function askAgent(
   agentSocket: string,
-  call: AgentCall & { readonly signal: AbortSignal },
+  call: AgentCall & { readonly signal: AbortSignal; readonly maxBytes?: number },
 ): Promise<{ readonly status: number; readonly text: string }> {
   const response = await callAgent(agentSocket, call)
   const chunks: Buffer[] = []
+  const { maxBytes = maxAnswerBytes } = call
   let bytes = 0
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > maxAnswerBytes) throw new Error(`the agent answers ${call.path} with more than ${maxAnswerBytes} bytes`)
+    if (bytes > maxBytes) throw new Error(`the agent answers ${call.path} with more than ${maxBytes} bytes`)
     chunks.push(chunk)
   }
   return { status: response.statusCode ?? 502, text: Buffer.concat(chunks).toString() }
@@ -75,12 +76,15 @@ export async function readAgentState(agentSocket: string): Promise<AgentState> {
 
 /**
  * Follows the agent's events until it goes away or the signal ends it; rejects at the first that is none. Those that
- * come too fast wait in the machine.
+ * come too fast wait in the machine; whoever follows an agent again passes on the pace.
  */
-export async function* followAgent(agentSocket: string, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+export async function* followAgent(
+  agentSocket: string,
+  signal: AbortSignal,
+  pace = new EventPace(),
+): AsyncGenerator<AgentEvent> {
   const response = await callAgent(agentSocket, { method: 'GET', path: agentEventsPath, signal })
   response.setEncoding('utf8')
-  const pace = new EventPace()
   let unfinished = ''
   // Not readline: it lets the error of a stream that breaks off end the process.
   for await (const chunk of response) {
@@ -91,7 +95,7 @@ export async function* followAgent(agentSocket: string, signal: AbortSignal): As
     }
     for (const line of lines) {
       const event = AgentEvent.parse(JSON.parse(line))
-      await pace.admit(event, signal)
+      await pace.admit(event, line.length, signal)
       yield event
     }
   }

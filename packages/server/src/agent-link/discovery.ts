@@ -1,14 +1,17 @@
 import { agentDiscoveryPath } from '@berth/contract/agent/agent-endpoints.ts'
-import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
+import { checkText } from '@berth/runtime/http/json-body.ts'
+import { foreignContentHeaders } from '@berth/runtime/http/mount.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { publicUrlOf } from '../access/public-url.ts'
 import type { SessionAccess } from '../access/session-access.ts'
+import { readSessionCredentials, readTokenQuery } from '../access/session-credentials.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
 import { sessionRoot } from '../features/sessions/session-urls.ts'
 import { askAgent } from './agent-client.ts'
-import { queryWithoutToken } from './query-without-token.ts'
+import { devToolsProtocol } from './devtools-protocol.ts'
+import { rebuildDiscoveryAnswer } from './discovery-answers.ts'
 
 interface DiscoveryOptions {
   readonly access: SessionAccess
@@ -24,65 +27,77 @@ const roots = [`${sessionRoot}/:session`, `${sessionRoot}/:session/cdp`, '']
 
 /** The agent itself waits for a browser that is starting again. */
 const answerLimitMilliseconds = 20_000
+/** Some thousand tabs; reading more would hold up everybody else. */
+const maxAnswerBytes = 4 * 1024 * 1024
 
 /** Serves Chromium's HTTP discovery with addresses that lead back through berth. */
 export function mountDiscovery(app: FastifyInstance, { access, machines, publicUrl }: DiscoveryOptions): void {
   for (const root of roots) {
+    app.get(root || '/', answerAppended)
     for (const path of [agentDiscoveryPath, `${agentDiscoveryPath}/*`]) {
-      app.route({ method: ['GET', 'PUT'], url: `${root}${path}`, handler: answer })
+      app.route({ method: ['GET', 'PUT'], url: `${root}${path}`, handler: answerPath })
     }
   }
 
-  async function answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { session: named, '*': rest } = request.params as { session?: string; '*'?: string }
-    const query = new URLSearchParams(request.url.split('?')[1])
-    const session = await access.admit(query.get('jwt'), named)
+  /** Playwright up to 1.52 appends to the whole address, query and all: `/s/{session}/cdp?jwt=…/json/version/`. */
+  async function answerAppended(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { appendedPath } = readTokenQuery(request.url)
+    if (appendedPath !== undefined) return answer(request, reply, appendedPath.slice(agentDiscoveryPath.length))
+    reply.callNotFound()
+    return reply
+  }
+
+  async function answerPath(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { '*': rest } = request.params as { '*'?: string }
+    return answer(request, reply, rest ? `/${rest.replace(/\/$/, '')}` : '')
+  }
+
+  /** `path` is the one below `/json`. */
+  async function answer(request: FastifyRequest, reply: FastifyReply, path: string): Promise<FastifyReply> {
+    const { session: named } = request.params as { session?: string }
+    const credentials = readSessionCredentials(request)
+    if (path === '/protocol' && credentials.token === undefined && credentials.bearer === undefined) {
+      return (await devToolsProtocol()).send(request, reply)
+    }
+    if (named !== undefined) checkText(named)
+    const session = await access.admit(credentials, named)
     const agentSocket = machines.getAgentSocket(session.id)
 
     // `/json/new?https://example.org` carries its address as the bare query: only the token is taken out.
-    const path = `${agentDiscoveryPath}${rest === undefined ? '' : `/${rest.replace(/\/$/, '')}`}${queryWithoutToken(request.url)}`
-    const signal = AbortSignal.timeout(answerLimitMilliseconds)
-    const asked = askAgent(agentSocket, { method: request.method, path, signal })
-    const { status, text } = await asked.catch((cause: unknown) => {
-      throw new BerthError('session_unreachable', undefined, { cause })
-    })
-    if (status === 404) throw new BerthError('route_not_found', { method: request.method, path: pathOf(request.url) })
-    if (status === 405) throw new BerthError('method_not_allowed', { allowed: 'PUT' })
-    reply.code(status)
-    if (!isJson(text)) return reply.type('text/plain; charset=utf-8').send(text)
-    const address = { base: publicUrlOf(request.raw, publicUrl), id: session.id, token: query.get('jwt') ?? '' }
-    return reply.type('application/json; charset=utf-8').send(rewriteAddresses(JSON.parse(text), address))
+    const agentPath = `${agentDiscoveryPath}${path.split('/').map(encodeURIComponent).join('/')}${readTokenQuery(request.url).rest}`
+    const text = await ask(agentSocket, request, agentPath)
+    const address = {
+      base: publicUrlOf(request.raw, publicUrl),
+      id: session.id,
+      token: await access.tokenOf(session),
+    }
+    const rebuilt = rebuild(path, text, address)
+    reply.headers(foreignContentHeaders)
+    return reply.type(typeof rebuilt === 'string' ? 'text/plain; charset=utf-8' : 'application/json').send(rebuilt)
   }
 }
 
-interface PublicAddress {
-  readonly base: string
-  readonly id: SessionId
-  readonly token: string
+/** What the agent answers with success. */
+async function ask(agentSocket: string, { method, url }: FastifyRequest, path: string): Promise<string> {
+  const signal = AbortSignal.timeout(answerLimitMilliseconds)
+  const asked = method === 'HEAD' ? 'GET' : method
+  const { status, text } = await askAgent(agentSocket, { method: asked, path, signal, maxBytes: maxAnswerBytes }).catch(
+    throwUnreachable,
+  )
+  if (status === 404) throw new BerthError('route_not_found', { method, path: pathOf(url) })
+  if (status === 405) throw new BerthError('method_not_allowed', { allowed: 'PUT' })
+  if (status !== 200) return throwUnreachable(new Error(`the agent answers ${pathOf(path)} with ${status}`))
+  return text
 }
 
-/** Replaces the addresses of Chromium's own port; everything else of the documents stays as it is. */
-export function rewriteAddresses(document: unknown, address: PublicAddress): unknown {
-  if (Array.isArray(document)) return document.map((entry) => rewriteAddresses(entry, address))
-  if (typeof document !== 'object' || document === null) return document
-  const entry = { ...(document as Record<string, unknown>) }
-  const internal = URL.parse(String(entry.webSocketDebuggerUrl ?? ''))
-  if (!internal) return entry
-
-  const websocket = `${address.base.replace(/^http/, 'ws')}${sessionRoot}/${address.id}${internal.pathname}?jwt=${address.token}`
-  entry.webSocketDebuggerUrl = websocket
-  if (typeof entry.devtoolsFrontendUrl === 'string')
-    entry.devtoolsFrontendUrl = frontendFor(entry.devtoolsFrontendUrl, websocket)
-  return entry
+function rebuild(...answer: Parameters<typeof rebuildDiscoveryAnswer>) {
+  try {
+    return rebuildDiscoveryAnswer(...answer)
+  } catch (cause) {
+    return throwUnreachable(cause)
+  }
 }
 
-/** The frontend takes the address without its scheme, in a parameter that names the scheme. */
-function frontendFor(frontend: string, websocket: string): string {
-  const [scheme, rest] = websocket.split('://')
-  const page = frontend.split('?', 1)[0]
-  return `${page}?${scheme}=${encodeURIComponent(rest ?? '')}`
-}
-
-function isJson(text: string): boolean {
-  return text.startsWith('{') || text.startsWith('[')
+function throwUnreachable(cause: unknown): never {
+  throw new BerthError('session_unreachable', undefined, { cause })
 }

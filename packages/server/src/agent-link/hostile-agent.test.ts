@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
+import { setImmediate as immediate } from 'node:timers/promises'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { SessionAccess } from '../access/session-access.ts'
@@ -108,10 +109,7 @@ test('an answer without end is not collected', async (context) => {
     writeForEver(socket, '{"a":')
   })
 
-  await assert.rejects(
-    askAgent(agent, { method: 'GET', path: '/json/list', signal: never }),
-    /more than 16777216 bytes/,
-  )
+  await assert.rejects(askAgent(agent, { method: 'GET', path: '/json/list', signal: never }), /more than 1048576 bytes/)
 })
 
 test('an answer that does not come is waited for only so long', { timeout: 10_000 }, async (context) => {
@@ -126,31 +124,64 @@ test('an answer that does not come is waited for only so long', { timeout: 10_00
   )
 })
 
-test('an agent that opens no websocket cannot answer in berth’s name', async (context) => {
-  const agent = await takenOver(context, (socket) => {
-    socket.write(
-      'HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfake',
-    )
+const acceptsNothing = 'HTTP/1.1 101 X\r\nupgrade: websocket\r\nconnection: Upgrade\r\n'
+const ownAnswer =
+  /^HTTP\/1\.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: \S+\r\n\r\n$/
+const ownRefusal =
+  /^HTTP\/1\.1 502 \r\nconnection: close\r\ncontent-type: application\/json[^\r]*\r\nx-content-type-options: nosniff\r\ncontent-length: \d+\r\n\r\n\{"code":"session_unreachable"[^\r]*$/
+
+/** What an agent writes to a handshake and then ends, and all that its client gets. */
+const handshakeAnswers: readonly (readonly [what: string, written: string, got: RegExp])[] = [
+  ['a cookie', `${acceptsNothing}set-cookie: a=b\r\n\r\n`, ownAnswer],
+  ['what browsers act on', `${acceptsNothing}clear-site-data: "*"\r\nalt-svc: h3=":1"\r\nx: y\r\n\r\n`, ownAnswer],
+  ['a protocol that nobody has offered', `${acceptsNothing}sec-websocket-protocol: p\r\n\r\n`, ownAnswer],
+  ['an extension', `${acceptsNothing}sec-websocket-extensions: permessage-deflate\r\n\r\n`, ownAnswer],
+  ['an acceptance of another key', `${acceptsNothing}sec-websocket-accept: x\r\n\r\n`, ownAnswer],
+  ['success without an upgrade', 'HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-length: 0\r\n\r\n', ownRefusal],
+  [
+    'two answers',
+    'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfake',
+    ownRefusal,
+  ],
+  ['a redirect', 'HTTP/1.1 302 Found\r\nlocation: https://x.test\r\n\r\n', ownRefusal],
+  ['the status 000', 'HTTP/1.1 000 X\r\n\r\n', ownRefusal],
+  ['the status 999', 'HTTP/1.1 999 X\r\n\r\n', ownRefusal],
+  ['another status 101', 'HTTP/1.1 1010 X\r\n\r\n', ownRefusal],
+  ['another protocol', 'SSH-2.0-x\r\n\r\n', ownRefusal],
+  ['a head without end', `HTTP/1.1 101 X\r\n${'x: y\r\n'.repeat(10_000)}`, ownRefusal],
+  ['half a head', 'HTTP/1.1 101 X\r\nupgrade: web', ownRefusal],
+  ['nothing', '', ownRefusal],
+  [
+    'a page as a refusal',
+    'HTTP/1.1 404 X\r\ncontent-type: text/html\r\ncontent-length: 8\r\n\r\n<script>',
+    /^HTTP\/1\.1 404 .*application\/json.*nosniff.*"code":"target_not_found","message":"The browser refuses/s,
+  ],
+  [
+    'a refusal with its reason',
+    'HTTP/1.1 404 X\r\ncontent-length: 18\r\n\r\n{"message":"no T"}',
+    /^HTTP\/1\.1 404 .*"message":"no T"\}$/s,
+  ],
+]
+for (const [what, written, got] of handshakeAnswers) {
+  test(`a client that opens a websocket gets a head of berth's own when the agent answers ${what}`, async (context) => {
+    const agent = await takenOver(context, (socket) => socket.end(written))
+    const port = await serveRelay(context, agent)
+
+    assert.match(await sendUpgrade(port), got)
+  })
+}
+
+test('what an agent sends behind its handshake, in however many pieces, comes behind ours', async (context) => {
+  const agent = await takenOver(context, async (socket) => {
+    for (const byte of `${acceptsNothing}\r\nfirst`) {
+      socket.write(byte)
+      await immediate()
+    }
+    socket.end(' frames')
   })
   const port = await serveRelay(context, agent)
 
-  const answer = await sendUpgrade(port)
-
-  assert.match(answer, /^HTTP\/1\.1 502 \r\nconnection: close\r\n/)
-  assert.doesNotMatch(answer, /set-cookie/)
-  const [, body] = answer.split(/\r\n\r\n(.*)/s)
-  assert.match(
-    answer,
-    new RegExp(`\r\ncontent-length: ${body?.length}\r\n`),
-    'the rest is a body, and no second answer',
-  )
-})
-
-test('what an agent says of a refusal is passed on', async (context) => {
-  const agent = await takenOver(context, (socket) => socket.end('HTTP/1.1 503 Busy\r\ncontent-length: 2\r\n\r\n{}'))
-  const port = await serveRelay(context, agent)
-
-  assert.match(await sendUpgrade(port), /^HTTP\/1\.1 503 .*\r\n\r\n\{\}$/s)
+  assert.match(await sendUpgrade(port), /^HTTP\/1\.1 101 .*\r\n\r\nfirst frames$/s)
 })
 
 /** A relay that admits everybody to the one agent. */
@@ -161,7 +192,7 @@ async function serveRelay(context: TestContext, agentSocket: string): Promise<nu
     machines: { getAgentSocket: () => agentSocket } as unknown as SessionMachines,
     logger: createLogger({ name: 'test', level: 'silent', json: true }),
   })
-  relay.attach(server)
+  server.on('upgrade', relay.take)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   context.after(() => {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
+import { operations } from '@berth/contract/agent/operations.ts'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { TestServer } from '../testing/server-test.ts'
@@ -64,6 +65,25 @@ test('what a taken-over agent answers is content and never acts on the origin of
   assert.equal(headers.get('access-control-allow-origin'), '*')
   for (const name of ['set-cookie', 'access-control-allow-credentials', 'service-worker-allowed', 'clear-site-data']) {
     assert.equal(headers.get(name), null, name)
+  }
+})
+
+test('a stream of events has the head that clients and proxies need, whatever the agent says of it', async () => {
+  const session = await sessionWith((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html', 'cache-control': 'public', 'x-accel-buffering': 'yes' })
+    response.end('data: {}\n\n')
+  })
+  const token = new URL(session.cdp_ws_url).search
+  const streams = operations.filter(({ replyType }) => replyType === 'text/event-stream')
+
+  assert.ok(streams.length >= 2)
+  for (const { agentPath, method } of streams) {
+    const path = agentPath.replaceAll(/\{\w+\}/g, 'x')
+    const { headers } = await fetch(`${session.base_url}${path}${token}`, { method })
+    assert.equal(headers.get('content-type'), 'text/event-stream')
+    assert.equal(headers.get('cache-control'), 'no-cache, no-transform')
+    assert.equal(headers.get('x-accel-buffering'), 'no')
+    assert.equal(headers.get('x-sse-content-type'), 'application/json')
   }
 })
 

@@ -5,56 +5,47 @@ import type { Operation } from '@berth/contract/agent/operation.ts'
 import { operations } from '@berth/contract/agent/operations.ts'
 import { filledPath } from '@berth/contract/endpoint.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import { abortedByClient, fastifyPath, foreignContentHeaders } from '@berth/runtime/http/mount.ts'
-import { queryOf } from '@berth/runtime/http/query-string.ts'
+import { checkText } from '@berth/runtime/http/json-body.ts'
+import { abortedByClient, fastifyPath } from '@berth/runtime/http/mount.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Caller } from '../access/caller.ts'
 import type { SessionAccess } from '../access/session-access.ts'
-import type { Session } from '../features/sessions/session.ts'
+import { readSessionCredentials, readTokenQuery } from '../access/session-credentials.ts'
+import type { RequestAudit } from '../features/audit/request-audit.ts'
+import type { OrganizationStore } from '../features/organizations/organization-store.ts'
+import type { SessionResolver } from '../features/sessions/resolve-session.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
-import type { SessionService } from '../features/sessions/session-service.ts'
+import type { ResolvedSession } from '../features/sessions/session-store.ts'
 import { sessionRoot } from '../features/sessions/session-urls.ts'
 import { callAgent } from './agent-client.ts'
-import { passedAnswerHeaders, passedRequestHeaders } from './passage-headers.ts'
-import { queryWithoutToken } from './query-without-token.ts'
+import { answerHeadFor, pick } from './answer-head.ts'
+import { passedRequestHeaders } from './pass-through-headers.ts'
 
 interface OperationsOptions {
   readonly callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>
   readonly access: SessionAccess
-  readonly sessions: SessionService
+  readonly resolver: SessionResolver
   readonly machines: SessionMachines
+  readonly organizations: OrganizationStore
+  readonly requestAudit: RequestAudit
 }
 
 /** Of the client's request, what an operation may want to know; its key and its cookies stay here. */
 const requestHeaders = [
   ...['content-type', 'content-length', 'content-encoding', 'accept'],
-  ...['range', 'if-range', 'if-none-match', 'if-modified-since', 'last-event-id'],
-]
-
-/** Of the answer, what describes its content. An agent that was taken over sets no cookie and lifts no protection. */
-const answerHeaders = [
-  ...[
-    'content-type',
-    'content-length',
-    'content-range',
-    'content-disposition',
-    'accept-ranges',
-    'last-modified',
-    'etag',
-  ],
-  ...['cache-control', 'retry-after', 'x-should-retry', 'x-sse-content-type', 'x-request-id'],
+  ...['range', 'if-range', 'if-none-match', 'if-modified-since', 'last-event-id', 'x-stainless-retry-count'],
 ]
 
 /** Serves every operation of the agents under both roots: checks who asks, finds the machine, and streams. */
 export async function mountOperations(app: FastifyInstance, options: OperationsOptions): Promise<void> {
-  const { callerOf, access, sessions, machines } = options
+  const { callerOf, access, resolver, machines, organizations, requestAudit } = options
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     // Bodies go through unread: the agent knows what to make of them.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
     for (const operation of operations) {
-      if (!operation.isPassage) mountWithKey(scope, operation)
+      if (!operation.isPassThrough) mountWithKey(scope, operation)
       mountWithToken(scope, operation)
     }
   })
@@ -69,8 +60,9 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
       },
       handler: async (request, reply) => {
         const { id_or_name: idOrName = '' } = request.params as Record<string, string>
+        checkText(idOrName)
         const { projectId } = request.caller as Caller
-        return forward(operation, await sessions.get(projectId, idOrName, false), request, reply)
+        return forward(operation, await resolver.resolve({ projectId }, idOrName), request, reply)
       },
     })
   }
@@ -81,16 +73,22 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
       url: `${sessionRoot}/:session_id${fastifyPath(operation.agentPath)}`,
       exposeHeadRoute: false,
       handler: async (request, reply) => {
-        const { session_id: sessionId } = request.params as Record<string, string>
-        const token = new URLSearchParams(queryOf(request.url)).get('jwt')
-        return forward(operation, await access.admit(token, sessionId), request, reply)
+        const { session_id: sessionId = '' } = request.params as Record<string, string>
+        checkText(sessionId)
+        const credentials = readSessionCredentials(request)
+        // What a request that passes through says in its header is for the other server.
+        const shown = operation.isPassThrough ? { ...credentials, bearer: undefined } : credentials
+        const session = await access.admit(shown, sessionId)
+        const organizationId = await organizations.organizationOf(session.project_id)
+        request.sessionCaller = { organizationId, sessionId: session.id, keyId: session.keyId }
+        return forward(operation, session, request, reply)
       },
     })
   }
 
   async function forward(
     operation: Operation,
-    { id }: Session,
+    { id }: ResolvedSession,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> {
@@ -107,12 +105,16 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
         cause,
       })
     })
+    const head = answerHeadFor(operation, answer, request.headers)
+    if (!head) {
+      answer.destroy()
+      throw new BerthError('operation_interrupted', undefined, {
+        cause: new Error(`the agent answers ${operation.operationId} with status ${answer.statusCode}`),
+      })
+    }
+    requestAudit.note(request, reply, head.status)
     reply.hijack()
-    const ownHeaders = reply.getHeaders() as OutgoingHttpHeaders
-    reply.raw.writeHead(answer.statusCode ?? 502, {
-      ...ownHeaders,
-      ...answerHeadersOf(operation, answer.headers, request.headers),
-    })
+    reply.raw.writeHead(head.status, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...head.headers })
     // The head of a stream goes out before its first event.
     reply.raw.flushHeaders()
     // Either side's end is the other's, and there is nobody left to tell.
@@ -124,33 +126,11 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
 /** The path as the agent knows it, with the caller's own query but for the token. */
 function agentPath({ agentPath: path }: Operation, request: FastifyRequest): string {
   const filled = filledPath(path, request.params as Record<string, string>)
-  return `${agentOperationsPath}${filled}${queryWithoutToken(request.url)}`
+  return `${agentOperationsPath}${filled}${readTokenQuery(request.url).rest}`
 }
 
-function requestHeadersOf({ isPassage }: Operation, headers: IncomingHttpHeaders) {
-  return isPassage ? passedRequestHeaders(headers) : pick(headers, requestHeaders)
-}
-
-function answerHeadersOf(
-  { isPassage }: Operation,
-  answer: IncomingHttpHeaders,
-  caller: IncomingHttpHeaders,
-): OutgoingHttpHeaders {
-  if (!isPassage) return { ...pick(answer, answerHeaders), ...foreignContentHeaders }
-  const passed: OutgoingHttpHeaders = passedAnswerHeaders(answer, caller)
-  const policies = [
-    foreignContentHeaders['content-security-policy'],
-    passed['content-security-policy'] ?? [],
-  ].flat() as string[]
-  // An error of the other server is none of ours: a client that sends again by itself would send it twice.
-  return Object.assign(passed, foreignContentHeaders, {
-    'x-should-retry': 'false',
-    'content-security-policy': policies,
-  })
-}
-
-function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string | string[] | undefined> {
-  return Object.fromEntries(names.filter((name) => headers[name] !== undefined).map((name) => [name, headers[name]]))
+function requestHeadersOf({ isPassThrough }: Operation, headers: IncomingHttpHeaders) {
+  return isPassThrough ? passedRequestHeaders(headers) : pick(headers, requestHeaders)
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

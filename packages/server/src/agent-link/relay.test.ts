@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import WebSocket from 'ws'
 import { TestServer } from '../testing/server-test.ts'
-import { rewriteAddresses } from './discovery.ts'
+import { rebuildDiscoveryAnswer } from './discovery-answers.ts'
 
 const server = await TestServer.open()
 after(() => server.close())
@@ -66,7 +66,7 @@ test('refuses a handshake that is none of websockets', async () => {
   }
 
   assert.equal(await statusOf({ upgrade: 'websocket', 'sec-websocket-version': '12', 'sec-websocket-key': key }), 400)
-  assert.equal(await statusOf({ upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'x' }), 400)
+  assert.equal(await statusOf({ upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': '' }), 400)
   assert.equal(await statusOf({ upgrade: 'h2c', 'sec-websocket-version': '13', 'sec-websocket-key': key }), 400)
 })
 
@@ -96,25 +96,26 @@ test('a machine that ends closes its connections', async () => {
 test('discovery leads back through berth, whatever Chromium says of itself', () => {
   const address = { base: 'https://berth.example/x', id: 'brw1' as SessionId, token: 'a.b.c' }
 
-  const rewritten = rewriteAddresses(
-    [
-      {
-        id: 'T1',
-        devtoolsFrontendUrl: 'https://devtools.example/inspector.html?ws=127.0.0.1:9222/devtools/page/T1',
-        webSocketDebuggerUrl: 'ws://127.0.0.1:9222/devtools/page/T1',
-      },
-      { id: 'T2' },
-    ],
-    address,
-  )
+  const list = JSON.stringify([
+    {
+      id: 'T1',
+      type: 'page',
+      devtoolsFrontendUrl: 'https://devtools.example/inspector.html?ws=127.0.0.1:9222/devtools/page/T1',
+      webSocketDebuggerUrl: 'ws://127.0.0.1:9222/devtools/page/T1',
+    },
+    { id: 'T2', type: 'page' },
+  ])
+
+  const rewritten = rebuildDiscoveryAnswer('/list', list, address)
 
   assert.deepEqual(rewritten, [
     {
       id: 'T1',
+      type: 'page',
       devtoolsFrontendUrl:
-        'https://devtools.example/inspector.html?wss=berth.example%2Fx%2Fs%2Fbrw1%2Fdevtools%2Fpage%2FT1%3Fjwt%3Da.b.c',
+        'https://berth.example/x/s/brw1/devtools/inspector.html?jwt=a.b.c&wss=berth.example%2Fx%2Fs%2Fbrw1%2Fdevtools%2Fpage%2FT1%3Fjwt%3Da.b.c',
       webSocketDebuggerUrl: 'wss://berth.example/x/s/brw1/devtools/page/T1?jwt=a.b.c',
     },
-    { id: 'T2' },
+    { id: 'T2', type: 'page' },
   ])
 })

@@ -1,29 +1,33 @@
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { agentCdpPath, agentDevToolsPath, agentWebDriverPath } from '@berth/contract/agent/agent-protocol.ts'
-import { BerthError, errorCatalogue } from '@berth/contract/errors.ts'
-import { errorBody, pathOf, toBerthError } from '@berth/runtime/http/error-reply.ts'
+import { webDriverSessionPattern } from '@berth/contract/agent/agent-protocol.ts'
+import { agentUpgrades, cdpUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { findUpgrade } from '@berth/contract/upgrade.ts'
+import { errorBody, pathOf, retryHeaders, toBerthError } from '@berth/runtime/http/error-reply.ts'
 import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionAccess } from '../access/session-access.ts'
+import { readSessionCredentials } from '../access/session-credentials.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
-import { sessionRoot } from '../features/sessions/session-urls.ts'
+import { seleniumCdpPath, sessionRoot } from '../features/sessions/session-urls.ts'
+import { keepToOwnSession } from '../own-session/own-session-guard.ts'
+import { acceptance, checkHandshake, handshakeForAgent } from './handshake.ts'
+import { readHandshakeAnswer } from './handshake-answer.ts'
 
 interface RelayOptions {
-  readonly access: SessionAccess
-  readonly machines: SessionMachines
+  readonly access: Pick<SessionAccess, 'admit'>
+  readonly machines: Pick<SessionMachines, 'getAgentSocket'>
   readonly logger: Logger
 }
 
-/** Headers of the handshake that go on; everything else of the client's request stays here, its token above all. */
-const handshakeHeaders = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-protocol']
-
 const lastWordsMilliseconds = 2_000
+const target = new RegExp(`^${sessionRoot}/([^/]+)(/.+?)/?$`)
 
 /**
- * Passes websockets on to the agents. The client's handshake is sent to the agent, and from then on bytes are copied
- * both ways, unread; the sockets' own backpressure holds a fast side to the pace of a slow one.
+ * Passes websockets on to the agents. Each side gets a handshake of berth's own, and from then on bytes are copied both
+ * ways, unread; the sockets' own backpressure holds a fast side to the pace of a slow one.
  */
 export class Relay {
   readonly #options: RelayOptions
@@ -33,13 +37,11 @@ export class Relay {
     this.#options = options
   }
 
-  /** Takes every upgrade of the server. */
-  attach(server: Server): void {
-    server.on('upgrade', (request, socket, head) => {
-      // An error before or after the splice is the end of this connection alone.
-      socket.on('error', () => socket.destroy())
-      this.#take(request, socket, head).catch((thrown: unknown) => this.#refuse(socket, toBerthError(thrown)))
-    })
+  /** Takes an upgrade of the server. */
+  readonly take = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    // An error before or after the splice is the end of this connection alone.
+    socket.on('error', () => socket.destroy())
+    this.#take(request, socket, head).catch((thrown: unknown) => this.#refuse(socket, toBerthError(thrown)))
   }
 
   get openConnections(): number {
@@ -52,110 +54,63 @@ export class Relay {
   }
 
   async #take(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
-    const target = upgradeTarget(request)
-    const session = await this.#options.access.admit(target.token, target.sessionId)
-    checkHandshake(request)
-    const agentSocket = this.#options.machines.getAgentSocket(session.id)
+    keepToOwnSession(request)
+    const { sessionId, agentPath } = upgradeTarget(request)
+    const session = await this.#options.access.admit(readSessionCredentials(request), sessionId)
+    checkHandshake(request.headers)
+    const agent = connect(this.#options.machines.getAgentSocket(session.id))
+    agent.on('error', () => agent.destroy())
+    client.on('close', () => agent.destroy())
+    agent.write(handshakeForAgent(agentPath, request.headers))
+    const { protocol, rest } = await readHandshakeAnswer(agent)
     if (client.destroyed) return
-    splice(client, connect(agentSocket), handshake(request, target.agentPath), head, this.#open)
+    client.write(acceptance(request.headers, protocol))
+    if (rest.length > 0) client.write(rest)
+    if (head.length > 0) agent.write(head)
+    this.#splice(client, agent)
+  }
+
+  #splice(client: Duplex, agent: Socket): void {
+    const tcp = client as Socket
+    tcp.setNoDelay(true)
+    tcp.setTimeout(0)
+    this.#open.add(client)
+    const end = () => {
+      this.#open.delete(client)
+      client.destroy()
+      agent.destroy()
+    }
+    // Half-closed websockets have nothing left to say: one side's end, clean or not, is the other's.
+    client.on('close', end)
+    agent.on('close', () => {
+      // What the browser said last still goes out, but a client that does not read it is not waited for.
+      client.end(end)
+      setTimeout(end, lastWordsMilliseconds).unref()
+    })
+    client.pipe(agent)
+    agent.pipe(client)
+    if (agent.destroyed) end()
   }
 
   #refuse(socket: Duplex, error: BerthError): void {
     if (error.status >= 500) {
       this.#options.logger.error({ err: error.cause ?? error }, `a websocket was refused: ${error.code}`)
     }
-    endWithAnswer(socket, error.status, errorBody(error))
+    endWithAnswer(socket, error.status, errorBody(error), retryHeaders(error))
   }
 }
 
-interface UpgradeTarget {
-  readonly sessionId: string
-  readonly token: string | null
-  readonly agentPath: string
+/** `/s/{session}/` with what `agentPathOf` knows, with or without a slash at the end. */
+function upgradeTarget({ url = '' }: IncomingMessage): { readonly sessionId: string; readonly agentPath: string } {
+  const [, sessionId, path] = target.exec(pathOf(url)) ?? []
+  const agentPath = path && agentPathOf(path)
+  if (!sessionId || !agentPath) throw new BerthError('route_not_found', { method: 'websocket', path: pathOf(url) })
+  return { sessionId, agentPath }
 }
 
-/** `/s/{session}/cdp?jwt=…`, `/s/{session}/webdriver?jwt=…` and `/s/{session}/devtools/…?jwt=…`. */
-function upgradeTarget(request: IncomingMessage): UpgradeTarget {
-  const url = URL.parse(request.url ?? '', 'http://berth')
-  const match = new RegExp(`^${sessionRoot}/([^/]+)(/.+)$`).exec(url?.pathname ?? '')
-  const [, sessionId, path] = match ?? []
-  const isServed = path === agentCdpPath || path === agentWebDriverPath || path?.startsWith(agentDevToolsPath)
-  if (!url || !sessionId || !path || !isServed) {
-    throw new BerthError('route_not_found', { method: 'websocket', path: pathOf(request.url ?? '') })
-  }
-  return { sessionId, token: url.searchParams.get('jwt'), agentPath: path }
-}
-
-/** RFC 6455 §4.2.1: what a handshake must say. */
-function checkHandshake({ headers }: IncomingMessage): void {
-  const refuse = (reason: string) => {
-    throw new BerthError('bad_request', { reason })
-  }
-  if (headers.upgrade?.toLowerCase() !== 'websocket') refuse('upgrade: must be websocket.')
-  if (headers['sec-websocket-version'] !== '13') refuse('sec-websocket-version: must be 13.')
-  if (!/^[A-Za-z0-9+/]{22}==$/.test(headers['sec-websocket-key'] ?? '')) {
-    refuse('sec-websocket-key: must be 16 bytes in Base64.')
-  }
-}
-
-function handshake(request: IncomingMessage, path: string): string {
-  const lines = [`GET ${path} HTTP/1.1`, 'host: agent', 'connection: Upgrade', 'upgrade: websocket']
-  for (const name of handshakeHeaders) {
-    const value = request.headers[name]
-    if (value !== undefined) lines.push(`${name}: ${value}`)
-  }
-  return `${lines.join('\r\n')}\r\n\r\n`
-}
-
-function splice(client: Duplex, agent: Socket, request: string, head: Buffer, open: Set<Duplex>): void {
-  const tcp = client as Socket
-  tcp.setNoDelay(true)
-  tcp.setTimeout(0)
-  open.add(client)
-  const end = () => {
-    open.delete(client)
-    client.destroy()
-    agent.destroy()
-  }
-  // Half-closed websockets have nothing left to say; one side's end, clean or not, is the other's.
-  client.on('close', end)
-  agent.on('close', () => {
-    // What the browser said last still goes out, but a client that does not read it is not waited for.
-    client.end(end)
-    setTimeout(end, lastWordsMilliseconds).unref()
-  })
-  agent.on('error', () => refuseUnanswered(client, agent))
-  agent.write(request)
-  if (head.length > 0) agent.write(head)
-  client.pipe(agent)
-  agent.once('data', (first: Buffer) => {
-    agent.pause()
-    if (!switchesProtocols(first)) return passRefusal(client, agent, first)
-    client.write(first)
-    agent.pipe(client)
-  })
-}
-
-function switchesProtocols(answer: Buffer): boolean {
-  return answer.toString('latin1', 0, 13) === 'HTTP/1.1 101 '
-}
-
-/**
- * An answer that opens no websocket is told under a head of our own, and is the end of the connection. A proxy in front
- * of berth may take such a connection for one that can be used again, and what a taken-over agent would send next for
- * answers to requests of others.
- */
-function passRefusal(client: Duplex, agent: Socket, answer: Buffer): void {
-  const [head = '', ...rest] = answer.toString('latin1').split('\r\n\r\n')
-  const body = Buffer.from(rest.join('\r\n\r\n'), 'latin1')
-  const told = Number(/^HTTP\/1\.1 ([45]\d\d) /.exec(head)?.[1] ?? errorCatalogue.session_unreachable.status)
-  endWithAnswer(client, told, body)
-  agent.destroy()
-}
-
-/** An agent that cannot be reached is an answer, not a silent end, while the client still waits for its handshake. */
-function refuseUnanswered(client: Duplex, agent: Socket): void {
-  if (agent.bytesRead > 0) return
-  const error = new BerthError('session_unreachable')
-  endWithAnswer(client, error.status, errorBody(error))
+function agentPathOf(path: string): string | undefined {
+  if (findUpgrade(agentUpgrades, path)) return path
+  // CDP beside a session of classic WebDriver, at the path at which Selenium's clients know it.
+  const [, , command] = webDriverSessionPattern.exec(path) ?? []
+  return command === seleniumCdpPath ? cdpUpgrade.path : undefined
 }

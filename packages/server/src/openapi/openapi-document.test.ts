@@ -54,7 +54,8 @@ test('an override of the contract replaces what Zod knows about the text before 
 
   const limit = parameters.find(({ name }: { name: string }) => name === 'limit')
 
-  assert.deepEqual(limit.schema, { type: 'integer', minimum: 1, maximum: 100, default: 20 })
+  const description = 'More than 100 counts as 100.'
+  assert.deepEqual(limit.schema, { type: 'integer', minimum: 1, default: 20, description })
 })
 
 test('a body whose fields all have defaults may be absent', () => {
@@ -62,7 +63,10 @@ test('a body whose fields all have defaults may be absent', () => {
 })
 
 test('a promised status that berth never answers is there with its reason', () => {
-  assert.match(document.paths['/browsers'].post.responses[429].description, /^Too Many Requests\. Reserved: /)
+  assert.match(
+    document.paths['/proxies/{id_or_name}/check'].post.responses[422].description,
+    /^Unprocessable Entity\. Reserved: /,
+  )
 })
 
 test('every reference leads to a component, and every component is used', () => {
@@ -75,3 +79,38 @@ test('every reference leads to a component, and every component is used', () => 
 test('answers may gain fields: no schema of an answer is closed', () => {
   assert.equal(document.components.schemas.Browser.additionalProperties, undefined)
 })
+
+test('every stream of events tells its headers', () => {
+  const streams = Object.values(document.paths)
+    .flatMap((methods) => Object.values(methods as Record<string, { responses: Record<string, Answer> }>))
+    .map(({ responses }) => responses[200])
+    .filter((answer) => answer?.content?.['text/event-stream'])
+
+  assert.ok(streams.length >= 2)
+  for (const answer of streams) {
+    assert.equal(answer?.headers?.['X-SSE-Content-Type']?.schema.const, 'application/json')
+    assert.equal(answer?.headers?.['X-Accel-Buffering']?.schema.const, 'no')
+    assert.match(answer?.headers?.['Cache-Control']?.schema.const ?? '', /no-transform/)
+  }
+})
+
+test('an answer that says when to try again declares it', () => {
+  const { responses } = document.paths['/browsers'].post
+
+  for (const status of [429, 503, 529]) assert.equal(responses[status].headers['Retry-After'].schema.type, 'integer')
+  assert.equal(responses[409].headers['Retry-After'], undefined)
+})
+
+test('the end of a program is an enum, as the official clients have it', () => {
+  const { anyOf } = document.components.schemas.ProcessStreamEvent
+
+  assert.deepEqual(anyOf.find(({ required }: { required: string[] }) => required.includes('event')).properties.event, {
+    type: 'string',
+    enum: ['exit'],
+  })
+})
+
+interface Answer {
+  readonly content?: Readonly<Record<string, unknown>>
+  readonly headers?: Readonly<Record<string, { readonly schema: { readonly const?: string } }>>
+}

@@ -48,8 +48,25 @@ const pageHeaders = z.object({
   'X-Next-Offset': z.int().meta({ description: 'Offset of the next page; 0 on the last one.' }),
 })
 
-const retryHeader = z.object({
+const rateHeaders = z.object({
+  'X-RateLimit-Limit': z.int().optional().meta({ description: 'Requests of the organization per minute.' }),
+  'X-RateLimit-Remaining': z.int().optional().meta({ description: 'What is left of them in this minute.' }),
+})
+
+const retryHeader = {
   'X-Should-Retry': z.enum(['true', 'false']).optional().meta({ description: 'Whether sending it again can help.' }),
+}
+
+const retryAfterHeader = {
+  'Retry-After': z.int().optional().meta({ description: 'Seconds after which sending it again can help.' }),
+}
+
+const eventStreamHeaders = z.object({
+  'X-SSE-Content-Type': z.literal('application/json').meta({ description: 'What the data of each event is.' }),
+  'Cache-Control': z
+    .literal('no-cache, no-transform')
+    .meta({ description: 'No proxy may compress or collect the events.' }),
+  'X-Accel-Buffering': z.literal('no'),
 })
 
 /** The OpenAPI 3.1 document of every public operation. */
@@ -90,9 +107,10 @@ function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
     tags: [endpoint.tag],
     summary: endpoint.summary,
     ...(endpoint.description && { description: endpoint.description }),
+    ...(endpoint.deprecated && { deprecated: true }),
     ...(endpoint.access === 'public' && { security: [] }),
     requestParams: {
-      ...(endpoint.access === 'project' && { header: projectHeaders }),
+      ...(['project', 'organization'].includes(endpoint.access) && { header: projectHeaders }),
       ...(endpoint.params && { path: objectSchema(endpoint.params) }),
       ...(endpoint.query && { query: queryParameters(objectSchema(endpoint.query)) }),
     },
@@ -127,6 +145,9 @@ function successOf(endpoint: Endpoint): ZodOpenApiResponseObject {
   return {
     description: STATUS_CODES[endpoint.status] ?? 'Success',
     ...(endpoint.paged && { headers: pageHeaders }),
+    ...(endpoint.isRateLimited && { headers: rateHeaders }),
+    ...(endpoint.replyHeaders && { headers: endpoint.replyHeaders }),
+    ...(endpoint.replyType === 'text/event-stream' && { headers: eventStreamHeaders }),
     ...contentOf(endpoint),
   }
 }
@@ -168,9 +189,11 @@ function failuresOf(endpoint: Endpoint): Record<string, ZodOpenApiResponseObject
 
 function failureResponse(description: string, codes: readonly ErrorCode[]): ZodOpenApiResponseObject {
   const tellsWhetherToRetry = codes.some((code) => 'retry' in errorCatalogue[code])
+  const tellsWhen = codes.some((code) => 'retryAfterSeconds' in errorCatalogue[code])
+  const headers = z.object({ ...(tellsWhetherToRetry && retryHeader), ...(tellsWhen && retryAfterHeader) })
   return {
     description,
-    ...(tellsWhetherToRetry && { headers: retryHeader }),
+    ...((tellsWhetherToRetry || tellsWhen) && { headers }),
     content: { 'application/json': { schema: ErrorBody } },
   }
 }

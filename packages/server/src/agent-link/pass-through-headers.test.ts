@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isBrowser, passedAnswerHeaders, passedRequestHeaders } from './passage-headers.ts'
+import { isBrowser, passedAnswerHeaders, passedRequestHeaders } from './pass-through-headers.ts'
 
 const ofSdk = { 'user-agent': 'Kernel/JS 0.84.0', 'x-stainless-lang': 'js', accept: '*/*', 'accept-language': '*' }
 

@@ -25,8 +25,9 @@ const forBrowsers: readonly string[] = [
   ...['x-should-retry', 'x-request-id'],
 ]
 
-/** Of the connection to the agent; and what another server allows pages is not for it to say about berth. */
-const neverAnswered = /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|access-control-.*)$/
+/** Of the connection to the agent; and what another server says about its own origin is not for it to say about berth's. */
+const neverAnswered =
+  /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|access-control-.*|strict-transport-security|alt-svc|clear-site-data|service-worker-.*|public-key-pins.*|nel|report-to|reporting-endpoints)$/
 
 /** Whether the caller is a page, or a person who looks: what is answered could act on berth's own origin. */
 export function isBrowser(headers: IncomingHttpHeaders): boolean {

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import { TestServer } from '../testing/server-test.ts'
+import { AgentWatch } from './agent-watch.ts'
+
+const server = await TestServer.open()
+after(() => server.close())
+
+const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n\r\n'
+const stateLine = (state: object) =>
+  `${JSON.stringify({ event: 'state', contract_version: 1, state: 'ready', idle_since: null, ...state })}\n`
+
+/** Watches an agent that answers each of its connections as the test says; resolves with the reason of the end. */
+async function watch(context: TestContext, answer: (socket: Socket) => void, patienceMilliseconds = 500) {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-watch-'))
+  const agentSocket = join(folder, 'agent.sock')
+  const open = new Set<Socket>()
+  let connections = 0
+  const agent = createServer((socket) => {
+    connections += 1
+    open.add(socket)
+    socket.on('error', () => {})
+    socket.once('data', () => answer(socket))
+  }).listen(agentSocket)
+  await once(agent, 'listening')
+  const ended = Promise.withResolvers<void>()
+  const gone = Promise.withResolvers<string>()
+  const machine = { sessionId: 'brwtest' as SessionId, agentSocket, ended: ended.promise }
+  const handlers = { onState: () => {}, onCrash: () => {}, onGone: gone.resolve }
+  const agentWatch = new AgentWatch(machine, handlers, { patienceMilliseconds })
+  context.after(async () => {
+    agentWatch.close()
+    for (const socket of open) socket.destroy()
+    agent.close()
+    await rm(folder, { recursive: true })
+  })
+  return { gone: gone.promise, endMachine: ended.resolve, agentWatch, connections: () => connections }
+}
+
+const endings: readonly (readonly [what: string, answer: (socket: Socket) => void, reason: RegExp])[] = [
+  ['never answers', () => {}, /cannot be heard/],
+  ['ends each stream before its first state', (socket) => socket.end(streamHead), /its event stream ends/],
+  ['sends what is no event', (socket) => socket.write(`${streamHead}nonsense\n`), /cannot be heard/],
+]
+for (const [what, answer, reason] of endings) {
+  test(`an agent that ${what} is given up after a while`, { timeout: 20_000 }, async (context) => {
+    const startedAt = performance.now()
+    const { gone } = await watch(context, answer)
+
+    assert.match(await gone, reason)
+    assert.ok(performance.now() - startedAt >= 499)
+  })
+}
+
+test('what an agent says of its own end counts at once', { timeout: 20_000 }, async (context) => {
+  const failing = await watch(
+    context,
+    (socket) => socket.write(`${streamHead}${stateLine({ state: 'failed', failure: 'no display' })}`),
+    60_000,
+  )
+  const foreign = await watch(
+    context,
+    (socket) => socket.write(`${streamHead}${stateLine({ contract_version: 99 })}`),
+    60_000,
+  )
+
+  assert.match(await failing.gone, /no display/)
+  assert.match(await foreign.gone, /version 99/)
+})
+
+test('the end of the machine counts, whatever the stream does', { timeout: 20_000 }, async (context) => {
+  const { agentWatch, endMachine, gone } = await watch(
+    context,
+    (socket) => socket.write(`${streamHead}${stateLine({})}`),
+    60_000,
+  )
+  await agentWatch.ready
+
+  endMachine()
+
+  assert.equal(await gone, 'its machine ended')
+})
+
+test('a stream that breaks off half way in a line is followed again', { timeout: 20_000 }, async (context) => {
+  let count = 0
+  const enough = Promise.withResolvers<void>()
+  const { agentWatch } = await watch(context, (socket) => {
+    if (++count === 4) enough.resolve()
+    socket.end(`${streamHead}${stateLine({})}{"event":"sta`)
+  })
+
+  await enough.promise
+
+  assert.equal(agentWatch.isOver, false)
+})
+
+test('an agent that ends its streams at once is not asked without a pause', { timeout: 20_000 }, async (context) => {
+  const { gone, connections } = await watch(context, (socket) => socket.destroy(), 2_000)
+
+  await gone
+
+  assert.ok(connections() < 10, `${connections()} connections in 2 s`)
+})
+
+test('a session lives through 200 operations a second and streams that are cut at any moment', {
+  timeout: 60_000,
+}, async () => {
+  const project = await server.project()
+  const { session_id } = await project.session()
+  const agent = server.host.agentOf(session_id as SessionId)
+  const rounds = 40
+
+  for (let round = 0; round < rounds; round++) {
+    // Each operation begins and ends an activity: 10 of them in 50 ms.
+    for (let operation = 0; operation < 10; operation++) {
+      agent.setState({ idle_since: null })
+      agent.setState({ idle_since: Date.now() })
+      if (Math.random() < 0.05) agent.cutStreams()
+    }
+    await delay(50)
+  }
+  agent.cutStreams()
+  const idleSince = server.clock.now()
+  agent.setState({ idle_since: idleSince.getTime() })
+
+  const noted = async () => {
+    const row = await server.database
+      .selectFrom('sessions')
+      .select('idle_since')
+      .where('id', '=', session_id as SessionId)
+      .executeTakeFirstOrThrow()
+    return row.idle_since?.getTime()
+  }
+  while ((await noted()) !== idleSince.getTime()) await delay(20)
+  assert.equal((await project.call('GET', `/browsers/${session_id}`)).status, 200)
+})

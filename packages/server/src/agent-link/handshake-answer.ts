@@ -1,0 +1,94 @@
+import type { Socket } from 'node:net'
+import { BerthError } from '@berth/contract/errors.ts'
+
+const maxHeadBytes = 16 * 1024
+const maxRefusalBytes = 64 * 1024
+const maxReasonLength = 500
+/** The agent itself waits for a browser that is starting again. */
+const answerLimitMilliseconds = 30_000
+
+export interface HandshakeAnswer {
+  /** The protocol that the agent names. */
+  readonly protocol: string | undefined
+  /** What came behind the head: the first bytes of the websocket. */
+  readonly rest: Buffer
+}
+
+interface Head {
+  readonly status: number
+  readonly headers: ReadonlyMap<string, string>
+  readonly rest: Buffer
+}
+
+/**
+ * Reads what an agent answers to a handshake and leaves the socket paused behind it. An answer that opens no websocket
+ * becomes an error of berth's own: nothing that a taken-over agent writes stands in an answer as it is.
+ */
+export async function readHandshakeAnswer(agent: Socket): Promise<HandshakeAnswer> {
+  const limit = setTimeout(() => agent.destroy(), answerLimitMilliseconds)
+  try {
+    const head = await readHead(agent)
+    if (head.status !== 101) throw await refusalIn(head, agent)
+    return { protocol: head.headers.get('sec-websocket-protocol'), rest: head.rest }
+  } catch (error) {
+    agent.destroy()
+    throw error instanceof BerthError ? error : new BerthError('session_unreachable', undefined, { cause: error })
+  } finally {
+    clearTimeout(limit)
+  }
+}
+
+async function readHead(agent: Socket): Promise<Head> {
+  const bytes = await readUntil(agent, (read) => read.includes('\r\n\r\n') || read.length > maxHeadBytes)
+  const end = bytes.indexOf('\r\n\r\n')
+  if (end === -1) throw new Error('the agent ends, or writes a head that is too long')
+  const [statusLine = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n')
+  const status = Number(/^HTTP\/1\.1 (\d{3})(?: |$)/.exec(statusLine)?.[1])
+  const headers = lines.map((line): [string, string] => {
+    const colon = line.indexOf(':')
+    return [line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()]
+  })
+  return { status, headers: new Map(headers), rest: bytes.subarray(end + 4) }
+}
+
+/** The agent's refusals are JSON errors, of which the message is told to the owner of its session. */
+async function refusalIn({ status, headers, rest }: Head, agent: Socket): Promise<BerthError> {
+  const length = Math.min(Number(headers.get('content-length') ?? 0), maxRefusalBytes)
+  const body = await readUntil(agent, (read) => read.length >= length, rest)
+  const reason = messageIn(body.toString())
+  if (status === 404) return new BerthError('target_not_found', { reason })
+  if (status === 400) return new BerthError('bad_request', { reason })
+  return new BerthError('session_unreachable', undefined, {
+    cause: new Error(`the agent answers ${status}: ${reason}`),
+  })
+}
+
+function messageIn(text: string): string {
+  try {
+    return String((JSON.parse(text) as { message?: unknown }).message).slice(0, maxReasonLength)
+  } catch {
+    return 'The browser refuses the websocket.'
+  }
+}
+
+/** All that comes until it is enough, or the stream ends. The socket is paused then. */
+function readUntil(
+  agent: Socket,
+  isEnough: (read: Buffer) => boolean,
+  before: Buffer = Buffer.alloc(0),
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let read: Buffer = before
+    const done = () => {
+      agent.pause()
+      agent.off('data', take).off('close', done).off('end', done).off('error', reject)
+      resolve(read)
+    }
+    const take = (chunk: Buffer) => {
+      read = Buffer.concat([read, chunk])
+      if (isEnough(read)) done()
+    }
+    agent.on('data', take).once('close', done).once('end', done).once('error', reject)
+    if (agent.destroyed || isEnough(read)) done()
+  })
+}

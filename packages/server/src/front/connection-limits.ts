@@ -1,0 +1,49 @@
+import type { Server, Socket } from 'node:net'
+import { BerthError } from '@berth/contract/errors.ts'
+import { errorBody, retryHeaders } from '@berth/runtime/http/error-reply.ts'
+import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
+import { ownSessionOf } from '../own-session/own-session-guard.ts'
+
+export interface ConnectionLimits {
+  /** Of all clients together. */
+  readonly total: number
+  /** Of one client: an IPv4 address, or the /64 of an IPv6 one. */
+  readonly perAddress: number
+}
+
+/** A program that drives hundreds of sessions holds some connections for each. */
+export const defaultConnectionLimits: ConnectionLimits = { total: 8_000, perAddress: 1_000 }
+
+/** Counts the connections of each address and answers those beyond the limit with 429, or not at all. */
+export function limitConnections(server: Server, { total, perAddress }: ConnectionLimits): void {
+  const open = new Map<string, number>()
+  server.maxConnections = total
+  server.on('connection', (socket) => {
+    // They have no address, and were counted for their session.
+    if (ownSessionOf(socket) !== undefined) return
+    const client = clientOf(socket)
+    const count = (open.get(client) ?? 0) + 1
+    open.set(client, count)
+    socket.once('close', () => {
+      const left = (open.get(client) ?? 1) - 1
+      if (left > 0) open.set(client, left)
+      else open.delete(client)
+    })
+    if (count <= perAddress) return
+    const error = new BerthError('too_many_connections', { limit: perAddress })
+    endWithAnswer(socket, error.status, errorBody(error), retryHeaders(error))
+    socket.destroySoon()
+  })
+}
+
+/** Whoever has one IPv6 address usually has all of its /64. */
+export function clientOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(remoteAddress)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!remoteAddress.includes(':')) return remoteAddress
+  const [head = '', tail] = remoteAddress.split('::')
+  const groups = head.split(':').filter(Boolean)
+  const tailGroups = (tail ?? '').split(':').filter(Boolean)
+  const zeros = tail === undefined ? 0 : 8 - groups.length - tailGroups.length
+  return [...groups, ...Array<string>(Math.max(0, zeros)).fill('0'), ...tailGroups].slice(0, 4).join(':')
+}

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { clientOf } from './connection-limits.ts'
+import { createFrontServer, type FrontServerOptions } from './front-server.ts'
+
+const patience = { unreadMilliseconds: 300, lateBodyMilliseconds: 300 }
+
+async function serve(
+  context: TestContext,
+  onRequest: RequestListener,
+  options: Partial<FrontServerOptions> = {},
+): Promise<() => Socket> {
+  const limits = { total: 100, perAddress: 100 }
+  const onUpgrade = (_request: unknown, socket: { end(text: string): void }) => socket.end('upgraded')
+  const server = createFrontServer({ http: {}, limits, patience, onRequest, onUpgrade, ...options })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  context.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return () => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => {})
+    context.after(() => socket.destroy())
+    return socket
+  }
+}
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`
+
+test('requests that are sent ahead are served one after the other, in their order', {
+  timeout: 10_000,
+}, async (context) => {
+  let atOnce = 0
+  let most = 0
+  const open = await serve(context, async ({ url }, response) => {
+    most = Math.max(most, ++atOnce)
+    await new Promise(setImmediate)
+    atOnce -= 1
+    response.end(url)
+  })
+  const socket = open()
+
+  socket.write([1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => get(`/${n}`)).join(''))
+  socket.write('GET /last HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+
+  assert.deepEqual((await text(socket)).match(/\/(\d(?!\.)|last)/g)?.join(''), '/1/2/3/4/5/6/7/8/9/last')
+  assert.equal(most, 1)
+})
+
+test('whoever sends more ahead than a client does loses the connection', { timeout: 10_000 }, async (context) => {
+  let served = 0
+  const open = await serve(context, () => {
+    served += 1
+  })
+  const socket = open()
+
+  socket.write(get('/').repeat(1_000))
+  await once(socket, 'close')
+
+  assert.equal(served, 1)
+})
+
+test('a body that drips after its answer does not keep the connection', { timeout: 10_000 }, async (context) => {
+  const open = await serve(context, (_request, response) => response.writeHead(401).end())
+  const socket = open()
+  socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n')
+  const drip = setInterval(() => socket.write('x'), 20)
+  context.after(() => clearInterval(drip))
+
+  const [answer] = await once(socket, 'data')
+  await once(socket, 'close')
+
+  assert.match(String(answer), /^HTTP\/1\.1 401 /)
+})
+
+test('a body that comes to its end after the answer keeps the connection', { timeout: 10_000 }, async (context) => {
+  const open = await serve(context, ({ method }, response) => response.writeHead(method === 'POST' ? 401 : 200).end())
+  const socket = open()
+  socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nx')
+
+  const [refusal] = await once(socket, 'data')
+  socket.write(`x${get('/')}`)
+  const [answer] = await once(socket, 'data')
+
+  assert.match(String(refusal), /^HTTP\/1\.1 401 /)
+  assert.match(String(answer), /^HTTP\/1\.1 200 /)
+})
+
+test('an answer that nobody reads ends with its connection', { timeout: 10_000 }, async (context) => {
+  const closed = Promise.withResolvers<void>()
+  const open = await serve(context, ({ socket }, response) => {
+    socket.once('close', () => closed.resolve())
+    response.end(Buffer.alloc(50_000_000))
+  })
+  const socket = open().pause()
+  socket.write(get('/'))
+
+  await closed.promise
+})
+
+test('a request that takes long is not taken for an idle one', { timeout: 10_000 }, async (context) => {
+  const open = await serve(context, (_request, response) => {
+    setTimeout(() => response.end('late'), 4 * patience.unreadMilliseconds)
+  })
+  const socket = open()
+  socket.write(get('/'))
+
+  assert.match(String((await once(socket, 'data'))[0]), /late$/)
+})
+
+test('an upgrade behind a request that is being served is cut', { timeout: 10_000 }, async (context) => {
+  const open = await serve(context, () => {})
+  const socket = open()
+  socket.write(`${get('/')}GET / HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n`)
+
+  assert.equal(await text(socket), '')
+})
+
+test('an address has so many connections and no more, and gets room when one ends', {
+  timeout: 10_000,
+}, async (context) => {
+  const limits = { total: 100, perAddress: 3 }
+  const open = await serve(context, (_request, response) => response.end('served'), { limits })
+  const first = [open(), open(), open()]
+  await Promise.all(first.map((socket) => once(socket, 'connect')))
+
+  const refused = await text(open())
+  first[0]?.destroy()
+  let answer = ''
+  while (!answer.endsWith('served')) {
+    const next = open()
+    next.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+    answer = await text(next).catch(() => '')
+  }
+
+  assert.match(refused, /^HTTP\/1\.1 429 .*"code":"too_many_connections"/s)
+})
+
+test('all connections together have a limit', { timeout: 10_000 }, async (context) => {
+  const limits = { total: 2, perAddress: 100 }
+  const open = await serve(context, (_request, response) => response.end('served'), { limits })
+  await Promise.all([open(), open()].map((socket) => once(socket, 'connect')))
+
+  assert.equal(await text(open()).catch(() => ''), '')
+})
+
+test('one client is an IPv4 address, or the /64 of an IPv6 one', () => {
+  const clients = [
+    '192.0.2.1',
+    '::ffff:192.0.2.1',
+    '2001:db8::1',
+    '2001:db8::ffff:1',
+    '2001:db8:0:0:5::',
+    '2001:db8:1::1',
+    '::1',
+  ]
+
+  assert.deepEqual(
+    clients.map((remoteAddress) => clientOf({ remoteAddress })),
+    ['192.0.2.1', '192.0.2.1', '2001:db8:0:0', '2001:db8:0:0', '2001:db8:0:0', '2001:db8:1:0', '0:0:0:0'],
+  )
+})

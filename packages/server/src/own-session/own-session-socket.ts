@@ -1,0 +1,99 @@
+import { once } from 'node:events'
+import { chmod, mkdir, rm } from 'node:fs/promises'
+import type { Server as HttpServer } from 'node:http'
+import { createServer, type Server, type Socket } from 'node:net'
+import { dirname } from 'node:path'
+import { idPattern, type SessionId } from '@berth/contract/common/ids.ts'
+import { maxOwnSessionLineBytes, type OwnSessionLine } from '@berth/contract/egress/own-session.ts'
+import { markAsOwnSession } from './own-session-guard.ts'
+
+const lineFeed = 0x0a
+const lineLimitMilliseconds = 5_000
+/** A browser opens this many connections to one server and a few more for websockets. */
+const maxConnectionsPerSession = 64
+
+interface OwnSessionSocketOptions {
+  readonly path: string
+  /** What connections are served by, once it is known whose they are. */
+  readonly server: HttpServer
+}
+
+/**
+ * Where egress brings the connections that a session makes to the public address of berth itself. They are served like all
+ * others, but for `own-session-guard.ts`, which lets them reach nothing but what belongs to their own session.
+ */
+export class OwnSessionSocket {
+  readonly #server: HttpServer
+  readonly #listener: Server
+  readonly #open = new Set<Socket>()
+  readonly #perSession = new Map<SessionId, number>()
+
+  private constructor(server: HttpServer) {
+    this.#server = server
+    this.#listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#admit(socket))
+  }
+
+  /** Listens, in the place of a server that has ended. Whoever can enter the socket's folder can connect. */
+  static async open({ path, server }: OwnSessionSocketOptions): Promise<OwnSessionSocket> {
+    // It stays for as long as an egress may run: that sees this folder, and not one that is made in its place.
+    await mkdir(dirname(path), { recursive: true, mode: 0o755 })
+    await rm(path, { force: true })
+    const opened = new OwnSessionSocket(server)
+    opened.#listener.listen(path)
+    await once(opened.#listener, 'listening')
+    // The folder above is closed to all others, and egress sees this one under a user of its own.
+    await chmod(path, 0o666)
+    return opened
+  }
+
+  async close(): Promise<void> {
+    this.#listener.close()
+    for (const socket of this.#open) socket.destroy()
+    await once(this.#listener, 'close')
+  }
+
+  #admit(socket: Socket): void {
+    this.#open.add(socket)
+    socket.once('close', () => this.#open.delete(socket))
+    socket.on('error', () => socket.destroy())
+    const late = setTimeout(() => socket.destroy(), lineLimitMilliseconds)
+    let read = Buffer.alloc(0)
+    const take = (chunk: Buffer) => {
+      read = Buffer.concat([read, chunk])
+      const end = read.indexOf(lineFeed)
+      if (end === -1 && read.length <= maxOwnSessionLineBytes) return
+      clearTimeout(late)
+      socket.off('data', take)
+      socket.pause()
+      const session = end === -1 || end > maxOwnSessionLineBytes ? undefined : sessionOf(read.toString('utf8', 0, end))
+      if (session === undefined || !this.#count(session, socket)) return void socket.destroy()
+      if (end + 1 < read.length) socket.unshift(read.subarray(end + 1))
+      markAsOwnSession(socket, session)
+      this.#server.emit('connection', socket)
+      socket.resume()
+    }
+    socket.once('close', () => clearTimeout(late))
+    socket.on('data', take)
+  }
+
+  #count(session: SessionId, socket: Socket): boolean {
+    const open = this.#perSession.get(session) ?? 0
+    if (open >= maxConnectionsPerSession) return false
+    this.#perSession.set(session, open + 1)
+    socket.once('close', () => {
+      const left = (this.#perSession.get(session) ?? 1) - 1
+      if (left === 0) this.#perSession.delete(session)
+      else this.#perSession.set(session, left)
+    })
+    return true
+  }
+}
+
+function sessionOf(line: string): SessionId | undefined {
+  try {
+    const { type, session_id: id } = JSON.parse(line) as Partial<OwnSessionLine>
+    return type === 'own-session' && typeof id === 'string' && idPattern.test(id) ? (id as SessionId) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { after, test } from 'node:test'
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import { TestServer } from '../testing/server-test.ts'
+import { OwnSessionSocket } from './own-session-socket.ts'
+
+const server = await TestServer.open()
+const folder = await mkdtemp(join(tmpdir(), 'berth-own-session-'))
+const path = join(folder, 'own-session', 'server.sock')
+const socket = await OwnSessionSocket.open({ path, server: server.httpServer })
+after(async () => {
+  await socket.close()
+  await server.close()
+  await rm(folder, { recursive: true })
+})
+const project = await server.project()
+const [own, other] = [await project.session(), await project.session()]
+server.host.agentOf(own.session_id as SessionId).operate = (_request, response) => void response.end('{"own":true}')
+
+/** As egress opens it, for a connection of the machine of this session. */
+async function open(session: string | undefined, line = `{"type":"own-session","session_id":"${session}"}\n`) {
+  const connection = connect({ path, allowHalfOpen: true })
+  connection.on('error', () => {}) // A refusal is a close.
+  await once(connection, 'connect')
+  connection.write(line)
+  return connection
+}
+
+async function ask(session: string, request: string): Promise<string> {
+  const connection = await open(session)
+  connection.write(request)
+  return text(connection)
+}
+
+function request(target: string, { method = 'GET', key }: { method?: string; key?: string } = {}): string {
+  const authorization = key === undefined ? '' : `authorization: Bearer ${key}\r\n`
+  return `${method} ${target} HTTP/1.1\r\nhost: berth.test\r\nconnection: close\r\n${authorization}\r\n`
+}
+
+function tokenOf({ cdp_ws_url }: { readonly cdp_ws_url: string }): string {
+  return new URL(cdp_ws_url).searchParams.get('jwt') ?? ''
+}
+
+test('a session reaches its own addresses with its token, and without it no more than anybody else', async () => {
+  const root = `/s/${own.session_id}`
+
+  const answer = await ask(own.session_id, request(`${root}/fs/file_info?path=/tmp&jwt=${tokenOf(own)}`))
+  const without = await ask(own.session_id, request(`${root}/fs/file_info?path=/tmp`))
+
+  assert.match(answer, /^HTTP\/1\.1 200 /)
+  assert.match(answer, /\{"own":true\}$/)
+  assert.match(without, /^HTTP\/1\.1 401 /)
+})
+
+const { session_id: ownId } = own
+const foreign: readonly [name: string, target: string][] = [
+  ['the API', '/browsers'],
+  ["the API's view of the session itself", `/browsers/${ownId}`],
+  ['another session', `/s/${other.session_id}/fs/file_info?path=/tmp&jwt=${tokenOf(other)}`],
+  ['another session behind dots', `/s/${ownId}/../${other.session_id}/json/version?jwt=${tokenOf(other)}`],
+  ['another session behind encoded dots', `/s/${ownId}/%2e%2E/${other.session_id}/json/version?jwt=${tokenOf(other)}`],
+  ['a session whose id begins like its own', `/s/${ownId}x/json/version`],
+  ['discovery at the root', `/json/version?jwt=${tokenOf(own)}`],
+  ['the documentation', '/docs'],
+  ['the metrics', '/metrics'],
+  ['the health', '/health'],
+  ['the whole address', `http://berth.test/s/${ownId}/json/version?jwt=${tokenOf(own)}`],
+]
+for (const [name, target] of foreign) {
+  test(`a session does not reach ${name}, whatever key it shows`, async () => {
+    for (const method of ['GET', 'POST', 'OPTIONS']) {
+      const answer = await ask(ownId, request(target, { method, key: project.key }))
+      assert.match(answer, /^HTTP\/1\.1 403 /, method)
+    }
+  })
+}
+
+test('a request behind an allowed one on the same connection is judged by itself', async () => {
+  const allowed = `GET /s/${ownId}/fs/file_info?path=/tmp&jwt=${tokenOf(own)} HTTP/1.1\r\nhost: berth.test\r\n\r\n`
+
+  const answers = await ask(ownId, allowed + request('/browsers', { key: project.key }))
+
+  assert.deepEqual(answers.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 403'])
+})
+
+test('a session opens a websocket to itself and to no other', async () => {
+  const upgrade = (session: { session_id: string; cdp_ws_url: string }) =>
+    `GET /s/${session.session_id}/cdp?jwt=${tokenOf(session)} HTTP/1.1\r\nhost: berth.test\r\nconnection: upgrade\r\n` +
+    'upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
+  const [mine, theirs] = [await open(ownId), await open(ownId)]
+
+  mine.write(upgrade(own))
+  theirs.write(upgrade(other))
+
+  assert.match(await firstLine(mine), /^HTTP\/1\.1 101 /)
+  assert.match(await firstLine(theirs), /^HTTP\/1\.1 403 /)
+  mine.destroy()
+})
+
+const badLines: readonly [name: string, line: string][] = [
+  ['no JSON', 'own-session\n'],
+  ['another type', `{"type":"connect","session_id":"${ownId}"}\n`],
+  ['no id', '{"type":"own-session","session_id":"../x"}\n'],
+  ['a line without an end', `{"type":"own-session","session_id":"${'x'.repeat(2_000)}`],
+]
+for (const [name, line] of badLines) {
+  test(`a connection that begins with ${name} is closed without an answer`, async () => {
+    const connection = await open(undefined, line)
+    connection.write(request(`/s/${ownId}/json/version`))
+
+    assert.equal(await text(connection).catch(() => ''), '')
+  })
+}
+
+test('of one session no more than 64 connections are open, and those of others are not counted', async () => {
+  const { session_id: busy } = await project.session()
+  const connections = await Promise.all(Array.from({ length: 64 }, () => open(busy)))
+  // Each has been counted when it is answered.
+  const head = `HEAD /s/${busy}/fs/file_info HTTP/1.1\r\nhost: berth.test\r\n\r\n`
+  await Promise.all(
+    connections.map((connection) => {
+      connection.write(head)
+      return firstLine(connection)
+    }),
+  )
+
+  const beyond = await ask(busy, request(`/s/${busy}/fs/file_info`)).catch(() => '')
+  const others = await ask(other.session_id, request(`/s/${other.session_id}/fs/file_info`))
+  const [first] = connections
+  first?.destroy()
+  let again = ''
+  while (again === '') again = await ask(busy, request(`/s/${busy}/fs/file_info`)).catch(() => '')
+
+  assert.equal(beyond, '')
+  assert.match(others, /^HTTP\/1\.1 401 /)
+  assert.match(again, /^HTTP\/1\.1 401 /)
+  for (const connection of connections) connection.destroy()
+})
+
+async function firstLine(connection: Socket): Promise<string> {
+  const [chunk] = (await once(connection, 'data')) as [Buffer]
+  return chunk.toString().split('\r\n', 1)[0] ?? ''
+}
