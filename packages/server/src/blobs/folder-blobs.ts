@@ -1,8 +1,16 @@
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { BlobStore } from './blob-store.ts'
+import {
+  BlobExists,
+  type BlobFilter,
+  BlobNotFound,
+  type BlobRange,
+  type BlobStore,
+  checkBlobName,
+} from './blob-store.ts'
 
 const unfinished = '.new'
 
@@ -14,58 +22,75 @@ export class FolderBlobs implements BlobStore {
     this.#folder = folder
   }
 
-  /** Removes what writes have left that a crash broke off. */
+  /** Removes what writes have left that a crash broke off: the folder is this server's alone. */
   static async open(folder: string): Promise<FolderBlobs> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
+    const blobs = new FolderBlobs(folder)
     const names = await readdir(folder)
     await Promise.all(names.filter((name) => name.endsWith(unfinished)).map((name) => rm(join(folder, name))))
-    return new FolderBlobs(folder)
+    return blobs
   }
 
   async write(name: string, content: AsyncIterable<Uint8Array>): Promise<{ readonly sizeBytes: number }> {
     const path = this.#pathOf(name)
-    const file = await open(`${path}${unfinished}`, 'wx', 0o600)
+    const temporary = `${path}.${randomUUID()}${unfinished}`
+    const file = await open(temporary, 'wx', 0o600)
     try {
       const output = file.createWriteStream({ flush: true })
       await pipeline(Readable.from(content, { objectMode: false }), output)
-      await rename(`${path}${unfinished}`, path)
+      // Unlike a rename, it replaces nothing.
+      await link(temporary, path).catch((cause: NodeJS.ErrnoException) => {
+        throw cause.code === 'EEXIST' ? new BlobExists(name, { cause }) : cause
+      })
       await this.#flushNames()
       return { sizeBytes: output.bytesWritten }
-    } catch (error) {
+    } finally {
       await file.close().catch(() => {}) // The stream has closed it, unless it never began.
-      await rm(`${path}${unfinished}`, { force: true })
-      throw error
+      await rm(temporary, { force: true })
     }
   }
 
-  async read(name: string): Promise<Readable> {
-    const file = await open(this.#pathOf(name))
-    return file.createReadStream()
+  async read(name: string, { start, length }: BlobRange = { start: 0 }): Promise<Readable> {
+    const file = await open(this.#pathOf(name)).catch((cause: NodeJS.ErrnoException) => {
+      throw cause.code === 'ENOENT' ? new BlobNotFound(name, { cause }) : cause
+    })
+    if (length !== 0) return file.createReadStream({ start, ...(length && { end: start + length - 1 }) })
+    await file.close()
+    return Readable.from([])
   }
 
   async remove(name: string): Promise<void> {
     await rm(this.#pathOf(name), { force: true })
   }
 
-  async list(before: Date): Promise<readonly string[]> {
-    const names = (await readdir(this.#folder)).filter((name) => !name.endsWith(unfinished))
-    const times = await Promise.all(
-      names.map((name) =>
-        stat(join(this.#folder, name)).then(
-          ({ mtime }) => mtime,
-          () => undefined, // Removed meanwhile.
-        ),
-      ),
+  async *list({ prefix = '', before }: BlobFilter): AsyncGenerator<string> {
+    for (const name of await readdir(this.#folder)) {
+      if (!name.startsWith(prefix) || name.endsWith(unfinished)) continue
+      if (await this.#isOlder(name, before)) yield name
+    }
+  }
+
+  async removeUnfinished(before: Date): Promise<void> {
+    for (const name of await readdir(this.#folder)) {
+      if (!name.endsWith(unfinished)) continue
+      if (await this.#isOlder(name, before)) await rm(join(this.#folder, name), { force: true })
+    }
+  }
+
+  /** By its last change; one that was removed meanwhile is not. */
+  #isOlder(name: string, moment: Date): Promise<boolean> {
+    return stat(join(this.#folder, name)).then(
+      ({ mtime }) => mtime < moment,
+      () => false,
     )
-    return names.filter((_name, index) => (times[index] ?? before) < before)
   }
 
   #pathOf(name: string): string {
-    if (!/^[A-Za-z0-9-]+$/.test(name)) throw new Error(`${name} is no name of a blob`)
+    checkBlobName(name)
     return join(this.#folder, name)
   }
 
-  /** A rename is on disk when its folder is. */
+  /** A new name is on disk when its folder is. */
   async #flushNames(): Promise<void> {
     const folder = await open(this.#folder)
     await folder.sync()

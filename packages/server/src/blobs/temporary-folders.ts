@@ -1,6 +1,8 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
+import type { Trash } from '../host/trash.ts'
+
 /** A folder that goes with its owner. */
 export interface TemporaryFolder extends AsyncDisposable {
   readonly path: string
@@ -14,8 +16,9 @@ export class TemporaryFolders {
     this.#folder = folder
   }
 
-  static async open(folder: string): Promise<TemporaryFolders> {
-    await rm(folder, { recursive: true, force: true })
+  /** What a crash has left goes to the trash: bodies can be large, and have many files. */
+  static async open(folder: string, trash: Trash): Promise<TemporaryFolders> {
+    await trash.discard(folder)
     await mkdir(folder, { mode: 0o700 })
     return new TemporaryFolders(folder)
   }
