@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import { within } from '@berth/runtime/async/deadline.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { readAgentState } from '../agent-link/agent-client.ts'
 import type { SessionEnder } from '../features/sessions/end-session.ts'
@@ -20,7 +20,10 @@ interface ReaperOptions {
   readonly logger: Logger
 }
 
-/** Ends sessions that were idle for their whole time, and brings to an end what was interrupted. */
+/**
+ * Ends sessions of this server that were idle for their whole time, brings to an end what was interrupted, and stops
+ * machines whose sessions another server has ended because this one was away from the database for too long.
+ */
 export class SessionReaper {
   readonly #options: ReaperOptions
   readonly #timer: NodeJS.Timeout
@@ -37,7 +40,7 @@ export class SessionReaper {
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#looking
-    await Promise.race([Promise.all(this.#atWork.values()), delay(closeLimitMilliseconds, undefined, { ref: false })])
+    await within(closeLimitMilliseconds, Promise.all(this.#atWork.values())).catch(() => {})
   }
 
   /** Does not wait for the sessions that end: one that saves its profile for a minute must not hold up all others. */
@@ -62,7 +65,10 @@ export class SessionReaper {
     machines.noteMissed()
     void updater.restoreUnsure()
     const overdue = await store.listOverdue(driverId, clock.now())
+    const held = machines.list()
     const unfinished = await store.listUnfinished(driverId)
+    const known = new Set(unfinished.map(({ id }) => id))
+    for (const id of held) if (!known.has(id)) this.#begin(id, () => machines.stop(id))
     for (const session of overdue) this.#begin(session.id, () => this.#reapOne(session))
     for (const session of unfinished) this.#begin(session.id, () => this.#finishInterrupted(session))
   }

@@ -13,7 +13,7 @@ test('blobs that nothing mentions are removed when they are old, and no others',
   await project.call('DELETE', `/browsers/${session_id}`)
   const { blobs, blobSweep } = server.services
   await blobs.write('left-by-a-crash', [Buffer.from('x')] as unknown as AsyncIterable<Uint8Array>)
-  const names = () => blobs.list(new Date(Date.now() + 60_000))
+  const names = () => Array.fromAsync(blobs.list({ before: new Date(Date.now() + 60_000) }))
 
   await blobSweep.sweep()
   assert.equal((await names()).length, 2, 'what was written just now may get its row in a moment')

@@ -21,39 +21,32 @@ interface BlobSweepOptions {
 /** Removes the blobs that no row mentions: what a crash has left between a blob and its row. */
 export class BlobSweep {
   readonly #options: BlobSweepOptions
-  #timer: NodeJS.Timeout | undefined
-  #running: Promise<void> = Promise.resolve()
 
   constructor(options: BlobSweepOptions) {
     this.#options = options
   }
 
-  /** Sweeps at once, for the crash that may have been before this start, and then again and again. */
-  start(intervalMilliseconds: number): void {
-    const sweep = () => {
-      this.#running = this.sweep().catch((error: Error) =>
-        this.#options.logger.warn({ reason: error.message }, 'could not sweep the blobs; trying again'),
-      )
-    }
-    sweep()
-    this.#timer = setInterval(sweep, intervalMilliseconds)
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#running
-  }
-
-  /** One round. */
-  async sweep(): Promise<void> {
+  async sweep(signal?: AbortSignal): Promise<void> {
     const { blobs, owners, clock, logger } = this.#options
-    const old = await blobs.list(new Date(clock.now().getTime() - minAgeMilliseconds))
-    for (let start = 0; start < old.length; start += namesPerQuestion) {
-      const names = old.slice(start, start + namesPerQuestion)
+    const before = new Date(clock.now().getTime() - minAgeMilliseconds)
+    await blobs.removeUnfinished(before)
+    for await (const names of chunks(blobs.list({ before }), namesPerQuestion)) {
+      signal?.throwIfAborted()
       const used = new Set((await Promise.all(owners.map((owner) => owner.listUsedBlobs(names)))).flat())
       const orphans = names.filter((name) => !used.has(name))
       for (const name of orphans) await blobs.remove(name)
       if (orphans.length > 0) logger.info({ blobs: orphans.length }, 'removed blobs that nothing mentions')
     }
   }
+}
+
+async function* chunks(names: AsyncIterable<string>, size: number): AsyncGenerator<readonly string[]> {
+  let chunk: string[] = []
+  for await (const name of names) {
+    chunk.push(name)
+    if (chunk.length < size) continue
+    yield chunk
+    chunk = []
+  }
+  if (chunk.length > 0) yield chunk
 }

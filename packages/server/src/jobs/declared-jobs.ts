@@ -1,0 +1,54 @@
+import type { ProxyId } from '@berth/contract/common/ids.ts'
+import type { Job } from './job.ts'
+
+/** Removes blobs that no row mentions. */
+export const sweepBlobs: Job<Record<string, never>> = {
+  name: 'sweep-blobs',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '7 * * * *',
+  limitSeconds: 30 * 60,
+}
+
+/** Brings new entries of the audit log to their destinations. */
+export const exportAuditLog: Job<Record<string, never>> = {
+  name: 'export-audit-log',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '* * * * *',
+  limitSeconds: 30 * 60,
+}
+
+/** Removes entries of the audit log that are older than the operator keeps them. */
+export const shortenAuditLog: Job<Record<string, never>> = {
+  name: 'shorten-audit-log',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '23 * * * *',
+  limitSeconds: 30 * 60,
+}
+
+/** Ends the sessions of servers that are gone. */
+export const endLostSessions: Job<Record<string, never>> = {
+  name: 'end-lost-sessions',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '* * * * *',
+  limitSeconds: 60,
+}
+
+/** Finds the servers that have sessions which leave by a deleted proxy. */
+export const followDeletedProxy: Job<{ proxyId: ProxyId }> = {
+  name: 'follow-deleted-proxy',
+  runsOn: 'any server',
+  keyOf: ({ proxyId }) => proxyId,
+  limitSeconds: 60,
+}
+
+/** Takes a deleted proxy from the sessions of one server. */
+export const detachProxy: Job<{ proxyId: ProxyId }> = {
+  name: 'detach-proxy',
+  runsOn: 'one server',
+  keyOf: ({ proxyId }) => proxyId,
+  limitSeconds: 60,
+}

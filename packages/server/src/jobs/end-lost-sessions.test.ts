@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { after, beforeEach, test } from 'node:test'
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import { sql } from 'kysely'
+import { type TestProject, TestServer } from '../testing/server-test.ts'
+
+const server = await TestServer.open()
+after(() => server.close())
+const { lostSessions } = server.services
+
+beforeEach(() => server.database.deleteFrom('servers').execute())
+
+/** What the table says of a server that was started and last seen so many seconds ago. */
+async function seen(id: string, { up, last }: { up: number; last: number }): Promise<void> {
+  await sql`insert into servers (id, up_since, seen_at)
+    values (${id}, now() - make_interval(secs => ${up}), now() - make_interval(secs => ${last}))`.execute(
+    server.database,
+  )
+}
+
+/** A session of another server. */
+async function sessionOf(serverId: string, project: TestProject, state: 'starting' | 'active' | 'ending' = 'active') {
+  const { session_id } = await project.session({ name: `one-of-${serverId}-${state}` })
+  await server.database
+    .updateTable('sessions')
+    .set({
+      driver_id: serverId,
+      state,
+      created_at: sql`now() - interval '10 minutes'`,
+      ...(state === 'ending' && { deleted_at: sql`now() - interval '5 minutes'` }),
+    })
+    .where('id', '=', session_id as SessionId)
+    .execute()
+  return session_id as SessionId
+}
+
+function rowOf(id: SessionId) {
+  return server.database.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+test('the sessions of a server that is gone end when it was last seen, and their names are free', async () => {
+  const project = await server.project()
+  await seen('test', { up: 600, last: 1 })
+  await seen('gone', { up: 600, last: 120 })
+  const active = await sessionOf('gone', project)
+  const ending = await sessionOf('gone', project, 'ending')
+  const starting = await sessionOf('gone', project, 'starting')
+
+  await lostSessions.end()
+
+  const [ended, finished] = [await rowOf(active), await rowOf(ending)]
+  assert.deepEqual([ended?.state, finished?.state, await rowOf(starting)], ['deleted', 'deleted', undefined])
+  assert.ok(Math.abs((ended?.uptime_ms ?? 0) - 480_000) < 5_000, 'from its creation to when its server was last seen')
+  assert.ok(Math.abs((finished?.uptime_ms ?? 0) - 300_000) < 5_000, 'to its own end')
+  assert.equal((await project.call('GET', `/browsers/${active}`)).status, 404)
+  const { body } = await project.call('GET', `/browsers/${active}?include_deleted=true`)
+  assert.equal(body.usage_status, 'ready')
+  assert.equal((await project.call('POST', '/browsers', { name: 'one-of-gone-active' })).status, 200)
+})
+
+for (const [why, others, witness] of [
+  ['it was seen a moment ago', { up: 600, last: 40 }, { up: 600, last: 1 }],
+  ['the one that looks has only just come', { up: 600, last: 120 }, { up: 60, last: 1 }],
+  ['the one that looks was away itself', { up: 600, last: 120 }, { up: 600, last: 45 }],
+] as const) {
+  test(`a server is not taken for gone when ${why}`, async () => {
+    const project = await server.project()
+    await seen('test', witness)
+    await seen('other', others)
+    const id = await sessionOf('other', project)
+
+    await lostSessions.end()
+
+    assert.equal((await rowOf(id))?.state, 'active')
+    await server.database.deleteFrom('sessions').where('id', '=', id).execute()
+  })
+}
+
+test('after a time without a database, a server has to be up for a while before it takes others for gone', async () => {
+  const project = await server.project()
+  await seen('test', { up: 600, last: 300 })
+  await seen('other', { up: 600, last: 300 })
+  const id = await sessionOf('other', project)
+
+  await server.services.heartbeat.start(2 ** 31 - 1)
+  server.services.heartbeat.close()
+  await lostSessions.end()
+
+  assert.equal((await rowOf(id))?.state, 'active')
+})
+
+test('a server that comes back stops the machines of the sessions that were ended meanwhile', async () => {
+  const project = await server.project()
+  const { session_id } = await project.session()
+  const id = session_id as SessionId
+  await server.database
+    .updateTable('sessions')
+    .set({ state: 'deleted', deleted_at: new Date(), uptime_ms: 1 })
+    .where('id', '=', id)
+    .execute()
+  const other = await project.session()
+
+  await server.reap()
+
+  assert.ok(!server.host.machines.has(id))
+  assert.ok(server.host.machines.has(other.session_id as SessionId))
+})
