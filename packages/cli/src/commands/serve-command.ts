@@ -31,6 +31,12 @@ Environment only:
   BERTH_EGRESS_ALLOW     hosts, host:port or CIDRs, with commas, that sessions may reach besides public addresses
   BERTH_RESERVED_MEMORY_MIB  memory that new sessions leave to the host (default: 256)
   BERTH_RESERVED_DISK_MIB    disk that new sessions leave to the data folder (default: 256)
+  BERTH_MAX_SESSIONS     sessions at once of an organization that has no limit of its own (default: 1000)
+  BERTH_RATE_LIMIT       POST /browsers per minute and organization; 0 is no limit (default: 1200)
+  BERTH_ONEPASSWORD_CONNECT_URL  the 1Password Connect server of credential providers
+  BERTH_AUDIT_DAYS       how long entries of the audit log are kept (default: 365)
+  BERTH_AUDIT_EXPORT_BUCKETS  buckets, with commas, that organizations may export their audit log to
+  BERTH_PROJECTS         whether callers may see and make projects: on or off (default: on)
   BERTH_REGION           us-east, eu-west or ap-southeast (default: us-east)
   DATABASE_URL           a PostgreSQL to use instead of berth's own`
 

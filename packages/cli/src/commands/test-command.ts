@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { runChecks } from '../development/run-checks.ts'
 import { findTestFiles, runTestFiles, type TestCounts } from '../development/run-tests.ts'
-import { durationText } from '../output.ts'
+import { durationText, say } from '../output.ts'
 import { installSystemPackages } from '../setup/install-system-packages.ts'
 
 export function addTestCommand(program: Command): void {
@@ -14,12 +14,32 @@ export function addTestCommand(program: Command): void {
     )
     .argument('[tests...]', 'test files, folders, or parts of their paths: run these alone, without the checks')
     .option('--deep', 'go through many more rounds in the tests of faults and leaks; takes about an hour')
-    .action(async (parts: string[], { deep }: { deep?: boolean }) => {
+    .option('--clients', 'run real clients against a started berth instead, all or those named; downloads them first')
+    .action(async (parts: string[], { deep, clients }: { deep?: boolean; clients?: boolean }) => {
+      if (clients) {
+        if (!(await testClients(parts))) process.exitCode = 1
+        return
+      }
       // The files are processes of their own, and this is how they hear of it.
       if (deep) process.env.BERTH_DEEP = '1'
       const hasPassed = await test(parts)
       if (!hasPassed) process.exitCode = 1
     })
+}
+
+/** Not part of the other tests: it downloads what it runs, and takes minutes. */
+async function testClients(names: readonly string[]): Promise<boolean> {
+  const { runClients } = await import('../../../../e2e/clients/run-clients.ts')
+  await installSystemPackages({ demand: 'required' })
+  const results = await runClients({
+    names,
+    onBegin: ({ name, version }) => say(`${name} ${version}`),
+    onResult: ({ outcome, reason }) => process.stdout.write(`${outcome}${reason && `: ${reason}`}\n`),
+  })
+  const counts = { passed: 0, failed: 0, skipped: 0 }
+  for (const { outcome } of results) counts[outcome] += 1
+  process.stdout.write(`clients: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
+  return counts.failed === 0 && counts.passed > 0
 }
 
 async function test(parts: readonly string[]): Promise<boolean> {

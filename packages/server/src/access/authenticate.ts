@@ -1,38 +1,53 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { checkText } from '@berth/runtime/http/json-body.ts'
 import type { KeyScope, OrganizationStore, ProjectSelector } from '../features/organizations/organization-store.ts'
-import type { Caller } from './caller.ts'
+import type { Caller, OrganizationCaller } from './caller.ts'
 import type { KnownKeys } from './known-keys.ts'
 import { hashApiKey } from './secrets.ts'
+import { readBearer } from './session-credentials.ts'
 
 const keyHeader = 'Send the header Authorization: Bearer <API key>.'
 
-/** Says who is calling and in which project. */
+/** Says who is calling, and which project the request has chosen. */
 export async function authenticate(
   headers: IncomingHttpHeaders,
   keys: KnownKeys,
   organizations: OrganizationStore,
-): Promise<Caller> {
-  const key = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
+): Promise<OrganizationCaller> {
+  const key = readBearer(headers.authorization)
   if (!key) throw new BerthError('unauthorized', { reason: `No API key. ${keyHeader}` })
   const scope = await keys.find(hashApiKey(key))
   if (!scope) throw new BerthError('unauthorized', { reason: `The API key is not valid. ${keyHeader}` })
 
   return {
     keyId: scope.keyId,
+    keyName: scope.keyName,
     organizationId: scope.organizationId,
-    projectId: await chooseProject(headers, scope, organizations),
+    keyProjectId: scope.projectId,
+    chosenProjectId: await chooseProject(headers, scope, organizations),
+    defaultProjectId: scope.defaultProjectId,
   }
 }
 
-async function chooseProject(headers: IncomingHttpHeaders, scope: KeyScope, organizations: OrganizationStore) {
+/** The caller of an operation that works in a project. */
+export function inProject(caller: OrganizationCaller): Caller {
+  return { ...caller, projectId: caller.chosenProjectId ?? caller.defaultProjectId ?? throwNoProject() }
+}
+
+async function chooseProject(
+  headers: IncomingHttpHeaders,
+  scope: KeyScope,
+  organizations: OrganizationStore,
+): Promise<ProjectId | null> {
+  if (scope.projectId && !scope.isProjectActive) throwNoProject()
   const selectors: ProjectSelector[] = []
   const id = headerText(headers['x-kernel-project-id'])
   const idOrName = headerText(headers['x-kernel-project'])
   if (id) selectors.push({ id })
   if (idOrName) selectors.push({ idOrName })
-  if (selectors.length === 0) return scope.projectId ?? scope.defaultProjectId ?? throwNoProject()
+  if (selectors.length === 0) return scope.projectId
 
   const found = await Promise.all(
     selectors.map((selector) => organizations.findProject(scope.organizationId, selector)),

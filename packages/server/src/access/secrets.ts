@@ -9,6 +9,13 @@ export function newApiKey(): string {
   return `sk_${randomBytes(masterKeyBytes).toString('base64url').replaceAll(/[-_]/g, 'x')}`
 }
 
+const longKey = 40
+
+/** What may be shown of a key, so that its owner knows it again. Of a short one that is little. */
+export function maskApiKey(key: string): string {
+  return key.length >= longKey ? `${key.slice(0, 7)}...${key.slice(-4)}` : `${key.slice(0, 3)}...`
+}
+
 /** Keys are random and long, so that a plain hash cannot be searched. */
 export function hashApiKey(key: string): Buffer {
   return createHash('sha256').update(key).digest()

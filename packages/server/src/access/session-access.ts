@@ -1,32 +1,75 @@
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { ApiKeyId, SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import type { Session } from '../features/sessions/session.ts'
-import type { SessionStore } from '../features/sessions/session-store.ts'
+import type { OrganizationStore } from '../features/organizations/organization-store.ts'
+import type { SessionResolver } from '../features/sessions/resolve-session.ts'
+import type { ResolvedSession } from '../features/sessions/session-store.ts'
+import type { KnownKeys } from './known-keys.ts'
+import { hashApiKey } from './secrets.ts'
+import type { SessionCredentials } from './session-credentials.ts'
 import type { SessionTokens } from './session-tokens.ts'
 
-/** Admits the bearer of a session's token to that session, for as long as it is active. */
+interface SessionAccessOptions {
+  readonly tokens: SessionTokens
+  readonly keys: KnownKeys
+  readonly organizations: OrganizationStore
+  readonly resolver: SessionResolver
+}
+
+/** With the key that it was, if it was one. */
+type AdmittedSession = ResolvedSession & { readonly keyId?: ApiKeyId }
+
+const whereToPutIt =
+  'Append ?jwt=<token> to the address, as in cdp_ws_url, or send the header Authorization: Bearer <token or API key>.'
+/** The base64url parts of a token; an API key has no dots. */
+const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+/** Admits to an active session: the bearer of its token, or of an API key for its project. */
 export class SessionAccess {
-  readonly #tokens: SessionTokens
-  readonly #store: SessionStore
+  readonly #options: SessionAccessOptions
 
-  constructor(tokens: SessionTokens, store: SessionStore) {
-    this.#tokens = tokens
-    this.#store = store
+  constructor(options: SessionAccessOptions) {
+    this.#options = options
   }
 
-  /** `named` is the session in the path, if the path names one: the token must be its own. */
-  async admit(token: string | null, named: string | undefined): Promise<Session> {
-    if (!token) throw new BerthError('unauthorized', { reason: "jwt: the session's token is missing from the query." })
-    const sessionId = await this.#tokens.verify(token)
-    if (!sessionId || (named !== undefined && named !== sessionId)) {
-      throw new BerthError('unauthorized', { reason: 'jwt: is not the token of this session.' })
+  /** `named` is the session in the path, if the path names one. The token of the query comes before the header. */
+  async admit({ token, bearer }: SessionCredentials, named: string | undefined): Promise<AdmittedSession> {
+    if (token !== undefined) return this.#admitToken(token, named, 'jwt')
+    if (bearer === undefined) {
+      throw new BerthError('unauthorized', { reason: `jwt: the session's token is missing. ${whereToPutIt}` })
     }
-    return this.#findActive(sessionId)
+    if (tokenForm.test(bearer)) return this.#admitToken(bearer, named, 'authorization')
+    return this.#admitKey(bearer, named)
   }
 
-  async #findActive(sessionId: SessionId): Promise<Session> {
-    const session = await this.#store.findActive(sessionId)
-    if (!session) throw new BerthError('session_not_found', { session: sessionId })
-    return session
+  /** The token of a session's URLs. */
+  tokenOf({ id, created_at }: ResolvedSession): Promise<string> {
+    return this.#options.tokens.issue(id, created_at)
+  }
+
+  async #admitToken(token: string, named: string | undefined, place: string): Promise<ResolvedSession> {
+    const sessionId = await this.#options.tokens.verify(token)
+    if (!sessionId || (named !== undefined && named !== sessionId)) {
+      throw new BerthError('unauthorized', { reason: `${place}: is not the token of this session. ${whereToPutIt}` })
+    }
+    return this.#options.resolver.resolve({ sessionId }, sessionId)
+  }
+
+  async #admitKey(key: string, named: string | undefined): Promise<AdmittedSession> {
+    const { keys, organizations, resolver } = this.#options
+    const scope = await keys.find(hashApiKey(key))
+    if (!scope) {
+      throw new BerthError('unauthorized', { reason: `authorization: the API key is not valid. ${whereToPutIt}` })
+    }
+    if (named === undefined) {
+      const reason = 'The address names no session: ask below /s/{session_id}, or append ?jwt=<token> to it.'
+      throw new BerthError('unauthorized', { reason })
+    }
+    const session = await resolver.resolve({ sessionId: named as SessionId }, named)
+    const isWithin =
+      scope.projectId === null
+        ? (await organizations.findProject(scope.organizationId, { id: session.project_id })) !== undefined
+        : scope.projectId === session.project_id && scope.isProjectActive
+    if (!isWithin) throw new BerthError('session_not_found', { session: named })
+    return { ...session, keyId: scope.keyId }
   }
 }

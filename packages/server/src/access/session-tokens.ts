@@ -1,5 +1,6 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { idPattern } from '@berth/contract/common/ids.ts'
+import { LoadingCache } from '@berth/runtime/async/loading-cache.ts'
 import { jwtVerify, SignJWT } from 'jose'
 import { deriveKey } from './secrets.ts'
 
@@ -13,24 +14,21 @@ const maxRememberedTokens = 10_000
  */
 export class SessionTokens {
   readonly #key: Uint8Array
-  readonly #issued = new Map<SessionId, string>()
+  readonly #issued = new LoadingCache<SessionId, string>({ maxEntries: maxRememberedTokens })
 
   constructor(masterKey: string) {
     this.#key = deriveKey(masterKey, 'session tokens')
   }
 
-  async issue(sessionId: SessionId, createdAt: Date): Promise<string> {
-    const known = this.#issued.get(sessionId)
-    if (known) return known
-    const token = await new SignJWT()
-      .setProtectedHeader({ alg: algorithm, typ: 'JWT' })
-      .setSubject(sessionId)
-      .setAudience(audience)
-      .setIssuedAt(createdAt)
-      .sign(this.#key)
-    if (this.#issued.size >= maxRememberedTokens) this.#issued.clear()
-    this.#issued.set(sessionId, token)
-    return token
+  issue(sessionId: SessionId, createdAt: Date): Promise<string> {
+    return this.#issued.get(sessionId, () =>
+      new SignJWT()
+        .setProtectedHeader({ alg: algorithm, typ: 'JWT' })
+        .setSubject(sessionId)
+        .setAudience(audience)
+        .setIssuedAt(createdAt)
+        .sign(this.#key),
+    )
   }
 
   /** The session that the token is for, or nothing when it is not one of ours. */

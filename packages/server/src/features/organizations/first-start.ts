@@ -1,5 +1,5 @@
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import { hashApiKey, newApiKey } from '../../access/secrets.ts'
+import { newApiKey } from '../../access/secrets.ts'
 import type { OrganizationStore } from './organization-store.ts'
 
 /**
@@ -12,7 +12,7 @@ export async function ensureOrganization(
   configuredKey: string | undefined,
 ): Promise<string | undefined> {
   const key = configuredKey ?? newApiKey()
-  const isFirst = await organizations.makeFirst(hashApiKey(key), clock.now())
-  if (configuredKey !== undefined && !isFirst) await organizations.admitKey(hashApiKey(configuredKey), clock.now())
+  const isFirst = await organizations.makeFirst(key, clock.now())
+  if (configuredKey !== undefined && !isFirst) await organizations.admitKey(configuredKey, clock.now())
   return configuredKey ?? (isFirst ? key : undefined)
 }

@@ -1,22 +1,30 @@
 import { type ApiKeyId, newId, type OrganizationId, type ProjectId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
 import { sql } from 'kysely'
+import { hashApiKey, maskApiKey } from '../../access/secrets.ts'
 import type { Database } from '../../database/database.ts'
 
 export const defaultProjectName = 'Default'
 const defaultOrganizationName = 'Default'
 /** Any number that no other part locks: servers that start on one new database wait for each other here. */
+const maxRememberedOwners = 10_000
 const firstStartLock = 7_301
 
 /** A key that may call: its organization, its project when it is bound to one, and the organization's default project. */
 export interface KeyScope {
   readonly keyId: ApiKeyId
+  readonly keyName: string
+  readonly expiresAt: Date | null
   readonly organizationId: OrganizationId
   readonly projectId: ProjectId | null
+  /** Of a key that is bound to a project. */
+  readonly isProjectActive: boolean
   readonly defaultProjectId: ProjectId | null
 }
 
 export class OrganizationStore {
   readonly #database: Database
+  readonly #owners = new Map<ProjectId, OrganizationId>()
 
   constructor(database: Database) {
     this.#database = database
@@ -26,6 +34,9 @@ export class OrganizationStore {
   async findKey(hash: Buffer): Promise<KeyScope | undefined> {
     return this.#database
       .selectFrom('api_keys')
+      .leftJoin('projects as own', (join) =>
+        join.onRef('own.id', '=', 'api_keys.project_id').on('own.archived_at', 'is', null),
+      )
       .leftJoin('projects', (join) =>
         join
           .onRef('projects.organization_id', '=', 'api_keys.organization_id')
@@ -34,9 +45,12 @@ export class OrganizationStore {
       )
       .select([
         'api_keys.id as keyId',
+        'api_keys.name as keyName',
+        'api_keys.expires_at as expiresAt',
         'api_keys.organization_id as organizationId',
         'api_keys.project_id as projectId',
         'projects.id as defaultProjectId',
+        sql<boolean>`own.id is not null`.as('isProjectActive'),
       ])
       .where('api_keys.key_hash', '=', hash)
       .where('api_keys.deleted_at', 'is', null)
@@ -59,53 +73,99 @@ export class OrganizationStore {
     return project?.id
   }
 
+  /** Whose project it is: a project stays with its organization, so that it is asked for once. */
+  async organizationOf(projectId: ProjectId): Promise<OrganizationId> {
+    const known = this.#owners.get(projectId)
+    if (known) return known
+    const project = await this.#database
+      .selectFrom('projects')
+      .select('organization_id')
+      .where('id', '=', projectId)
+      .executeTakeFirst()
+    if (!project) throw new BerthError('project_not_found')
+    if (this.#owners.size >= maxRememberedOwners) this.#owners.clear()
+    this.#owners.set(projectId, project.organization_id)
+    return project.organization_id
+  }
+
   /** Makes the organization, its project and its first key where there is none yet; says whether it did. */
-  async makeFirst(keyHash: Buffer, now: Date): Promise<boolean> {
+  async makeFirst(key: string, now: Date): Promise<boolean> {
     return this.#database.transaction().execute(async (database) => {
       await sql`select pg_advisory_xact_lock(${firstStartLock})`.execute(database)
       const known = await database.selectFrom('organizations').select('id').limit(1).executeTakeFirst()
       if (known) return false
-
-      const organizationId = newId('organization', now)
-      await database
-        .insertInto('organizations')
-        .values({ id: organizationId, name: defaultOrganizationName, created_at: now })
-        .execute()
-      await database
-        .insertInto('projects')
-        .values({
-          id: newId('project', now),
-          organization_id: organizationId,
-          name: defaultProjectName,
-          is_default: true,
-          created_at: now,
-        })
-        .execute()
-      await insertKey(database, organizationId, keyHash, now)
+      await insertOrganization(database, { name: defaultOrganizationName, maxSessions: null }, key, now)
       return true
     })
   }
 
+  /** Makes an organization with its project and a first key. */
+  async create(organization: NewOrganization, key: string, now: Date): Promise<OrganizationId> {
+    return this.#database.transaction().execute((database) => insertOrganization(database, organization, key, now))
+  }
+
+  /** Oldest first. */
+  async list(): Promise<readonly ListedOrganization[]> {
+    return this.#database
+      .selectFrom('organizations')
+      .select(['id', 'name', 'created_at as createdAt', 'max_concurrent_sessions as maxSessions'])
+      .orderBy('created_at')
+      .orderBy('id')
+      .execute()
+  }
+
   /** Lets the key act for the first organization; one that is known already stays as it is. */
-  async admitKey(keyHash: Buffer, now: Date): Promise<void> {
+  async admitKey(key: string, now: Date): Promise<void> {
     const { id } = await this.#database
       .selectFrom('organizations')
       .select('id')
       .orderBy('created_at')
       .limit(1)
       .executeTakeFirstOrThrow()
-    await insertKey(this.#database, id, keyHash, now)
+    await insertKey(this.#database, id, key, now)
   }
 }
 
 export type ProjectSelector = { readonly id: string } | { readonly idOrName: string }
 
-async function insertKey(
+export interface NewOrganization {
+  readonly name: string
+  /** Null: the server's own default. */
+  readonly maxSessions: number | null
+}
+
+export interface ListedOrganization extends NewOrganization {
+  readonly id: OrganizationId
+  readonly createdAt: Date
+}
+
+async function insertOrganization(
   database: Database,
-  organizationId: OrganizationId,
-  keyHash: Buffer,
+  { name, maxSessions }: NewOrganization,
+  key: string,
   now: Date,
-): Promise<void> {
+): Promise<OrganizationId> {
+  const id = newId('organization', now)
+  await database
+    .insertInto('organizations')
+    .values({ id, name, created_at: now, max_concurrent_sessions: maxSessions })
+    .execute()
+  await database
+    .insertInto('projects')
+    .values({
+      id: newId('project', now),
+      organization_id: id,
+      name: defaultProjectName,
+      is_default: true,
+      created_at: now,
+      updated_at: now,
+    })
+    .execute()
+  await insertKey(database, id, key, now)
+  return id
+}
+
+async function insertKey(database: Database, organizationId: OrganizationId, key: string, now: Date): Promise<void> {
   await database
     .insertInto('api_keys')
     .values({
@@ -113,7 +173,9 @@ async function insertKey(
       organization_id: organizationId,
       project_id: null,
       name: 'first key',
-      key_hash: keyHash,
+      key_hash: hashApiKey(key),
+      masked_key: maskApiKey(key),
+      created_by_id: organizationId,
       created_at: now,
     })
     .onConflict((conflict) => conflict.column('key_hash').doNothing())

@@ -1,0 +1,120 @@
+import { z } from 'zod'
+import { PageQuery } from '../common/page.ts'
+import { QueryBoolean } from '../common/query.ts'
+import { SearchText } from '../common/text.ts'
+import { TimeInput } from '../common/time.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { ApiKey, ApiKeyName, CreatedApiKey, DaysToExpire, OverlapDays } from './api-key.ts'
+
+const tag = 'API Keys'
+const OneKey = z.object({ id: z.string().min(1).max(255).meta({ description: 'API key id.' }) })
+
+export const createApiKey = defineEndpoint({
+  operationId: 'createApiKey',
+  method: 'POST',
+  path: '/org/api_keys',
+  summary: 'Create an API key',
+  description: 'A key of one project can make keys of that project alone, and does so when project_id is absent.',
+  tag,
+  access: 'organization',
+  body: z.object({
+    name: ApiKeyName,
+    days_to_expire: DaysToExpire.meta({ description: 'Absent or null: it never expires.' }),
+    expires_at: TimeInput.nullish().meta({ description: 'The same as a time; not together with days_to_expire.' }),
+    project_id: z.string().min(1).max(255).nullish().meta({ description: 'Absent or null: for all projects.' }),
+    policy: z.unknown().optional().meta({ description: 'Not supported: refused.' }),
+  }),
+  reply: CreatedApiKey,
+  status: 201,
+  errors: ['field_not_supported'],
+})
+
+export const listApiKeys = defineEndpoint({
+  operationId: 'listApiKeys',
+  method: 'GET',
+  path: '/org/api_keys',
+  summary: 'List API keys',
+  description: 'A key of one project sees the keys of that project alone.',
+  tag,
+  access: 'organization',
+  query: PageQuery.extend({
+    query: SearchText.optional().meta({
+      description: 'Text to find in the name, the creator or the project; or an id or masked key, or its beginning.',
+    }),
+    name: SearchText.optional().meta({ description: 'The whole name; case and accents do not count.' }),
+    sort_by: z.enum(['created_at', 'name', 'expires_at']).default('created_at'),
+    sort_direction: z.enum(['asc', 'desc']).default('desc'),
+    status: z.enum(['active', 'deleted', 'all']).optional().meta({ description: 'Default: active, expired included.' }),
+    include_deleted: QueryBoolean.default(false).meta({ deprecated: true, description: 'Use status.' }),
+  }),
+  reply: z.array(ApiKey),
+  paged: true,
+  status: 200,
+  errors: [],
+})
+
+export const getApiKey = defineEndpoint({
+  operationId: 'getApiKey',
+  method: 'GET',
+  path: '/org/api_keys/{id}',
+  summary: 'Get an API key',
+  tag,
+  access: 'organization',
+  params: OneKey,
+  query: z.object({ include_deleted: QueryBoolean.default(false) }),
+  reply: ApiKey,
+  status: 200,
+  errors: ['api_key_not_found'],
+})
+
+export const updateApiKey = defineEndpoint({
+  operationId: 'updateApiKey',
+  method: 'PATCH',
+  path: '/org/api_keys/{id}',
+  summary: 'Rename an API key',
+  tag,
+  access: 'organization',
+  params: OneKey,
+  body: z.object({ name: ApiKeyName }),
+  reply: ApiKey,
+  status: 200,
+  errors: ['api_key_not_found'],
+})
+
+export const deleteApiKey = defineEndpoint({
+  operationId: 'deleteApiKey',
+  method: 'DELETE',
+  path: '/org/api_keys/{id}',
+  summary: 'Delete an API key',
+  description: 'The server that deletes it refuses it at once, other servers within a second. No key deletes itself.',
+  tag,
+  access: 'organization',
+  params: OneKey,
+  status: 204,
+  errors: ['api_key_not_found', 'invalid_input'],
+})
+
+export const rotateApiKey = defineEndpoint({
+  operationId: 'rotateApiKey',
+  method: 'POST',
+  path: '/org/api_keys/{id}/rotate',
+  summary: 'Replace an API key by a new one',
+  description: 'The new key has the same name and project. The old one goes on for a while.',
+  tag,
+  access: 'organization',
+  params: OneKey,
+  body: z
+    .object({
+      days_to_expire: DaysToExpire.meta({
+        description: 'Life of the new key. Absent: that of the old key when it was made. Null: it never expires.',
+      }),
+      expire_in_days: OverlapDays.meta({
+        description:
+          'How long the old key goes on; 0 ends it at once. Absent or null: 7 days, or the life of the new key.',
+      }),
+    })
+    .prefault({}),
+  reply: CreatedApiKey,
+  status: 201,
+  errors: ['api_key_not_found'],
+})

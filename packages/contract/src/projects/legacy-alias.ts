@@ -1,0 +1,18 @@
+import type { z } from 'zod'
+import type { Endpoint } from '../endpoint.ts'
+
+/** The operation at the path that older clients use: without `/org` in front. */
+export function legacyAlias<
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+  Reply extends z.ZodType,
+>(endpoint: Endpoint<Params, Query, Body, Reply>): Endpoint<Params, Query, Body, Reply> {
+  return {
+    ...endpoint,
+    operationId: `${endpoint.operationId}Legacy`,
+    path: endpoint.path.replace(/^\/org/, '') as `/${string}`,
+    description: `Use ${endpoint.path}.`,
+    deprecated: true,
+  }
+}

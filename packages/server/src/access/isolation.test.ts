@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { operations } from '@berth/contract/agent/operations.ts'
+import type { CreatedApiKey } from '@berth/contract/api-keys/api-key.ts'
+import type { ProjectId } from '@berth/contract/common/ids.ts'
+import type { Endpoint } from '@berth/contract/endpoint.ts'
+import { publicEndpoints } from '@berth/contract/index.ts'
+import type { Project } from '@berth/contract/projects/project.ts'
+import { type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
+import { sql } from 'kysely'
+import { type TestProject, TestServer } from '../testing/server-test.ts'
+import { newApiKey } from './secrets.ts'
+
+/*
+ * Every operation of the contract, tried by whoever must not get anywhere with it. A new operation is in these tests
+ * by itself; one on a new kind of resource has to say here how one of that kind is made.
+ */
+
+const server = await TestServer.open({ auditExport: { buckets: ['bucket'], endpoint: 'http://127.0.0.1:9' } })
+after(() => server.close())
+
+const withKeys = publicEndpoints.filter(({ access }) => access === 'project' || access === 'organization')
+const manifest: ZipMember = { name: 'manifest.json', content: '{"manifest_version": 3, "name": "x", "version": "1"}' }
+
+interface Resource {
+  /** The path of one, with its id in braces. */
+  readonly path: string
+  /** It belongs to the organization: keys of all its projects may see it. */
+  readonly isShared?: boolean
+  readonly make: (call: Call, project: TestProject) => Promise<string>
+}
+
+type Call = (method: string, path: string, body?: unknown) => Promise<Answer>
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+}
+
+const made = async (call: Call, path: string, body: unknown) => {
+  const { status, text } = await call('POST', path, body)
+  assert.ok(status === 200 || status === 201, `POST ${path}: ${text}`)
+  const record = JSON.parse(text)
+  return String(record.session_id ?? record.id)
+}
+
+/** One of each kind; all have the same name, in whichever project they are made. */
+const resources: readonly Resource[] = [
+  {
+    path: '/browsers/{id_or_name}',
+    make: (call) => made(call, '/browsers', { name: 'same', headless: true }),
+  },
+  { path: '/profiles/{id_or_name}', make: (call) => made(call, '/profiles', { name: 'same' }) },
+  {
+    path: '/proxies/{id_or_name}',
+    make: (call) => made(call, '/proxies', { type: 'custom', name: 'same', config: { host: 'proxy.test', port: 80 } }),
+  },
+  {
+    path: '/extensions/{id_or_name}',
+    make: (call) => {
+      const form = new FormData()
+      form.set('name', 'same')
+      form.set('file', new Blob([new Uint8Array(zip(manifest))]), 'x.zip')
+      return made(call, '/extensions', form)
+    },
+  },
+  {
+    path: '/credentials/{id_or_name}',
+    make: (call) =>
+      made(call, '/credentials', { name: 'same', domain: 'example.com', values: {}, totp_secret: 'AAAA' }),
+  },
+  { path: '/org/projects/{id_or_name}', make: async (_call, { id }) => id },
+  { path: '/projects/{id_or_name}', make: async (_call, { id }) => id },
+  {
+    path: '/org/api_keys/{id}',
+    make: (call, { id }) => made(call, '/org/api_keys', { name: 'same', project_id: id }),
+  },
+  {
+    path: '/org/credential_providers/{id}',
+    isShared: true,
+    make: (call) =>
+      made(call, '/org/credential_providers', { provider_type: 'onepassword', name: 'same', token: 'token' }),
+  },
+  {
+    path: '/audit-logs/export/destinations/{id}',
+    isShared: true,
+    make: (call) => {
+      const place = { region: 'us-east-1', bucket: 'bucket', prefix: '', role_arn: 'arn' }
+      return made(call, '/audit-logs/export/destinations', { type: 's3', format: 'jsonl.gz', ...place })
+    },
+  },
+]
+
+/** Bodies of operations that look at their body before they look for what it is about. */
+const bodies: Readonly<Record<string, unknown>> = {
+  updateProfile: { name: 'taken' },
+  updateProxy: { name: 'taken' },
+  updateApiKey: { name: 'taken' },
+}
+
+/** Where the organization is the border: another project's key is refused instead, or sees the same as everybody. */
+interface Owner {
+  readonly call: Call
+  readonly ids: ReadonlyMap<string, string>
+}
+
+const victimProject = await server.project()
+const victim = await ownerOf(victimProject, {})
+const { body: neighbour } = await victimProject.call<Project>('POST', '/org/projects', { name: 'neighbour' })
+const neighbourKey = newApiKey()
+await victimProject.addKey(neighbourKey, neighbour.id as ProjectId)
+const strangerProject = await server.project()
+
+const outsiders: Readonly<Record<string, Call>> = {
+  'a key of another organization': callOf(strangerProject, {}),
+  'a key of another project': callOf(victimProject, { key: neighbourKey }),
+  'the same key for another project': callOf(victimProject, { headers: { 'X-Kernel-Project': 'neighbour' } }),
+}
+
+async function ownerOf(project: TestProject, init: Init, withShared = true): Promise<Owner> {
+  const call = callOf(project, init)
+  const ids = new Map<string, string>()
+  for (const { path, make, isShared } of resources) {
+    if (!isShared || withShared) ids.set(path, await make(call, project))
+  }
+  return { call, ids }
+}
+
+interface Init {
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+function callOf(project: TestProject, { key, headers }: Init): Call {
+  return async (method, path, body) => {
+    const isForm = body instanceof FormData
+    const response = await fetch(`${server.url}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${key ?? project.key}`,
+        ...headers,
+        ...(body !== undefined && !isForm && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
+    })
+    return { status: response.status, text: await response.text() }
+  }
+}
+
+/** The kind that the operation is about; nothing for those about no single one. */
+function resourceOf({ path, operationId }: Endpoint): Resource | undefined {
+  if (!path.includes('{')) return undefined
+  const resource = resources.find((known) => path.startsWith(known.path))
+  assert.ok(resource, `${operationId}: say in isolation.test.ts how what is at ${path} is made`)
+  return resource
+}
+
+/** With the id of the victim's own; what else the path asks for does not matter to a stranger. */
+function filled({ path }: Endpoint, resource: Resource): string {
+  const id = victim.ids.get(resource.path) ?? ''
+  return path.replace(resource.path, resource.path.replace(/\{\w+\}/, id)).replaceAll(/\{\w+\}/g, '1')
+}
+
+function bodyOf(endpoint: Endpoint): unknown {
+  if (endpoint.bodyType === 'multipart/form-data') {
+    const form = new FormData()
+    form.set('extensions[0][name]', 'x')
+    form.set('extensions[0][zip_file]', new Blob([new Uint8Array(zip(manifest))]), 'x.zip')
+    return form
+  }
+  return endpoint.body && (bodies[endpoint.operationId.replace(/Legacy$/, '')] ?? {})
+}
+
+const snapshot = async () => {
+  const { sessions, rest } = await readAll()
+  return JSON.stringify([sessions, rest])
+}
+
+async function readAll() {
+  const tables = [
+    'profiles',
+    'proxies',
+    'extensions',
+    'credentials',
+    'credential_providers',
+    'audit_export_destinations',
+    'projects',
+    'api_keys',
+  ] as const
+  const rest = await Promise.all(
+    tables.map((table) => sql`select * from ${sql.table(table)} order by id`.execute(server.database)),
+  )
+  const sessions = await sql`select id, name, state, tags, proxy from sessions order by id`.execute(server.database)
+  return { sessions: sessions.rows, rest: rest.map(({ rows }) => rows) }
+}
+
+for (const [who, call] of Object.entries(outsiders)) {
+  test(`${who} finds nothing at any path of a project`, async () => {
+    const before = await snapshot()
+    const faults: string[] = []
+
+    for (const endpoint of withKeys) {
+      const resource = resourceOf(endpoint)
+      if (!resource || (resource.isShared && who !== 'a key of another organization')) continue
+      // An organization's own key sees the projects and keys of all its projects, whichever it has chosen.
+      if (endpoint.access === 'organization' && who === 'the same key for another project') continue
+      const path = filled(endpoint, resource)
+      const { status, text } = await call(endpoint.method, path, bodyOf(endpoint))
+      const isRefused = endpoint.access === 'organization' && status === 403
+      if (status !== 404 && !isRefused) faults.push(`${endpoint.method} ${path}: ${status} ${text}`)
+    }
+
+    assert.deepEqual(faults, [])
+    assert.equal(await snapshot(), before, 'nothing has changed')
+  })
+
+  test(`${who} finds nothing of a project in any list`, async () => {
+    const isSameKey = who === 'the same key for another project'
+    const lists = withKeys.filter(
+      ({ method, path, access }) =>
+        method === 'GET' && !path.includes('{') && !(isSameKey && access === 'organization'),
+    )
+    for (const { path } of lists) {
+      const { text } = await call('GET', `${path}?status=all&include_deleted=true`)
+      for (const { path: one, isShared } of resources) {
+        const id = victim.ids.get(one) ?? ''
+        if (isShared && who !== 'a key of another organization') continue
+        assert.ok(!text.includes(id), `GET ${path}: ${text}`)
+      }
+    }
+  })
+}
+
+test('names that are taken in one project are free in every other', async () => {
+  await ownerOf(strangerProject, {})
+  await ownerOf(victimProject, { headers: { 'X-Kernel-Project': 'neighbour' } }, false)
+})
+
+test('a key that is expired, deleted or unknown opens no operation', async () => {
+  const [expired, deleted] = await Promise.all(
+    ['expired', 'deleted'].map(async (name) => {
+      const answer = await victimProject.call<CreatedApiKey>('POST', '/org/api_keys', { name, days_to_expire: 1 })
+      return answer.body
+    }),
+  )
+  await victimProject.call('DELETE', `/org/api_keys/${deleted?.id}`)
+  await server.database
+    .updateTable('api_keys')
+    .set({ expires_at: server.clock.now() })
+    .where('id', '=', expired?.id as never)
+    .execute()
+
+  const faults: string[] = []
+  for (const key of [expired?.key, deleted?.key, newApiKey(), 'sk', '']) {
+    const call = callOf(victimProject, { key: key ?? '' })
+    for (const endpoint of withKeys) {
+      const resource = resourceOf(endpoint)
+      const path = resource ? filled(endpoint, resource) : endpoint.path
+      const { status } = await call(endpoint.method, path, bodyOf(endpoint))
+      if (status !== 401) faults.push(`${endpoint.method} ${path}: ${status}`)
+    }
+  }
+  assert.deepEqual(faults, [])
+})
+
+test('the token of one session opens no operation of another', async () => {
+  const own = await strangerProject.session({ headless: true })
+  const token = new URL(own.cdp_ws_url).searchParams.get('jwt')
+  const session = victim.ids.get('/browsers/{id_or_name}')
+
+  const faults: string[] = []
+  for (const { method, agentPath } of operations) {
+    const path = `/s/${session}${agentPath.replaceAll(/\{\w+\}/g, '1')}?jwt=${token}`
+    const { status } = await fetch(`${server.url}${path}`, { method })
+    if (status !== 401) faults.push(`${method} ${path}: ${status}`)
+  }
+  assert.deepEqual(faults, [])
+})
+
+test('a key of somebody else opens no operation below the address of a session', async () => {
+  const session = victim.ids.get('/browsers/{id_or_name}')
+  const faults: string[] = []
+  for (const key of [strangerProject.key, neighbourKey]) {
+    for (const { method, agentPath, isPassThrough } of operations) {
+      const path = `/s/${session}${agentPath.replaceAll(/\{\w+\}/g, '1')}`
+      const { status } = await fetch(`${server.url}${path}`, { method, headers: { authorization: `Bearer ${key}` } })
+      // What passes through keeps its header for the other server.
+      if (status !== (isPassThrough ? 401 : 404)) faults.push(`${method} ${path}: ${status}`)
+    }
+  }
+  assert.deepEqual(faults, [])
+})

@@ -1,0 +1,82 @@
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { BerthError } from '@berth/contract/errors.ts'
+import { systemClock } from '@berth/runtime/async/clock.ts'
+import { createLogger, type Logger } from '@berth/runtime/process/logger.ts'
+import { isServed } from '@berth/runtime/process/unix-socket.ts'
+import type { ServerConfig } from '../config.ts'
+import { openDatabase } from '../database/database.ts'
+import { EmbeddedPostgres } from '../database/embedded-postgres.ts'
+import { migrate } from '../database/migrate.ts'
+import { openHostFolders } from '../host/host-folders.ts'
+import { dataFolderInUseExitCode, lockDataFolder } from '../host/lock-data-folder.ts'
+import { openServiceUser } from '../host/service-user.ts'
+import { StartError } from '../start-error.ts'
+import { Administration } from './administration.ts'
+
+type Where = Pick<ServerConfig, 'databaseUrl' | 'dataFolder' | 'userRuntimeFolder'>
+
+const patienceMilliseconds = 15_000
+const pauseMilliseconds = 200
+
+/**
+ * Does the operator's work on the database, whether the server runs or not: where none runs, berth's own PostgreSQL is
+ * started for as long as the work takes, and the data folder is locked meanwhile.
+ */
+export async function administer<Result>(
+  where: Where,
+  work: (administration: Administration) => Promise<Result>,
+): Promise<Result> {
+  const logger = createLogger({ name: 'berth', level: 'warn', json: false })
+  if (where.databaseUrl !== undefined) return workOn(where.databaseUrl, logger, work)
+
+  const folders = await openHostFolders(where)
+  const socketFolder = join(folders.runtime, 'postgres')
+  const postgres = new EmbeddedPostgres({
+    dataFolder: folders.data,
+    socketFolder,
+    user: await openServiceUser('database'),
+    logger,
+  })
+  const lock = await lockDataFolder(folders.data).catch(whereAServerRuns)
+  if (!lock) return workOn(await postgres.locate(), logger, work)
+  // After a crash of the server it is there without one, and the next server takes it up.
+  const wasRunning = await isServed(join(socketFolder, '.s.PGSQL.5432'))
+  try {
+    await postgres.start()
+    return await workOn(postgres.connectionString, logger, work)
+  } finally {
+    if (!wasRunning) await postgres.stop()
+    lock.close()
+  }
+}
+
+function whereAServerRuns(error: unknown): undefined {
+  if (error instanceof StartError && error.exitCode === dataFolderInUseExitCode) return undefined
+  throw error
+}
+
+async function workOn<Result>(
+  url: string,
+  logger: Logger,
+  work: (administration: Administration) => Promise<Result>,
+): Promise<Result> {
+  const database = openDatabase(url, logger)
+  try {
+    const end = systemClock.now().getTime() + patienceMilliseconds
+    // A server that has just been started may not have its database yet.
+    for (;;) {
+      try {
+        await migrate(database)
+        break
+      } catch (error) {
+        const isTooEarly = error instanceof BerthError && error.code === 'database_unavailable'
+        if (!isTooEarly || systemClock.now().getTime() > end) throw error
+        await delay(pauseMilliseconds)
+      }
+    }
+    return await work(new Administration(database, systemClock))
+  } finally {
+    await database.destroy()
+  }
+}

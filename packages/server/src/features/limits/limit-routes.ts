@@ -1,0 +1,74 @@
+import {
+  getOrgEntitlements,
+  getOrgLimits,
+  type OrgEntitlements,
+  type OrgLimits,
+  updateOrgLimits,
+} from '@berth/contract/organizations/organization-endpoints.ts'
+import type { MountForOrganizations } from '../../access/mount-for-callers.ts'
+import type { CurrentLimits, LimitService } from './limit-service.ts'
+
+export function mountLimitRoutes(mount: MountForOrganizations, { limits }: { readonly limits: LimitService }): void {
+  mount(getOrgLimits, async ({ caller }) => limitsRecord(await limits.read(caller.organizationId)))
+
+  mount(updateOrgLimits, async ({ caller, body }) => {
+    const { default_project_max_concurrent_sessions: limit } = body
+    await limits.setProjectDefault(caller, limit ?? undefined)
+    return limitsRecord(await limits.read(caller.organizationId))
+  })
+
+  mount(getOrgEntitlements, async ({ caller }) => entitlements(await limits.read(caller.organizationId)))
+}
+
+/** This version has neither connections for managed logins nor vaults. */
+function limitsRecord({ maxSessions, projectDefault, used }: CurrentLimits): OrgLimits {
+  return {
+    max_concurrent_sessions: maxSessions,
+    default_project_max_concurrent_sessions: projectDefault,
+    concurrent_sessions_used: used,
+    concurrent_sessions_available: Math.max(0, maxSessions - used),
+    auth_connections_used: 0,
+    max_auth_connections: null,
+    min_health_check_interval_seconds: minHealthCheckSeconds,
+    vaults_used: 0,
+    max_vaults: null,
+  }
+}
+
+const minHealthCheckSeconds = 20 * 60
+
+function entitlements({ maxSessions }: CurrentLimits): OrgEntitlements {
+  const here = { enabled: true }
+  const notYet = { enabled: false }
+  return {
+    plan: { id: 'ENTERPRISE', effective_id: 'ENTERPRISE', is_trialing: false, status: 'ACTIVE', trial_ends_at: null },
+    features: {
+      browser_extensions: { ...here, max_stored_per_org: null },
+      browser_pools: notYet,
+      browser_replays: { ...notYet, retention_days: 0 },
+      credential_providers: here,
+      credentials: here,
+      custom_proxies: here,
+      file_io: here,
+      gpu: here,
+      managed_auth: {
+        ...notYet,
+        health_check_interval_default_seconds: 60 * 60,
+        health_check_interval_min_seconds: minHealthCheckSeconds,
+        health_check_interval_max_seconds: 24 * 60 * 60,
+        max_connections: null,
+      },
+      managed_proxies: here,
+      profiles: here,
+      proxy_bypass_hosts: here,
+      search: notYet,
+      vaults: notYet,
+    },
+    limits: {
+      max_concurrent_browsers: maxSessions,
+      max_concurrent_invocations: 0,
+      default_max_concurrent_invocations_per_app: 0,
+      max_vaults: null,
+    },
+  }
+}

@@ -1,0 +1,96 @@
+import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { OrganizationCaller } from '../../access/caller.ts'
+import { requireOrganizationKey } from '../../access/require-organization-key.ts'
+import type { Database } from '../../database/database.ts'
+import type { LimitStore, ProjectUse } from './limit-store.ts'
+
+/** Places come with each session that ends, so that nobody knows when. */
+const placeRetrySeconds = 5
+const windowMilliseconds = 60_000
+
+/** What the operator gives every organization that has nothing of its own. */
+export interface LimitsConfig {
+  readonly maxSessions: number
+  /** Of each limited operation and organization; 0 is no limit. */
+  readonly requestsPerMinute: number
+}
+
+export interface CurrentLimits {
+  readonly maxSessions: number
+  readonly projectDefault: number | null
+  readonly used: number
+}
+
+/** How much of a limited operation is left in this minute. */
+export interface RequestAllowance {
+  readonly limit: number
+  readonly remaining: number
+  /** Of a request that is too many. */
+  readonly retryAfterSeconds: number | undefined
+}
+
+/** How many sessions an organization and its projects may have at once, and how often they may ask. */
+export class LimitService {
+  readonly #store: LimitStore
+  readonly #config: LimitsConfig
+  readonly #clock: Clock
+
+  constructor({ store, config, clock }: { store: LimitStore; config: LimitsConfig; clock: Clock }) {
+    this.#store = store
+    this.#config = config
+    this.#clock = clock
+  }
+
+  async read(organizationId: OrganizationId): Promise<CurrentLimits> {
+    const { organization, projectDefault, used } = await this.#store.read(organizationId)
+    return { maxSessions: organization ?? this.#config.maxSessions, projectDefault, used }
+  }
+
+  /** Zero takes the limit away, and absence leaves it. */
+  async setProjectDefault(caller: OrganizationCaller, limit: number | undefined): Promise<void> {
+    requireOrganizationKey(caller)
+    if (limit === undefined) return
+    const { maxSessions } = await this.read(caller.organizationId)
+    if (limit > maxSessions) {
+      const reason = `default_project_max_concurrent_sessions: must be at most ${maxSessions}, the limit of the organization.`
+      throw new BerthError('invalid_input', { reason })
+    }
+    await this.#store.setProjectDefault(caller.organizationId, limit || null)
+  }
+
+  /** Makes something that takes a place among the sessions, if there is one: of two requests for the last, one gets it. */
+  async takePlace<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
+    return this.#store.take(projectId, (use, database) => {
+      this.#requirePlace(use)
+      return make(database)
+    })
+  }
+
+  #requirePlace({ organization, projectDefault, project, usedByOrganization, usedByProject }: ProjectUse): void {
+    const ofOrganization = organization ?? this.#config.maxSessions
+    const ofProject = project ?? projectDefault ?? ofOrganization
+    if (usedByOrganization >= ofOrganization) throw limitReached('organization', ofOrganization)
+    if (usedByProject >= ofProject) throw limitReached('project', ofProject)
+  }
+
+  /** Counts a request against the organization's minute; nothing where there is no limit. */
+  async countRequest(organizationId: OrganizationId, operation: string): Promise<RequestAllowance | undefined> {
+    const limit = this.#config.requestsPerMinute
+    if (limit === 0) return undefined
+    const now = this.#clock.now().getTime()
+    const window = new Date(now - (now % windowMilliseconds))
+    const { requests, windowStart } = await this.#store.countRequest(organizationId, operation, window)
+    const secondsLeft = Math.max(1, Math.ceil((windowStart.getTime() + windowMilliseconds - now) / 1000))
+    return {
+      limit,
+      remaining: Math.max(0, limit - requests),
+      retryAfterSeconds: requests > limit ? secondsLeft : undefined,
+    }
+  }
+}
+
+function limitReached(owner: 'organization' | 'project', limit: number): BerthError {
+  return new BerthError('session_limit_reached', { owner, limit }, { retryAfterSeconds: placeRetrySeconds })
+}

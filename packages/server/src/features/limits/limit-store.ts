@@ -1,0 +1,113 @@
+import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { sql } from 'kysely'
+import type { Database } from '../../database/database.ts'
+
+/** The limits that were set; null where there is none. */
+export interface SetLimits {
+  readonly organization: number | null
+  readonly projectDefault: number | null
+}
+
+export interface ProjectUse extends SetLimits {
+  readonly project: number | null
+  readonly usedByOrganization: number
+  readonly usedByProject: number
+}
+
+const liveStates = ['starting', 'active'] as const
+
+export class LimitStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async read(organizationId: OrganizationId): Promise<SetLimits & { readonly used: number }> {
+    const { organization, projectDefault } = await this.#database
+      .selectFrom('organizations')
+      .select(columns)
+      .where('id', '=', organizationId)
+      .executeTakeFirstOrThrow()
+    const { all } = await countLive(this.#database, organizationId)
+    return { organization, projectDefault, used: all }
+  }
+
+  async setProjectDefault(organizationId: OrganizationId, limit: number | null): Promise<void> {
+    await this.#database
+      .updateTable('organizations')
+      .set({ default_project_max_concurrent_sessions: limit })
+      .where('id', '=', organizationId)
+      .execute()
+  }
+
+  /**
+   * Tells what the project and its organization use, and takes more of it, while no other server or request does: they
+   * wait at the row of the organization. `take` throws to take nothing.
+   */
+  async take<Taken>(
+    projectId: ProjectId,
+    take: (use: ProjectUse, database: Database) => Promise<Taken>,
+  ): Promise<Taken> {
+    return this.#database.transaction().execute(async (database) => {
+      const limits = await database
+        .selectFrom('organizations')
+        .innerJoin('projects', 'projects.organization_id', 'organizations.id')
+        .select([
+          'organizations.id as organizationId',
+          'organizations.max_concurrent_sessions as organization',
+          'organizations.default_project_max_concurrent_sessions as projectDefault',
+          'projects.max_concurrent_sessions as project',
+        ])
+        .where('projects.id', '=', projectId)
+        .forNoKeyUpdate('organizations')
+        .executeTakeFirst()
+      if (!limits) throw new BerthError('project_not_found')
+      // By a statement of its own: one that waits for the row still sees what was before the wait.
+      const { all, own } = await countLive(database, limits.organizationId, projectId)
+      return take({ ...limits, usedByOrganization: all, usedByProject: own }, database)
+    })
+  }
+
+  /** Counts a request, and tells how many there were in its minute. A server whose clock is behind counts in the newest minute. */
+  async countRequest(
+    organizationId: OrganizationId,
+    operation: string,
+    windowStart: Date,
+  ): Promise<{ readonly requests: number; readonly windowStart: Date }> {
+    return this.#database
+      .insertInto('request_counts')
+      .values({ organization_id: organizationId, operation, window_start: windowStart, requests: 1 })
+      .onConflict((conflict) =>
+        conflict.columns(['organization_id', 'operation']).doUpdateSet({
+          requests: sql`case when excluded.window_start > request_counts.window_start then 1 else request_counts.requests + 1 end`,
+          window_start: sql`greatest(excluded.window_start, request_counts.window_start)`,
+        }),
+      )
+      .returning(['requests', 'window_start as windowStart'])
+      .executeTakeFirstOrThrow()
+  }
+}
+
+const columns = [
+  'max_concurrent_sessions as organization',
+  'default_project_max_concurrent_sessions as projectDefault',
+] as const
+
+async function countLive(database: Database, organizationId: OrganizationId, projectId?: ProjectId) {
+  const { all, own } = await database
+    .selectFrom('sessions')
+    .innerJoin('projects', 'projects.id', 'sessions.project_id')
+    .select(({ fn }) => [
+      fn.countAll<number>().as('all'),
+      fn
+        .countAll<number>()
+        .filterWhere('projects.id', '=', projectId ?? ('' as ProjectId))
+        .as('own'),
+    ])
+    .where('projects.organization_id', '=', organizationId)
+    .where('sessions.state', 'in', liveStates)
+    .executeTakeFirstOrThrow()
+  return { all, own }
+}

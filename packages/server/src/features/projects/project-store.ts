@@ -1,0 +1,126 @@
+import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
+import { type Database, holderOf, violates } from '../../database/database.ts'
+import { newestPage } from '../../database/newest-page.ts'
+import { plainForm } from '../../database/plain-lower-case.ts'
+import type { ProjectTable } from '../../database/tables.ts'
+
+export type Project = Selectable<ProjectTable>
+
+export interface ProjectFilter {
+  readonly organizationId: OrganizationId
+  /** The only project that may be seen. */
+  readonly only: ProjectId | null
+  readonly text: string | undefined
+  readonly name: string | undefined
+}
+
+export class ProjectStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Of two with one name, the constraint lets one through. */
+  async insert(project: Insertable<ProjectTable>): Promise<Project> {
+    return this.#database
+      .insertInto('projects')
+      .values(project)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+      .catch((error: unknown) => throwTaken(error, project.name))
+  }
+
+  /** The one with the id or, failing that, the name; archived ones too. */
+  async find(organizationId: OrganizationId, idOrName: string): Promise<Project | undefined> {
+    return this.#database
+      .selectFrom('projects')
+      .selectAll()
+      .where('organization_id', '=', organizationId)
+      .where((where) => where.or([where('id', '=', idOrName as ProjectId), where('name', '=', idOrName)]))
+      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .executeTakeFirst()
+  }
+
+  /** Newest first. */
+  async list({ organizationId, only, text, name }: ProjectFilter, page: PageRequest): Promise<Page<Project>> {
+    let query = this.#database.selectFrom('projects').selectAll().where('organization_id', '=', organizationId)
+    if (only) query = query.where('id', '=', only)
+    if (text !== undefined) query = query.where(sql<boolean>`strpos(lower(name), ${text.toLowerCase()}) > 0`)
+    if (name !== undefined) query = query.where(sql<boolean>`${plainForm(sql.ref('name'))} = ${plainForm(name)}`)
+    return newestPage(query, page)
+  }
+
+  async update(id: ProjectId, columns: Updateable<ProjectTable>): Promise<Project | undefined> {
+    return updateOne(this.#database, id, columns)
+  }
+
+  /** The same where the project may be the last active one, which it must not stop to be. */
+  async archive(
+    organizationId: OrganizationId,
+    id: ProjectId,
+    columns: Updateable<ProjectTable>,
+  ): Promise<Project | undefined> {
+    return this.#database.transaction().execute(async (database) => {
+      await requireOtherActive(database, organizationId, id)
+      return updateOne(database, id, columns)
+    })
+  }
+
+  /** Removes the project when no row refers to it; says whether there was one. */
+  async delete(organizationId: OrganizationId, id: ProjectId): Promise<boolean> {
+    return this.#database.transaction().execute(async (database) => {
+      await requireOtherActive(database, organizationId, id)
+      const deleted = await database
+        .deleteFrom('projects')
+        .where('id', '=', id)
+        .returning('id')
+        .executeTakeFirst()
+        .catch((error: unknown) => {
+          const resource = holderOf(error)
+          if (resource === undefined) throw error
+          throw new BerthError('project_not_empty', { resource: resource.replaceAll('_', ' ') }, { cause: error })
+        })
+      return deleted !== undefined
+    })
+  }
+}
+
+async function updateOne(database: Database, id: ProjectId, columns: Updateable<ProjectTable>) {
+  return database
+    .updateTable('projects')
+    .set(columns)
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+    .catch((error: unknown) => throwTaken(error, columns.name ?? ''))
+}
+
+/** Changes of one organization wait for each other here, or two could each take the other for the last one. */
+async function requireOtherActive(database: Database, organizationId: OrganizationId, id: ProjectId): Promise<void> {
+  await database
+    .selectFrom('organizations')
+    .select('id')
+    .where('id', '=', organizationId)
+    .forNoKeyUpdate()
+    .executeTakeFirstOrThrow()
+  const project = await database.selectFrom('projects').select('archived_at').where('id', '=', id).executeTakeFirst()
+  if (!project || project.archived_at) return
+  const other = await database
+    .selectFrom('projects')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('archived_at', 'is', null)
+    .where('id', '<>', id)
+    .limit(1)
+    .executeTakeFirst()
+  if (!other) throw new BerthError('last_active_project')
+}
+
+function throwTaken(error: unknown, name: string): never {
+  if (!violates(error, 'projects_organization_id_name_key')) throw error
+  throw new BerthError('project_name_taken', { name }, { cause: error })
+}
