@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readdir, readFile, realpath } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import Kernel from '@onkernel/sdk'
+import pg from 'pg'
+import { HostView } from './fault/testing/holdings.ts'
+import { Berth } from './testing/berth.ts'
+import { listProcesses } from './testing/processes.ts'
+
+/*
+ * Secrets that can be told from all other text are given to the service and used, well and badly, while it logs all that
+ * it can. Then they are searched for wherever they must not be.
+ */
+
+const planted = {
+  'a value of a credential': 'planted-Value-7Qx2mB9',
+  'a changed value': 'planted-Changed-4Kd8wZ1',
+  'a TOTP secret': 'PLANTEDTOTPSECRET7XK4',
+  'a token of a provider': 'planted-ProviderToken-9Rt3',
+  'a rotated token of a provider': 'planted-RotatedToken-2Lm6',
+  'a password of a proxy': 'planted-ProxyPass-5Yh1cV',
+  'a value that is refused': 'planted-Refused-8Nj4sW',
+  'a key that is unknown': 'sk_plantedUnknownKey3Fp7Tg',
+  'a value of a query': 'planted-Query-6Bv2kD',
+}
+
+/** The token that the Connect server is asked with is its own matter; all else of it is searched. */
+const connect = createServer((_request, response) => response.writeHead(401).end('{}')).listen(0, '127.0.0.1')
+await once(connect, 'listening')
+after(() => {
+  connect.close()
+  connect.closeAllConnections()
+})
+const connectUrl = `http://127.0.0.1:${(connect.address() as AddressInfo).port}`
+const berth = await Berth.start({
+  flags: ['--log-level', 'trace'],
+  environment: { BERTH_ONEPASSWORD_CONNECT_URL: connectUrl },
+})
+after(() => berth[Symbol.asyncDispose]())
+
+/** Everything that the service has answered, but for the keys that it makes. */
+const answers: string[] = []
+const made: Record<string, string> = {}
+
+async function call(method: string, path: string, body?: unknown, key = berth.apiKey): Promise<Record<string, string>> {
+  const response = await fetch(`${berth.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const record = text.startsWith('{') ? JSON.parse(text) : {}
+  if (record.key) made[`the key ${record.name}`] = record.key
+  answers.push(JSON.stringify([...response.headers]) + text.replaceAll(record.key || '\0', ''))
+  return record
+}
+
+await useSecrets()
+
+async function useSecrets(): Promise<void> {
+  const values = { password: planted['a value of a credential'] }
+  await call('POST', '/credentials', {
+    name: 'mail',
+    domain: 'example.com',
+    values,
+    totp_secret: planted['a TOTP secret'],
+  })
+  await call('PATCH', '/credentials/mail', { values: { pin: planted['a changed value'] } })
+  await call('GET', '/credentials/mail/totp-code')
+  await call('GET', '/credentials')
+  await call('POST', '/credentials', { name: 'mail', domain: 'example.com', values })
+  const refused = planted['a value that is refused']
+  await call('POST', '/credentials', { name: 'x', domain: refused.replaceAll('-', ' '), values: { a: refused, b: 1 } })
+  await call('POST', '/credentials', `{"name": "x", "values": {"a": "${refused}"`)
+  await call('POST', '/org/credential_providers', {
+    provider_type: 'onepassword',
+    name: 'x',
+    token: `${refused} ${refused}`,
+  })
+
+  const token = planted['a token of a provider']
+  const provider = await call('POST', '/org/credential_providers', { provider_type: 'onepassword', name: 'op', token })
+  for (const next of [undefined, planted['a rotated token of a provider']]) {
+    if (next) await call('PATCH', `/org/credential_providers/${provider.id}`, { token: next })
+    await call('POST', `/org/credential_providers/${provider.id}/test`)
+    await call('GET', `/org/credential_providers/${provider.id}/items`)
+  }
+
+  const password = planted['a password of a proxy']
+  const config = { host: '127.0.0.1', port: 9, username: 'user', password }
+  const proxy = await call('POST', '/proxies', { type: 'custom', config })
+  await call('POST', `/proxies/${proxy.id}/check`)
+  await call('POST', '/proxies', { type: 'custom', config: { ...config, port: refused } })
+
+  const key = await call('POST', '/org/api_keys', { name: 'first' })
+  await call('POST', `/org/api_keys/${key.id}/rotate`, {})
+  await call('POST', '/profiles', { name: 'by-key' }, made['the key first'])
+  await call('DELETE', `/org/api_keys/${made['the key first']}`)
+  await call('GET', '/browsers', undefined, planted['a key that is unknown'])
+  await call('POST', `/profiles?token=${planted['a value of a query']}`, { name: 'with-query' })
+  await call('GET', `/s/brwnothing/cdp?jwt=${planted['a value of a query']}`)
+
+  // One that runs while the search goes on: its machine and egress have what they need to know.
+  await new Kernel({ apiKey: berth.apiKey, baseURL: berth.url }).browsers.create({
+    headless: true,
+    proxy: { id: String(proxy.id) },
+  } as never)
+  const now = Date.now()
+  const [start, end] = [now - 600_000, now + 600_000].map((time) => new Date(time).toISOString())
+  await call('GET', `/audit-logs?start=${start}&end=${end}`)
+}
+
+/** Each secret in every form in which text is written. */
+function spellingsOf(secret: string): readonly Buffer[] {
+  const bytes = Buffer.from(secret)
+  // In the middle of other text, base64 has one of three forms; its first and last letters belong to the neighbours.
+  const base64 = [0, 1, 2].map((offset) =>
+    Buffer.concat([Buffer.alloc(offset), bytes])
+      .toString('base64')
+      .replaceAll('=', '')
+      .slice(offset === 0 ? 0 : 4, -3),
+  )
+  const json = JSON.stringify(secret).slice(1, -1)
+  return [...new Set([secret, encodeURIComponent(secret), json, bytes.toString('hex'), ...base64])].map((text) =>
+    Buffer.from(text),
+  )
+}
+
+function assertNothingOf(secrets: Readonly<Record<string, string>>, places: ReadonlyMap<string, Buffer>): void {
+  assert.ok(places.size > 0)
+  const found: string[] = []
+  for (const [what, secret] of Object.entries(secrets)) {
+    for (const [place, content] of places) {
+      if (spellingsOf(secret).some((spelling) => content.includes(spelling))) found.push(`${what} in ${place}`)
+    }
+  }
+  assert.deepEqual(found, [])
+}
+
+const secrets = () => ({ ...planted, ...made })
+
+test('no answer has a secret', () => {
+  assert.ok(Object.keys(made).length >= 1)
+  assertNothingOf(
+    secrets(),
+    new Map(answers.map((text, index) => [`answer ${index}: ${text.slice(-200)}`, Buffer.from(text)])),
+  )
+})
+
+test('no log has a secret, however much is logged', () => {
+  assertNothingOf({ ...secrets(), 'the configured key': berth.apiKey }, new Map([['the log', Buffer.from(berth.log)]]))
+})
+
+test('no row of the database has a secret', async () => {
+  const { runtimeFolder } = await HostView.of(berth.dataFolder)
+  const password = await readFile(join(berth.dataFolder, 'postgres-password'), 'utf8')
+  const client = new pg.Client({ host: join(runtimeFolder, 'postgres'), user: 'berth', password, database: 'postgres' })
+  await client.connect()
+  try {
+    const { rows: tables } = await client.query(
+      "select quote_ident(table_schema) || '.' || quote_ident(table_name) as name from information_schema.tables where table_type = 'BASE TABLE' and table_schema <> 'information_schema'",
+    )
+    const places = new Map<string, Buffer>()
+    for (const { name } of tables) {
+      // As a dump writes them: bytes in hex, which is one of the spellings.
+      const { rows } = await client.query(`select t::text as row from ${name} t`)
+      places.set(name, Buffer.from(rows.map(({ row }) => row).join('\n')))
+    }
+    for (const name of ['public.credentials', 'public.credential_providers', 'public.proxies', 'public.audit_entries'])
+      assert.ok((places.get(name)?.length ?? 0) > 0, name)
+
+    assertNothingOf({ ...secrets(), 'the configured key': berth.apiKey }, places)
+  } finally {
+    await client.end()
+  }
+})
+
+test('no file of the data folder has a secret', async () => {
+  const root = await realpath(berth.dataFolder)
+  const places = new Map<string, Buffer>()
+  for (const { parentPath, name } of (await readdir(root, { recursive: true, withFileTypes: true })).filter((entry) =>
+    entry.isFile(),
+  )) {
+    const content = await readFile(join(parentPath, name)).catch(() => undefined) // It may have gone since it was listed.
+    if (content) places.set(join(parentPath, name), content)
+  }
+  assert.ok([...places.keys()].some((path) => path.includes('pg_wal')))
+
+  assertNothingOf({ ...secrets(), 'the configured key': berth.apiKey }, places)
+})
+
+test('no process has a secret in its environment or its command', async () => {
+  const places = new Map<string, Buffer>()
+  for (const { pid, command } of await listProcesses()) {
+    if (pid === process.pid) continue
+    const environment = await readFile(`/proc/${pid}/environ`).catch(() => Buffer.alloc(0))
+    places.set(`${pid} ${command.slice(0, 100)}`, Buffer.concat([environment, Buffer.from(command)]))
+  }
+
+  assertNothingOf(secrets(), places)
+})

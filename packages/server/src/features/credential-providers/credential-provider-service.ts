@@ -1,0 +1,165 @@
+import { newId, type OrganizationId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import type {
+  CredentialProviderCreateRequest,
+  CredentialProviderUpdateRequest,
+} from '@berth/contract/credential-providers/credential-provider-endpoints.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { OrganizationCaller } from '../../access/caller.ts'
+import { requireOrganizationKey } from '../../access/require-organization-key.ts'
+import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
+import { type ProviderClient, ProviderFailure, type ProviderItem, type ProviderVault } from './provider-client.ts'
+import type { ProviderStore, StoredProvider } from './provider-store.ts'
+
+const maxRemembered = 200
+
+interface CredentialProviderServiceOptions {
+  readonly store: ProviderStore
+  readonly secrets: ProjectSecrets
+  readonly client: ProviderClient
+  readonly clock: Clock
+}
+
+interface RememberedItems {
+  readonly items: readonly ProviderItem[]
+  /** Of the provider as it was when it was asked; another server may have changed it since. */
+  readonly updatedAt: Date
+  readonly until: Date
+}
+
+export interface ProviderTest {
+  readonly vaults: readonly ProviderVault[]
+  readonly error?: string
+}
+
+/**
+ * The rules of credential providers. They belong to the organization: keys of one project see that they exist, and no
+ * more. Values of items are never read here, and nothing of a provider is stored but its token, sealed.
+ */
+export class CredentialProviderService {
+  readonly #store: ProviderStore
+  readonly #secrets: ProjectSecrets
+  readonly #client: ProviderClient
+  readonly #clock: Clock
+  readonly #remembered = new Map<string, RememberedItems>()
+
+  constructor({ store, secrets, client, clock }: CredentialProviderServiceOptions) {
+    this.#store = store
+    this.#secrets = secrets
+    this.#client = client
+    this.#clock = clock
+  }
+
+  async create(caller: OrganizationCaller, request: CredentialProviderCreateRequest): Promise<StoredProvider> {
+    requireOrganizationKey(caller)
+    const now = this.#clock.now()
+    const id = newId('credential-provider', now)
+    return this.#store.insert({
+      id,
+      organization_id: caller.organizationId,
+      provider_type: request.provider_type,
+      name: request.name,
+      cache_ttl_seconds: request.cache_ttl_seconds,
+      sealed_token: await this.#seal(caller.organizationId, id, request.token),
+      created_at: now,
+      updated_at: now,
+    })
+  }
+
+  async list(
+    { organizationId }: OrganizationCaller,
+    text: string | undefined,
+    page: PageRequest,
+  ): Promise<Page<StoredProvider>> {
+    return this.#store.list(organizationId, text, page)
+  }
+
+  async get({ organizationId }: OrganizationCaller, id: string): Promise<StoredProvider> {
+    return found(await this.#store.find(organizationId, id), id)
+  }
+
+  async update(
+    caller: OrganizationCaller,
+    id: string,
+    { token, ...change }: CredentialProviderUpdateRequest,
+  ): Promise<StoredProvider> {
+    requireOrganizationKey(caller)
+    const { organizationId } = caller
+    // Also of one that is not there: what is sealed for it is then thrown away.
+    const sealed = token === undefined ? {} : { sealed_token: await this.#seal(organizationId, id, token) }
+    const columns = { ...withoutAbsent(change), ...sealed, updated_at: this.#clock.now() }
+    const updated = await this.#store.update(organizationId, id, columns)
+    this.#remembered.delete(id)
+    return found(updated, id)
+  }
+
+  async delete(caller: OrganizationCaller, id: string): Promise<void> {
+    requireOrganizationKey(caller)
+    const isDeleted = await this.#store.delete(caller.organizationId, id)
+    this.#remembered.delete(id)
+    if (!isDeleted) throw new BerthError('credential_provider_not_found', { provider: id })
+  }
+
+  async test(caller: OrganizationCaller, id: string): Promise<ProviderTest> {
+    requireOrganizationKey(caller)
+    const provider = await this.get(caller, id)
+    try {
+      const vaults = await this.#client.listVaults(await this.#token(provider))
+      await this.get(caller, id)
+      return { vaults }
+    } catch (error) {
+      if (error instanceof ProviderFailure) return { vaults: [], error: error.message }
+      throw error
+    }
+  }
+
+  async listItems(caller: OrganizationCaller, id: string): Promise<readonly ProviderItem[]> {
+    requireOrganizationKey(caller)
+    const provider = await this.get(caller, id)
+    const known = this.#remembered.get(id)
+    if (known && isSameTime(known.updatedAt, provider.updated_at) && this.#clock.now() < known.until) return known.items
+
+    const items = await this.#client.listItems(await this.#token(provider)).catch((error: unknown) => {
+      if (!(error instanceof ProviderFailure)) throw error
+      throw new BerthError('credential_provider_failed', { reason: error.message }, { cause: error })
+    })
+    // It may have been deleted, or have got another token, while it was asked.
+    const still = await this.get(caller, id)
+    if (isSameTime(still.updated_at, provider.updated_at)) this.#remember(still, items)
+    return items
+  }
+
+  #remember({ id, cache_ttl_seconds, updated_at }: StoredProvider, items: readonly ProviderItem[]): void {
+    if (this.#remembered.size >= maxRemembered) this.#remembered.clear()
+    const until = new Date(this.#clock.now().getTime() + cache_ttl_seconds * 1000)
+    this.#remembered.set(id, { items, updatedAt: updated_at, until })
+  }
+
+  #seal(organizationId: OrganizationId, id: string, token: string): Promise<Buffer> {
+    return this.#secrets.sealForOrganization(organizationId, token, contextOf(id))
+  }
+
+  #token({ organization_id, id, sealed_token }: StoredProvider): Promise<string> {
+    return this.#secrets.unsealForOrganization(organization_id, sealed_token, contextOf(id))
+  }
+}
+
+function contextOf(id: string): string {
+  return `credential provider ${id}`
+}
+
+function isSameTime(one: Date, other: Date): boolean {
+  return one.getTime() === other.getTime()
+}
+
+function found(provider: StoredProvider | undefined, id: string): StoredProvider {
+  if (!provider) throw new BerthError('credential_provider_not_found', { provider: id })
+  return provider
+}
+
+function withoutAbsent<Fields extends object>(fields: Fields) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof Fields]?: Exclude<Fields[Name], undefined>
+  }
+}

@@ -1,0 +1,83 @@
+import type { CredentialProviderId, OrganizationId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
+import { type Database, violates } from '../../database/database.ts'
+import { newestPage } from '../../database/newest-page.ts'
+import type { CredentialProviderTable } from '../../database/tables.ts'
+
+export type StoredProvider = Selectable<CredentialProviderTable>
+
+export class ProviderStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Of two with one name, the index lets one through. */
+  async insert(provider: Insertable<CredentialProviderTable>): Promise<StoredProvider> {
+    return this.#database
+      .insertInto('credential_providers')
+      .values(provider)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+      .catch((error: unknown) => throwTaken(error, provider.name))
+  }
+
+  async find(organizationId: OrganizationId, id: string): Promise<StoredProvider | undefined> {
+    return this.#database
+      .selectFrom('credential_providers')
+      .selectAll()
+      .where('organization_id', '=', organizationId)
+      .where('id', '=', id as CredentialProviderId)
+      .executeTakeFirst()
+  }
+
+  /** Newest first. */
+  async list(
+    organizationId: OrganizationId,
+    text: string | undefined,
+    page: PageRequest,
+  ): Promise<Page<StoredProvider>> {
+    let query = this.#database
+      .selectFrom('credential_providers')
+      .selectAll()
+      .where('organization_id', '=', organizationId)
+    if (text !== undefined) {
+      query = query.where(sql<boolean>`(strpos(lower(name), ${text.toLowerCase()}) > 0 or id = ${text})`)
+    }
+    return newestPage(query, page)
+  }
+
+  async update(
+    organizationId: OrganizationId,
+    id: string,
+    columns: Updateable<CredentialProviderTable>,
+  ): Promise<StoredProvider | undefined> {
+    return this.#database
+      .updateTable('credential_providers')
+      .set(columns)
+      .where('organization_id', '=', organizationId)
+      .where('id', '=', id as CredentialProviderId)
+      .returningAll()
+      .executeTakeFirst()
+      .catch((error: unknown) => throwTaken(error, columns.name))
+  }
+
+  /** Of two deletes, one is told that there was one. */
+  async delete(organizationId: OrganizationId, id: string): Promise<boolean> {
+    const deleted = await this.#database
+      .deleteFrom('credential_providers')
+      .where('organization_id', '=', organizationId)
+      .where('id', '=', id as CredentialProviderId)
+      .returning('id')
+      .executeTakeFirst()
+    return deleted !== undefined
+  }
+}
+
+function throwTaken(error: unknown, name: string | undefined): never {
+  if (!violates(error, 'credential_provider_names')) throw error
+  throw new BerthError('credential_provider_name_taken', { name: name ?? '' }, { cause: error })
+}

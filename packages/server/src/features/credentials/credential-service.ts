@@ -1,0 +1,151 @@
+import { newId, type ProjectId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import type { CredentialCreateRequest, CredentialUpdateRequest } from '@berth/contract/credentials/credential.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
+import type { CredentialFilter, CredentialStore, StoredCredential } from './credential-store.ts'
+import { type TotpCode, type TotpSettings, totpCode, usualTotp } from './totp.ts'
+
+interface CredentialServiceOptions {
+  readonly store: CredentialStore
+  readonly secrets: ProjectSecrets
+  readonly clock: Clock
+}
+
+/** What of a credential is sealed. Pairs, because an object does not keep every order. */
+interface CredentialSecrets {
+  readonly values: readonly (readonly [key: string, value: string])[]
+  readonly totpSecret?: string
+}
+
+/** A credential, and the code of the moment where its secret was just set. */
+export interface WrittenCredential {
+  readonly credential: StoredCredential
+  readonly totp: TotpCode | undefined
+}
+
+/** The rules of credentials. What is secret in them leaves this class only as a one-time code. */
+export class CredentialService {
+  readonly #store: CredentialStore
+  readonly #secrets: ProjectSecrets
+  readonly #clock: Clock
+
+  constructor({ store, secrets, clock }: CredentialServiceOptions) {
+    this.#store = store
+    this.#secrets = secrets
+    this.#clock = clock
+  }
+
+  async create(projectId: ProjectId, request: CredentialCreateRequest): Promise<WrittenCredential> {
+    const now = this.#clock.now()
+    const id = newId('credential', now)
+    const totpSecret = request.totp_secret || undefined
+    const settings = settingsOf(request, totpSecret ? usualTotp : undefined)
+    const secrets = { values: Object.entries(request.values), ...(totpSecret && { totpSecret }) }
+    const credential = await this.#store.insert({
+      id,
+      project_id: projectId,
+      name: request.name,
+      domain: request.domain,
+      sso_provider: request.sso_provider || null,
+      created_at: now,
+      updated_at: now,
+      ...(await this.#columns(projectId, id, secrets, settings)),
+    })
+    return { credential, totp: totpSecret && settings ? totpCode(totpSecret, settings, now) : undefined }
+  }
+
+  async list(filter: CredentialFilter, page: PageRequest): Promise<Page<StoredCredential>> {
+    return this.#store.list(filter, page)
+  }
+
+  async get(projectId: ProjectId, idOrName: string): Promise<StoredCredential> {
+    const credential = await this.#store.find(projectId, idOrName)
+    if (!credential) throw new BerthError('credential_not_found', { credential: idOrName })
+    return credential
+  }
+
+  /** Merges the change into what is stored. Of changes at once, each finds those before it. */
+  async update(projectId: ProjectId, idOrName: string, change: CredentialUpdateRequest): Promise<WrittenCredential> {
+    // Whoever has to try again was overtaken by somebody who did not, so that this comes to an end.
+    for (let key = idOrName; ; ) {
+      const before = await this.get(projectId, key)
+      // By its id from now on: it may be renamed meanwhile.
+      key = before.id
+      const written = await this.#tryUpdate(before, change)
+      if (written) return written
+    }
+  }
+
+  async #tryUpdate(before: StoredCredential, change: CredentialUpdateRequest): Promise<WrittenCredential | undefined> {
+    const now = this.#clock.now()
+    const secrets = merged(await this.#open(before), change)
+    const settings = settingsOf(change, secrets.totpSecret ? (before.totp ?? usualTotp) : undefined)
+    const credential = await this.#store.update(before, {
+      ...(change.name !== undefined && { name: change.name }),
+      ...(change.sso_provider !== undefined && { sso_provider: change.sso_provider || null }),
+      updated_at: now,
+      ...(await this.#columns(before.project_id, before.id, secrets, settings)),
+    })
+    const isSet = change.totp_secret && settings
+    return credential && { credential, totp: isSet ? totpCode(change.totp_secret as string, settings, now) : undefined }
+  }
+
+  async delete(projectId: ProjectId, idOrName: string): Promise<void> {
+    const { id } = await this.get(projectId, idOrName)
+    if (!(await this.#store.delete(id))) throw new BerthError('credential_not_found', { credential: idOrName })
+  }
+
+  async totpCode(projectId: ProjectId, idOrName: string): Promise<TotpCode> {
+    const credential = await this.get(projectId, idOrName)
+    const { totpSecret } = await this.#open(credential)
+    if (!totpSecret || !credential.totp) throw new BerthError('totp_secret_not_found')
+    return totpCode(totpSecret, credential.totp, this.#clock.now())
+  }
+
+  async #open({ id, project_id, sealed_secrets }: StoredCredential): Promise<CredentialSecrets> {
+    return JSON.parse(await this.#secrets.unseal(project_id, sealed_secrets, contextOf(id)))
+  }
+
+  async #columns(projectId: ProjectId, id: string, secrets: CredentialSecrets, settings: TotpSettings | undefined) {
+    return {
+      value_keys: JSON.stringify(secrets.values.map(([key]) => key)),
+      totp: settings ? JSON.stringify(settings) : null,
+      sealed_secrets: await this.#secrets.seal(projectId, JSON.stringify(secrets), contextOf(id)),
+    }
+  }
+}
+
+function contextOf(id: string): string {
+  return `credential ${id}`
+}
+
+/** Removals come first, so that a key in both stays with its new value. */
+function merged(before: CredentialSecrets, change: CredentialUpdateRequest): CredentialSecrets {
+  const values = new Map(before.values)
+  for (const key of change.remove_value_keys ?? []) values.delete(key)
+  for (const [key, value] of Object.entries(change.values ?? {})) values.set(key, value)
+  if (values.size > maxValues) {
+    throw new BerthError('invalid_input', {
+      reason: `values: must have at most ${maxValues} values, with those before.`,
+    })
+  }
+  const totpSecret = change.totp_secret === undefined ? before.totpSecret : change.totp_secret || undefined
+  return { values: [...values], ...(totpSecret !== undefined && { totpSecret }) }
+}
+
+const maxValues = 100
+
+type TotpFields = Pick<CredentialUpdateRequest, 'totp_algorithm' | 'totp_digits' | 'totp_period'>
+
+function settingsOf(
+  { totp_algorithm: algorithm, totp_digits: digits, totp_period: period }: TotpFields,
+  before: TotpSettings | undefined,
+): TotpSettings | undefined {
+  const change = { ...(algorithm && { algorithm }), ...(digits && { digits }), ...(period && { period }) }
+  if (before) return { ...before, ...change }
+  const [name] = Object.keys(change)
+  if (name === undefined) return undefined
+  throw new BerthError('invalid_input', { reason: `totp_${name}: there is no totp_secret that it could be for.` })
+}

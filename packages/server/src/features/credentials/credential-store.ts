@@ -1,0 +1,87 @@
+import type { CredentialId, ProjectId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
+import { type Database, violates } from '../../database/database.ts'
+import { newestPage } from '../../database/newest-page.ts'
+import type { CredentialTable } from '../../database/tables.ts'
+
+export type StoredCredential = Selectable<CredentialTable>
+
+export interface CredentialFilter {
+  readonly projectId: ProjectId
+  readonly domain: string | undefined
+  readonly text: string | undefined
+}
+
+export class CredentialStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Of two with one name, the index lets one through. */
+  async insert(credential: Insertable<CredentialTable>): Promise<StoredCredential> {
+    return this.#database
+      .insertInto('credentials')
+      .values(credential)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+      .catch((error: unknown) => throwTaken(error, credential.name))
+  }
+
+  /** The one with the id or, failing that, the name. */
+  async find(projectId: ProjectId, idOrName: string): Promise<StoredCredential | undefined> {
+    return this.#database
+      .selectFrom('credentials')
+      .selectAll()
+      .where('project_id', '=', projectId)
+      .where((where) => where.or([where('id', '=', idOrName as CredentialId), where('name', '=', idOrName)]))
+      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .executeTakeFirst()
+  }
+
+  /** Newest first. */
+  async list({ projectId, domain, text }: CredentialFilter, page: PageRequest): Promise<Page<StoredCredential>> {
+    let query = this.#database.selectFrom('credentials').selectAll().where('project_id', '=', projectId)
+    if (domain !== undefined) query = query.where('domain', '=', domain.toLowerCase())
+    if (text !== undefined) {
+      const part = text.toLowerCase()
+      query = query.where(
+        sql<boolean>`(strpos(lower(name), ${part}) > 0 or strpos(domain, ${part}) > 0 or id = ${part})`,
+      )
+    }
+    return newestPage(query, page)
+  }
+
+  /** Writes what was made of the version that was read; nothing when somebody else has written meanwhile. */
+  async update(
+    { id, version }: StoredCredential,
+    columns: Updateable<CredentialTable>,
+  ): Promise<StoredCredential | undefined> {
+    return this.#database
+      .updateTable('credentials')
+      .set({ ...columns, version: version + 1 })
+      .where('id', '=', id)
+      .where('version', '=', version)
+      .returningAll()
+      .executeTakeFirst()
+      .catch((error: unknown) => throwTaken(error, columns.name))
+  }
+
+  /** Of two deletes, one is told that there was one. */
+  async delete(id: CredentialId): Promise<boolean> {
+    const deleted = await this.#database
+      .deleteFrom('credentials')
+      .where('id', '=', id)
+      .returning('id')
+      .executeTakeFirst()
+    return deleted !== undefined
+  }
+}
+
+function throwTaken(error: unknown, name: string | undefined): never {
+  if (!violates(error, 'credential_names')) throw error
+  throw new BerthError('credential_name_taken', { name: name ?? '' }, { cause: error })
+}
