@@ -1,0 +1,34 @@
+import type { StoredDestination } from './export-destination-store.ts'
+import type { ExportPlace } from './export-target.ts'
+
+export const windowMilliseconds = 10 * 60 * 1000
+
+export function placeOf({ region, bucket, kms_key_id }: StoredDestination): ExportPlace {
+  return { region, bucket, kmsKeyId: kms_key_id ?? undefined }
+}
+
+/** Slashes around the prefix do not matter. */
+export function joinKey(prefix: string, name: string): string {
+  const clean = prefix.replace(/^\/+|\/+$/g, '')
+  return clean === '' ? name : `${clean}/${name}`
+}
+
+/** The start of the window of ten minutes that the time lies in. */
+export function windowOf(time: Date): Date {
+  return new Date(time.getTime() - (time.getTime() % windowMilliseconds))
+}
+
+/**
+ * The object for what happened in a window, of which `firstSequence` is the first entry in it. The same entries get the
+ * same object: what is exported twice is written over.
+ */
+export function objectKey(
+  { id, organization_id, prefix }: StoredDestination,
+  window: Date,
+  firstSequence: number,
+): string {
+  const text = window.toISOString()
+  const [date, hour] = [text.slice(0, 10), text.slice(11, 13)]
+  const name = `${text.slice(0, 16).replaceAll(/[-:]/g, '')}Z-${firstSequence}.jsonl.gz`
+  return joinKey(prefix, `destination_id=${id}/org_id=${organization_id}/date=${date}/hour=${hour}/${name}`)
+}

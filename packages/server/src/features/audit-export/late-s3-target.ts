@@ -1,0 +1,30 @@
+import type { ExportPlace, ExportTarget } from './export-target.ts'
+
+/** What the operator allows, and where it goes. */
+export interface AuditExportConfig {
+  readonly buckets: readonly string[]
+  /** Of a server other than AWS. */
+  readonly endpoint: string | undefined
+}
+
+/** Loads the SDK of S3 with the first use: that takes a quarter of a second, and most servers never need it. */
+export class LateS3Target implements ExportTarget {
+  readonly #endpoint: string | undefined
+
+  constructor(endpoint: string | undefined) {
+    this.#endpoint = endpoint
+  }
+
+  async put(place: ExportPlace, key: string, content: Buffer): Promise<void> {
+    await (await this.#load()).put(place, key, content)
+  }
+
+  async remove(place: ExportPlace, key: string): Promise<void> {
+    await (await this.#load()).remove(place, key)
+  }
+
+  async #load(): Promise<ExportTarget> {
+    const { S3ExportTarget } = await import('./s3-export-target.ts')
+    return new S3ExportTarget(this.#endpoint)
+  }
+}

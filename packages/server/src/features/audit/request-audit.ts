@@ -1,0 +1,74 @@
+import type { ApiKeyId, OrganizationId } from '@berth/contract/common/ids.ts'
+import { pathOf } from '@berth/runtime/http/error-reply.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { readBearer } from '../../access/session-credentials.ts'
+import type { AuditService } from './audit-service.ts'
+import { pathWithoutSecrets, withoutSecrets } from './without-secrets.ts'
+
+const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
+const maxPathLength = 2048
+const maxTextLength = 512
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of a request below the address of a session. */
+    sessionCaller: SessionCaller | undefined
+    isAudited: boolean
+  }
+}
+
+interface SessionCaller {
+  readonly organizationId: OrganizationId
+  readonly sessionId: string
+  /** Where it has shown a key, and not the session's token. */
+  readonly keyId: ApiKeyId | undefined
+}
+
+/** Notes every request of a known caller that may change something, before its answer leaves. */
+export class RequestAudit {
+  readonly #audit: AuditService
+
+  constructor(audit: AuditService) {
+    this.#audit = audit
+  }
+
+  attach(app: FastifyInstance): void {
+    app.decorateRequest('sessionCaller', undefined)
+    app.decorateRequest('isAudited', false)
+    app.addHook('onSend', (request, reply, payload, done) => {
+      this.note(request, reply, reply.statusCode)
+      done(null, payload)
+    })
+  }
+
+  /** Once for each request: also by those who answer past the framework. */
+  note(request: FastifyRequest, reply: FastifyReply, status: number): void {
+    if (request.isAudited || readingMethods.has(request.method)) return
+    const who = whoOf(request)
+    if (!who) return
+    request.isAudited = true
+    const presented = readBearer(request.headers.authorization)
+    const clean = (text: string | undefined) => withoutSecrets(text ?? '', presented).slice(0, maxTextLength)
+    this.#audit.note({
+      ...who,
+      service: 'api',
+      email: '',
+      status,
+      method: request.method,
+      path: pathWithoutSecrets(pathOf(request.url), presented).slice(0, maxPathLength),
+      route: (request.routeOptions.url ?? '').replaceAll(/:(\w+)/g, '{$1}'),
+      domain: clean(request.headers.host),
+      durationMilliseconds: Math.round(reply.elapsedTime),
+      clientIp: request.ip,
+      userAgent: clean(request.headers['user-agent']),
+    })
+  }
+}
+
+function whoOf({ caller, sessionCaller }: FastifyRequest) {
+  const { organizationId } = caller ?? sessionCaller ?? {}
+  if (organizationId === undefined) return undefined
+  const keyId = caller?.keyId ?? sessionCaller?.keyId
+  if (keyId !== undefined) return { organizationId, authStrategy: 'api_key', userId: keyId }
+  return { organizationId, authStrategy: 'session_token', userId: sessionCaller?.sessionId ?? '' }
+}
