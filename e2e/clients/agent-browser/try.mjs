@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+
+const { CDP_WS_URL, SITE } = process.env
+const program = new URL('node_modules/.bin/agent-browser', import.meta.url).pathname
+// An http address loses its path and its query.
+const run = (...args) => execFileSync(program, ['--cdp', CDP_WS_URL, ...args], { encoding: 'utf8', timeout: 60_000 })
+run('open', SITE)
+run('fill', '#q', 'sent')
+run('click', '#send')
+assert.match(run('get', 'title'), /sent/)
+assert.match(run('snapshot'), /A form/)
+run('close')

@@ -1,0 +1,23 @@
+import base64
+import os
+
+from kernel import Kernel, NotFoundError
+
+client = Kernel(api_key=os.environ["BERTH_API_KEY"], base_url=os.environ["BERTH_URL"])
+session = client.browsers.create(headless=True)
+id = session.session_id
+assert any(listed.session_id == id for listed in client.browsers.list())
+site = os.environ["SITE"]
+answer = client.browsers.playwright.execute(id, code=f"await page.goto('{site}'); return page.title()")
+assert answer.result == "Form", answer
+ran = client.browsers.process.exec(id, command="echo", args=["here"])
+assert (ran.exit_code, base64.b64decode(ran.stdout_b64)) == (0, b"here\n"), ran
+client.browsers.fs.write_file(id, b"content", path="/tmp/file")
+assert client.browsers.fs.read_file(id, path="/tmp/file").read() == b"content"
+assert client.browsers.computer.capture_screenshot(id).read()[1:4] == b"PNG"
+client.browsers.delete_by_id(id)
+try:
+    client.browsers.retrieve(id)
+    raise SystemExit("the deleted session is still there")
+except NotFoundError:
+    pass
