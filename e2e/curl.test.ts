@@ -10,6 +10,8 @@ import { chromium } from 'playwright-core'
 import puppeteer from 'puppeteer-core'
 import { Berth } from './testing/berth.ts'
 import { BidiClient } from './testing/bidi.ts'
+import { relayToLocalhost } from './testing/localhost-relay.ts'
+import { hostName } from './testing/pages.ts'
 
 interface Seen {
   readonly method: string
@@ -86,9 +88,9 @@ const site = createServer(async (request, response) => {
 site.listen(0, '127.0.0.1')
 await once(site, 'listening')
 const { port } = site.address() as AddressInfo
-const origin = `http://127.0.0.1:${port}`
+const origin = `http://${hostName}:${port}`
 
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${port},localhost:${port}` } })
+const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `${hostName}:${port}` } })
 after(async () => {
   await berth[Symbol.asyncDispose]()
   site.closeAllConnections()
@@ -98,8 +100,12 @@ process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = ''
 const overApi = await berth.client()
 delete process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES // Its default has curl go straight to the session.
 const direct = await berth.client()
-const session = await direct.browsers.create({ headless: true })
+const session = await direct.browsers.create({
+  headless: true,
+  chrome_policy: { OverrideSecurityRestrictionsOnInsecureOrigin: [origin] },
+})
 const id = session.session_id
+await relayToLocalhost(direct, id, port)
 const token = new URL(session.cdp_ws_url).searchParams.get('jwt')
 const rawUrl = (target: string) => `${session.base_url}/curl/raw?url=${encodeURIComponent(target)}&jwt=${token}`
 
@@ -136,7 +142,7 @@ for (const [way, client] of Object.entries({ 'over the API': overApi, directly: 
       for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
         const hasBody = method !== 'GET' && method !== 'HEAD'
         const answer = await client.browsers.curl(id, {
-          ...{ url: `${origin}/echo?q=1#part`, method, ...(hasBody && { body: 'Grüße\n' }) },
+          ...{ url: `${origin}/echo?q=1#part`, method, ...(hasBody && { body: 'Grüße\0\n' }) },
           headers: {
             'X-Mine': 'yes',
             'user-agent': 'mine/1',
@@ -149,7 +155,7 @@ for (const [way, client] of Object.entries({ 'over the API': overApi, directly: 
 
         assert.deepEqual([answer.status, answer.body], [200, method === 'HEAD' ? '' : `${method} /echo`])
         assert.deepEqual([asked?.method, asked?.url], [method, '/echo?q=1'])
-        assert.equal(String(asked?.body), hasBody ? 'Grüße\n' : '')
+        assert.equal(String(asked?.body), hasBody ? 'Grüße\0\n' : '')
         const { 'x-mine': mine, 'user-agent': agent, cookie, authorization } = asked?.headers ?? {}
         assert.deepEqual([mine, agent, cookie, authorization], ['yes', 'mine/1', 'own=1', 'Bearer t'])
       }
@@ -199,9 +205,16 @@ for (const [way, client] of Object.entries({ 'over the API': overApi, directly: 
       const fail = (url: string, options: object = {}) => failure(client.browsers.curl(id, { url, ...options }))
 
       assert.deepEqual(await fail('http://127.0.0.1:9/'), [502, 'curl_failed', -312, 'ERR_UNSAFE_PORT'])
-      assert.deepEqual(await fail('http://127.0.0.1:9222/json'), [502, 'curl_failed', -10, 'ERR_ACCESS_DENIED'])
-      assert.deepEqual(await fail('https://127.0.0.1:9222/'), [502, 'curl_failed', -10, 'ERR_ACCESS_DENIED'])
-      assert.deepEqual(await fail(`https://127.0.0.1:${port}/`), [502, 'curl_failed', -107, 'ERR_SSL_PROTOCOL_ERROR'])
+      assert.deepEqual(await fail('http://127.0.0.1:9222/json'), [502, 'curl_failed', -101, 'ERR_CONNECTION_RESET'])
+      for (const scheme of ['http', 'https']) {
+        const refused = [502, 'curl_failed', -102, 'ERR_CONNECTION_REFUSED']
+        assert.deepEqual(await fail(`${scheme}://127.0.0.1:9223/`), refused)
+        const absent = [502, 'curl_failed', -105, 'ERR_NAME_NOT_RESOLVED']
+        assert.deepEqual(await fail(`${scheme}://no-such-name.invalid/`), absent)
+        const forbidden = [502, 'curl_failed', -109, 'ERR_ADDRESS_UNREACHABLE']
+        assert.deepEqual(await fail(`${scheme}://169.254.169.254/`), forbidden)
+      }
+      assert.deepEqual(await fail(`https://${hostName}:${port}/`), [502, 'curl_failed', -107, 'ERR_SSL_PROTOCOL_ERROR'])
       unfinished = Promise.withResolvers()
       assert.deepEqual(await fail(`${origin}/never`, { timeout_ms: 1000 }), [502, 'curl_failed', -7, 'ERR_TIMED_OUT'])
       await unfinished.promise
@@ -356,11 +369,12 @@ test('tabs and clients see nothing of it, and do not hold it up', async () => {
 test('a site’s service worker does not answer in its stead', async () => {
   const browser = await chromium.connectOverCDP(session.cdp_ws_url)
   const page = await browser.contexts()[0]?.newPage()
-  await page?.goto(`${origin}/page`)
+  const local = `http://localhost:${port}`
+  await page?.goto(`${local}/page`)
   await page?.evaluate("navigator.serviceWorker.register('/worker.js').then(() => navigator.serviceWorker.ready)")
-  const byWorker = await page?.goto(`${origin}/echo`)
+  const byWorker = await page?.goto(`${local}/echo`)
   const answered = await byWorker?.text()
-  const byCurl = await direct.browsers.curl(id, { url: `${origin}/echo` })
+  const byCurl = await direct.browsers.curl(id, { url: `${local}/echo` })
   await page?.close()
   await browser.close()
 

@@ -9,7 +9,7 @@ import { agentProcess, memoryMiB } from './testing/processes.ts'
 
 const mebibyte = 1024 * 1024
 const pages = await startPages()
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` } })
+const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
 const client = await berth.client()
 const { fs } = client.browsers
 after(async () => {
@@ -43,7 +43,11 @@ interface Use {
 }
 
 async function withSession(headless: boolean, use: (session: Use) => Promise<void>): Promise<void> {
-  const { session_id: id, cdp_ws_url } = await client.browsers.create({ headless, timeout_seconds: 300 })
+  const { session_id: id, cdp_ws_url } = await client.browsers.create({
+    headless,
+    timeout_seconds: 300,
+    chrome_policy: pages.trusted,
+  })
   try {
     const browser = await chromium.connectOverCDP(cdp_ws_url)
     const page = browser.contexts()[0]?.pages()[0]

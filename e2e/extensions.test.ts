@@ -10,7 +10,7 @@ import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { packCrx, talkingExtension, zipOf } from './testing/extension-files.ts'
-import { startPages } from './testing/pages.ts'
+import { hostName, startPages } from './testing/pages.ts'
 import { browserProcess } from './testing/processes.ts'
 
 const pages = await startPages()
@@ -18,7 +18,7 @@ pages.serve('/visit', '<!doctype html><title>Visit</title>')
 pages.serve('/blocked', '<!doctype html><title>Not blocked</title>')
 const store = await startPages()
 const berth = await Berth.start({
-  environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}`, BERTH_CHROME_STORE_URL: `${store.url}/crx` },
+  environment: { BERTH_EGRESS_ALLOW: pages.allowed, BERTH_CHROME_STORE_URL: `http://127.0.0.1:${store.port}/crx` },
 })
 const client = await berth.client()
 after(async () => {
@@ -257,13 +257,15 @@ test('a hostile extension gets no way out of its machine', async () => {
 
   assert.match(await fetched(`${pages.url}/visit`), /Visit/)
   assert.doesNotMatch(await fetched(`http://127.0.0.1:${port}/`), /reached/)
+  assert.equal(await fetched(`http://${hostName}:${port}/`), 'refused')
   await useProxy({ mode: 'direct' })
-  assert.equal(await fetched(`http://127.0.0.1:${port}/`), 'refused')
-  assert.equal(await fetched(`${pages.url}/visit`), 'refused', 'past egress there is nothing, not even what it allows')
-  await assert.rejects(page.goto(`${pages.url}/visit`), /ERR_/)
-  const rules = { singleProxy: { scheme: 'http', host: '127.0.0.1', port } }
-  await useProxy({ mode: 'fixed_servers', rules })
-  assert.equal(await fetched(`${pages.url}/visit`), 'refused')
+  assert.equal(await fetched(`http://${hostName}:${port}/`), 'refused')
+  for (const host of ['127.0.0.1', hostName]) {
+    const rules = { singleProxy: { scheme: 'http', host, port } }
+    await useProxy({ mode: 'fixed_servers', rules })
+    assert.equal(await fetched(`${pages.url}/visit`), 'refused')
+    await assert.rejects(page.goto(`${pages.url}/visit`), /ERR_/)
+  }
   assert.equal(connections, 0)
 
   await browser.close()

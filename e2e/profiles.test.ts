@@ -11,7 +11,8 @@ import { talkingExtension, zipOf } from './testing/extension-files.ts'
 import { startPages } from './testing/pages.ts'
 
 const pages = await startPages()
-const environment = { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` }
+const environment = { BERTH_EGRESS_ALLOW: pages.allowed }
+const chrome_policy = pages.trusted
 const ground = await FaultGround.open()
 let berth = await ground.start({ environment })
 after(async () => {
@@ -131,6 +132,7 @@ for (const headless of [true, false]) {
     for (let round = 0; round < rounds({ short: 2, deep: 10 }); round++) {
       const run = `${kind}-${round}`
       const first = await client.browsers.create({
+        chrome_policy,
         headless,
         profile: { name: `kept-${kind}`, save_changes: true },
       })
@@ -149,7 +151,7 @@ for (const headless of [true, false]) {
       assert.ok(Date.parse(saved.updated_at ?? '') > Date.parse(before.updated_at ?? ''))
 
       const viewport = { width: 1024, height: 768 }
-      const second = await client.browsers.create({ headless, viewport, profile: { id: profile.id } })
+      const second = await client.browsers.create({ chrome_policy, headless, viewport, profile: { id: profile.id } })
       const urls = [`${pages.url}/login?run=${run}`, `${pages.url}/three`, `${pages.url}/two`]
       assert.equal((await targetsOf(second)).length, urls.length, 'exactly the tabs, from the start')
       await untilTargets(second, urls)
@@ -163,6 +165,7 @@ for (const headless of [true, false]) {
     }
 
     const third = await client.browsers.create({
+      chrome_policy,
       headless,
       profile: { id: profile.id },
       start_url: `${pages.url}/one`,
@@ -204,6 +207,7 @@ test('a session that ends by its timeout is saved, a page that computes for ever
   await client.profiles.create({ name: 'idle' })
   pages.serve('/busy', '<!doctype html><title>busy</title><script>for (;;);</script>')
   const first = await client.browsers.create({
+    chrome_policy,
     headless: true,
     timeout_seconds: 10,
     profile: { name: 'idle', save_changes: true },
@@ -216,7 +220,7 @@ test('a session that ends by its timeout is saved, a page that computes for ever
   }
 
   await until('its end', () => isDone(first.session_id), { limitSeconds: 40 })
-  const second = await client.browsers.create({ headless: true, profile: { name: 'idle' } })
+  const second = await client.browsers.create({ chrome_policy, headless: true, profile: { name: 'idle' } })
 
   await untilTargets(second, [`${pages.url}/busy`, `${pages.url}/login?run=idle`])
   const cdp = await CdpClient.open(second.cdp_ws_url)
@@ -230,7 +234,7 @@ test('an update loads a profile into a running session, under the same addresses
   const client = await berth.client()
   for (const headless of [true, false]) {
     const kind = headless ? 'headless' : 'headful'
-    const session = await client.browsers.create({ headless })
+    const session = await client.browsers.create({ chrome_policy, headless })
     const before = await CdpClient.open(session.cdp_ws_url)
     const dropped = new Promise((resolve) => before.socket.once('close', resolve))
 
@@ -251,7 +255,7 @@ test('an update loads a profile into a running session, under the same addresses
     assert.equal(updated.cdp_ws_url.split('?')[0], session.cdp_ws_url.split('?')[0])
     assert.equal(updated.profile?.name, `kept-${kind}`)
     assert.equal(tabs.length, 3)
-    const next = await client.browsers.create({ headless, profile })
+    const next = await client.browsers.create({ chrome_policy, headless, profile })
     await using attached = await attach(next)
     assert.deepEqual(await read(attached.context), all(`updated-${kind}`))
   }
@@ -260,13 +264,21 @@ test('an update loads a profile into a running session, under the same addresses
 test('a crashed browser keeps its profile, does not lock it, and the last to end wins', async () => {
   const client = await berth.client()
   await client.profiles.create({ name: 'crash' })
-  const crashed = await client.browsers.create({ headless: true, profile: { name: 'crash', save_changes: true } })
+  const crashed = await client.browsers.create({
+    chrome_policy,
+    headless: true,
+    profile: { name: 'crash', save_changes: true },
+  })
   {
     await using attached = await attach(crashed)
     await write(attached.page, 'before')
   }
   await client.browsers.deleteByID(crashed.session_id)
-  const again = await client.browsers.create({ headless: false, profile: { name: 'crash', save_changes: true } })
+  const again = await client.browsers.create({
+    chrome_policy,
+    headless: false,
+    profile: { name: 'crash', save_changes: true },
+  })
 
   await killPart(ground.view, again.session_id, 'chromium')
   {
@@ -276,8 +288,8 @@ test('a crashed browser keeps its profile, does not lock it, and the last to end
   }
   await client.browsers.deleteByID(again.session_id)
   const [saver, other] = await Promise.all([
-    client.browsers.create({ headless: false, profile: { name: 'crash', save_changes: true } }),
-    client.browsers.create({ headless: true, profile: { name: 'crash', save_changes: true } }),
+    client.browsers.create({ chrome_policy, headless: false, profile: { name: 'crash', save_changes: true } }),
+    client.browsers.create({ chrome_policy, headless: true, profile: { name: 'crash', save_changes: true } }),
   ])
   for (const [session, run] of [
     [saver, 'of-the-last'],
@@ -290,7 +302,7 @@ test('a crashed browser keeps its profile, does not lock it, and the last to end
   await client.browsers.deleteByID(other.session_id)
   await client.browsers.deleteByID(saver.session_id)
 
-  const last = await client.browsers.create({ headless: true, profile: { name: 'crash' } })
+  const last = await client.browsers.create({ chrome_policy, headless: true, profile: { name: 'crash' } })
   await using attached = await attach(last)
   assert.deepEqual(await read(attached.context), all('of-the-last'))
 })
@@ -302,6 +314,7 @@ test('an extension runs in a session that starts with a profile, also with one t
   await client.profiles.create({ name: 'extended' })
   for (let round = 0; round < 2; round++) {
     const session = await client.browsers.create({
+      chrome_policy,
       headless: true,
       extensions: [{ name: 'talker' }],
       profile: { name: 'extended', save_changes: true },
@@ -323,7 +336,11 @@ test('kill -9 of the server during a save leaves the old state or the new one, w
   await client.profiles.create({ name: 'killed' })
   for (let round = 0; round < rounds({ short: 4, deep: 30 }); round++) {
     const client = await berth.client()
-    const session = await client.browsers.create({ headless: true, profile: { name: 'killed', save_changes: true } })
+    const session = await client.browsers.create({
+      chrome_policy,
+      headless: true,
+      profile: { name: 'killed', save_changes: true },
+    })
     {
       await using attached = await attach(session)
       const found = await read(attached.context)
@@ -354,7 +371,7 @@ test('a server that ends its sessions when it stops saves their profiles', async
   const profile = { name: 'stopped', save_changes: true }
   const before = await berth.client()
   await before.profiles.create({ name: 'stopped' })
-  const session = await before.browsers.create({ headless: true, profile })
+  const session = await before.browsers.create({ chrome_policy, headless: true, profile })
   {
     await using attached = await attach(session)
     await write(attached.page, 'stopped')
@@ -364,7 +381,7 @@ test('a server that ends its sessions when it stops saves their profiles', async
   berth = await ground.start({ environment })
 
   const client = await berth.client()
-  const next = await client.browsers.create({ headless: true, profile: { name: 'stopped' } })
+  const next = await client.browsers.create({ chrome_policy, headless: true, profile: { name: 'stopped' } })
   await using attached = await attach(next)
   assert.deepEqual(await read(attached.context), all('stopped'))
 })

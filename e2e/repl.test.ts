@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
+import { relayToLocalhost } from './testing/localhost-relay.ts'
 import { startPages } from './testing/pages.ts'
 
 const pages = await startPages()
+/** At the session's own localhost: a secure origin, with another site at its other name. */
+const site = `http://127.0.0.1:${pages.port}`
 pages.serve(
   '/form',
   `<!doctype html><title>Form</title><style>body { height: 3000px }</style>
@@ -23,13 +26,14 @@ pages.serve(
   <iframe src="http://localhost:${pages.port}/inner"></iframe>`,
 )
 pages.serve('/inner', '<!doctype html><title>Inner</title><h1>Inner</h1>')
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` } })
+const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
 })
 const client = await berth.client()
 const session = await client.browsers.create({ headless: true })
+await relayToLocalhost(client, session.session_id, pages.port)
 
 interface Item {
   readonly type: 'text' | 'image'
@@ -177,14 +181,14 @@ test('output is bounded, and what comes between calls waits for the next', async
 })
 
 test('helpers drive the page', async () => {
-  assert.equal(await written(`await gotoUrl('${pages.url}/form'); repl.write(await waitForLoad())`), 'true')
+  assert.equal(await written(`await gotoUrl('${site}/form'); repl.write(await waitForLoad())`), 'true')
   assert.deepEqual(
     JSON.parse(
       await written(
         'const info = await pageInfo(); repl.write(JSON.stringify([info.title, info.url, info.document.height > 2999, info.readyState, info.dialog]))',
       ),
     ),
-    ['Form', `${pages.url}/form`, true, 'complete', null],
+    ['Form', `${site}/form`, true, 'complete', null],
   )
   assert.equal(
     await written('await fillInput("#name", "Ада 🦊"); await click("#go"); repl.write(await js("document.title"))'),
@@ -261,9 +265,7 @@ test('helpers drive the page', async () => {
 
 test('helpers work with tabs, and others of the session see what they do', async () => {
   const cdp = await CdpClient.open(session.cdp_ws_url)
-  const opened = await written(
-    `const opened = await newTab('${pages.url}/inner'); await waitForLoad(); repl.write(opened)`,
-  )
+  const opened = await written(`const opened = await newTab('${site}/inner'); await waitForLoad(); repl.write(opened)`)
   const { targetInfos } = await cdp.send('Target.getTargets')
   assert.ok(
     (targetInfos as { targetId: string; url: string }[]).some(
@@ -347,7 +349,7 @@ test('the helpers find a browser again that has crashed', async () => {
   await run('await cdp("Browser.crash", {}, null).catch(() => {})')
 
   assert.equal(
-    await written(`await gotoUrl('${pages.url}/inner'); await waitForLoad(); repl.write(await js('document.title'))`),
+    await written(`await gotoUrl('${site}/inner'); await waitForLoad(); repl.write(await js('document.title'))`),
     'Inner',
   )
 })

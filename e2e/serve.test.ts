@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +14,16 @@ import { CdpClient } from './testing/cdp.ts'
 async function temporaryFolder() {
   const path = await mkdtemp(join(tmpdir(), 'berth-serve-'))
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}
+
+/** Where the sockets of a data folder are, as docs/operating.md says. */
+async function runtimeFoldersOf(dataFolder: string): Promise<readonly string[]> {
+  const name = createHash('sha256')
+    .update(await realpath(dataFolder))
+    .digest('hex')
+    .slice(0, 8)
+  const bases = ['/run/berth', `/tmp/berth-${process.geteuid?.()}`, `${process.env.XDG_RUNTIME_DIR}/berth`]
+  return bases.map((base) => join(base, name)).filter((path) => existsSync(path))
 }
 
 /** Runs `./berth serve` to its end, which the test expects to come by itself. */
@@ -49,6 +61,7 @@ test('prints a key on the first start and never again', async () => {
   assert.equal(response.status, 200)
   assert.equal(first.child.pid, first.ready.pid, 'the process that was started is the server')
   assert.equal(code, 0)
+  assert.deepEqual(await runtimeFoldersOf(folder.path), [], 'a server without sessions leaves no sockets')
 })
 
 test('a stopped server leaves its sessions, and the next one takes them up', async () => {

@@ -8,7 +8,7 @@ import { startPages } from './testing/pages.ts'
 import { browserProcess } from './testing/processes.ts'
 
 const pages = await startPages()
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` } })
+const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
 const client = await berth.client()
 after(async () => {
   await berth[Symbol.asyncDispose]()

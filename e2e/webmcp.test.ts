@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
+import { relayToLocalhost } from './testing/localhost-relay.ts'
 import { startPages } from './testing/pages.ts'
 
 const pages = await startPages()
+/** At the session's own localhost: a secure origin, with another site at its other name. */
+const site = `http://127.0.0.1:${pages.port}`
 const shopScript = `
   window.done = []
   const offer = (tool, options) => document.modelContext.registerTool(tool, options)
@@ -34,13 +37,14 @@ pages.serve(
 )
 pages.serve('/custom', '<!doctype html><title>Custom</title>')
 pages.serve('/next', '<!doctype html><title>Next</title>')
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${pages.port}` } })
+const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
 })
 const client = await berth.client()
 const session = await client.browsers.create({ headless: true })
+await relayToLocalhost(client, session.session_id, pages.port)
 const cdp = await CdpClient.open(session.cdp_ws_url)
 after(() => cdp.close())
 
@@ -99,8 +103,8 @@ async function invoke(name: string, input?: object, options: object = {}) {
 }
 
 test('the tools of all tabs and frames are listed with where they are', async () => {
-  await cdp.openPage(`${pages.url}/shop#top`)
-  const page = await cdp.openPage(`${pages.url}/within#x`)
+  await cdp.openPage(`${site}/shop#top`)
+  const page = await cdp.openPage(`${site}/within#x`)
   await cdp.evaluate(page, 'document.readyState')
   await eventually(async () => (await tools()).length >= 11)
 
@@ -119,10 +123,10 @@ test('the tools of all tabs and frames are listed with where they are', async ()
   })
   assert.equal((add.tool.annotations as { readOnlyHint: boolean }).readOnlyHint, true)
   assert.equal(add.source.page_title, 'Shop')
-  assert.equal(add.source.page_url, `${pages.url}/shop`)
+  assert.equal(add.source.page_url, `${site}/shop`)
   assert.equal(add.source.frame, null)
   const frames = listed.filter(({ tool }) => tool.name === 'within').map(({ source }) => source.frame?.url)
-  assert.deepEqual(frames.sort(), [`${pages.url}/within`, `http://localhost:${pages.port}/within`, undefined])
+  assert.deepEqual(frames.sort(), [`${site}/within`, `http://localhost:${pages.port}/within`, undefined])
   const refs = async () => (await tools()).map(({ tool_ref }) => tool_ref).sort()
   assert.deepEqual(await refs(), await refs())
 })
@@ -152,6 +156,7 @@ test('forms that wait for their user are filled in, and others are sent', async 
   )
 
   assert.equal((await invoke('search', { q: 'tea' })).body.output, 'found tea')
+  assert.equal((await invoke('search', { q: 'a\0b' })).body.output, 'found a\0b', 'input is data')
 })
 
 test('what a tool without end has done is unknown, and is not to be tried again', async () => {
@@ -163,7 +168,7 @@ test('what a tool without end has done is unknown, and is not to be tried again'
 })
 
 test('a page that closes meanwhile leaves the outcome unknown', async () => {
-  const { targetId } = await cdp.send('Target.createTarget', { url: `${pages.url}/shop` })
+  const { targetId } = await cdp.send('Target.createTarget', { url: `${site}/shop` })
   const slow = async () =>
     (await tools()).find(({ tool, source }) => tool.name === 'slow' && source.target_id === targetId)
   await eventually(async () => (await slow()) !== undefined)
@@ -201,7 +206,7 @@ test('a tool that goes to another page has ended there', async () => {
 
 test('a page that does not answer hides no tools of others', async () => {
   pages.serve('/stuck', '<!doctype html><script>setTimeout(() => { for (;;); }, 0)</script>')
-  const { targetId } = await cdp.send('Target.createTarget', { url: `${pages.url}/stuck` })
+  const { targetId } = await cdp.send('Target.createTarget', { url: `${site}/stuck` })
 
   assert.ok((await tools()).some(({ tool }) => tool.name === 'within'))
   await cdp.send('Target.closeTarget', { targetId })
@@ -220,14 +225,14 @@ test('code of Playwright uses the same tools', async () => {
 })
 
 test('custom tools stand in the pages that match, and work in the page or beside it', async () => {
-  const { targetId } = await cdp.send('Target.createTarget', { url: `${pages.url}/custom?page=1#here` })
+  const { targetId } = await cdp.send('Target.createTarget', { url: `${site}/custom?page=1#here` })
   const source = `(() => {
     const shared = 'from one source'
     return [
-      { kind: 'page', match: { url_patterns: ['${pages.url}/custom*'] },
+      { kind: 'page', match: { url_patterns: ['${site}/custom*'] },
         tool: { name: 'heading', title: 'Heading', description: 'Says what the page is', annotations: { readOnlyHint: true } },
         async execute({ mark }) { if (mark === 'throw') throw new Error('no mark'); return [document.title + mark, shared] } },
-      { kind: 'cdp', match: { url_patterns: ['${pages.url}/custom*', 'https://*.example.test/*'] },
+      { kind: 'cdp', match: { url_patterns: ['${site}/custom*', 'https://*.example.test/*'] },
         tool: { name: 'beside', description: 'Works outside', inputSchema: { type: 'object' } },
         execute: async (input, { matches }) => {
           if (input.ends) process.exit(3)
@@ -257,8 +262,8 @@ test('custom tools stand in the pages that match, and work in the page or beside
   assert.deepEqual(
     listed.map(({ tool, source }) => [tool.name, source.target_id, source.page_url]),
     [
-      ['heading', targetId, `${pages.url}/custom?page=1`],
-      ['beside', targetId, `${pages.url}/custom?page=1`],
+      ['heading', targetId, `${site}/custom?page=1`],
+      ['beside', targetId, `${site}/custom?page=1`],
     ],
   )
   assert.equal(
@@ -271,7 +276,7 @@ test('custom tools stand in the pages that match, and work in the page or beside
   assert.deepEqual([failed.body.status, failed.body.error_text], ['error', 'Error: no mark'])
   assert.deepEqual((await invoke('beside', { a: 1 })).body.output, {
     title: 'Custom',
-    url: `${pages.url}/custom?page=1`,
+    url: `${site}/custom?page=1`,
     input: { a: 1 },
     sep: '/',
     frames: targetId,

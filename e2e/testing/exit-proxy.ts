@@ -28,6 +28,8 @@ export interface ExitProxy extends AsyncDisposable {
   readonly challenges: number
   /** Resolves when this has been seen. */
   untilSeen(entry: string): Promise<void>
+  /** Resolves when no connection to it is open. */
+  untilUnused(): Promise<void>
 }
 
 interface ExitProxyOptions {
@@ -55,7 +57,10 @@ export async function startExitProxy({ name, credentials, protocol = 'http' }: E
     counts.connections += 1
     sockets.add(socket)
     socket.on('error', () => {})
-    socket.once('close', () => sockets.delete(socket))
+    socket.once('close', () => {
+      sockets.delete(socket)
+      if (sockets.size === 0) server.emit('unused')
+    })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -70,6 +75,9 @@ export async function startExitProxy({ name, credentials, protocol = 'http' }: E
     },
     async untilSeen(entry) {
       while (!seen.includes(entry)) await once(server, 'seen')
+    },
+    async untilUnused() {
+      if (sockets.size > 0) await once(server, 'unused')
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy()
@@ -130,7 +138,8 @@ function socksProxy({ world, credentials, note, challenge }: ProxyParts): TcpSer
     }
     const asked = await next(socket)
     const port = asked.readUInt16BE(asked.length - 2)
-    note(`SOCKS ${asked.toString('latin1', 5, asked.length - 2)}:${port}`)
+    const host = asked[3] === 1 ? asked.subarray(4, 8).join('.') : asked.toString('latin1', 5, asked.length - 2)
+    note(`SOCKS ${host}:${port}`)
     socket.pause()
     socket.write(Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]))
     return world.serve(socket, port)

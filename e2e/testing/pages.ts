@@ -4,10 +4,18 @@ import type { AddressInfo } from 'node:net'
 
 type PageHandler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Pages of our own on loopback; sessions reach them because the started berth allows this port. */
+/** The name of the host's loopback in sessions, where the operator allows it. */
+export const hostName = 'host.berth.internal'
+
+/** Pages of our own on loopback. */
 export interface Pages {
   readonly port: number
+  /** As sessions see it. */
   readonly url: string
+  /** For `BERTH_EGRESS_ALLOW`: lets sessions reach these pages and no other port. */
+  readonly allowed: string
+  /** For a session's policies: gives the pages what browsers give to secure origins alone. */
+  readonly trusted: { readonly OverrideSecurityRestrictionsOnInsecureOrigin: readonly string[] }
   /** Path and query of every request so far. */
   readonly requests: readonly string[]
   serve(path: string, content: string | PageHandler): void
@@ -29,7 +37,9 @@ export async function startPages(): Promise<Pages> {
   const { port } = server.address() as AddressInfo
   return {
     port,
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${hostName}:${port}`,
+    allowed: `${hostName}:${port}`,
+    trusted: { OverrideSecurityRestrictionsOnInsecureOrigin: [`http://${hostName}:${port}`] },
     requests,
     serve: (path, content) => void handlers.set(path, content),
     async [Symbol.asyncDispose]() {

@@ -54,10 +54,20 @@ export async function memoryMiB(pids: readonly number[]): Promise<number> {
   return kibibytes.reduce((sum, size) => sum + size, 0) / 1024
 }
 
+/** The process of egress that has started the others. */
+export async function egressProcess(dataFolder: string): Promise<number> {
+  const processes = await listProcesses()
+  const egress = processes.find(
+    ({ command }) => /^\S*node\S* \S*\/egress\/[^/]+\/main\.mjs/.test(command) && command.includes(dataFolder),
+  )
+  if (!egress) throw new Error(`egress does not run: ${processes.map(({ command }) => command).join('\n')}`)
+  return egress.pid
+}
+
 /** berth's own processes: the server, egress and the agents, without browsers, displays and the database. */
 export async function serviceProcesses(serverPid: number): Promise<readonly number[]> {
   const processes = await listProcesses()
   const isOurs = ({ pid, command }: ProcessInfo) =>
-    pid === serverPid || /\/opt\/berth\/node|packages\/egress/.test(command)
+    pid === serverPid || /\/opt\/berth\/node|\/egress\/[^/]+\/(main|worker)\.mjs/.test(command)
   return processes.filter(isOurs).map(({ pid }) => pid)
 }

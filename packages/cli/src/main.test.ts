@@ -20,7 +20,7 @@ function berth(...args: readonly string[]): Promise<Result> {
 test('the help lists every command, and each has a help of its own', async () => {
   const { stdout } = await berth('--help')
 
-  for (const command of ['serve', 'setup', 'doctor', 'test', 'check', 'bench']) {
+  for (const command of ['serve', 'setup', 'doctor', 'org', 'keys', 'test', 'check', 'bench']) {
     const help = await berth(command, '--help')
     assert.match(stdout, new RegExp(`^  ${command} `, 'm'))
     assert.equal(help.exitCode, 0)

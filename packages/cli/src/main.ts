@@ -2,6 +2,8 @@ import { Command } from 'commander'
 import { addBenchCommand } from './commands/bench-command.ts'
 import { addCheckCommand } from './commands/check-command.ts'
 import { addDoctorCommand } from './commands/doctor-command.ts'
+import { addKeysCommands } from './commands/keys-commands.ts'
+import { addOrgCommands } from './commands/org-commands.ts'
 import { addServeCommand } from './commands/serve-command.ts'
 import { addSetupCommand } from './commands/setup-command.ts'
 import { addTestCommand } from './commands/test-command.ts'
@@ -26,6 +28,8 @@ Each command has a --help of its own.`,
 addServeCommand(program)
 addSetupCommand(program)
 addDoctorCommand(program)
+addOrgCommands(program)
+addKeysCommands(program)
 addTestCommand(program)
 addCheckCommand(program)
 addBenchCommand(program)

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { InvalidArgumentError } from 'commander'
 
 /** The checkout that this file belongs to. */
 export const checkoutFolder = join(import.meta.dirname, '..', '..', '..')
@@ -14,4 +15,10 @@ export function durationText(milliseconds: number): string {
   if (seconds < 10) return `${seconds.toFixed(1)} s`
   if (seconds < 60) return `${Math.round(seconds)} s`
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds) % 60} s`
+}
+
+/** Reads the value of a flag. */
+export function asWholeNumber(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a whole number of at least 1.')
 }

@@ -4,10 +4,11 @@ import type { ErrorCode } from './errors.ts'
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /**
- * Who may call: anybody, the holder of an API key (and within a project), or the holder of the session's own token.
+ * Who may call: anybody, the holder of an API key (for a project or for its organization), or the holder of the
+ * session's own token.
  * The agent's and egress' own endpoints are `internal`: they are reached over unix sockets that only berth can open.
  */
-export type Access = 'public' | 'project' | 'session' | 'internal'
+export type Access = 'public' | 'project' | 'organization' | 'session' | 'internal'
 
 /** One operation of the API, declared once; server, agent, OpenAPI document and tests read it. */
 export interface Endpoint<
@@ -23,6 +24,9 @@ export interface Endpoint<
   readonly summary: string
   readonly description?: string
   readonly tag: string
+  readonly deprecated?: boolean
+  /** How often an organization may call it is limited: every answer says by headers what is left. */
+  readonly isRateLimited?: boolean
   readonly access: Access
   readonly params?: Params
   readonly query?: Query
@@ -30,6 +34,8 @@ export interface Endpoint<
   readonly body?: Body
   /** Media type of a body that is no JSON: it is streamed, and its schema is for the API document alone. */
   readonly bodyType?: 'application/octet-stream' | 'multipart/form-data'
+  /** Members of a JSON body that are data, in which text may hold any character; elsewhere NUL is refused. */
+  readonly dataFields?: readonly string[]
   /** Largest JSON body in bytes. Absent: the server's own limit. */
   readonly bodyLimitBytes?: number
   /** The JSON answer, or that of each event of a stream. Absent: the answer has no body, or one of `replyType`. */
@@ -38,6 +44,8 @@ export interface Endpoint<
   readonly replyType?: string
   /** Sends the four headers of an offset list; the reply is then an array. */
   readonly paged?: boolean
+  /** Headers of the successful answer that its handler sets. */
+  readonly replyHeaders?: z.ZodObject
   /** Status of success. */
   readonly status: number
   /** Further statuses of success, each with when it comes. */
@@ -66,10 +74,11 @@ export function filledPath(path: string, params: Readonly<Record<string, string>
 /** Every error code that the operation may answer. */
 export function errorsOf(endpoint: Endpoint): readonly ErrorCode[] {
   const always: ErrorCode[] = ['internal_error']
-  if (endpoint.access !== 'internal') always.push('shutting_down')
-  if (endpoint.access === 'project' || endpoint.access === 'session') always.push('database_unavailable')
-  if (endpoint.access === 'project') always.push('unauthorized', 'forbidden', 'project_not_found')
-  if (endpoint.access === 'session') always.push('unauthorized')
+  if (endpoint.access !== 'internal') always.push('shutting_down', 'too_many_connections')
+  const needsKey = endpoint.access === 'project' || endpoint.access === 'organization'
+  if (needsKey || endpoint.access === 'session') always.push('database_unavailable', 'unauthorized')
+  if (needsKey) always.push('bad_request', 'forbidden', 'project_not_found')
+  if (endpoint.isRateLimited) always.push('rate_limited')
   if (endpoint.query || endpoint.params) always.push('invalid_input')
   if (endpoint.body) {
     always.push('bad_request', 'invalid_input', 'body_too_large', 'unsupported_media_type', 'request_timeout')

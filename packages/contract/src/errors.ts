@@ -26,6 +26,23 @@ export const errorCatalogue = {
   },
   forbidden: { status: 403, sentence: (details: { reason: string }) => details.reason },
   project_not_found: { status: 404, sentence: () => 'Project not found or inactive.' },
+  projects_disabled: { status: 404, sentence: () => 'The operator of this service has switched projects off.' },
+  credential_not_found: {
+    status: 404,
+    sentence: (details: { credential: string }) => `There is no credential with the id or name ${details.credential}.`,
+  },
+  credential_provider_not_found: {
+    status: 404,
+    sentence: (details: { provider: string }) => `There is no credential provider with the id ${details.provider}.`,
+  },
+  export_destination_not_found: {
+    status: 404,
+    sentence: (details: { destination: string }) =>
+      `There is no export destination with the id ${details.destination}.`,
+  },
+  totp_secret_not_found: { status: 404, sentence: () => 'The credential has no TOTP secret.' },
+  // Without what was asked for: people paste a key where an id belongs, and clients log what they are answered.
+  api_key_not_found: { status: 404, sentence: () => 'There is no API key with this id.' },
   route_not_found: {
     status: 404,
     sentence: (details: { method: string; path: string }) => `There is no ${details.method} ${details.path}.`,
@@ -48,7 +65,7 @@ export const errorCatalogue = {
   },
   proxy_not_found: {
     status: 404,
-    sentence: (details: { proxy: string }) => `There is no proxy with the id ${details.proxy}.`,
+    sentence: (details: { proxy: string }) => `There is no proxy with the id or name ${details.proxy}.`,
   },
   process_not_found: {
     status: 404,
@@ -73,6 +90,7 @@ export const errorCatalogue = {
     status: 404,
     sentence: () => 'The browser has no page open.',
   },
+  target_not_found: { status: 404, sentence: (details: { reason: string }) => details.reason },
   tool_not_found: {
     status: 404,
     sentence: () => 'tool_ref: there is no such tool, or it went with its document. List the tools again.',
@@ -88,6 +106,32 @@ export const errorCatalogue = {
   request_timeout: {
     status: 408,
     sentence: () => 'The body did not arrive in time.',
+  },
+  credential_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string }) => `name: ${details.name} is the name of another credential.`,
+  },
+  credential_provider_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string }) => `name: ${details.name} is the name of another credential provider.`,
+  },
+  project_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string }) => `name: ${details.name} is the name of another project.`,
+  },
+  last_active_project: {
+    status: 409,
+    retry: false,
+    sentence: () => 'This is the last active project, and an organization must have at least one.',
+  },
+  project_not_empty: {
+    status: 409,
+    retry: false,
+    sentence: (details: { resource: string }) =>
+      `The project still holds ${details.resource}. Delete what it holds before the project.`,
   },
   session_name_taken: {
     status: 409,
@@ -152,8 +196,21 @@ export const errorCatalogue = {
     status: 416,
     sentence: (details: { sizeBytes: number }) => `range: lies beyond the ${details.sizeBytes} bytes of the file.`,
   },
+  session_limit_reached: {
+    status: 429,
+    retry: true,
+    sentence: (details: { owner: 'organization' | 'project'; limit: number }) =>
+      `The ${details.owner} has ${details.limit} sessions, which is its limit. Delete one, or try again later.`,
+  },
+  rate_limited: {
+    status: 429,
+    retry: true,
+    sentence: (details: { limit: number }) =>
+      `The organization has sent more than ${details.limit} of these requests in a minute.`,
+  },
   process_input_full: {
     status: 429,
+    retryAfterSeconds: 1,
     retry: true,
     sentence: (details: { limitBytes: number }) =>
       `data_b64: with it more than ${details.limitBytes} bytes would wait for the process to read them.`,
@@ -206,6 +263,12 @@ export const errorCatalogue = {
     retry: false,
     sentence: (details: { reason: string }) => `The request failed: ${details.reason}`,
   },
+  credential_provider_failed: {
+    status: 502,
+    // Each attempt takes as long as the provider may, and its owner has to do something first.
+    retry: false,
+    sentence: (details: { reason: string }) => details.reason,
+  },
   session_unreachable: {
     status: 502,
     sentence: () => 'The machine of this session does not answer.',
@@ -218,15 +281,18 @@ export const errorCatalogue = {
   },
   shutting_down: {
     status: 503,
+    retryAfterSeconds: 1,
     sentence: () => 'The server is stopping. Try again in a moment.',
   },
   egress_unavailable: {
     status: 503,
+    retryAfterSeconds: 1,
     retry: true,
     sentence: () => 'The way out of this host does not answer. Try again in a moment.',
   },
   database_unavailable: {
     status: 503,
+    retryAfterSeconds: 1,
     // Asking again is safe: what was half done is undone when the database is back.
     retry: true,
     sentence: () => 'The database does not answer. Try again in a moment.',
@@ -242,8 +308,16 @@ export const errorCatalogue = {
     retry: false, // What fills the disk is in the session, and goes only when somebody deletes it.
     sentence: (details: { field: string }) => `${details.field}: there is no room left on the disk.`,
   },
+  too_many_connections: {
+    status: 429,
+    retryAfterSeconds: 1,
+    // Nothing was begun, and room comes with each connection that ends.
+    retry: true,
+    sentence: (details: { limit: number }) => `This address has ${details.limit} connections open already.`,
+  },
   capacity_exhausted: {
     status: 529,
+    retryAfterSeconds: 5,
     // Refused before anything was made, and room comes with each session that ends.
     retry: true,
     sentence: (details: { reason: string }) => `This host has no room for another session: ${details.reason}`,
@@ -254,6 +328,8 @@ interface CatalogueEntry {
   readonly status: number
   /** Whether the client should send the request again; goes out as `x-should-retry`. Absent: the client decides by the status. */
   readonly retry?: boolean
+  /** When it may help to send it again; goes out as `retry-after`. */
+  readonly retryAfterSeconds?: number
   // biome-ignore lint/suspicious/noExplicitAny: each sentence names its own details, and BerthError checks them.
   readonly sentence: (details: any) => string
 }
@@ -272,6 +348,8 @@ export interface ErrorDetail {
 interface BerthErrorOptions extends ErrorOptions {
   /** Each of several faults; for one fault the message says it all. */
   readonly faults?: readonly ErrorDetail[]
+  /** When a request that is sent again may succeed, where that is known better than the catalogue does. */
+  readonly retryAfterSeconds?: number
   /** Why a request of the browser failed. */
   readonly netError?: NetError
 }
@@ -288,6 +366,7 @@ export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code
   readonly status: number
   readonly retry: boolean | undefined
+  readonly retryAfterSeconds: number | undefined
   readonly faults: readonly ErrorDetail[] | undefined
   readonly netError: NetError | undefined
 
@@ -302,6 +381,7 @@ export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
     this.code = code
     this.status = entry.status
     this.retry = entry.retry
+    this.retryAfterSeconds = options?.retryAfterSeconds ?? entry.retryAfterSeconds
     this.faults = options?.faults
     this.netError = options?.netError
   }

@@ -1,5 +1,40 @@
 import { operations } from './agent/operations.ts'
+import {
+  createApiKey,
+  deleteApiKey,
+  getApiKey,
+  listApiKeys,
+  rotateApiKey,
+  updateApiKey,
+} from './api-keys/api-key-endpoints.ts'
+import { exportAuditLogChunk, listAuditLogs } from './audit/audit-endpoints.ts'
+import {
+  createExportDestination,
+  deleteExportDestination,
+  getExportDestination,
+  listExportDestinations,
+  testExportDestination,
+  updateExportDestination,
+} from './audit/export-destination-endpoints.ts'
+import { getAuthContext } from './auth/auth-endpoints.ts'
 import { createBrowser, deleteBrowser, getBrowser, listBrowsers, updateBrowser } from './browsers/browser-endpoints.ts'
+import {
+  createCredentialProvider,
+  deleteCredentialProvider,
+  getCredentialProvider,
+  listCredentialProviderItems,
+  listCredentialProviders,
+  testCredentialProvider,
+  updateCredentialProvider,
+} from './credential-providers/credential-provider-endpoints.ts'
+import {
+  createCredential,
+  deleteCredential,
+  getCredential,
+  getTotpCode,
+  listCredentials,
+  updateCredential,
+} from './credentials/credential-endpoints.ts'
 import type { Endpoint } from './endpoint.ts'
 import {
   deleteExtension,
@@ -10,6 +45,7 @@ import {
   loadExtensions,
   uploadExtension,
 } from './extensions/extension-endpoints.ts'
+import { getOrgEntitlements, getOrgLimits, updateOrgLimits } from './organizations/organization-endpoints.ts'
 import {
   createProfile,
   deleteProfile,
@@ -18,8 +54,28 @@ import {
   listProfiles,
   updateProfile,
 } from './profiles/profile-endpoints.ts'
+import { legacyAlias } from './projects/legacy-alias.ts'
+import {
+  createProject,
+  deleteProject,
+  getProject,
+  getProjectLimits,
+  listProjects,
+  updateProject,
+  updateProjectLimits,
+} from './projects/project-endpoints.ts'
 import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProxy } from './proxies/proxy-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
+
+const projectEndpoints = [
+  createProject,
+  listProjects,
+  getProject,
+  updateProject,
+  deleteProject,
+  getProjectLimits,
+  updateProjectLimits,
+] as unknown as readonly Endpoint[]
 
 /** Every public operation that berth serves, in the order of the API document. */
 export const publicEndpoints: readonly Endpoint[] = [
@@ -28,7 +84,7 @@ export const publicEndpoints: readonly Endpoint[] = [
   getBrowser,
   updateBrowser,
   deleteBrowser,
-  ...operations.filter(({ isPassage }) => !isPassage),
+  ...operations.filter(({ isPassThrough }) => !isPassThrough),
   createProfile,
   listProfiles,
   getProfile,
@@ -48,6 +104,39 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateProxy,
   deleteProxy,
   checkProxy,
+  createCredential,
+  listCredentials,
+  getCredential,
+  updateCredential,
+  deleteCredential,
+  getTotpCode,
+  createCredentialProvider,
+  listCredentialProviders,
+  getCredentialProvider,
+  updateCredentialProvider,
+  deleteCredentialProvider,
+  testCredentialProvider,
+  listCredentialProviderItems,
+  ...projectEndpoints,
+  ...projectEndpoints.map(legacyAlias),
+  createApiKey,
+  listApiKeys,
+  getApiKey,
+  updateApiKey,
+  deleteApiKey,
+  rotateApiKey,
+  listAuditLogs,
+  exportAuditLogChunk,
+  createExportDestination,
+  listExportDestinations,
+  getExportDestination,
+  updateExportDestination,
+  deleteExportDestination,
+  testExportDestination,
+  getOrgLimits,
+  updateOrgLimits,
+  getOrgEntitlements,
+  getAuthContext,
   getHealth,
   getStatus,
 ] as unknown as readonly Endpoint[]

@@ -1,24 +1,39 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
-import { errorBody, replyWithErrors, sendError, toBerthError } from '@berth/runtime/http/error-reply.ts'
+import { errorBody, pathOf, replyWithErrors, sendError, toBerthError } from '@berth/runtime/http/error-reply.ts'
 import { acceptJsonBodies } from '@berth/runtime/http/json-body.ts'
 import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
 import cors from '@fastify/cors'
-import Fastify, { type FastifyInstance } from 'fastify'
-import { authenticate } from './access/authenticate.ts'
-import { mountForCallers } from './access/mount-for-callers.ts'
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import { authenticate, inProject } from './access/authenticate.ts'
+import { mountWithCallers } from './access/mount-for-callers.ts'
+import { readSessionCredentials } from './access/session-credentials.ts'
+import { mountDevToolsFrontend } from './agent-link/devtools-frontend.ts'
 import { mountDiscovery } from './agent-link/discovery.ts'
 import { mountOperations } from './agent-link/operations.ts'
+import { mountWebDriver } from './agent-link/webdriver.ts'
+import { mountApiKeyRoutes } from './features/api-keys/api-key-routes.ts'
+import { mountAuditRoutes } from './features/audit/audit-routes.ts'
+import { mountExportDestinationRoutes } from './features/audit-export/export-destination-routes.ts'
+import { mountAuthRoutes } from './features/auth/auth-routes.ts'
+import { mountCredentialProviderRoutes } from './features/credential-providers/credential-provider-routes.ts'
+import { mountCredentialRoutes } from './features/credentials/credential-routes.ts'
 import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
+import { mountLimitRoutes } from './features/limits/limit-routes.ts'
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
+import { mountProjectRoutes } from './features/projects/project-routes.ts'
 import { mountProxyRoutes } from './features/proxies/proxy-routes.ts'
 import { mountDocumentRoutes } from './features/service/document-routes.ts'
 import { mountMetrics } from './features/service/metrics.ts'
 import { mountServiceRoutes } from './features/service/service-routes.ts'
 import { mountSessionExtensionRoutes } from './features/sessions/session-extension-routes.ts'
 import { mountSessionRoutes } from './features/sessions/session-routes.ts'
+import { sessionRoot } from './features/sessions/session-urls.ts'
+import { type ConnectionLimits, defaultConnectionLimits } from './front/connection-limits.ts'
+import { createFrontServer } from './front/front-server.ts'
+import { keepToOwnSession } from './own-session/own-session-guard.ts'
 import type { Services } from './services.ts'
 
 /** A Chrome policy may take 5 MiB, and the rest of a body is small. */
@@ -26,35 +41,56 @@ const bodyLimitBytes = 8 * 1024 * 1024
 /** Names have at most 255 characters, and percent-encoding may triple them. */
 const maxPathParameterLength = 1024
 const headersLimitMilliseconds = 20_000
+/** Longer than that of load balancers, which must be the ones to end a connection that they keep for the next request. */
+const keepAliveMilliseconds = 72_000
+
+const belowSession = new RegExp(`^${sessionRoot}/([^/]+)`)
 
 export interface AppOptions {
   readonly publicUrl: string | undefined
   readonly metrics: boolean
+  readonly connectionLimits?: ConnectionLimits
   readonly isClosing: () => boolean
 }
 
 /** Every route of the server. */
 export async function createApp(
   services: Services,
-  { publicUrl, metrics, isClosing }: AppOptions,
+  { publicUrl, metrics, connectionLimits = defaultConnectionLimits, isClosing }: AppOptions,
 ): Promise<FastifyInstance> {
-  const app = Fastify({
+  const http = {
+    headersTimeout: headersLimitMilliseconds,
+    keepAliveTimeout: keepAliveMilliseconds,
+    // How long a body may take is decided where it is read: an upload may take its time, a JSON body may not.
+    requestTimeout: 0,
+    requireHostHeader: false,
+  }
+  const app = Fastify<Server>({
     bodyLimit: bodyLimitBytes,
-    routerOptions: { maxParamLength: maxPathParameterLength },
+    routerOptions: { maxParamLength: maxPathParameterLength, ignoreTrailingSlash: true },
     frameworkErrors: (error, _request, reply) => sendError(reply, toBerthError(error)),
     clientErrorHandler: refuseMalformedRequest,
     return503OnClosing: false,
-    // How long a body may take is decided where it is read: an upload may take its time, a JSON body may not.
-    requestTimeout: 0,
-    http: { headersTimeout: headersLimitMilliseconds, requireHostHeader: false },
+    serverFactory: (onRequest) =>
+      createFrontServer({ http, limits: connectionLimits, onRequest, onUpgrade: services.relay.take }),
     genReqId: () => randomUUID(),
   })
   app.decorateRequest('caller', undefined)
+  services.requestAudit.attach(app)
   acceptJsonBodies(app)
-  const callerOf = (headers: IncomingHttpHeaders) => authenticate(headers, services.keys, services.organizations)
-  replyWithErrors(app, services.logger, { admit: ({ headers }) => callerOf(headers) })
-  app.addHook('onRequest', async () => {
+  const organizationCallerOf = (headers: IncomingHttpHeaders) =>
+    authenticate(headers, services.keys, services.organizations)
+  const callerOf = async (headers: IncomingHttpHeaders) => inProject(await organizationCallerOf(headers))
+  const admitSomebody = (request: FastifyRequest) => {
+    const [, session] = belowSession.exec(pathOf(request.url)) ?? []
+    return session === undefined
+      ? organizationCallerOf(request.headers)
+      : services.access.admit(readSessionCredentials(request), session)
+  }
+  replyWithErrors(app, services.logger, { admit: admitSomebody })
+  app.addHook('onRequest', async (request) => {
     if (isClosing()) throw new BerthError('shutting_down')
+    keepToOwnSession(request.raw)
   })
   // Of a request that was under way when the server began to stop, the connection would keep it from its end.
   app.addHook('onSend', async (_request, reply) => {
@@ -73,15 +109,30 @@ export async function createApp(
   mountServiceRoutes(app, services.health)
   await mountDocumentRoutes(app)
   mountDiscovery(app, { access: services.access, machines: services.machines, publicUrl })
-  services.relay.attach(app.server)
+  mountDevToolsFrontend(app, { ...services, publicUrl })
+  await mountWebDriver(app, { ...services, publicUrl })
   await mountOperations(app, { ...services, callerOf })
 
-  const mount = mountForCallers(app, callerOf)
+  const mount = mountWithCallers(app, { access: 'project', callerOf, limits: services.limits })
   mountSessionRoutes(mount, { ...services, publicUrl })
   mountProfileRoutes(mount, services.profiles)
   mountProxyRoutes(mount, services)
   mountSessionExtensionRoutes(mount, services)
   mountExtensionRoutes(mount, services)
+  mountCredentialRoutes(mount, services)
+
+  const mountForOrganizations = mountWithCallers(app, {
+    access: 'organization',
+    callerOf: organizationCallerOf,
+    limits: services.limits,
+  })
+  mountAuthRoutes(mountForOrganizations)
+  mountProjectRoutes(mountForOrganizations, services)
+  mountApiKeyRoutes(mountForOrganizations, services)
+  mountCredentialProviderRoutes(mountForOrganizations, services)
+  mountExportDestinationRoutes(mountForOrganizations, services)
+  mountAuditRoutes(mountForOrganizations, services)
+  mountLimitRoutes(mountForOrganizations, services)
   return app
 }
 
@@ -92,8 +143,14 @@ async function allowBrowserCallers(app: FastifyInstance): Promise<void> {
     'X-Offset',
     'X-Has-More',
     'X-Next-Offset',
+    'X-Next-Page-Token',
+    'X-Next-Cursor',
+    'X-Row-Count',
+    'X-Content-Sha256',
     'X-Sse-Content-Type',
     'Retry-After',
+    'X-RateLimit-Limit',
+    'X-RateLimit-Remaining',
     'X-Should-Retry',
     'X-Request-Id',
   ]

@@ -14,8 +14,9 @@ test('has the documented defaults', () => {
   assert.equal(config.json, false)
   assert.equal(config.metrics, true)
   assert.equal(config.region, 'us-east')
-  assert.deepEqual(config.reserve, { memoryBytes: 256 * 1024 ** 2, diskBytes: 256 * 1024 ** 2 })
+  assert.deepEqual(config.machines.reserve, { memoryBytes: 256 * 1024 ** 2, diskBytes: 256 * 1024 ** 2 })
   assert.equal(config.apiKey, undefined)
+  assert.deepEqual(config.blobs, { kind: 'folder' })
 })
 
 test('a flag wins over its twin in the environment, and the twin over the default', () => {
@@ -34,6 +35,31 @@ test('a flag wins over its twin in the environment, and the twin over the defaul
   assert.equal(config.dataFolder, '/srv/berth')
   assert.equal(config.json, true)
   assert.equal(config.metrics, false)
+})
+
+test('reads where blobs are kept', () => {
+  const s3 = { BERTH_BLOBS: 's3', BERTH_S3_BUCKET: 'berth-blobs' }
+
+  assert.deepEqual(readConfig({}, s3).blobs, {
+    kind: 's3',
+    bucket: 'berth-blobs',
+    prefix: '',
+    endpoint: undefined,
+    region: 'us-east-1',
+    pathStyle: false,
+  })
+  const elsewhere = { BERTH_S3_ENDPOINT: 'http://127.0.0.1:9000', AWS_REGION: 'eu-1', BERTH_S3_PREFIX: 'a/b-' }
+  const { blobs } = readConfig({}, { ...s3, ...elsewhere })
+  assert.deepEqual(blobs, {
+    ...blobs,
+    endpoint: 'http://127.0.0.1:9000',
+    region: 'eu-1',
+    prefix: 'a/b-',
+    pathStyle: true,
+  })
+  assert.partialDeepStrictEqual(readConfig({}, { ...s3, ...elsewhere, BERTH_S3_PATH_STYLE: 'off' }).blobs, {
+    pathStyle: false,
+  })
 })
 
 test('reads the list of allowed destinations', () => {
@@ -94,6 +120,13 @@ for (const [flags, environment, named] of [
   [{}, { BERTH_PROXY_POOLS: '/nowhere/pools.json' }, 'BERTH_PROXY_POOLS'],
   [{}, { BERTH_STEALTH_PROXY: 'proxy.test:3128' }, 'BERTH_STEALTH_PROXY'],
   [{}, { BERTH_PROXY_CHECK_URL: 'echo.test' }, 'BERTH_PROXY_CHECK_URL'],
+  [{}, { BERTH_BLOBS: 'ftp' }, 'BERTH_BLOBS'],
+  [{}, { BERTH_BLOBS: 's3' }, 'BERTH_S3_BUCKET'],
+  [{}, { BERTH_BLOBS: 's3', BERTH_S3_BUCKET: 'No_Bucket' }, 'BERTH_S3_BUCKET'],
+  [{}, { BERTH_BLOBS: 's3', BERTH_S3_BUCKET: 'blobs', BERTH_S3_ENDPOINT: 'minio:9000' }, 'BERTH_S3_ENDPOINT'],
+  [{}, { BERTH_BLOBS: 's3', BERTH_S3_BUCKET: 'blobs', BERTH_S3_PATH_STYLE: '?' }, 'BERTH_S3_PATH_STYLE'],
+  [{}, { BERTH_BLOBS: 's3', BERTH_S3_BUCKET: 'blobs', BERTH_S3_PREFIX: 'a b' }, 'BERTH_S3_PREFIX'],
+  [{}, { BERTH_S3_BUCKET: 'blobs' }, 'BERTH_BLOBS'],
 ] as const) {
   test(`names ${named} in what it says of ${JSON.stringify({ ...flags, ...environment })}`, () => {
     assert.throws(() => readConfig(flags, environment), { name: 'StartError', message: new RegExp(named) })

@@ -4,8 +4,13 @@ import { join, resolve } from 'node:path'
 import { Region } from '@berth/contract/browsers/browser.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
+import type { BlobsConfig } from './blobs/open-blobs.ts'
+import type { AuditExportConfig } from './features/audit-export/late-s3-target.ts'
+import type { OnePasswordOptions } from './features/credential-providers/onepassword-client.ts'
+import type { LimitsConfig } from './features/limits/limit-service.ts'
 import { type ProxyPools, parseProxyPools, parseUpstream } from './features/proxies/proxy-pools.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
+import { type ConnectionLimits, defaultConnectionLimits } from './front/connection-limits.ts'
 import { StartError } from './start-error.ts'
 
 /** Flags as they were typed; each has a twin in the environment, and a flag wins over its twin. */
@@ -30,6 +35,7 @@ export interface ServerConfig {
   readonly stopSessions: boolean
   readonly metrics: boolean
   readonly logLevel: string
+  readonly connectionLimits: ConnectionLimits
   /** The key of the default organization, instead of one that berth makes. */
   readonly apiKey: string | undefined
   /** Where clients reach berth, without a slash at the end. Absent: at the host that the request names. */
@@ -38,12 +44,26 @@ export interface ServerConfig {
   readonly databaseUrl: string | undefined
   /** Absent: a file in the data folder. */
   readonly masterKey: string | undefined
+  /** Whether callers may see and make projects. */
+  readonly hasProjects: boolean
+  readonly limits: LimitsConfig
+  readonly auditRetentionDays: number
+  readonly auditExport: AuditExportConfig
+  readonly onePassword: OnePasswordOptions
+  /** Where profiles and extensions are kept. */
+  readonly blobs: BlobsConfig
   /** Where the Chrome Web Store gives out extensions. */
   readonly chromeStoreUrl: string
   readonly egressAllow: readonly string[]
   readonly proxying: ProxyingConfig
-  /** What new sessions leave of the host's memory and of the data folder's disk. */
-  readonly reserve: { readonly memoryBytes: number; readonly diskBytes: number }
+  readonly machines: {
+    /** What new sessions leave of the host's memory and of the data folder's disk. */
+    readonly reserve: { readonly memoryBytes: number; readonly diskBytes: number }
+    /** What a session may write to its disk. */
+    readonly diskBytes: number
+    /** Whether sessions have disks in files, where the host can. */
+    readonly hasDiskImages: boolean
+  }
   /** The region that this server runs in. */
   readonly region: Region
   /** Where an ordinary user's sockets may go. */
@@ -65,10 +85,33 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     stopSessions: flags.stopSessions ?? switchedOn('BERTH_STOP_SESSIONS', text('BERTH_STOP_SESSIONS'), false),
     metrics: flags.metrics ?? switchedOn('BERTH_METRICS', text('BERTH_METRICS'), true),
     logLevel: oneOf('--log-level', flags.logLevel ?? text('BERTH_LOG_LEVEL') ?? 'info', logLevels),
+    connectionLimits: {
+      total: count('BERTH_MAX_CONNECTIONS', text('BERTH_MAX_CONNECTIONS'), defaultConnectionLimits.total),
+      perAddress: count(
+        'BERTH_MAX_CONNECTIONS_PER_ADDRESS',
+        text('BERTH_MAX_CONNECTIONS_PER_ADDRESS'),
+        defaultConnectionLimits.perAddress,
+      ),
+    },
     apiKey: secret('BERTH_API_KEY', text('BERTH_API_KEY')),
     publicUrl: publicUrl(text('BERTH_PUBLIC_URL')),
     databaseUrl: databaseUrl(text('DATABASE_URL')),
     masterKey: secret('BERTH_MASTER_KEY', text('BERTH_MASTER_KEY')),
+    hasProjects: switchedOn('BERTH_PROJECTS', text('BERTH_PROJECTS'), true),
+    limits: {
+      maxSessions: wholeNumber('BERTH_MAX_SESSIONS', text('BERTH_MAX_SESSIONS') ?? '1000', 1),
+      requestsPerMinute: wholeNumber('BERTH_RATE_LIMIT', text('BERTH_RATE_LIMIT') ?? '1200', 0),
+    },
+    auditRetentionDays: wholeNumber('BERTH_AUDIT_DAYS', text('BERTH_AUDIT_DAYS') ?? '365', 1),
+    auditExport: {
+      buckets: listOf(text('BERTH_AUDIT_EXPORT_BUCKETS') ?? ''),
+      endpoint: webAddress('BERTH_AUDIT_EXPORT_ENDPOINT', text('BERTH_AUDIT_EXPORT_ENDPOINT')),
+    },
+    onePassword: {
+      connectUrl: webAddress('BERTH_ONEPASSWORD_CONNECT_URL', text('BERTH_ONEPASSWORD_CONNECT_URL')),
+      limitMilliseconds: 15_000,
+    },
+    blobs: blobs(text),
     chromeStoreUrl: chromeStoreUrl(text('BERTH_CHROME_STORE_URL')),
     egressAllow: allowList(text('BERTH_EGRESS_ALLOW') ?? ''),
     proxying: {
@@ -76,20 +119,59 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       stealthProxy: stealthProxy(text('BERTH_STEALTH_PROXY')),
       checkUrl: webAddress('BERTH_PROXY_CHECK_URL', text('BERTH_PROXY_CHECK_URL')),
     },
-    reserve: {
-      memoryBytes: mebibytes('BERTH_RESERVED_MEMORY_MIB', text('BERTH_RESERVED_MEMORY_MIB') ?? '256'),
-      diskBytes: mebibytes('BERTH_RESERVED_DISK_MIB', text('BERTH_RESERVED_DISK_MIB') ?? '256'),
+    machines: {
+      reserve: {
+        memoryBytes: mebibytes('BERTH_RESERVED_MEMORY_MIB', text('BERTH_RESERVED_MEMORY_MIB') ?? '256'),
+        diskBytes: mebibytes('BERTH_RESERVED_DISK_MIB', text('BERTH_RESERVED_DISK_MIB') ?? '256'),
+      },
+      diskBytes: mebibytes('BERTH_SESSION_DISK_MIB', text('BERTH_SESSION_DISK_MIB') ?? '8192'),
+      hasDiskImages: switchedOn('BERTH_DISK_IMAGES', text('BERTH_DISK_IMAGES'), true),
     },
     region: oneOf('BERTH_REGION', text('BERTH_REGION') ?? 'us-east', Region.options),
     userRuntimeFolder: text('XDG_RUNTIME_DIR'),
   }
 }
 
-function allowList(text: string): readonly string[] {
-  const entries = text
+function blobs(text: (name: string) => string | undefined): BlobsConfig {
+  const kind = oneOf('BERTH_BLOBS', text('BERTH_BLOBS') ?? 'folder', ['folder', 's3'])
+  if (kind === 'folder') {
+    if (text('BERTH_S3_BUCKET') === undefined) return { kind }
+    throw new StartError('BERTH_S3_BUCKET has no effect without BERTH_BLOBS=s3', 64)
+  }
+  const endpoint = webAddress('BERTH_S3_ENDPOINT', text('BERTH_S3_ENDPOINT'))
+  return {
+    kind,
+    bucket: matching(
+      'BERTH_S3_BUCKET',
+      text('BERTH_S3_BUCKET') ?? '',
+      /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
+      bucketRule,
+    ),
+    prefix: matching('BERTH_S3_PREFIX', text('BERTH_S3_PREFIX') ?? '', /^[\w./-]{0,200}$/, prefixRule),
+    endpoint,
+    region: text('BERTH_S3_REGION') ?? text('AWS_REGION') ?? 'us-east-1',
+    // Servers other than AWS mostly have one host name for all buckets.
+    pathStyle: switchedOn('BERTH_S3_PATH_STYLE', text('BERTH_S3_PATH_STYLE'), endpoint !== undefined),
+  }
+}
+
+const bucketRule = 'must name a bucket: 3 to 63 lower-case letters, digits, dots and hyphens'
+const prefixRule = 'may hold letters, digits, and any of ._/-'
+
+function matching(name: string, value: string, pattern: RegExp, rule: string): string {
+  if (pattern.test(value)) return value
+  throw new StartError(`${name} ${rule}`, 64)
+}
+
+function listOf(text: string): readonly string[] {
+  return text
     .split(',')
     .map((entry) => entry.trim())
     .filter(Boolean)
+}
+
+function allowList(text: string): readonly string[] {
+  const entries = listOf(text)
   try {
     parseAllowList(entries)
   } catch (cause) {
@@ -131,6 +213,17 @@ function mebibytes(name: string, text: string): number {
   throw new StartError(`${name} must be a whole number of MiB`, 64)
 }
 
+function wholeNumber(name: string, text: string, minimum: number): number {
+  if (/^\d{1,9}$/.test(text) && Number(text) >= minimum) return Number(text)
+  throw new StartError(`${name} must be a whole number of at least ${minimum}`, 64)
+}
+
+function count(name: string, value: string | undefined, otherwise: number): number {
+  if (value === undefined) return otherwise
+  if (/^[1-9]\d{0,8}$/.test(value)) return Number(value)
+  throw new StartError(`${name} must be a whole number of at least 1`, 64)
+}
+
 function switchedOn(name: string, value: string | undefined, otherwise: boolean): boolean {
   if (value === undefined) return otherwise
   if (['1', 'true', 'on', 'yes'].includes(value)) return true
@@ -138,7 +231,7 @@ function switchedOn(name: string, value: string | undefined, otherwise: boolean)
   throw new StartError(`${name} must be on or off`, 64)
 }
 
-function oneOf<Value extends string>(name: string, value: string, allowed: readonly Value[]): Value {
+function oneOf<const Value extends string>(name: string, value: string, allowed: readonly Value[]): Value {
   if ((allowed as readonly string[]).includes(value)) return value as Value
   throw new StartError(`${name} must be one of ${allowed.join(', ')}`, 64)
 }

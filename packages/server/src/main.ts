@@ -9,10 +9,11 @@ import type { FastifyInstance } from 'fastify'
 import packageJson from '../package.json' with { type: 'json' }
 import { readMasterKey } from './access/secrets.ts'
 import { createApp } from './app.ts'
-import { FolderBlobs } from './blobs/folder-blobs.ts'
+import { openBlobs } from './blobs/open-blobs.ts'
 import { TemporaryFolders } from './blobs/temporary-folders.ts'
 import { readConfig, type ServeFlags, type ServerConfig } from './config.ts'
 import { type Database, openDatabase } from './database/database.ts'
+import { DatabaseLock } from './database/database-lock.ts'
 import { EmbeddedPostgres } from './database/embedded-postgres.ts'
 import { migrate } from './database/migrate.ts'
 import { LocalDriver, type LocalDriverOptions } from './drivers/local/local-driver.ts'
@@ -20,11 +21,17 @@ import { machinesRuntimeFolder, openMachinesFolders } from './drivers/local/mach
 import { EgressDaemon } from './egress-link/egress-daemon.ts'
 import { ensureOrganization } from './features/organizations/first-start.ts'
 import { recoverSessions } from './features/sessions/recover-sessions.ts'
-import { type HostFolders, openHostFolders } from './host/host-folders.ts'
+import { type HostFolders, openHostFolders, removeUnusedRuntimeFolder } from './host/host-folders.ts'
 import { readKeptFile } from './host/kept-file.ts'
 import { lockDataFolder } from './host/lock-data-folder.ts'
-import { openServiceUser, type ServiceUser } from './host/service-user.ts'
+import { openServiceUsers, type ServiceUser } from './host/service-user.ts'
+import { Trash } from './host/trash.ts'
+import { JobRunner } from './jobs/job-runner.ts'
 import { SessionReaper } from './jobs/reap-sessions.ts'
+import { startJobs } from './jobs/start-jobs.ts'
+import { ownAddresses } from './own-session/own-addresses.ts'
+import { ownSessionSocketPath } from './own-session/own-session-path.ts'
+import { OwnSessionSocket } from './own-session/own-session-socket.ts'
 import { announceReady } from './ready-message.ts'
 import { createServices, type Services } from './services.ts'
 import { StartError } from './start-error.ts'
@@ -34,8 +41,7 @@ const stopLimitMilliseconds = 10_000
 const drainLimitMilliseconds = 6_000
 const reapIntervalMilliseconds = 1_000
 const memoryWatchIntervalMilliseconds = 2_000
-const proxiesIntervalMilliseconds = 2_000
-const blobSweepIntervalMilliseconds = 60 * 60 * 1000
+const heartbeatIntervalMilliseconds = 10_000
 
 /** Starts the server of this host and returns once it is ready. It stops on SIGTERM and SIGINT. */
 export async function serve(flags: ServeFlags): Promise<void> {
@@ -57,23 +63,34 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   const lock = await lockDataFolder(folders.data)
   shutdown.add('the data folder', () => lock.close())
 
-  const user = await openServiceUser()
+  shutdown.add('the runtime folder', () => removeUnusedRuntimeFolder(folders))
+
+  const users = await openServiceUsers()
   await openMachinesFolders(folders)
-  const egress = new EgressDaemon({ folders, socketsFolder: machinesRuntimeFolder(folders), user, logger })
+  const trash = await Trash.open(join(folders.data, 'trash'))
+  shutdown.add('the trash', () => trash.close())
+  const egress = new EgressDaemon({
+    folders,
+    socketsFolder: machinesRuntimeFolder(folders),
+    user: users.egress,
+    logger,
+  })
   shutdown.add('egress', () => egress.close())
   const opening = [
-    startDatabase({ config, folders, user, logger, shutdown }),
+    startDatabase({ config, folders, user: users.database, logger, shutdown }),
     readMasterKey(folders.data, config.masterKey),
     readDriverId(folders.data),
-    openDriver({ folders, routes: egress, serviceUser: user, reserve: config.reserve }, shutdown),
+    openDriver({ folders, routes: egress, trash, egressUser: users.egress, ...config.machines, logger }, shutdown),
     egress.start(),
-    FolderBlobs.open(join(folders.data, 'blobs')),
-    TemporaryFolders.open(join(folders.data, 'incoming')),
+    openBlobs(config.blobs, join(folders.data, 'blobs')),
+    TemporaryFolders.open(join(folders.data, 'incoming'), trash),
   ] as const
   // When one fails, the others are waited for: what opens after the shutdown would keep the process running.
   await Promise.allSettled(opening)
-  const [database, masterKey, driverId, driver, , blobs, temporaryFolders] = await Promise.all(opening)
+  const [{ database, url }, masterKey, driverId, driver, , blobs, temporaryFolders] = await Promise.all(opening)
 
+  const jobs = new JobRunner({ connectionString: url, serverId: driverId, logger })
+  shutdown.add('the jobs', () => jobs.close())
   const services = createServices({
     database,
     blobs,
@@ -84,35 +101,52 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     egressIsUp: () => egress.isUp,
     egress,
     proxying: config.proxying,
+    jobs,
     masterKey,
     region: config.region,
+    hasProjects: config.hasProjects,
+    limits: config.limits,
+    audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },
+    auditExport: config.auditExport,
+    onePassword: config.onePassword,
     clock: systemClock,
     logger,
     version: packageJson.version,
   })
+  shutdown.add('the audit log', () => services.audit.close())
+  // What a server before this one has left.
+  await services.audit.flush()
   egress.useSettings((id) => services.egress.settingsOf(id))
   const apiKey = await ensureOrganization(services.organizations, systemClock, config.apiKey)
 
   const app = await createApp(services, {
     publicUrl: config.publicUrl,
     metrics: config.metrics,
+    connectionLimits: config.connectionLimits,
     isClosing: () => shutdown.isClosing,
   })
+  await services.heartbeat.start(heartbeatIntervalMilliseconds)
+  shutdown.add('the heartbeat', () => services.heartbeat.close())
   shutdown.add('the sessions', () => leaveSessions(config, services, driverId))
   await recoverSessions({ ...services, driver, driverId })
-  const { address, port } = await listen(app, config)
+  const listening = await listen(app, config)
   shutdown.add('the API', () => closeApi(app, services))
-  await egress.setPolicy({ allow: [...config.egressAllow], own_addresses: ownAddresses(address, port) })
+  const ownSessions = await OwnSessionSocket.open({ path: ownSessionSocketPath(folders), server: app.server })
+  shutdown.add("the sessions' own addresses", () => ownSessions.close())
+  const own = ownAddresses(listening, config.publicUrl)
+  await egress.setPolicy({ allow: [...config.egressAllow], own_addresses: [...own] })
 
   services.memoryWatch.start(memoryWatchIntervalMilliseconds)
   shutdown.add('the memory watch', () => services.memoryWatch.close())
-  services.deletedProxies.start(proxiesIntervalMilliseconds)
-  shutdown.add('the deleted proxies', () => services.deletedProxies.close())
-  services.blobSweep.start(blobSweepIntervalMilliseconds)
-  shutdown.add('the blob sweep', () => services.blobSweep.close())
   const reaper = new SessionReaper({ ...services, driverId, clock: systemClock }, reapIntervalMilliseconds)
   shutdown.add('the reaper', () => reaper.close())
-  announceReady({ config, port, apiKey })
+  announceReady({ config, port: listening.port, apiKey })
+
+  // Nobody waits for a job. What runs is aborted before that which it works with is closed.
+  shutdown.add('the work of jobs', () => jobs.close())
+  await startJobs(jobs, services).catch((error: unknown) => {
+    if (!shutdown.isClosing) throw error
+  })
 }
 
 async function openDriver(options: LocalDriverOptions, shutdown: Shutdown): Promise<LocalDriver> {
@@ -129,7 +163,7 @@ interface StartDatabaseOptions {
   readonly shutdown: Shutdown
 }
 
-async function startDatabase({ config, folders, user, logger, shutdown }: StartDatabaseOptions): Promise<Database> {
+async function startDatabase({ config, folders, user, logger, shutdown }: StartDatabaseOptions): Promise<OpenDatabase> {
   let url = config.databaseUrl
   if (url === undefined) {
     const postgres = new EmbeddedPostgres({
@@ -143,14 +177,25 @@ async function startDatabase({ config, folders, user, logger, shutdown }: StartD
     url = postgres.connectionString
   }
   const database = openDatabase(url, logger)
-  shutdown.add('the database', () => database.destroy())
   try {
+    const lock = await DatabaseLock.take({
+      connectionString: url,
+      logger,
+      onLost: () => process.kill(process.pid, 'SIGTERM'),
+    })
+    shutdown.add("the database's lock", () => lock.close())
+    shutdown.add('the database', () => database.destroy())
     await migrate(database)
   } catch (cause) {
-    if (config.databaseUrl === undefined) throw cause
+    if (config.databaseUrl === undefined || cause instanceof StartError) throw cause
     throw new StartError(`the database of DATABASE_URL cannot be used: ${(cause as Error).message}`, 69, { cause })
   }
-  return database
+  return { database, url }
+}
+
+interface OpenDatabase {
+  readonly database: Database
+  readonly url: string
 }
 
 /** Made once for a data folder: it outlives every change of host name. */
@@ -191,12 +236,6 @@ function addressError({ host, port }: Pick<ServerConfig, 'host' | 'port'>, cause
     default:
       return cause
   }
-}
-
-/** Where berth listens: sessions must not reach it. An address that means every one is left to egress to understand. */
-function ownAddresses(address: string, port: number): string[] {
-  if (address === '::') return [`0.0.0.0:${port}`, `[::]:${port}`]
-  return [address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`]
 }
 
 async function leaveSessions({ stopSessions }: ServerConfig, services: Services, driverId: string): Promise<void> {

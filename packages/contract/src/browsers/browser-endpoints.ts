@@ -17,10 +17,12 @@ export const createBrowser = defineEndpoint({
   description: 'Answers when the first page of the browser has answered. An absent body means the defaults.',
   tag,
   access: 'project',
+  isRateLimited: true,
   body: BrowserRequest.prefault({}),
   reply: Browser,
   status: 200,
   errors: [
+    'session_limit_reached',
     'field_not_supported',
     'proxy_not_found',
     'session_name_taken',
@@ -33,7 +35,6 @@ export const createBrowser = defineEndpoint({
     'egress_unavailable',
     'capacity_exhausted',
   ],
-  reservedStatuses: { 429: 'berth sets no rate or concurrency limit yet.' },
 })
 
 export const listBrowsers = defineEndpoint({

@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import { NotYet } from '../common/not-yet.ts'
 import { BrowserProfile } from '../profiles/profile.ts'
 import { SessionName, StartUrl } from './browser.ts'
+import { BrowserNetworkUpdate } from './network-config.ts'
 import { checkProxySelection, proxySelection } from './proxy-selection.ts'
 import { Tags } from './tags.ts'
 import { BrowserTelemetryRequestConfig } from './telemetry-config.ts'
@@ -20,6 +22,8 @@ export const BrowserUpdateRequest = z
     viewport: BrowserViewportUpdate.optional(),
     profile: BrowserProfile.nullish().meta({ description: 'Only while the session has none.' }),
     ...proxySelection,
+    network: BrowserNetworkUpdate.optional(),
+    location: NotYet,
   })
   .superRefine(checkProxySelection)
   .meta({ id: 'BrowserUpdateRequest' })

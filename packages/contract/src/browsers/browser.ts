@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { NotYet } from '../common/not-yet.ts'
 import { Timestamp } from '../common/time.ts'
 import { ExtensionReference, maxExtensionsOfSession } from '../extensions/extension.ts'
 import { BrowserProfile, Profile } from '../profiles/profile.ts'
 import { ChromePolicy } from './chrome-policy.ts'
-import { BrowserNetworkConfig } from './network-config.ts'
+import { BrowserNetworkConfig, checkStartUrl } from './network-config.ts'
 import { BrowserProxy, checkProxySelection, proxySelection } from './proxy-selection.ts'
 import { Tags } from './tags.ts'
 import { BrowserTelemetryConfig, BrowserTelemetryRequestConfig } from './telemetry-config.ts'
@@ -63,16 +64,6 @@ export const Browser = z
   .meta({ id: 'Browser' })
 export type Browser = z.infer<typeof Browser>
 
-/**
- * A create field of the public API whose feature berth does not have yet. It is refused, never ignored:
- * a session without what was asked for would be worse than none.
- */
-const NotYet = z
-  .unknown()
-  .refine((value) => value === undefined || value === null, { error: 'is not supported by this version of berth' })
-  .optional()
-  .meta({ override: { type: 'null' }, description: 'Not supported yet.' })
-
 export const BrowserRequest = z
   .object({
     name: SessionName.optional(),
@@ -90,7 +81,10 @@ export const BrowserRequest = z
     kiosk_mode: z.boolean().default(false),
     start_url: StartUrl.optional(),
     chrome_policy: ChromePolicy.optional(),
-    memory: z.enum(['8GiB', '16GiB']).optional(),
+    memory: z
+      .enum(['1GiB', '2GiB', '8GiB', '16GiB'])
+      .optional()
+      .meta({ description: 'Headless: 1GiB (the default) or 2GiB. Headful without GPU: 8GiB (the default) or 16GiB.' }),
     region: Region.optional(),
     invocation_id: z.string().min(1).max(255).optional(),
     telemetry: BrowserTelemetryRequestConfig.nullish(),
@@ -102,9 +96,11 @@ export const BrowserRequest = z
       .meta({ description: 'Stored extensions that the browser starts with.' }),
     ...proxySelection,
     network: BrowserNetworkConfig.optional(),
+    location: NotYet,
     vaults: NotYet,
     video_memory: NotYet,
   })
   .superRefine(checkProxySelection)
+  .superRefine(checkStartUrl)
   .meta({ id: 'BrowserRequest' })
 export type BrowserRequest = z.infer<typeof BrowserRequest>

@@ -13,6 +13,10 @@ export type ExtensionId = string & { readonly idOf: 'extension' }
 export type ProfileId = string & { readonly idOf: 'profile' }
 export type ApiKeyId = string & { readonly idOf: 'api-key' }
 export type ProxyId = string & { readonly idOf: 'proxy' }
+export type CredentialProviderId = string & { readonly idOf: 'credential-provider' }
+export type AuditEntryId = string & { readonly idOf: 'audit-entry' }
+export type ExportDestinationId = string & { readonly idOf: 'export-destination' }
+export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
   session: 'brw',
@@ -22,25 +26,34 @@ const idPrefixes = {
   profile: 'prf',
   extension: 'ext',
   proxy: 'prx',
+  credential: 'crd',
+  'export-destination': 'exd',
+  'audit-entry': 'aud',
+  'credential-provider': 'cpv',
 } as const
 type IdKind = keyof typeof idPrefixes
 
 const timeDigits = 8 // Milliseconds in base 36 stay at eight digits until the year 2059.
-const randomDigits = 13 // 67 bits.
+const randomDigits = 13 // Of 64 random bits, with room above them.
 
-/** A new id of the kind; ids sort by the time they were made. */
+let last = { time: 0, random: 0n }
+
+/** A new id of the kind; ids of one process sort in the order in which they were made, also within a millisecond. */
 export function newId<Kind extends IdKind>(kind: Kind, now: Date): string & { readonly idOf: Kind } {
-  const time = now.getTime().toString(36).padStart(timeDigits, '0')
-  const random = Array.from({ length: randomDigits }, randomBase36Digit).join('')
-  return `${idPrefixes[kind]}${time}${random}` as string & { readonly idOf: Kind }
+  const time = now.getTime()
+  // The later ids of a millisecond are larger, by steps that cannot be guessed.
+  const random = time === last.time ? last.random + 1n + BigInt(randomStep()) : randomStart()
+  last = { time, random }
+  const digits = [time.toString(36).padStart(timeDigits, '0'), random.toString(36).padStart(randomDigits, '0')]
+  return `${idPrefixes[kind]}${digits.join('')}` as string & { readonly idOf: Kind }
 }
 
-function randomBase36Digit(): string {
-  for (;;) {
-    const byte = crypto.getRandomValues(new Uint8Array(1))[0] ?? 255
-    // 252 is the largest multiple of 36 in a byte: larger values would make some digits likelier than others.
-    if (byte < 252) return (byte % 36).toString(36)
-  }
+function randomStart(): bigint {
+  return crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n
+}
+
+function randomStep(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0] ?? 0
 }
 
 /** A path parameter that takes an id or a name; ids are looked up first. */

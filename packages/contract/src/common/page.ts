@@ -3,19 +3,23 @@ import { z } from 'zod'
 export const defaultPageLimit = 20
 export const maxPageLimit = 100
 
+/** A number beyond what JavaScript counts exactly is as good as that: no list is so long. */
 const wholeNumber = (rule: string) =>
   z
     .string()
-    .regex(/^\d{1,9}$/, { error: rule })
-    .transform(Number)
+    .regex(/^\d+$/, { error: rule })
+    .transform((text) => Math.min(Number(text), Number.MAX_SAFE_INTEGER))
 
 /** Query of an offset list. A limit above 100 is clamped: the official CLI asks for one more than its page. */
 export const PageQuery = z.object({
-  limit: wholeNumber('must be a whole number from 1 to 100')
-    .refine((limit) => limit >= 1, { error: 'must be a whole number from 1 to 100' })
+  limit: wholeNumber('must be a whole number of at least 1')
+    .refine((limit) => limit >= 1, { error: 'must be a whole number of at least 1' })
     .transform((limit) => Math.min(limit, maxPageLimit))
     .default(defaultPageLimit)
-    .meta({ override: { type: 'integer', minimum: 1, maximum: maxPageLimit, default: defaultPageLimit } }),
+    .meta({
+      description: `More than ${maxPageLimit} counts as ${maxPageLimit}.`,
+      override: { type: 'integer', minimum: 1, default: defaultPageLimit },
+    }),
   offset: wholeNumber('must be a whole number of at least 0')
     .default(0)
     .meta({ override: { type: 'integer', minimum: 0, default: 0 } }),

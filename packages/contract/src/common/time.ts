@@ -2,3 +2,9 @@ import { z } from 'zod'
 
 /** RFC 3339, UTC, with milliseconds. */
 export const Timestamp = z.iso.datetime().meta({ override: { type: 'string', format: 'date-time' } })
+
+/** A time that a caller sends, in any zone. */
+export const TimeInput = z.iso
+  .datetime({ offset: true, error: 'must be a time as 2026-01-31T12:00:00Z' })
+  .transform((text) => new Date(text))
+  .meta({ override: { type: 'string', format: 'date-time' } })

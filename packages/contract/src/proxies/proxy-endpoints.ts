@@ -4,7 +4,9 @@ import { defineEndpoint } from '../endpoint.ts'
 import { CheckedProxy, ProxyCreateRequest, ProxyRecord, ProxyUpdateRequest } from './proxy.ts'
 
 const tag = 'Proxies'
-const OneProxy = z.object({ id: z.string().min(1).max(255).meta({ description: 'Proxy id; names are not unique.' }) })
+const OneProxy = z.object({
+  id_or_name: z.string().min(1).max(255).meta({ description: 'Proxy id, or a name that one active proxy alone has.' }),
+})
 
 export const createProxy = defineEndpoint({
   operationId: 'createProxy',
@@ -45,7 +47,7 @@ export const listProxies = defineEndpoint({
 export const getProxy = defineEndpoint({
   operationId: 'getProxy',
   method: 'GET',
-  path: '/proxies/{id}',
+  path: '/proxies/{id_or_name}',
   summary: 'Get a proxy',
   tag,
   access: 'project',
@@ -58,7 +60,7 @@ export const getProxy = defineEndpoint({
 export const updateProxy = defineEndpoint({
   operationId: 'updateProxy',
   method: 'PATCH',
-  path: '/proxies/{id}',
+  path: '/proxies/{id_or_name}',
   summary: 'Rename a proxy',
   tag,
   access: 'project',
@@ -72,7 +74,7 @@ export const updateProxy = defineEndpoint({
 export const deleteProxy = defineEndpoint({
   operationId: 'deleteProxy',
   method: 'DELETE',
-  path: '/proxies/{id}',
+  path: '/proxies/{id_or_name}',
   summary: 'Delete a proxy',
   description: 'Sessions that use it go on without a proxy; what a route sent to it gets no connection any more.',
   tag,
@@ -85,7 +87,7 @@ export const deleteProxy = defineEndpoint({
 export const checkProxy = defineEndpoint({
   operationId: 'checkProxy',
   method: 'POST',
-  path: '/proxies/{id}/check',
+  path: '/proxies/{id_or_name}/check',
   summary: 'Check a proxy',
   description:
     'Connects through the proxy and answers with the status that was found. With a URL of the caller, what is stored ' +

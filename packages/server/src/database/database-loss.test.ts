@@ -22,7 +22,7 @@ test('PostgreSQL that is killed is started again, and until then each query says
   const postgres = new EmbeddedPostgres({
     dataFolder: folders.data,
     socketFolder,
-    user: await openServiceUser(),
+    user: await openServiceUser('database'),
     logger,
   })
   await postgres.keepRunning()

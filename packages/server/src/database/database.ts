@@ -38,12 +38,12 @@ class TellingPool implements PostgresPool {
   }
 
   async connect(): Promise<PostgresPoolClient> {
-    const client = await this.#pool.connect().catch(throwTelling)
+    const client = await this.#pool.connect().catch(throwUnavailable)
     let isStale = false
     const query = async (text: string, parameters: readonly unknown[]) =>
       client.query(this.#statements.prepare(text, parameters)).catch((error: Error) => {
         isStale ||= isStalePlan(error)
-        throwTelling(error)
+        throwUnavailable(error)
       })
     // Kysely asks for cursors, the other form of a query, only when it streams, which berth does not.
     return { query: query as unknown as PostgresPoolClient['query'], release: () => client.release(isStale) }
@@ -80,8 +80,28 @@ function isStalePlan(error: Error): boolean {
   return error instanceof pg.DatabaseError && error.routine === 'RevalidateCachedQuery'
 }
 
-function throwTelling(error: Error): never {
-  throw isUnavailable(error) ? new BerthError('database_unavailable', undefined, { cause: error }) : error
+/** A text that PostgreSQL cannot hold: with a NUL character, which JSON may escape. Nothing of ours is so called. */
+const unstorableText = ['22021', '22P05']
+/** Every table refers to projects in this way, and its row can come after the project has gone. */
+const projectReference = /project_id_fkey$/
+const foreignKeyViolation = '23503'
+
+function throwUnavailable(error: Error): never {
+  if (error instanceof pg.DatabaseError && unstorableText.includes(error.code ?? '')) {
+    throw new BerthError('bad_request', { reason: 'Text must not hold a NUL character.' }, { cause: error })
+  }
+  if (
+    error instanceof pg.DatabaseError &&
+    error.code === foreignKeyViolation &&
+    projectReference.test(error.constraint ?? '')
+  )
+    throw new BerthError('project_not_found', undefined, { cause: error })
+  throw asUnavailable(error)
+}
+
+/** What a database that cannot be reached, or is not ready, says is an error of ours; a wrong query stays what it is. */
+export function asUnavailable(error: Error): Error {
+  return isUnavailable(error) ? new BerthError('database_unavailable', undefined, { cause: error }) : error
 }
 
 /** Classes of SQLSTATE: connection failures, lack of resources (disk, memory, connections), and a server that stops or starts. */
@@ -97,4 +117,10 @@ function isUnavailable(error: Error): boolean {
 /** Whether the error is PostgreSQL's word that the constraint, or unique index, was violated. */
 export function violates(error: unknown, constraint: string): boolean {
   return error instanceof pg.DatabaseError && error.constraint === constraint
+}
+
+/** The table whose rows kept a project from being deleted. */
+export function holderOf(error: unknown): string | undefined {
+  if (!(error instanceof BerthError) || error.code !== 'project_not_found') return undefined
+  return error.cause instanceof pg.DatabaseError ? error.cause.table : undefined
 }

@@ -2,16 +2,36 @@ import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import type { SelectQueryBuilder } from 'kysely'
 import type { Tables } from './tables.ts'
 
-type Listed = 'sessions' | 'profiles' | 'proxies' | 'extensions'
+type Listed =
+  | 'sessions'
+  | 'profiles'
+  | 'proxies'
+  | 'extensions'
+  | 'projects'
+  | 'credentials'
+  | 'credential_providers'
+  | 'audit_export_destinations'
 
-/** The page of what the query finds, newest first; one row more tells whether another page follows. */
+/** The page of what the query finds, newest first. */
 export async function newestPage<Table extends Listed, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
-  { limit, offset }: PageRequest,
+  page: PageRequest,
 ): Promise<Page<Row>> {
-  const rows = await (query as SelectQueryBuilder<Tables, Listed, Row>)
+  const newestFirst = (query as SelectQueryBuilder<Tables, Listed, Row>)
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
+  return pageOf(newestFirst, page)
+}
+
+interface Pageable<Row> {
+  limit(rows: number): Pageable<Row>
+  offset(rows: number): Pageable<Row>
+  execute(): Promise<Row[]>
+}
+
+/** The page of a query that has its own order; one row more tells whether another page follows. */
+export async function pageOf<Row>(query: Pageable<Row>, { limit, offset }: PageRequest): Promise<Page<Row>> {
+  const rows = await query
     .limit(limit + 1)
     .offset(offset)
     .execute()

@@ -4,6 +4,10 @@ import type { BrowserTelemetryConfig } from '@berth/contract/browsers/telemetry-
 import type { ResolvedViewport } from '@berth/contract/browsers/viewport.ts'
 import type {
   ApiKeyId,
+  AuditEntryId,
+  CredentialId,
+  CredentialProviderId,
+  ExportDestinationId,
   ExtensionId,
   OrganizationId,
   ProfileId,
@@ -15,6 +19,7 @@ import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
 import type { ProxyType } from '@berth/contract/proxies/proxy.ts'
 import type { Targeting } from '@berth/contract/proxies/targeting.ts'
 import type { ColumnType, Generated } from 'kysely'
+import type { TotpSettings } from '../features/credentials/totp.ts'
 import type { SessionState } from '../features/sessions/session-state.ts'
 
 /** Written as JSON text: the driver would make a PostgreSQL array of a JavaScript one. */
@@ -24,35 +29,125 @@ export interface Tables {
   organizations: OrganizationTable
   projects: ProjectTable
   api_keys: ApiKeyTable
+  request_counts: RequestCountTable
+  credentials: CredentialTable
+  audit_entries: AuditEntryTable
+  audit_export_destinations: ExportDestinationTable
+  credential_providers: CredentialProviderTable
   sessions: SessionTable
   proxies: ProxyTable
   profiles: ProfileTable
   extensions: ExtensionTable
+  servers: ServerTable
 }
 
-interface OrganizationTable {
+export interface OrganizationTable {
   id: OrganizationId
   name: string
   created_at: Date
   sealed_key: Generated<Buffer | null>
+  max_concurrent_sessions: number | null
+  default_project_max_concurrent_sessions: number | null
 }
 
-interface ProjectTable {
+export interface CredentialTable {
+  id: CredentialId
+  project_id: ProjectId
+  name: string
+  domain: string
+  sso_provider: string | null
+  value_keys: Json<readonly string[]>
+  totp: ColumnType<TotpSettings | null, string | null, string | null>
+  sealed_secrets: Buffer
+  version: Generated<number>
+  created_at: Date
+  updated_at: Date
+}
+
+export interface CredentialProviderTable {
+  id: CredentialProviderId
+  organization_id: OrganizationId
+  provider_type: 'onepassword'
+  name: string
+  enabled: Generated<boolean>
+  priority: Generated<number>
+  cache_ttl_seconds: number
+  sealed_token: Buffer
+  created_at: Date
+  updated_at: Date
+}
+
+interface AuditEntryTable {
+  sequence: Generated<number>
+  event_id: AuditEntryId
+  organization_id: OrganizationId
+  occurred_at: Date
+  service: string
+  auth_strategy: string
+  user_id: string
+  email: string
+  status: number
+  method: string
+  path: string
+  route: string
+  domain: string
+  duration_ms: number
+  client_ip: string
+  user_agent: string
+}
+
+export interface ExportDestinationTable {
+  id: ExportDestinationId
+  organization_id: OrganizationId
+  region: string
+  bucket: string
+  prefix: string
+  role_arn: string
+  kms_key_id: string | null
+  external_id: string
+  status: 'active' | 'paused'
+  exported_sequence: number | null
+  version: Generated<number>
+  consecutive_failures: Generated<number>
+  last_error: string | null
+  last_error_at: Date | null
+  last_success_at: Date | null
+  next_attempt_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+interface RequestCountTable {
+  organization_id: OrganizationId
+  operation: string
+  window_start: Date
+  requests: number
+}
+
+export interface ProjectTable {
   id: ProjectId
   organization_id: OrganizationId
   name: string
   is_default: boolean
   archived_at: Date | null
   created_at: Date
+  updated_at: Generated<Date>
+  max_concurrent_sessions: number | null
+  max_concurrent_invocations: number | null
 }
 
-interface ApiKeyTable {
+export interface ApiKeyTable {
   id: ApiKeyId
   organization_id: OrganizationId
   project_id: ProjectId | null
   name: string
   key_hash: Buffer
+  masked_key: Generated<string>
+  created_by_id: ApiKeyId | OrganizationId
+  created_by_name: string | null
   created_at: Date
+  expires_at: Date | null
+  lifetime_days: number | null
   deleted_at: Date | null
 }
 
@@ -76,7 +171,7 @@ export interface SessionTable {
   invocation_id: string | null
   telemetry: ColumnType<BrowserTelemetryConfig | null, string | null, string | null>
   proxy: Json<SelectedProxy>
-  network: ColumnType<SessionNetwork | null, string | null, never>
+  network: ColumnType<SessionNetwork | null, string | null, string | null>
   created_at: Date
   idle_since: Date | null
   deleted_at: Date | null
@@ -103,6 +198,7 @@ export type SelectedProxy = { readonly mode: 'direct' | 'default' } | { readonly
 export interface SessionNetwork {
   private_hosts?: string[]
   proxy_routes?: { hosts: string[]; proxy: { id: ProxyId } }[]
+  allowed_hosts?: string[]
 }
 
 export interface ProxyTable {
@@ -141,4 +237,10 @@ export interface ExtensionTable {
   policy_id: string | null
   created_at: Date
   last_used_at: Date | null
+}
+
+interface ServerTable {
+  id: string
+  up_since: Date
+  seen_at: Date
 }

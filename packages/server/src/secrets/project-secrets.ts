@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Transform } from 'node:stream'
 import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
+import { LoadingCache } from '@berth/runtime/async/loading-cache.ts'
 import { deriveKey } from '../access/secrets.ts'
 import type { Database } from '../database/database.ts'
 import { seal, sealing, unseal, unsealing } from './seal.ts'
 
 const keyBytes = 32
+const maxRememberedKeys = 1_000
 
 /**
  * Keeps what must not be readable in the database or in the blobs, under a key that each organization has of its own.
@@ -14,7 +16,7 @@ const keyBytes = 32
 export class ProjectSecrets {
   readonly #database: Database
   readonly #masterKey: Uint8Array
-  readonly #keys = new Map<ProjectId, Promise<Uint8Array>>()
+  readonly #keys = new LoadingCache<ProjectId, Uint8Array>({ maxEntries: maxRememberedKeys })
 
   constructor(database: Database, masterKey: string) {
     this.#database = database
@@ -29,6 +31,15 @@ export class ProjectSecrets {
     return unseal(await this.#keyOf(projectId), sealed, context).toString()
   }
 
+  /** The same for what belongs to no project. */
+  async sealForOrganization(organizationId: OrganizationId, text: string, context: string): Promise<Buffer> {
+    return seal(await this.#organizationKey(organizationId), Buffer.from(text), context)
+  }
+
+  async unsealForOrganization(organizationId: OrganizationId, sealed: Uint8Array, context: string): Promise<string> {
+    return unseal(await this.#organizationKey(organizationId), sealed, context).toString()
+  }
+
   async sealing(projectId: ProjectId, context: string): Promise<Transform> {
     return sealing(await this.#keyOf(projectId), context)
   }
@@ -39,12 +50,7 @@ export class ProjectSecrets {
   }
 
   #keyOf(projectId: ProjectId): Promise<Uint8Array> {
-    const known = this.#keys.get(projectId)
-    if (known) return known
-    const key = this.#readKey(projectId)
-    this.#keys.set(projectId, key)
-    key.catch(() => this.#keys.delete(projectId))
-    return key
+    return this.#keys.get(projectId, () => this.#readKey(projectId))
   }
 
   async #readKey(projectId: ProjectId): Promise<Uint8Array> {
@@ -53,6 +59,10 @@ export class ProjectSecrets {
       .select('organization_id')
       .where('id', '=', projectId)
       .executeTakeFirstOrThrow()
+    return this.#organizationKey(organizationId)
+  }
+
+  async #organizationKey(organizationId: OrganizationId): Promise<Uint8Array> {
     const context = `organization ${organizationId}`
     const sealed = await this.#sealedKey(organizationId, seal(this.#masterKey, randomBytes(keyBytes), context))
     return unseal(this.#masterKey, sealed, context)

@@ -1,10 +1,12 @@
 import childProcess from 'node:child_process'
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { LocalDriver } from '../drivers/local/local-driver.ts'
 import { openHostFolders } from '../host/host-folders.ts'
 import { openServiceUser } from '../host/service-user.ts'
+import { Trash } from '../host/trash.ts'
 import { probePrograms } from './local-ground.ts'
 import { machineSpec } from './machine-spec.ts'
 
@@ -36,13 +38,16 @@ function countSteps(owner: object, names: readonly string[]): void {
   }
 }
 
+const folders = await openHostFolders({ dataFolder, userRuntimeFolder: undefined })
+const trash = await Trash.open(join(folders.data, 'trash'))
 const driver = await LocalDriver.open({
-  folders: await openHostFolders({ dataFolder, userRuntimeFolder: undefined }),
+  folders,
+  trash,
   routes: { openRoute: async () => {}, closeRoute: async () => {} },
-  serviceUser: await openServiceUser(),
+  egressUser: await openServiceUser('egress'),
   programs: probePrograms,
 })
-countSteps(fs.promises, ['mkdir', 'rm', 'rmdir', 'symlink', 'unlink'])
+countSteps(fs.promises, ['mkdir', 'rename', 'rm', 'rmdir', 'symlink', 'unlink'])
 // Of a socket that has just been made, the mode is set.
 countSteps(fs, ['chmodSync', 'openSync', 'renameSync'])
 countSteps(childProcess, ['spawn'])
@@ -51,3 +56,4 @@ syncBuiltinESMExports()
 await driver.start(machineSpec({ sessionId: sessionId as SessionId }), new AbortController().signal)
 await driver.stop(sessionId as SessionId)
 driver.close()
+await trash.close()

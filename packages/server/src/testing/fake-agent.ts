@@ -5,25 +5,24 @@ import {
   type AgentConfig,
   type AgentEvent,
   type AgentState,
-  agentCdpPath,
   agentContractVersion,
-  agentDevToolsPath,
   agentDiscoveryPath,
   agentEventsPath,
   agentProfilePath,
-  agentWebDriverPath,
   getAgentState,
   navigateActivePage,
   type ServiceName,
   setViewport,
   stopAgent,
 } from '@berth/contract/agent/agent-endpoints.ts'
-import { agentExtensionsPath, agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
+import { agentExtensionsPath, agentOperationsPath, agentWebDriverPath } from '@berth/contract/agent/agent-protocol.ts'
+import { agentUpgrades } from '@berth/contract/agent/agent-upgrades.ts'
+import { findUpgrade } from '@berth/contract/upgrade.ts'
 import { mount } from '@berth/runtime/http/mount.ts'
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { WebSocketServer } from 'ws'
 
-const browserPath = `${agentDevToolsPath}browser/fake`
+const browserPath = '/devtools/browser/fake'
 
 /** Serves the agent contract in this process, without a browser: websockets get back what they send. */
 export class FakeAgent {
@@ -31,6 +30,10 @@ export class FakeAgent {
   readonly ended: Promise<void>
   /** Answers the operations. */
   operate: RequestListener = (_request, response) => response.writeHead(404).end()
+  /** Answers discovery in the place of Chromium. */
+  discover: RequestListener | undefined
+  /** Answers classic WebDriver. */
+  webDriver: RequestListener = (_request, response) => response.writeHead(404).end()
   /** Answers the extensions that are sent. */
   takeExtensions: RequestListener = (request, response) => {
     request.resume().once('end', () => response.writeHead(201).end())
@@ -80,6 +83,11 @@ export class FakeAgent {
     this.#tell({ event: 'service_crashed', service, detail, at })
   }
 
+  /** Ends the event streams of everyone who listens, and goes on itself. */
+  cutStreams(): void {
+    for (const { raw } of this.#listeners) raw.destroy()
+  }
+
   /** Requests wait until `thaw`. */
   freeze(): void {
     this.#thawed = Promise.withResolvers<void>()
@@ -101,6 +109,16 @@ export class FakeAgent {
     app.addHook('onRequest', () => this.#thawed.promise)
     // Before their bodies are read: some are streams.
     app.addHook('onRequest', async (request, reply) => {
+      if (this.discover && request.url.startsWith(agentDiscoveryPath)) {
+        reply.hijack()
+        this.discover(request.raw, reply.raw)
+        return
+      }
+      if (request.url.startsWith(`${agentWebDriverPath}/`)) {
+        reply.hijack()
+        this.webDriver(request.raw, reply.raw)
+        return
+      }
       const isOperation = request.url.startsWith(`${agentOperationsPath}/`)
       if (!isOperation && request.url !== agentExtensionsPath) return
       reply.hijack()
@@ -137,8 +155,7 @@ export class FakeAgent {
     }))
     app.get(`${agentDiscoveryPath}/list`, () => [])
     app.server.on('upgrade', (request, socket, head) => {
-      const isServed = request.url === agentCdpPath || request.url === agentWebDriverPath
-      if (!isServed && !request.url?.startsWith(agentDevToolsPath)) return socket.destroy()
+      if (!findUpgrade(agentUpgrades, request.url ?? '')) return socket.destroy()
       this.#websockets.handleUpgrade(request, socket, head, (websocket) => {
         websocket.on('error', () => websocket.terminate())
         websocket.on('message', (message, isBinary) => websocket.send(message, { binary: isBinary }))

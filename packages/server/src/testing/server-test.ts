@@ -1,4 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises'
+import type { Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,17 +8,24 @@ import { newId, type OrganizationId, type ProjectId } from '@berth/contract/comm
 import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { FastifyInstance } from 'fastify'
-import { hashApiKey, newApiKey } from '../access/secrets.ts'
+import { hashApiKey, maskApiKey, newApiKey } from '../access/secrets.ts'
 import { createApp } from '../app.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
 import { FolderBlobs } from '../blobs/folder-blobs.ts'
 import { TemporaryFolders } from '../blobs/temporary-folders.ts'
 import type { Database } from '../database/database.ts'
+import type { AuditExportConfig } from '../features/audit-export/late-s3-target.ts'
+import type { OnePasswordOptions } from '../features/credential-providers/onepassword-client.ts'
+import type { LimitsConfig } from '../features/limits/limit-service.ts'
 import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
 import { recoverSessions } from '../features/sessions/recover-sessions.ts'
+import { Trash } from '../host/trash.ts'
+import { JobRunner } from '../jobs/job-runner.ts'
 import { SessionReaper } from '../jobs/reap-sessions.ts'
 import { createServices, type Services } from '../services.ts'
 import { FakeDriver, FakeHost } from './fake-driver.ts'
 import { FakeEgress } from './fake-egress.ts'
+import { quickPace } from './quick-pace.ts'
 import { TestDatabase } from './test-database.ts'
 
 /** The operator's proxies of every test. */
@@ -48,50 +56,77 @@ export class TestClock {
   }
 }
 
-interface TestStores {
+export interface TestServerOptions {
+  readonly chromeStoreUrl?: string
+  readonly openBlobs?: (folder: string) => Promise<BlobStore>
+  readonly hasProjects?: boolean
+  readonly limits?: Partial<LimitsConfig>
+  readonly onePassword?: OnePasswordOptions
+  readonly auditExport?: AuditExportConfig
+}
+
+interface TestParts {
+  readonly testDatabase: TestDatabase
+  readonly host: FakeHost
+  readonly driverId: string
+  readonly clock: TestClock
   readonly blobsFolder: string
-  readonly blobs: FolderBlobs
+  readonly blobs: BlobStore
   readonly temporaryFolders: TemporaryFolders
-  readonly chromeStoreUrl: string
+  readonly options: TestServerOptions
 }
 
 /** The server with a real PostgreSQL and fake machines, for one test file; each test has a project of its own. */
 export class TestServer {
   readonly host: FakeHost
-  readonly clock = new TestClock()
+  readonly clock: TestClock
   readonly egress = new FakeEgress()
+  /** Nothing is run before a test asks it to. */
+  readonly jobs: JobRunner
   readonly database: Database
-  readonly #testDatabase: TestDatabase
+  readonly #parts: TestParts
   readonly #driver: FakeDriver
-  readonly #blobsFolder: string
-  readonly #blobs: FolderBlobs
-  readonly #temporaryFolders: TemporaryFolders
-  readonly #chromeStoreUrl: string
   #services: Services
   #app: FastifyInstance | undefined
 
-  private constructor(
-    testDatabase: TestDatabase,
-    host: FakeHost,
-    { blobsFolder, blobs, temporaryFolders, chromeStoreUrl }: TestStores,
-  ) {
-    this.#testDatabase = testDatabase
-    this.database = testDatabase.database
-    this.host = host
-    this.#driver = new FakeDriver(host)
-    this.#blobsFolder = blobsFolder
-    this.#blobs = blobs
-    this.#temporaryFolders = temporaryFolders
-    this.#chromeStoreUrl = chromeStoreUrl
+  private constructor(parts: TestParts) {
+    this.#parts = parts
+    this.database = parts.testDatabase.database
+    this.jobs = new JobRunner({
+      connectionString: parts.testDatabase.connectionString,
+      serverId: parts.driverId,
+      logger: createLogger({ name: 'test', level: 'silent', json: true }),
+      pace: quickPace,
+    })
+    this.host = parts.host
+    this.clock = parts.clock
+    this.#driver = new FakeDriver(parts.host)
     this.#services = this.#createServices()
   }
 
-  static async open({ chromeStoreUrl = 'http://127.0.0.1:9/' } = {}): Promise<TestServer> {
-    const [testDatabase, host] = await Promise.all([TestDatabase.open(), FakeHost.open()])
+  static async open(options: TestServerOptions = {}): Promise<TestServer> {
+    const testDatabase = await TestDatabase.open()
+    return TestServer.#started({ testDatabase, driverId: 'test', clock: new TestClock(), options })
+  }
+
+  /** Another server on the same database, on a host of its own. It is closed before this one. */
+  async sibling(driverId: string): Promise<TestServer> {
+    const { testDatabase, clock, options } = this.#parts
+    return TestServer.#started({ testDatabase, driverId, clock, options })
+  }
+
+  static async #started(
+    parts: Pick<TestParts, 'testDatabase' | 'driverId' | 'clock' | 'options'>,
+  ): Promise<TestServer> {
+    const host = await FakeHost.open()
+    const { openBlobs = FolderBlobs.open } = parts.options
     const blobsFolder = await mkdtemp(join(tmpdir(), 'berth-blobs-'))
-    const blobs = await FolderBlobs.open(blobsFolder)
-    const temporaryFolders = await TemporaryFolders.open(join(host.folder, 'incoming'))
-    const server = new TestServer(testDatabase, host, { blobsFolder, blobs, temporaryFolders, chromeStoreUrl })
+    const blobs = await openBlobs(blobsFolder)
+    const temporaryFolders = await TemporaryFolders.open(
+      join(host.folder, 'incoming'),
+      await Trash.open(join(host.folder, 'trash')),
+    )
+    const server = new TestServer({ ...parts, host, blobsFolder, blobs, temporaryFolders })
     await server.start()
     return server
   }
@@ -105,12 +140,22 @@ export class TestServer {
     return (this.#app.server.address() as AddressInfo).port
   }
 
+  get connectionString(): string {
+    return this.#parts.testDatabase.connectionString
+  }
+
+  get httpServer(): HttpServer {
+    if (!this.#app) throw new Error('the server is not started')
+    return this.#app.server
+  }
+
   get url(): string {
     return `http://127.0.0.1:${this.port}`
   }
 
-  async start(publicUrl?: string): Promise<void> {
-    await recoverSessions({ ...this.#services, driver: this.#driver, driverId: 'test' })
+  async start(publicUrl?: string, recovery: { readonly readyLimitMilliseconds?: number } = {}): Promise<void> {
+    const { driverId } = this.#parts
+    await recoverSessions({ ...this.#services, driver: this.#driver, driverId, ...recovery })
     this.#app = await createApp(this.#services, { publicUrl, metrics: true, isClosing: () => false })
     await this.#app.listen({ port: 0, host: '127.0.0.1' })
   }
@@ -124,9 +169,9 @@ export class TestServer {
     this.#services = this.#createServices()
   }
 
-  /** One round of the job that ends idle sessions. */
+  /** One round of the timer that ends idle sessions. */
   async reap(): Promise<void> {
-    const reaper = new SessionReaper({ ...this.#services, driverId: 'test', clock: this.clock }, never)
+    const reaper = new SessionReaper({ ...this.#services, driverId: this.#parts.driverId, clock: this.clock }, never)
     await reaper.reap()
     await reaper.close()
   }
@@ -152,24 +197,33 @@ export class TestServer {
 
   async close(): Promise<void> {
     await this.crash()
+    await this.jobs.close()
     await this.host.close()
-    await this.#testDatabase.close()
-    await rm(this.#blobsFolder, { recursive: true })
+    if (this.#parts.driverId === 'test') await this.#parts.testDatabase.close()
+    await rm(this.#parts.blobsFolder, { recursive: true })
+    await rm(`${this.#parts.blobsFolder}-audit`, { recursive: true, force: true })
   }
 
   #createServices(): Services {
+    const { testDatabase, driverId, blobs, temporaryFolders, options } = this.#parts
     return createServices({
-      database: this.#testDatabase.database,
-      blobs: this.#blobs,
-      temporaryFolders: this.#temporaryFolders,
-      chromeStoreUrl: this.#chromeStoreUrl,
+      database: testDatabase.database,
+      blobs,
+      temporaryFolders,
+      chromeStoreUrl: options.chromeStoreUrl ?? 'http://127.0.0.1:9/',
       driver: this.#driver,
-      driverId: 'test',
+      driverId,
       egressIsUp: () => true,
       egress: this.egress,
       proxying: { pools: testPools, stealthProxy: testStealthProxy, checkUrl: 'https://echo.test/ip' },
+      jobs: this.jobs,
       masterKey: 'the master key of every test',
       region: 'us-east',
+      hasProjects: options.hasProjects ?? true,
+      onePassword: options.onePassword ?? { connectUrl: undefined, limitMilliseconds: 1000 },
+      audit: { folder: `${this.#parts.blobsFolder}-audit`, retentionDays: 365 },
+      auditExport: options.auditExport ?? { buckets: [], endpoint: undefined },
+      limits: { maxSessions: 1000, requestsPerMinute: 0, ...options.limits },
       clock: this.clock,
       logger: createLogger({ name: 'test', level: 'silent', json: true }),
       version: 'test',
@@ -196,6 +250,11 @@ export class TestProject {
     this.key = key
   }
 
+  /** The same project, asked for at another server. */
+  on(server: TestServer): TestProject {
+    return new TestProject(server, this.organizationId, this.id, this.key)
+  }
+
   async addKey(key: string, projectId: ProjectId | null = null): Promise<void> {
     const now = this.#server.clock.now()
     await this.#server.database
@@ -206,6 +265,8 @@ export class TestProject {
         project_id: projectId,
         name: 'test',
         key_hash: hashApiKey(key),
+        masked_key: maskApiKey(key),
+        created_by_id: this.organizationId,
         created_at: now,
       })
       .execute()

@@ -11,11 +11,13 @@ import { openServiceUser } from '../host/service-user.ts'
 /** A real PostgreSQL with berth's tables, for one test file. */
 export class TestDatabase {
   readonly database: Database
+  readonly connectionString: string
   readonly #postgres: EmbeddedPostgres
   readonly #folders: readonly string[]
 
   private constructor(database: Database, postgres: EmbeddedPostgres, folders: readonly string[]) {
     this.database = database
+    this.connectionString = postgres.connectionString
     this.#postgres = postgres
     this.#folders = folders
   }
@@ -28,7 +30,7 @@ export class TestDatabase {
     const postgres = new EmbeddedPostgres({
       dataFolder: folders.data,
       socketFolder,
-      user: await openServiceUser(),
+      user: await openServiceUser('database'),
       logger,
     })
     await postgres.start()

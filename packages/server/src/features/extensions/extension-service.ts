@@ -16,7 +16,7 @@ import {
   inspectExtension,
 } from '@berth/runtime/archive/extension-archive.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import type { BlobStore } from '../../blobs/blob-store.ts'
+import { BlobNotFound, type BlobStore } from '../../blobs/blob-store.ts'
 import type { TemporaryFolders } from '../../blobs/temporary-folders.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import type { ExtensionFilter, ExtensionStore, StoredExtension } from './extension-store.ts'
@@ -52,7 +52,8 @@ export class ExtensionService {
     const id = newId('extension', now)
     const blob = `extension-${randomUUID()}`
     const { size, checksum } = await describe(path)
-    await blobs.write(blob, createReadStream(path).pipe(await secrets.sealing(projectId, contextOf(id))))
+    const sealing = await secrets.sealing(projectId, contextOf(id))
+    await pipeline(createReadStream(path), sealing, (sealed: AsyncIterable<Uint8Array>) => blobs.write(blob, sealed))
     try {
       return await store.insert({
         id,
@@ -118,9 +119,9 @@ export class ExtensionService {
   async unseal({ id, project_id, blob }: StoredExtension, folder: string): Promise<string> {
     const { blobs, secrets } = this.#options
     const path = join(folder, `${id}.zip`)
-    const sealed = await blobs.read(blob).catch((cause: NodeJS.ErrnoException) => {
+    const sealed = await blobs.read(blob).catch((cause: unknown) => {
       // Deleted since it was found.
-      throw cause.code === 'ENOENT' ? new BerthError('extension_not_found', { extension: id }, { cause }) : cause
+      throw cause instanceof BlobNotFound ? new BerthError('extension_not_found', { extension: id }, { cause }) : cause
     })
     await pipeline(sealed, await secrets.unsealing(project_id, contextOf(id)), createWriteStream(path))
     return path

@@ -15,19 +15,20 @@ export async function receiveUpload(request: IncomingMessage, folder: string): P
   let name: string | undefined
   const parts = readMultipart(request, {
     headers: request.headers,
+    isKnown: (path) => ['file', 'name'].includes(path.join()),
     isFile: (path) => path.join() === 'file',
     maxParts: 2,
     maxFileBytes: maxExtensionBytes,
   })
   for await (const part of parts) {
-    if (part.kind === 'file' && part.field === 'file') {
+    if (part.kind === 'file') {
       if (hasFile) throw refusal('file: must come once.')
       hasFile = true
       await pipeline(part.content, createWriteStream(path))
-    } else if (part.kind === 'text' && part.field === 'name') {
+    } else {
       // Clients write an empty text for a name that is not set.
       name = part.text === '' ? undefined : validate(ExtensionName, part.text, 'name')
-    } else throw refusal(`${part.field.slice(0, 100)}: is not a part of this request.`)
+    }
   }
   if (!hasFile) throw refusal('file: is missing.')
   return { name, path }

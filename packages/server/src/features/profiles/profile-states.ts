@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { pipeline as pipelineOf, type Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
-import type { BlobStore } from '../../blobs/blob-store.ts'
+import { BlobNotFound, type BlobStore } from '../../blobs/blob-store.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import type { Profile } from './profile-store.ts'
 
@@ -55,8 +55,8 @@ export class ProfileStates {
         pipelineOf(sealed, unsealing, () => {}) // Its reader sees what fails.
         return unsealing
       } catch (error) {
-        // Replaced between the row and the file: the next look finds the new one.
-        if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === maxReplacements) throw error
+        // Replaced between the row and the blob: the next look finds the new one.
+        if (!(error instanceof BlobNotFound) || attempt === maxReplacements) throw error
       }
     }
   }

@@ -1,3 +1,4 @@
+import { within } from '@berth/runtime/async/deadline.ts'
 import { sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 import type { Driver } from '../../drivers/driver.ts'
@@ -30,11 +31,9 @@ export class ServiceHealth {
   }
 
   async #databaseAnswers(): Promise<boolean> {
-    const answered = sql`select 1`.execute(this.#options.database).then(
+    return within(databaseLimitMilliseconds, sql`select 1`.execute(this.#options.database)).then(
       () => true,
       () => false,
     )
-    const late = new Promise<false>((resolve) => setTimeout(resolve, databaseLimitMilliseconds, false).unref())
-    return Promise.race([answered, late])
   }
 }

@@ -1,5 +1,6 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
 import type { SessionMachines } from './session-machines.ts'
 import type { SessionProfiles } from './session-profiles.ts'
 import type { SessionStore } from './session-store.ts'
@@ -17,7 +18,7 @@ export class SessionEnder {
   readonly #profiles: SessionProfiles
   readonly #store: SessionStore
   readonly #clock: Clock
-  readonly #finishing = new Map<SessionId, Promise<void>>()
+  readonly #finishing = new SingleFlight<SessionId, void>()
 
   constructor({ machines, profiles, store, clock }: SessionEnderOptions) {
     this.#machines = machines
@@ -44,11 +45,7 @@ export class SessionEnder {
 
   /** Brings an ending session to its end. Safe to repeat: what a crash or an error interrupted is done again. */
   finish(id: SessionId): Promise<void> {
-    const known = this.#finishing.get(id)
-    if (known) return known
-    const finishing = this.#finish(id).finally(() => this.#finishing.delete(id))
-    this.#finishing.set(id, finishing)
-    return finishing
+    return this.#finishing.run(id, () => this.#finish(id))
   }
 
   async #finish(id: SessionId): Promise<void> {

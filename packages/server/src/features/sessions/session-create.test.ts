@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { after, test } from 'node:test'
 import type { SessionId } from '@berth/contract/common/ids.ts'
+import { sql } from 'kysely'
 import { TestServer } from '../../testing/server-test.ts'
 
 const server = await TestServer.open()
@@ -194,3 +195,42 @@ test('the configured public address is used for every caller', async () => {
   assert.equal(session.base_url, `https://browsers.example/berth/s/${session.session_id}`)
   assert.match(session.cdp_ws_url, /^wss:\/\/browsers\.example\/berth\/s\/\w+\/cdp\?jwt=/)
 })
+
+test('a machine that ends between its first page and the row of its session ends the session', {
+  timeout: 30_000,
+}, async () => {
+  const project = await server.project()
+  const before = await server.host.remains()
+  const known = new Set(server.host.machines.keys())
+  server.host.firstState = { state: 'starting' }
+  const creating = project.call<ErrorAnswer>('POST', '/browsers', { name: 'short' })
+  const machine = await eventually(async () =>
+    [...server.host.machines.values()].find(({ sessionId }) => !known.has(sessionId)),
+  )
+  server.host.firstState = {}
+
+  // The row is locked, so that the session cannot become active before its machine has ended.
+  await server.database.transaction().execute(async (database) => {
+    await database.selectFrom('sessions').select('id').where('id', '=', machine.sessionId).forUpdate().execute()
+    machine.agent.setState({ state: 'ready' })
+    await eventually(async () => {
+      const { rows } = await sql`select from pg_locks where not granted`.execute(server.database)
+      return rows.length > 0 || undefined
+    })
+    machine.agent.kill()
+    await machine.ended
+  })
+
+  const { status, body } = await creating
+  assert.deepEqual([status, body.code, body.message.includes('its machine ended')], [500, 'session_start_failed', true])
+  assert.deepEqual((await project.call('GET', '/browsers')).body, [])
+  assert.deepEqual(await server.host.remains(), before)
+})
+
+async function eventually<Value>(look: () => Promise<Value | undefined>): Promise<Value> {
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}

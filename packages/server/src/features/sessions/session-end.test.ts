@@ -157,6 +157,52 @@ test('after a crash of the server dead sessions are ended, half-made ones remove
   }
 })
 
+test('after a crash of the server a session is taken up although its agent takes its time', async () => {
+  const project = await server.project()
+  const { session_id } = await project.session()
+  await server.crash()
+  const agent = server.host.agentOf(session_id as SessionId)
+  agent.freeze()
+
+  const start = performance.now()
+  await server.start()
+  const startMilliseconds = performance.now() - start
+  await server.reap()
+  const whileSlow = await project.call('GET', `/browsers/${session_id}`)
+  agent.thaw()
+  agent.setState({ idle_since: server.clock.now().getTime() })
+
+  assert.ok(startMilliseconds < 4_000, `the start took ${startMilliseconds} ms`)
+  assert.equal(whileSlow.status, 200)
+  await until(async () => {
+    const row = server.database
+      .selectFrom('sessions')
+      .select('idle_since')
+      .where('id', '=', session_id as SessionId)
+    return (await row.executeTakeFirstOrThrow()).idle_since !== null
+  })
+})
+
+test('after a crash of the server a session whose agent never answers is ended', async () => {
+  const project = await server.project()
+  const { session_id } = await project.session()
+  await server.crash()
+  server.host.agentOf(session_id as SessionId).freeze()
+
+  await server.start(undefined, { readyLimitMilliseconds: 200 })
+
+  await until(async () => (await project.call('GET', `/browsers/${session_id}`)).status === 404)
+  await until(async () => !server.host.machines.has(session_id as SessionId))
+})
+
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 20_000
+  while (!(await isTrue())) {
+    assert.ok(performance.now() < deadline, 'it does not come true')
+    await new Promise(setImmediate)
+  }
+}
+
 async function idsOf(project: TestProject, query: string): Promise<string[]> {
   const { body } = await project.call<{ session_id: string }[]>('GET', `/browsers${query}`)
   return body.map(({ session_id }) => session_id)

@@ -56,7 +56,12 @@ function listen(agent: FakeAgent, answer: { status: number; body?: object } = { 
     const isFile = (path: readonly string[]) => path.at(-1) === 'zip_file'
     const limits = { maxParts: 40, maxFileBytes: 1e9 }
     let name = ''
-    for await (const part of readMultipart(request, { headers: request.headers, isFile, ...limits })) {
+    for await (const part of readMultipart(request, {
+      headers: request.headers,
+      isKnown: () => true,
+      isFile,
+      ...limits,
+    })) {
       if (part.kind === 'text') name = part.text
       else received.set(name, await buffer(part.content))
     }

@@ -6,8 +6,8 @@ import type { TemporaryFolders } from '../../blobs/temporary-folders.ts'
 import type { ChromePolicies, Driver } from '../../drivers/driver.ts'
 import { checkExtension, type ExtensionService, type StoredExtension } from '../extensions/extension-service.ts'
 import type { NamedUpload } from './receive-extensions.ts'
-import type { Session } from './session.ts'
 import type { SessionMachines } from './session-machines.ts'
+import type { ResolvedSession } from './session-store.ts'
 
 interface SessionExtensionsOptions {
   readonly machines: SessionMachines
@@ -49,7 +49,7 @@ export class SessionExtensions {
   }
 
   /** Loads uploaded ones into the running browser: all of them, or none. */
-  async load({ id }: Session, uploads: readonly NamedUpload[], signal: AbortSignal): Promise<void> {
+  async load({ id }: ResolvedSession, uploads: readonly NamedUpload[], signal: AbortSignal): Promise<void> {
     const { machines, driver } = this.#options
     const policyIds: string[] = []
     for (const { path, label } of uploads) {

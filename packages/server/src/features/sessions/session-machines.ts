@@ -59,6 +59,11 @@ export class SessionMachines {
     return this.#live.has(id) || this.#expected.has(id)
   }
 
+  /** Whether the session had a machine here that has ended, and is not removed yet. */
+  hasGone(id: SessionId): boolean {
+    return this.#live.get(id)?.watch.isOver ?? false
+  }
+
   /** The sessions that have a machine here. */
   list(): readonly SessionId[] {
     return [...this.#live.keys()]

@@ -52,7 +52,8 @@ async function download(project: TestProject, name: string): Promise<string> {
 
 /** The blobs of the profiles of the project. */
 async function blobs(): Promise<readonly string[]> {
-  return (await server.services.blobs.list(new Date(Date.now() + 60_000))).toSorted()
+  const names = server.services.blobs.list({ before: new Date(Date.now() + 60_000) })
+  return (await Array.fromAsync(names)).toSorted()
 }
 
 test('what one session has saved the next one starts with', async () => {

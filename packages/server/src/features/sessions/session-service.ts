@@ -6,10 +6,12 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SelectedProxy } from '../../database/tables.ts'
 import type { Driver, MachineSpec } from '../../drivers/driver.ts'
 import type { StoredExtension } from '../extensions/extension-service.ts'
+import type { LimitService } from '../limits/limit-service.ts'
 import type { ProxyService, ProxyTarget } from '../proxies/proxy-service.ts'
+import { selectProxy } from './egress-change.ts'
 import type { SessionEnder } from './end-session.ts'
 import { selectNetwork } from './network-selection.ts'
-import { selectProxy } from './proxy-change.ts'
+import type { SessionResolver } from './resolve-session.ts'
 import type { Session } from './session.ts'
 import type { SessionEgress } from './session-egress.ts'
 import { policiesWith, type SessionExtensions } from './session-extensions.ts'
@@ -35,10 +37,12 @@ interface MachineParts extends Furniture {
 
 interface SessionServiceOptions {
   readonly store: SessionStore
+  readonly resolver: SessionResolver
   readonly machines: SessionMachines
   readonly profiles: SessionProfiles
   readonly sessionExtensions: SessionExtensions
   readonly ender: SessionEnder
+  readonly limits: LimitService
   readonly proxies: ProxyService
   readonly egress: SessionEgress
   readonly driver: Driver
@@ -60,7 +64,7 @@ export class SessionService {
    * deleted while it starts ends, and its creator is told.
    */
   async create(projectId: ProjectId, request: SessionRequest, signal: AbortSignal): Promise<Session> {
-    const { store, machines, profiles, sessionExtensions, egress, clock } = this.#options
+    const { store, machines, profiles, sessionExtensions, egress, ender, limits, clock } = this.#options
     this.#refuseWhatThisHostCannotDo(request)
     const leaving = await this.#selectWayOut(projectId, request)
     const extensions = await sessionExtensions.choose(projectId, request.extensions)
@@ -70,24 +74,30 @@ export class SessionService {
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
     using _expected = machines.expect(id)
     const row = { ...this.#row(projectId, id, request, now), ...leaving, ...profileColumns(profile) }
-    const session = await store.insert(row)
+    const session = await limits.takePlace(projectId, (database) => store.insert(row, database))
 
+    let active: Session | undefined
     try {
       const certificates = await egress.certificates(session)
       const spec = machineSpec(session, request, { extensions, profile, certificates })
       const { idleSince } = await machines.start(spec, signal, this.#furnish(session, { extensions, profile }))
       if (profile) profiles.noteUse(profile.id)
       await egress.takeUpRoutes(session)
-      const active = await store.activate(session.id, idleSince)
-      if (active) return active
+      active = await store.activate(session.id, idleSince)
     } catch (error) {
       // Its browser may be ready, and only the database does not hear of it.
       await machines.stop(session.id)
       await store.removeStarting(session.id)
       if (!(await this.#wasDeleted(session))) throw blamePolicies(error, request)
     }
-    await machines.stop(session.id)
-    throw new BerthError('session_ended_while_starting')
+    if (active && !machines.hasGone(id)) return active
+    if (!active) {
+      await machines.stop(session.id)
+      throw new BerthError('session_ended_while_starting')
+    }
+    // Its machine went before the row said that it is usable, when its end was still this call's own affair.
+    await ender.end(id)
+    throw new BerthError('session_start_failed', { reason: 'its machine ended.' })
   }
 
   /** What the agent waits for. A start page takes the place of the tabs of a profile. */
@@ -115,8 +125,9 @@ export class SessionService {
 
   /** Ends the session and resolves when nothing of it runs. Of two deletes, one finds no session. */
   async delete(projectId: ProjectId, idOrName: string): Promise<void> {
-    const id = await this.#options.store.findLive(projectId, idOrName)
-    if (!id || !(await this.#options.ender.end(id))) throw new BerthError('session_not_found', { session: idOrName })
+    const { resolver, ender } = this.#options
+    const { id } = await resolver.resolve({ projectId }, idOrName, { orStarting: true })
+    if (!(await ender.end(id))) throw new BerthError('session_not_found', { session: idOrName })
   }
 
   async #wasDeleted({ id, project_id }: Session): Promise<boolean> {
@@ -130,8 +141,11 @@ export class SessionService {
     }
     if (gpu && headless) refuse('gpu', 'only a headful session can have a GPU.')
     if (gpu && !this.#options.driver.capabilities.hasGpu) refuse('gpu', 'this host has no GPU.')
-    if (memory && headless) refuse('memory', 'only a headful session has a choice of memory.')
     if (memory && gpu) refuse('memory', 'a session with a GPU has no choice of memory.')
+    const choices = headless ? headlessMemory : headfulMemory
+    if (memory && !choices.includes(memory)) {
+      refuse('memory', `a ${headless ? 'headless' : 'headful'} session has ${choices.join(' or ')}.`)
+    }
     if (region && region !== this.#options.region) {
       refuse('region', `${region} is not served here; this service runs in ${this.#options.region}.`)
     }
@@ -180,6 +194,9 @@ export class SessionService {
     }
   }
 }
+
+const headlessMemory: readonly BrowserMemory[] = ['1GiB', '2GiB']
+const headfulMemory: readonly BrowserMemory[] = ['8GiB', '16GiB']
 
 /** A headless browser needs little; a headful one gets what the field gives it. */
 function memoryOf({ memory, headless }: SessionRequest): BrowserMemory {

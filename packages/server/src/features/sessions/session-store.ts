@@ -7,7 +7,7 @@ import { type Database, violates } from '../../database/database.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import type { SessionTable } from '../../database/tables.ts'
 import type { Session } from './session.ts'
-import { liveStates } from './session-state.ts'
+import { liveStates, type SessionState } from './session-state.ts'
 
 export interface SessionFilter {
   readonly projectId: ProjectId
@@ -23,6 +23,9 @@ export interface OverdueSession {
   readonly idleSince: Date
 }
 
+/** What has to be known of a session to reach it. Its machine goes by its id. */
+export type ResolvedSession = Pick<Session, 'id' | 'project_id' | 'state' | 'driver_id' | 'created_at'>
+
 export type UnfinishedSession = Pick<Session, 'id' | 'state' | 'profile_save_changes'>
 
 export class SessionStore {
@@ -33,8 +36,8 @@ export class SessionStore {
   }
 
   /** Records a session before its machine exists. Of two with one name, the index lets one through. */
-  async insert(session: Insertable<SessionTable>): Promise<Session> {
-    return this.#database
+  async insert(session: Insertable<SessionTable>, database: Database = this.#database): Promise<Session> {
+    return database
       .insertInto('sessions')
       .values(session)
       .returningAll()
@@ -138,7 +141,7 @@ export class SessionStore {
   }
 
   /** The active session with the id or, failing that, the name; with `includeDeleted` also an ended one, by id. */
-  async find(projectId: ProjectId, idOrName: string, includeDeleted = false): Promise<Session | undefined> {
+  async find(projectId: ProjectId, idOrName: string, includeDeleted: boolean): Promise<Session | undefined> {
     return this.#database
       .selectFrom('sessions')
       .selectAll()
@@ -155,20 +158,23 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
-  /** The id of a session that can still be deleted: also of one that is starting. */
-  async findLive(projectId: ProjectId, idOrName: string): Promise<SessionId | undefined> {
-    const session = await this.#database
+  /** The session with the id or, failing that, the name: of a project, or one session alone. */
+  async resolve(
+    scope: { readonly projectId: ProjectId } | { readonly sessionId: SessionId },
+    idOrName: string,
+    states: readonly SessionState[],
+  ): Promise<ResolvedSession | undefined> {
+    const query = this.#database
       .selectFrom('sessions')
-      .select('id')
-      .where('project_id', '=', projectId)
-      .where('state', 'in', liveStates)
+      .select(['id', 'project_id', 'state', 'driver_id', 'created_at'])
+      .where('state', 'in', states)
       .where((where) => where.or([where('id', '=', idOrName as SessionId), where('name', '=', idOrName)]))
       .orderBy(sql`id = ${idOrName}`, 'desc')
-      .executeTakeFirst()
-    return session?.id
+    const scoped =
+      'projectId' in scope ? query.where('project_id', '=', scope.projectId) : query.where('id', '=', scope.sessionId)
+    return scoped.executeTakeFirst()
   }
 
-  /** Whoever holds a session's token is no caller of a project: the token itself says which session. */
   async findActive(id: SessionId): Promise<Session | undefined> {
     return this.#database
       .selectFrom('sessions')
@@ -190,14 +196,24 @@ export class SessionStore {
 
   /** Those of the driver that leave by the proxy, or have a route by it. */
   async listUsersOfProxy(driverId: string, proxyId: ProxyId): Promise<readonly UnfinishedSession[]> {
+    return this.#usingProxy(proxyId)
+      .select(['id', 'state', 'profile_save_changes'])
+      .where('driver_id', '=', driverId)
+      .execute()
+  }
+
+  /** The servers that run such sessions. */
+  async listServersUsingProxy(proxyId: ProxyId): Promise<readonly string[]> {
+    const rows = await this.#usingProxy(proxyId).select('driver_id').distinct().execute()
+    return rows.map(({ driver_id }) => driver_id)
+  }
+
+  #usingProxy(proxyId: ProxyId) {
     const route = JSON.stringify([{ proxy: { id: proxyId } }])
     return this.#database
       .selectFrom('sessions')
-      .select(['id', 'state', 'profile_save_changes'])
-      .where('driver_id', '=', driverId)
       .where('state', 'in', liveStates)
       .where(sql<boolean>`(proxy ->> 'id' = ${proxyId} or network -> 'proxy_routes' @> ${route}::jsonb)`)
-      .execute()
   }
 
   /** Newest first. */

@@ -2,8 +2,12 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
+import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { FakeAgent } from '../../testing/fake-agent.ts'
 import { TestServer } from '../../testing/server-test.ts'
+import { SessionResolver } from './resolve-session.ts'
+import { SessionStore } from './session-store.ts'
+import { SessionUpdater } from './update-session.ts'
 
 const server = await TestServer.open()
 after(() => server.close())
@@ -246,3 +250,27 @@ function agentOf({ session_id }: Browser): FakeAgent {
 function steady({ usage: _usage, ...record }: Browser): Omit<Browser, 'usage'> {
   return JSON.parse(JSON.stringify(record))
 }
+
+test('a part that changes the browser alone is applied', async () => {
+  const project = await server.project()
+  const session = await project.session()
+  let applied = 0
+  const store = new SessionStore(server.database)
+  const updater = new SessionUpdater({
+    store,
+    resolver: new SessionResolver(store),
+    plans: [
+      async () => ({
+        apply: async () => {
+          applied += 1
+        },
+      }),
+    ],
+    restores: [],
+    logger: createLogger({ name: 'test', level: 'silent', json: true }),
+  })
+
+  const { id } = await updater.update(project.id, session.session_id, {})
+
+  assert.deepEqual([id, applied], [session.session_id, 1])
+})

@@ -1,13 +1,16 @@
 import type { BrowserUpdateRequest } from '@berth/contract/browsers/browser-update.ts'
 import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
+import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { SessionResolver } from './resolve-session.ts'
 import type { Session } from './session.ts'
 import type { PlanChange, RestoreSession, SessionChange } from './session-change.ts'
 import type { SessionStore } from './session-store.ts'
 
 interface SessionUpdaterOptions {
   readonly store: SessionStore
+  readonly resolver: SessionResolver
   /** In the order in which they are applied: what cannot be taken back comes last. */
   readonly plans: readonly PlanChange[]
   readonly restores: readonly RestoreSession[]
@@ -24,7 +27,7 @@ interface SessionUpdaterOptions {
  */
 export class SessionUpdater {
   readonly #options: SessionUpdaterOptions
-  readonly #last = new Map<SessionId, Promise<unknown>>()
+  readonly #queue = new KeyedQueue<SessionId>()
   /** Whose browsers may not be what their rows say. */
   readonly #unsure = new Set<SessionId>()
 
@@ -33,14 +36,13 @@ export class SessionUpdater {
   }
 
   async update(projectId: ProjectId, idOrName: string, update: BrowserUpdateRequest): Promise<Session> {
-    const found = await this.#options.store.find(projectId, idOrName)
-    if (!found) throw new BerthError('session_not_found', { session: idOrName })
-    return this.#inTurn(found.id, () => this.#update(found.id, update))
+    const { id } = await this.#options.resolver.resolve({ projectId }, idOrName)
+    return this.#queue.run(id, () => this.#update(id, update))
   }
 
   /** Makes the running session what its row says, in all parts or in these alone. */
   async restore(id: SessionId, restores = this.#options.restores): Promise<void> {
-    return this.#inTurn(id, () => this.#restore(id, restores))
+    return this.#queue.run(id, () => this.#restore(id, restores))
   }
 
   /** Restores what was left unsure. Called again and again, for the database or an agent may be away for longer. */
@@ -60,9 +62,9 @@ export class SessionUpdater {
       if (change) changes.push(change)
     }
     const columns = Object.assign({}, ...changes.map((change) => change.columns))
-    if (Object.keys(columns).length === 0) return session
-
-    const updated = await this.#apply(session, changes, () => store.update(id, columns))
+    // A part may change the browser alone.
+    const write = Object.keys(columns).length > 0 ? () => store.update(id, columns) : () => this.#getActive(id)
+    const updated = await this.#apply(session, changes, write)
     for (const { afterwards } of changes) afterwards?.()
     return updated
   }
@@ -110,19 +112,5 @@ export class SessionUpdater {
     const session = await this.#options.store.findActive(id)
     if (!session) throw new BerthError('session_not_found', { session: id })
     return session
-  }
-
-  /** One after another. */
-  #inTurn<Result>(id: SessionId, work: () => Promise<Result>): Promise<Result> {
-    const result = (this.#last.get(id) ?? Promise.resolve()).then(work)
-    const settled = result.then(
-      () => {},
-      () => {},
-    )
-    this.#last.set(id, settled)
-    void settled.then(() => {
-      if (this.#last.get(id) === settled) this.#last.delete(id)
-    })
-    return result
   }
 }
