@@ -4,7 +4,7 @@ import { chromium } from 'playwright-core'
 import puppeteer from 'puppeteer-core'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { startPages } from './testing/pages.ts'
+import { hostName, startPages } from './testing/pages.ts'
 
 const pages = await startPages()
 const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
@@ -95,6 +95,10 @@ for (const headless of [true, false]) {
     assert.equal(await page.textContent('h1'), 'Home')
     assert.equal(await page.evaluate('navigator.onLine'), true)
     await assert.rejects(page.goto(`${berth.url}/health`), /net::ERR_/, 'loopback is the session’s own')
+    const other = await page.context().newPage()
+    const answer = await other.goto(`http://${hostName}:${new URL(berth.url).port}/health`)
+    assert.equal(answer?.status(), 403, 'berth itself is out of reach')
+    assert.doesNotMatch(await other.content(), /database/)
     await browser.close()
     assert.equal((await client.browsers.retrieve(session_id)).session_id, session_id, 'the session outlives its client')
     await client.browsers.deleteByID(session_id)

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { EgressRoute } from '@berth/contract/egress/egress-endpoints.ts'
 import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
+import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { EgressLogger } from '../egress-logger.ts'
 import type { Guard } from '../guard/guard.ts'
 import type { NameResolver } from '../names/name-resolver.ts'
@@ -25,8 +26,8 @@ export class Machines {
   readonly #options: MachinesOptions
   readonly #machines = new Map<string, Machine>()
   readonly #maxFiles = readMaxFiles()
-  /** Changes run one after another: two for the same machine must not meet half way. */
-  #lastChange: Promise<unknown> = Promise.resolve()
+  /** Two changes of one machine must not meet half way; those of others do not wait for them. */
+  readonly #changes = new KeyedQueue<string>()
 
   constructor(options: MachinesOptions) {
     this.#options = options
@@ -41,7 +42,7 @@ export class Machines {
     const { settings, gently } = route
     // Before its turn: the others do not wait for it.
     if (gently?.after_request_to !== undefined) await this.#machines.get(id)?.untilAsked(gently.after_request_to)
-    return this.#inTurn(async () => {
+    return this.#changes.run(id, async () => {
       const known = this.#machines.get(id)
       const machine = known ?? this.#createMachine(id, settings)
       try {
@@ -58,7 +59,7 @@ export class Machines {
 
   /** Cuts the machine off. An unknown machine is fine. */
   delete(id: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#changes.run(id, async () => {
       await this.#machines.get(id)?.close()
       this.#machines.delete(id)
       this.#shareFiles()
@@ -79,12 +80,6 @@ export class Machines {
     const count = Math.floor((this.#maxFiles - otherFiles) / filesOfConnection / Math.max(this.#machines.size, 1))
     const limit = Math.min(Math.max(count, minConnectionsOfMachine), maxConnectionsOfMachine)
     for (const machine of this.#machines.values()) machine.setMaxConnections(limit)
-  }
-
-  #inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
-    const result = this.#lastChange.then(change)
-    this.#lastChange = result.catch(() => {})
-    return result
   }
 }
 

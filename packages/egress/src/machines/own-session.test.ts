@@ -7,12 +7,15 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { startTcpServer } from '../testing/loopback-server.ts'
 import { type StartedEgress, startEgress } from '../testing/started-egress.ts'
-import { NotConnected } from '../testing/test-machine.ts'
+import { closeOf, NotConnected } from '../testing/test-machine.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'berth-own-session-'))
 const ownSessionSocket = join(folder, 'server.sock')
 /** The server: it says what the first line was, and then what comes. */
-const server = createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)).listen(ownSessionSocket)
+const server = createServer({ allowHalfOpen: true }, (socket) => {
+  socket.on('error', () => {}) // The machine was deleted.
+  socket.pipe(socket)
+}).listen(ownSessionSocket)
 await once(server, 'listening')
 after(async () => {
   server.close()
@@ -70,6 +73,17 @@ test('without a socket of the server, or while it is away, there is no connectio
 
   await assert.rejects(without.machine.connect('127.0.0.1:8080'), { kind: 'refused' })
   await assert.rejects(away.machine.connect('127.0.0.1:8080'), { kind: 'connection-refused' })
+})
+
+test('a machine is deleted while it is connected to berth', async () => {
+  await using egress = await startEgress({ own, ownSessionSocket })
+  const connection = await egress.machine.connect('127.0.0.1:8080')
+  const closed = closeOf(connection.socket)
+
+  await egress.machines.delete('machine-1')
+
+  await closed
+  assert.deepEqual(egress.machines.ids, [])
 })
 
 test('what the operator allows at the very port is reached itself', async () => {

@@ -151,7 +151,8 @@ function isComplete(socket: Socket): boolean {
 /** Ends a socket so that the other side does not take what it has for all. */
 function breakOff(socket: Socket): void {
   if (socket.destroyed) return
-  // A reset of the connection below TLS is not to be had; its other side misses the end of TLS.
-  if (socket instanceof TLSSocket || isComplete(socket)) socket.destroy()
+  // Below TLS a reset is not to be had; its other side misses the end of TLS. Unix sockets, as that of berth, have none.
+  const isTcp = socket.remoteFamily !== undefined
+  if (!isTcp || socket instanceof TLSSocket || isComplete(socket)) socket.destroy()
   else socket.resetAndDestroy()
 }

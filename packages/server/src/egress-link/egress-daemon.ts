@@ -11,6 +11,7 @@ import {
 } from '@berth/contract/egress/egress-endpoints.ts'
 import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
 import { BerthError } from '@berth/contract/errors.ts'
+import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { confinedCommand } from '../host/confined-process.ts'
 import type { HostFolders } from '../host/host-folders.ts'
@@ -66,7 +67,7 @@ export class EgressDaemon implements EgressLink {
   readonly #ownSessionSocket: string
   readonly #routes = new Map<SessionId, Route>()
   /** Of each session, one update is sent at a time: the last one holds. */
-  readonly #updates = new Map<SessionId, Promise<void>>()
+  readonly #updates = new KeyedQueue<SessionId>()
   readonly #closing = new AbortController()
   #readSettings: ReadSettings = async () => {
     throw new Error('nobody knows how sessions leave')
@@ -130,7 +131,7 @@ export class EgressDaemon implements EgressLink {
 
   async closeRoute(sessionId: SessionId): Promise<void> {
     this.#routes.delete(sessionId)
-    await this.#untilItAnswers(() => this.#inTurn(sessionId, () => this.#client.deleteMachine(sessionId)))
+    await this.#untilItAnswers(() => this.#updates.run(sessionId, () => this.#client.deleteMachine(sessionId)))
   }
 
   async setSettings(
@@ -154,7 +155,7 @@ export class EgressDaemon implements EgressLink {
 
   /** Tells what is known now of the session's route; nothing when it was closed meanwhile. */
   #tell(sessionId: SessionId, gently?: { readonly afterRequestTo: string | undefined }): Promise<void> {
-    return this.#inTurn(sessionId, async () => {
+    return this.#updates.run(sessionId, async () => {
       const route = this.#routes.get(sessionId)
       if (!route) return
       await this.#client.putMachine(sessionId, {
@@ -164,16 +165,6 @@ export class EgressDaemon implements EgressLink {
         ...(gently && { gently: { after_request_to: gently.afterRequestTo } }),
       })
     })
-  }
-
-  #inTurn(sessionId: SessionId, tell: () => Promise<void>): Promise<void> {
-    const told = (this.#updates.get(sessionId) ?? Promise.resolve()).then(tell)
-    const settled = told.catch(() => {})
-    this.#updates.set(sessionId, settled)
-    void settled.then(() => {
-      if (this.#updates.get(sessionId) === settled) this.#updates.delete(sessionId)
-    })
-    return told
   }
 
   /** A session that starts or ends while egress is started again is only late. What is told twice does no harm. */
