@@ -167,6 +167,23 @@ test('names that nobody answers delay no other name, in the same session or anot
   assert.ok(milliseconds < 1_000, `took ${milliseconds} ms`)
 })
 
+test('a name that found no room is looked up when there is some', { timeout: 60_000 }, async () => {
+  const silent = Array.from({ length: 1_024 + 2_048 }, (_, index) => `silent-${index}.test`)
+  await using server = await startNameServer({
+    ...Object.fromEntries(silent.map((name) => [name, 'silent'] as const)),
+    'good.test': ['192.0.2.1'],
+  })
+  using names = resolverOf(hostAsking([server.authority]))
+  const unanswered = silent.map((name) => names.lookup(`${name}.`, 4))
+
+  const refused = await names.lookup('good.test', 4)
+  for (const name of silent) server.records[name] = 'unknown'
+  await Promise.all(unanswered)
+
+  assert.deepEqual(refused, { failed: 'timeout' })
+  assert.deepEqual(await names.lookup('good.test', 4), { addresses: ['192.0.2.1'], ttl: 60 })
+})
+
 test('gives a name up that nobody answers within ten seconds', { timeout: 30_000 }, async () => {
   await using server = await startNameServer({ 'silent.test': 'silent' })
   using names = resolverOf(hostAsking([server.authority]))

@@ -1,5 +1,6 @@
 import type { AddressFamily } from '@berth/contract/egress/machine-protocol.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
 import { EgressFailure } from '../egress-failure.ts'
 import type { NameSource } from './host-files.ts'
 import { NameCache } from './name-cache.ts'
@@ -30,7 +31,7 @@ export class NameResolver {
   readonly #source: NameSource
   readonly #servers = new NameServerQueries()
   readonly #cache: NameCache<NameAnswer>
-  readonly #running = new Map<string, Promise<NameAnswer>>()
+  readonly #asking = new SingleFlight<string, NameAnswer>()
   readonly #waiting: (() => void)[] = []
   #queries = 0
 
@@ -101,21 +102,18 @@ export class NameResolver {
       const { value, seconds } = cached
       return Promise.resolve('addresses' in value ? { ...value, ttl: seconds } : value)
     }
-    const running = this.#running.get(key) ?? this.#ask(name, family, key)
-    this.#running.set(key, running)
-    return running
+    return this.#asking.run(key, () => this.#ask(name, family, key))
   }
 
   async #ask(name: string, family: AddressFamily, key: string): Promise<NameAnswer> {
+    if (this.#waiting.length >= maxWaitingQueries) return { failed: 'timeout' }
+    await this.#takePlace()
     try {
-      if (this.#waiting.length >= maxWaitingQueries) return { failed: 'timeout' }
-      await this.#takePlace()
       const answer = await this.#servers.ask(this.#source.nameServers().servers, name, family)
-      this.#leavePlace()
       this.#cache.set(key, answer, secondsToKeep(answer))
       return answer
     } finally {
-      this.#running.delete(key)
+      this.#leavePlace()
     }
   }
 
