@@ -1,14 +1,17 @@
 import type { Socket } from 'node:net'
+import { deferWriteFailure } from '@berth/runtime/stream/deferred-write-failure.ts'
 import type { EgressConnection } from './egress-link.ts'
 
 /** Joins a program's connection to the one that egress has made for it, until both directions have ended. */
 export function splice(program: Socket, { socket: egress, farEnd, broken, tellEnd }: EgressConnection): void {
+  deferWriteFailure(program)
   program.on('error', () => {}) // A close follows.
   program.once('close', (hasFailed) => {
     if (hasFailed || !egress.writableEnded) tellEnd('reset')
     egress.destroy()
   })
   program.once('end', () => {
+    if (program.errored) return
     tellEnd('end')
     egress.end()
   })

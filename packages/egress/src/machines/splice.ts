@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { ConnectionClosed } from '@berth/contract/egress/machine-protocol.ts'
+import { deferWriteFailure } from '@berth/runtime/stream/deferred-write-failure.ts'
 import type { MachineShare } from './machine-share.ts'
 import { pump } from './pump.ts'
 
@@ -42,6 +43,7 @@ export class Splice {
   constructor(options: SpliceOptions) {
     this.#options = options
     const { machine, far, share, outgoing, incoming } = options
+    deferWriteFailure(far)
     for (const socket of [machine, far]) socket.once('error', this.#broken).once('close', this.#sideClosed)
     const onFailure = (error: unknown) => this.#failed(error)
     this.#pumps = [
@@ -117,6 +119,7 @@ export class Splice {
   }
 
   #farEnded(): void {
+    if (this.#options.far.errored) return void this.break()
     if (!this.#hasToldEnd) this.#options.tell('end')
     this.#hasToldEnd = true
     this.#options.machine.end()
