@@ -126,7 +126,10 @@ test('each direction of a connection ends on its own, and a reset arrives as one
   assert.deepEqual(ends, ['reset', 'end'])
 })
 
-/** By its port: gives back what it gets, answers and breaks, or speaks and listens for how the program ends. */
+/**
+ * By its port: gives back what it gets, answers and breaks, or speaks and listens for how the program ends. Other ports
+ * are those that Chromium connects to by itself.
+ */
 function serveInWords(socket: Socket, { id, port }: ConnectGreeting, control: Socket, ends: string[]): void {
   const say = (how: string) => writeLine(control, { type: 'closed', id, how })
   if (port === 1000) {
@@ -141,7 +144,7 @@ function serveInWords(socket: Socket, { id, port }: ConnectGreeting, control: So
       say('reset')
       socket.end()
     })
-  } else {
+  } else if (port === 1002) {
     socket.write('hello')
     socket.resume()
     control.on('data', function hear(chunk: Buffer) {
@@ -156,10 +159,13 @@ function serveInWords(socket: Socket, { id, port }: ConnectGreeting, control: So
 }
 
 test('connections break with their egress, and what is asked meanwhile waits for the next one', async () => {
-  const served = Promise.withResolvers<void>()
-  const first = await egress({ serve: (socket) => socket.write('hello', () => served.resolve()) })
-  const broken = perl('one.test:80', 'sysread($s, my $b, 5); print $b, " ", sysread($s, $b, 5) // $!')
-  await served.promise
+  const heard = Promise.withResolvers<void>()
+  const first = await egress({
+    serve: (socket, { port }) => port === 1003 && socket.once('data', () => heard.resolve()).write('hello'),
+  })
+  const script = 'sysread($s, my $b, 5); print $b; syswrite($s, "heard"); print " ", sysread($s, $b, 5) // $!'
+  const broken = perl('one.test:1003', script)
+  await heard.promise
   await first[Symbol.asyncDispose]()
   assert.equal(await broken, 'hello Connection reset by peer')
 

@@ -108,8 +108,7 @@ export class EgressLink {
     const giveUp = performance.now() + patienceMilliseconds
     for (let pause = firstPauseMilliseconds; ; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
       try {
-        this.#control ??= this.#startControl()
-        return await question(await this.#control)
+        return await question(await this.#startedControl())
       } catch (error) {
         if (error instanceof ConnectionRefusal) throw error
         if (performance.now() + pause > giveUp) throw new ConnectionRefusal('internal-error')
@@ -118,12 +117,21 @@ export class EgressLink {
     }
   }
 
-  async #startControl(): Promise<Control> {
+  #startedControl(): Promise<Control> {
+    if (this.#control) return this.#control
+    const control = this.#startControl(() => {
+      if (this.#control === control) this.#control = undefined
+    })
+    this.#control = control
+    return control
+  }
+
+  async #startControl(forget: () => void): Promise<Control> {
     try {
       const socket = await this.#greet({ type: 'control', version: machineProtocolVersion })
       const ready = Promise.withResolvers<void>()
       socket.once('close', () => {
-        this.#control = undefined
+        forget()
         for (const connection of this.#open.values()) {
           connection.hear('reset')
           connection.socket.destroy()
@@ -143,7 +151,7 @@ export class EgressLink {
       lookups.catch(() => socket.destroy())
       return { socket, lookups }
     } catch (error) {
-      this.#control = undefined
+      forget()
       throw error
     }
   }

@@ -68,6 +68,8 @@ export async function startFakeEgress(
   await once(server, 'listening')
   return {
     async [Symbol.asyncDispose]() {
+      // The agent hears of it before another egress is there.
+      if (control && !control.closed) await new Promise((resolve) => control?.once('close', resolve).end())
       for (const socket of sockets) socket.destroy()
       http.close()
       server.close()
