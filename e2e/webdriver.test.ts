@@ -241,7 +241,8 @@ test('a browser or a driver that dies ends the WebDriver sessions, and the next 
         const { status, value } = await command(classicUrl(session, `/session/${made.sessionId}/url`), 'GET')
         return status === 404 && value.error === 'invalid session id'
       })
-      assert.match((await create()).sessionId, /^[0-9a-f]{32}$/)
+      const next = await create()
+      assert.match(next.sessionId ?? '', /^[0-9a-f]{32}$/, JSON.stringify(next))
     }
   }))
 

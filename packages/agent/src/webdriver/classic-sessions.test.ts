@@ -65,3 +65,26 @@ test('a tab that hangs keeps nobody waiting for a session, and what comes late e
   assert.deepEqual(ended, [`/session/${late}`])
   assert.equal(sessions.has(late), false)
 })
+
+test('a browser that dies under the command is followed by the next one', async () => {
+  const died = Promise.withResolvers<string>()
+  let asked = 0
+  const sessions = new ClassicSessions({
+    endpoint: async () => ({ port: 9, browserPath: '/', ended: asked === 0 ? died.promise : never }),
+    homeFolder: '/',
+    logger,
+    startDriver: async () => ({
+      ended: never,
+      send: () => never,
+      kill() {},
+      async ask() {
+        if (++asked > 1)
+          return { status: 200, body: JSON.stringify({ value: { sessionId: 'next', capabilities: {} } }) }
+        setTimeout(() => died.resolve('ended by SIGKILL'), 20)
+        return { status: 500, body: JSON.stringify({ value: { error: 'session not created', message: 'gone' } }) }
+      },
+    }),
+  })
+
+  assert.equal((await sessions.create({ capabilities: {} })).value.sessionId, 'next')
+})

@@ -14,6 +14,9 @@ const startLimitMilliseconds = 30_000
 const idleLimitMilliseconds = 10 * 60 * 1000
 /** After the last session chromedriver stays for the next one so long. */
 const driverIdleMilliseconds = 30_000
+const maxAttempts = 3
+/** The connections of a process that dies end a moment before the agent hears of its end. */
+const deathNoticeMilliseconds = 250
 
 type Driver = Pick<Chromedriver, 'ended' | 'send' | 'ask' | 'kill'>
 
@@ -92,12 +95,22 @@ export class ClassicSessions {
     }
   }
 
-  async #create(parameters: unknown): Promise<NewSession> {
+  /** Once more with the next browser or chromedriver, where the one that was asked dies. */
+  async #create(parameters: unknown, attempts = maxAttempts): Promise<NewSession> {
     const { ended } = await this.#options.endpoint()
-    const body = Buffer.from(JSON.stringify(attachedCapabilities(parameters, machinePorts.devTools)))
     const driver = await this.#runningDriver().catch((error: Error) => {
       throw new WebDriverError('session not created', error.message)
     })
+    try {
+      return await this.#createWith(driver, ended, parameters)
+    } catch (error) {
+      if (attempts > 1 && (await endsNow([ended, driver.ended]))) return this.#create(parameters, attempts - 1)
+      throw error
+    }
+  }
+
+  async #createWith(driver: Driver, browserEnded: Promise<unknown>, parameters: unknown): Promise<NewSession> {
+    const body = Buffer.from(JSON.stringify(attachedCapabilities(parameters, machinePorts.devTools)))
     const answer = await driver.ask({ method: 'POST', path: '/session', body }).catch((error: Error) => {
       throw new WebDriverError('session not created', `chromedriver does not answer: ${error.message}`)
     })
@@ -107,7 +120,7 @@ export class ClassicSessions {
     this.#sessions.set(id, { driver, uses: 0, idle: undefined })
     this.#leave(id)
     // Of a browser that has ended, chromedriver's session is of no use.
-    void ended.then(() => this.#forget(id))
+    void browserEnded.then(() => this.#forget(id))
     return { value: { sessionId: id, capabilities: toldCapabilities(value.capabilities) } }
   }
 
@@ -190,6 +203,14 @@ export class ClassicSessions {
     this.#driver = undefined
     driver?.then((running) => running.kill()).catch(() => {}) // It did not start: nothing to stop.
   }
+}
+
+/** Whether a process has ended, or is about to. */
+async function endsNow(ends: readonly Promise<unknown>[]): Promise<boolean> {
+  return Promise.race([
+    ...ends.map((end) => end.then(() => true)),
+    delay(deathNoticeMilliseconds, false, { ref: false }),
+  ])
 }
 
 async function tooLate(milliseconds: number): Promise<never> {
