@@ -216,6 +216,13 @@ test('an extension that needs a policy holds requests up, at the start, when it 
   assert.ok(await isBlocked(third.browser, `${pages.url}/blocked`))
   await third.page.goto(`${pages.url}/visit`)
   assert.equal((await answersIn(third.page, ['talker'])).talker, '7')
+  const updates = `http://127.0.0.1:10001/extensions/${id}/update.xml`
+  const asked = await client.browsers.process.exec(session_id, { command: 'curl', args: ['-s', updates] })
+  assert.match(Buffer.from(asked.stdout_b64 ?? '', 'base64').toString(), /gupdate/)
+  await assert.rejects(third.page.goto(updates), /ERR_CONNECTION_RESET/, 'pages see nothing of it')
+  const { page } = await connect(cdp_ws_url)
+  await page.goto(`${pages.url}/visit`)
+  assert.match(String(await page.evaluate(`fetch('${updates}', { mode: 'no-cors' }).catch(String)`)), /Failed to fetch/)
   await second.browser.close()
   await third.browser.close()
   await client.browsers.deleteByID(session_id)

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
 import { http } from '../http.ts'
 import type { ExtensionSet } from './extension-set.ts'
 
-/** Gives Chromium the extensions that policies tell it to install. Only what runs in the machine can reach it. */
+/** Gives Chromium the extensions that policies tell it to install, and programs of the machine; nothing to pages. */
 export class PolicyServer {
   readonly #extensions: ExtensionSet
   #server: Server | undefined
@@ -24,7 +24,8 @@ export class PolicyServer {
     this.#server = server
   }
 
-  #answer({ method, url = '' }: IncomingMessage, response: ServerResponse): void {
+  #answer({ method, url = '', headers, socket }: IncomingMessage, response: ServerResponse): void {
+    if (isOfPage(headers)) return void socket.resetAndDestroy()
     const [, id = '', file] = /^\/extensions\/([a-p]{32})\/(update\.xml|extension\.crx)(?:\?|$)/.exec(url) ?? []
     const extension = this.#extensions.policyExtension(id)
     if (method !== 'GET' || !extension?.policy) {
@@ -39,6 +40,12 @@ export class PolicyServer {
     response.writeHead(200, { 'content-type': 'application/x-chrome-extension' })
     pipeline(createReadStream(join(folder, policy.crx)), response).catch(() => response.destroy())
   }
+}
+
+/** Chromium says for whom it asks, and lets no page change that. Its own requests are for no site, and show nothing. */
+function isOfPage(headers: IncomingHttpHeaders): boolean {
+  const { 'sec-fetch-site': site = 'none', 'sec-fetch-mode': mode } = headers
+  return site !== 'none' || mode === 'navigate'
 }
 
 /** Not the one of the archive: where that lets Chromium look for the extension is some other machine's affair. */

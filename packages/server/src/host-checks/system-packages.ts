@@ -75,6 +75,7 @@ export const systemPackages: readonly SystemPackage[] = [
     programs: ['ps', 'pgrep', 'pkill'],
     isRequired: false,
   },
+  { name: 'curl', reason: 'for programs of a session', programs: ['curl'], isRequired: false },
   {
     name: 'fonts-liberation',
     reason: 'the metrics of Arial, Times and Courier, which most pages are laid out for',
