@@ -31,7 +31,8 @@ exec "$@"
 
 /*
  * Opens what only somebody with rights over the network may open, and gives it to the program that follows. No module
- * is loaded, since each would take longer than all of this. Numbers: linux/in.h, in6.h, if_packet.h, sockios.h.
+ * is loaded, since each would take longer than all of this; and the packet socket gets its protocol with its interface,
+ * since a change of it waits for the whole kernel. Numbers: linux/in.h, in6.h, if_packet.h, sockios.h.
  */
 const openDescriptors = String.raw`
 $^F = 255;
@@ -54,7 +55,7 @@ while (open(my $unused, "<", "/dev/null")) {
 }
 my $ipv4 = listener(2, 0, 19, pack("S n C4 x8", 2, ${machinePorts.capture}, 127, 0, 0, 1));
 my $ipv6 = listener(10, 41, 75, pack("S n N x15 C N", 10, ${machinePorts.capture}, 0, 1, 0));
-socket(my $frames, 17, 3, unpack("S", pack("n", 3))) or die "packet socket: $!\n";
+socket(my $frames, 17, 3, 0) or die "packet socket: $!\n";
 my $interface = pack("a16 x24", "eth1");
 ioctl($frames, 0x8933, $interface) && setsockopt($frames, 263, 23, 1)
   && bind($frames, pack("S n l x12", 17, 3, unpack("x16 l", $interface))) or die "packet socket: $!\n";
