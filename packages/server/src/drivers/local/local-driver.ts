@@ -3,6 +3,7 @@ import { basename } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
+import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { callAgent } from '../../agent-link/agent-client.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
@@ -86,7 +87,7 @@ export class LocalDriver implements Driver {
   /** Those that this server has started or found. */
   readonly #machines = new Map<SessionId, LocalMachine>()
   readonly #starts = new Map<SessionId, StartUnderWay>()
-  readonly #stops = new Map<SessionId, Promise<void>>()
+  readonly #stops = new SingleFlight<SessionId, void>()
   readonly #watch: MachineWatch
   #trial: Promise<string | undefined> | undefined
   #provenUntil = 0
@@ -202,11 +203,7 @@ export class LocalDriver implements Driver {
   }
 
   stop(sessionId: SessionId): Promise<void> {
-    const running = this.#stops.get(sessionId)
-    if (running) return running
-    const stop = this.#stop(sessionId).finally(() => this.#stops.delete(sessionId))
-    this.#stops.set(sessionId, stop)
-    return stop
+    return this.#stops.run(sessionId, () => this.#stop(sessionId))
   }
 
   async #stop(sessionId: SessionId): Promise<void> {
