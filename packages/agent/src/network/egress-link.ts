@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   type AddressFamily,
@@ -11,7 +11,8 @@ import {
   type MachineGreeting,
   machineProtocolVersion,
 } from '@berth/contract/egress/machine-protocol.ts'
-import { readFirstLine, readLines, writeLine } from './json-lines.ts'
+import { BulkSocket } from '@berth/runtime/stream/bulk-socket.ts'
+import { readBulkFirstLine, readLines, writeLine } from './json-lines.ts'
 
 /** For so long what is asked of egress waits for one that is being started again. */
 const patienceMilliseconds = 5_000
@@ -24,7 +25,9 @@ export type Ending = ConnectionClosed['how']
 
 /** A connection to a site, as egress has made it. */
 export interface EgressConnection {
-  readonly socket: Socket
+  readonly socket: BulkSocket
+  /** What has arrived with the answer of egress. */
+  readonly received: Buffer
   /** How the far end has ended its direction. */
   readonly farEnd: Promise<Ending>
   /** Resolves when both directions have broken, also after an end; a lost egress breaks them too. */
@@ -66,7 +69,8 @@ export class EgressLink {
   connect(host: string, port: number): Promise<EgressConnection> {
     return this.#ask(async (control) => {
       const id = ++this.#lastId
-      const socket = await this.#greet({ type: 'connect', id, host, port })
+      const socket = new BulkSocket({ allowHalfOpen: true })
+      await this.#greet(socket, { type: 'connect', id, host, port })
       const farEnd = Promise.withResolvers<Ending>()
       const broken = Promise.withResolvers<void>()
       let hasEnded = false
@@ -80,7 +84,7 @@ export class EgressLink {
         },
       })
       socket.once('close', () => hasEnded && this.#open.delete(id))
-      const answer = await readFirstLine<ConnectionOpened | ConnectionFailed>(socket)
+      const { message: answer, rest: received } = await readBulkFirstLine<ConnectionOpened | ConnectionFailed>(socket)
       if (answer?.type !== 'connected') {
         this.#open.delete(id)
         socket.destroy()
@@ -89,6 +93,7 @@ export class EgressLink {
       }
       return {
         socket,
+        received,
         farEnd: farEnd.promise,
         broken: broken.promise,
         tellEnd: (how) => {
@@ -128,7 +133,7 @@ export class EgressLink {
 
   async #startControl(forget: () => void): Promise<Control> {
     try {
-      const socket = await this.#greet({ type: 'control', version: machineProtocolVersion })
+      const socket = await this.#greet(new Socket(), { type: 'control', version: machineProtocolVersion })
       const ready = Promise.withResolvers<void>()
       socket.once('close', () => {
         forget()
@@ -143,7 +148,7 @@ export class EgressLink {
         if (message.type === 'closed') this.#open.get(message.id)?.hear(message.how)
       })
       await ready.promise
-      const lookups = this.#greet({ type: 'lookup' }).then((line) => {
+      const lookups = this.#greet(new Socket(), { type: 'lookup' }).then((line) => {
         socket.once('close', () => line.destroy())
         line.once('close', () => socket.destroy())
         return new LookupLine(line)
@@ -156,8 +161,8 @@ export class EgressLink {
     }
   }
 
-  #greet(greeting: MachineGreeting): Promise<Socket> {
-    const socket = connect({ path: this.#socketPath, allowHalfOpen: greeting.type === 'connect' })
+  #greet(socket: Socket, greeting: MachineGreeting): Promise<Socket> {
+    socket.connect({ path: this.#socketPath })
     writeLine(socket, greeting)
     return new Promise((resolve, reject) => {
       socket.once('connect', () => resolve(socket))

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { maxLineBytes } from '@berth/contract/egress/machine-protocol.ts'
+import type { BulkSocket } from '@berth/runtime/stream/bulk-socket.ts'
 
 const lineFeed = 10
 
@@ -46,6 +47,28 @@ export function readFirstLine<Message>(socket: Socket): Promise<Message | undefi
       finish(parse<Message>(bytes.subarray(0, end)))
     }
     socket.on('readable', take).once('close', fail).once('end', fail)
+  })
+}
+
+/** The same of a bulk socket, and what has come behind the line; the socket is paused. */
+export function readBulkFirstLine<Message>(
+  socket: BulkSocket,
+): Promise<{ readonly message: Message | undefined; readonly rest: Buffer }> {
+  return new Promise((resolve) => {
+    let bytes = Buffer.alloc(0)
+    const finish = (message: Message | undefined, rest = Buffer.alloc(0)) => {
+      socket.off('close', fail).off('end', fail).pause()
+      resolve({ message, rest })
+    }
+    const fail = () => finish(undefined)
+    socket.consume((chunk) => {
+      bytes = Buffer.concat([bytes, chunk])
+      const end = bytes.indexOf(lineFeed)
+      if (end >= 0) finish(parse<Message>(bytes.subarray(0, end)), bytes.subarray(end + 1))
+      else if (bytes.length >= maxLineBytes) fail()
+      return true
+    })
+    socket.once('close', fail).once('end', fail).resume()
   })
 }
 

@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net'
+import type { BulkSocket } from '@berth/runtime/stream/bulk-socket.ts'
 import { deferWriteFailure } from '@berth/runtime/stream/deferred-write-failure.ts'
 import type { EgressConnection } from './egress-link.ts'
 
 /** Joins a program's connection to the one that egress has made for it, until both directions have ended. */
-export function splice(program: Socket, { socket: egress, farEnd, broken, tellEnd }: EgressConnection): void {
+export function splice(program: Socket, { socket: egress, received, farEnd, broken, tellEnd }: EgressConnection): void {
   deferWriteFailure(program)
   program.on('error', () => {}) // A close follows.
   program.once('close', (hasFailed) => {
@@ -30,7 +31,17 @@ export function splice(program: Socket, { socket: egress, farEnd, broken, tellEn
     return
   }
   program.pipe(egress, { end: false })
-  egress.pipe(program, { end: false })
+  copy(egress, received, program)
+}
+
+function copy(egress: BulkSocket, received: Buffer, program: Socket): void {
+  if (received.length > 0) program.write(received)
+  egress.consume((chunk) => {
+    if (!program.write(chunk)) egress.pause()
+    return program.writableLength === 0
+  })
+  program.on('drain', () => egress.resume())
+  egress.resume()
 }
 
 /** What has come before is for the program to read: an answer that ends an upload, say. */

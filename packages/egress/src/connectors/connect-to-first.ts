@@ -1,4 +1,5 @@
-import { connect, type Socket } from 'node:net'
+import { Socket } from 'node:net'
+import type { BulkSocket } from '@berth/runtime/stream/bulk-socket.ts'
 import { EgressFailure, toEgressFailure } from '../egress-failure.ts'
 import { type PermittedAddress, refused } from '../guard/guard.ts'
 
@@ -11,7 +12,11 @@ const keepAliveAfterMilliseconds = 15 * 60_000
  * RFC 8305 wants it. (Node's own `autoSelectFamily` ends an attempt when it starts the next one, so that from a slow
  * line nothing but the last address could be reached.)
  */
-export function connectToFirst(addresses: readonly PermittedAddress[], signal: AbortSignal): Promise<Socket> {
+export function connectToFirst(
+  addresses: readonly PermittedAddress[],
+  signal: AbortSignal,
+  Kind: typeof Socket | typeof BulkSocket = Socket,
+): Promise<Socket> {
   const waiting = inTurns(addresses)
   const attempts = new Set<Socket>()
   const failures: EgressFailure[] = []
@@ -25,7 +30,7 @@ export function connectToFirst(addresses: readonly PermittedAddress[], signal: A
       if (attempts.size === 0) reject(mostTelling(failures))
       return
     }
-    const socket = startAttempt(next)
+    const socket = startAttempt(next, Kind)
     attempts.add(socket)
     socket.once('connect', () => {
       if (!next.mayBeOfHost && leadsToThisHost(socket)) return socket.destroy(refused('own'))
@@ -52,7 +57,7 @@ export function connectToFirst(addresses: readonly PermittedAddress[], signal: A
   })
 }
 
-function startAttempt({ address, port }: PermittedAddress): Socket {
+function startAttempt({ address, port }: PermittedAddress, Kind: typeof Socket | typeof BulkSocket): Socket {
   const options = {
     host: address,
     port,
@@ -63,7 +68,7 @@ function startAttempt({ address, port }: PermittedAddress): Socket {
     // A paused socket holds one chunk and reads no further. (The types do not know what goes on to the stream.)
     readableHighWaterMark: 1,
   }
-  const socket = connect(options)
+  const socket = new Kind(options).connect(options)
   // Whoever uses the socket hears of its end by 'close'. An error without a listener would end the process.
   socket.on('error', () => {})
   return socket

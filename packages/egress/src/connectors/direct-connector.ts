@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { BulkSocket } from '@berth/runtime/stream/bulk-socket.ts'
 import type { EgressLogger } from '../egress-logger.ts'
 import type { Guard } from '../guard/guard.ts'
 import type { NameResolver } from '../names/name-resolver.ts'
@@ -27,7 +28,7 @@ export class DirectConnector implements Connector {
     const { address, isWhole } = destination
     const lookup = async (name: string) => (address ? [address] : names.addresses(isWhole ? `${name}.` : name))
     return withinLimit('timeout', signal, async (either) =>
-      connectToFirst(await unlessAborted(guard.permit(destination, lookup), either), either),
+      connectToFirst(await unlessAborted(guard.permit(destination, lookup), either), either, BulkSocket),
     )
   }
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { BulkSocket } from '@berth/runtime/stream/bulk-socket.ts'
 import type { MachineShare } from './machine-share.ts'
 
 interface PumpOptions {
@@ -22,6 +23,7 @@ export function pump({ from, to, share, transform, onEnd, onFailure }: PumpOptio
     queued += added
     if (added !== 0 && !share.addQueued(added)) onFailure(new Error('too much waits for slow readers'))
   }
+  /** Whether nothing of the chunk is queued. */
   const copy = (chunk: Buffer) => {
     const isTaken = to.write(chunk)
     countQueued()
@@ -31,6 +33,7 @@ export function pump({ from, to, share, transform, onEnd, onFailure }: PumpOptio
     } else if (!isTaken && queued > share.queueLimit) {
       from.pause()
     }
+    return to.writableLength === 0
   }
   const awaitTurn = () => {
     isWaiting = true
@@ -42,13 +45,14 @@ export function pump({ from, to, share, transform, onEnd, onFailure }: PumpOptio
   }
 
   const read = (chunk: Buffer) => {
-    if (!to.writable) return
+    if (!to.writable) return true
     if (!transform) return copy(chunk)
     try {
       copy(transform(chunk))
     } catch (error) {
       onFailure(error)
     }
+    return false
   }
   const drained = () => {
     countQueued()
@@ -59,7 +63,13 @@ export function pump({ from, to, share, transform, onEnd, onFailure }: PumpOptio
     queued = 0
   }
 
-  from.on('data', read).once('end', onEnd)
+  from.once('end', onEnd)
+  if (from instanceof BulkSocket) {
+    from.consume(read)
+    from.resume()
+  } else {
+    from.on('data', read)
+  }
   to.on('drain', drained).once('close', forget)
   return {
     stop() {
