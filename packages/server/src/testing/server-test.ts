@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import type { Server as HttpServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
@@ -60,6 +61,8 @@ export interface TestServerOptions {
   readonly chromeStoreUrl?: string
   readonly openBlobs?: (folder: string) => Promise<BlobStore>
   readonly hasProjects?: boolean
+  /** Whether it and its siblings are servers that pass requests on to each other. */
+  readonly isShared?: boolean
   readonly limits?: Partial<LimitsConfig>
   readonly onePassword?: OnePasswordOptions
   readonly auditExport?: AuditExportConfig
@@ -73,6 +76,8 @@ interface TestParts {
   readonly blobsFolder: string
   readonly blobs: BlobStore
   readonly temporaryFolders: TemporaryFolders
+  /** Of servers that pass requests on to each other: where this one will listen. Else it is any. */
+  readonly port: number
   readonly options: TestServerOptions
 }
 
@@ -126,7 +131,8 @@ export class TestServer {
       join(host.folder, 'incoming'),
       await Trash.open(join(host.folder, 'trash')),
     )
-    const server = new TestServer({ ...parts, host, blobsFolder, blobs, temporaryFolders })
+    const port = parts.options.isShared ? await freePort() : 0
+    const server = new TestServer({ ...parts, host, blobsFolder, blobs, temporaryFolders, port })
     await server.start()
     return server
   }
@@ -157,15 +163,20 @@ export class TestServer {
     const { driverId } = this.#parts
     await recoverSessions({ ...this.#services, driver: this.#driver, driverId, ...recovery })
     this.#app = await createApp(this.#services, { publicUrl, metrics: true, isClosing: () => false })
-    await this.#app.listen({ port: 0, host: '127.0.0.1' })
+    await this.#app.listen({ port: this.#parts.port, host: '127.0.0.1' })
+    if (!this.#parts.options.isShared) return
+    await this.#services.heartbeat.start(never)
+    this.#services.heartbeat.close()
   }
 
   /** What is left of a server when it was killed: rows and machines. Nothing is said to either. */
   async crash(): Promise<void> {
     this.#services.relay.close()
+    this.#services.forwarding.close()
     this.#services.machines.release()
     this.#app?.server.closeAllConnections()
     await this.#app?.close()
+    await this.#services.sessionLocks?.close()
     this.#services = this.#createServices()
   }
 
@@ -205,7 +216,7 @@ export class TestServer {
   }
 
   #createServices(): Services {
-    const { testDatabase, driverId, blobs, temporaryFolders, options } = this.#parts
+    const { testDatabase, driverId, blobs, temporaryFolders, port, options } = this.#parts
     return createServices({
       database: testDatabase.database,
       blobs,
@@ -213,6 +224,8 @@ export class TestServer {
       chromeStoreUrl: options.chromeStoreUrl ?? 'http://127.0.0.1:9/',
       driver: this.#driver,
       driverId,
+      serverAddress: options.isShared ? `http://127.0.0.1:${port}` : undefined,
+      connectionString: testDatabase.connectionString,
       egressIsUp: () => true,
       egress: this.egress,
       proxying: { pools: testPools, stealthProxy: testStealthProxy, checkUrl: 'https://echo.test/ip' },
@@ -229,6 +242,15 @@ export class TestServer {
       version: 'test',
     })
   }
+}
+
+async function freePort(): Promise<number> {
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const { port } = listener.address() as AddressInfo
+  listener.close()
+  await once(listener, 'close')
+  return port
 }
 
 export interface ApiAnswer<Body = Browser> {
