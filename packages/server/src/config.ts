@@ -275,10 +275,9 @@ function requireSharedParts(text: (name: string) => string | undefined): void {
   }
   require(text('DATABASE_URL') !== undefined, 'DATABASE_URL: the servers share one PostgreSQL')
   require(text('BERTH_MASTER_KEY') !== undefined, 'BERTH_MASTER_KEY: the same one for every server')
-  require(
-    text('BERTH_BLOBS') === 's3' || text('BERTH_BLOBS_FOLDER') !== undefined,
-    'BERTH_BLOBS=s3, or in BERTH_BLOBS_FOLDER a folder that every server has: the servers share profiles and extensions',
-  )
+  require(text('BERTH_BLOBS') === 's3' ||
+    text('BERTH_BLOBS_FOLDER') !==
+      undefined, 'BERTH_BLOBS=s3, or in BERTH_BLOBS_FOLDER a folder that every server has: the servers share profiles and extensions')
 }
 
 function chromeStoreUrl(value: string | undefined): string {

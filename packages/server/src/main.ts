@@ -11,9 +11,9 @@ import { readMasterKey } from './access/secrets.ts'
 import { createApp } from './app.ts'
 import { openBlobs } from './blobs/open-blobs.ts'
 import { TemporaryFolders } from './blobs/temporary-folders.ts'
-import { readConfig, type ServeFlags, type ServerConfig } from './config.ts'
 import { joinServers } from './cluster/join-servers.ts'
 import { OwnEgressPolicy } from './cluster/own-egress-policy.ts'
+import { readConfig, type ServeFlags, type ServerConfig } from './config.ts'
 import { type Database, openDatabase } from './database/database.ts'
 import { DatabaseLock } from './database/database-lock.ts'
 import { EmbeddedPostgres } from './database/embedded-postgres.ts'
@@ -132,8 +132,11 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     isClosing: () => shutdown.isClosing,
   })
   if (services.sessionLocks) shutdown.add('the locks of sessions', () => services.sessionLocks?.close())
-  if (config.serverAddress !== undefined) await joinServers({ ...services, serverId: driverId, address: config.serverAddress, keyCheck: services.signature.keyCheck })
-  await services.heartbeat.start(heartbeatIntervalMilliseconds)
+  const appear = () => services.heartbeat.start(heartbeatIntervalMilliseconds)
+  const { serverAddress: address } = config
+  const { keyCheck } = services.signature
+  if (address === undefined) await appear()
+  else await joinServers({ ...services, database, serverId: driverId, address, keyCheck, appear })
   shutdown.add('the heartbeat', () => services.heartbeat.close())
   shutdown.add('the sessions', () => leaveSessions(config, services, driverId))
   await recoverSessions({ ...services, driver, driverId })
@@ -171,7 +174,14 @@ interface StartDatabaseOptions {
   readonly shutdown: Shutdown
 }
 
-async function startDatabase({ config, folders, user, serverId, logger, shutdown }: StartDatabaseOptions): Promise<OpenDatabase> {
+async function startDatabase({
+  config,
+  folders,
+  user,
+  serverId,
+  logger,
+  shutdown,
+}: StartDatabaseOptions): Promise<OpenDatabase> {
   let url = config.databaseUrl
   if (url === undefined) {
     const postgres = new EmbeddedPostgres({

@@ -187,7 +187,7 @@ export function createServices(options: ServicesOptions) {
   })
   // Its caller does not wait for those that are starting: the job does.
   proxies.onDeleted((id) => deletedProxies.detach(id).catch(() => {}))
-  const signature = new PeerSignature(masterKey)
+  const signature = new PeerSignature(masterKey, clock)
   const peers = new Peers(servers, clock)
   const sharedBlobs = new SharedBlobs(database, blobs)
   const memoryWatch = new MemoryWatch({ driver, machines, logger })

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { forgiveConnection } from '../front/connection-limits.ts'
-import { type ForwardedFacts, forwardedHeader, isFresh, type PeerSignature } from './peer-signature.ts'
+import { type ForwardedFacts, forwardedHeader, type PeerSignature } from './peer-signature.ts'
 
 interface Forwarded {
   /** Absent: it was meant for another server, or has been under way for too long. */
@@ -27,7 +27,7 @@ export function receiveForwarded(request: IncomingMessage, signature: PeerSignat
   delete request.headers[forwardedHeader]
   const facts = signature.verify(String(value), request)
   if (!facts) return
-  const isMeant = facts.to === serverId && isFresh(facts)
+  const isMeant = facts.to === serverId && signature.isFresh(facts)
   forwarded.set(request, { facts: isMeant ? facts : undefined })
   // Its clients were counted where they came in.
   if (isMeant) forgiveConnection(request.socket as Socket)

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
-import { Agent as TlsAgent, request as httpsRequest } from 'node:https'
+import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
 import { pipeline } from 'node:stream/promises'
 import { BerthError } from '@berth/contract/errors.ts'
 import { abortedByClient } from '@berth/runtime/http/mount.ts'

@@ -1,17 +1,36 @@
+import { sql } from 'kysely'
+import type { Database } from '../database/database.ts'
 import type { ServerStore } from '../features/servers/server-store.ts'
 import { StartError } from '../start-error.ts'
 import type { SharedBlobs } from './shared-blobs.ts'
 
+/** Any number that no other part locks. */
+const lockNumber = 7_304
+
 interface JoinOptions {
+  readonly database: Database
   readonly servers: Pick<ServerStore, 'listPresent'>
   readonly sharedBlobs: Pick<SharedBlobs, 'compare'>
   readonly serverId: string
   readonly address: string
   readonly keyCheck: string
+  /** Says that this server is there. */
+  readonly appear: () => Promise<void>
 }
 
-/** Refuses to start beside servers that this one does not fit, and says what to change. */
-export async function joinServers({ servers, sharedBlobs, serverId, address, keyCheck }: JoinOptions): Promise<void> {
+/**
+ * Lets the server appear beside the others of its database, or says what has to be changed before it can. One server
+ * after another does this: of two that start at once and do not fit, one is refused.
+ */
+export async function joinServers(options: JoinOptions): Promise<void> {
+  await options.database.transaction().execute(async (transaction) => {
+    await sql`select pg_advisory_xact_lock(${lockNumber})`.execute(transaction)
+    await requireFit(options)
+    await options.appear()
+  })
+}
+
+async function requireFit({ servers, sharedBlobs, serverId, address, keyCheck }: JoinOptions): Promise<void> {
   const present = await servers.listPresent()
   const others = present.filter(({ id }) => id !== serverId)
   const twin = others.find((other) => other.address === address)

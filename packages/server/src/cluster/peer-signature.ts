@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '@berth/runtime/async/clock.ts'
 import { deriveKey } from '../access/secrets.ts'
 
 /** Stands in requests that one server passes on to another. */
@@ -27,17 +28,19 @@ interface SignedRequest {
  */
 export class PeerSignature {
   readonly #key: Uint8Array
+  readonly #clock: Clock
   /** The same for two servers exactly when their master keys are, and of no other use. */
   readonly keyCheck: string
 
-  constructor(masterKey: string) {
+  constructor(masterKey: string, clock: Clock) {
+    this.#clock = clock
     this.#key = deriveKey(masterKey, 'requests between servers')
     this.keyCheck = createHmac('sha256', deriveKey(masterKey, 'comparison of master keys')).digest('hex')
   }
 
   /** The value of the header. */
   sign(facts: Omit<ForwardedFacts, 'signedAt'>, request: SignedRequest): string {
-    const text = Buffer.from(JSON.stringify({ ...facts, signedAt: Date.now() })).toString('base64url')
+    const text = Buffer.from(JSON.stringify({ ...facts, signedAt: this.#clock.now().getTime() })).toString('base64url')
     return `${text}.${this.#mac(text, request).toString('base64url')}`
   }
 
@@ -50,11 +53,11 @@ export class PeerSignature {
     return JSON.parse(Buffer.from(text, 'base64url').toString()) as ForwardedFacts
   }
 
+  isFresh({ signedAt }: ForwardedFacts): boolean {
+    return Math.abs(this.#clock.now().getTime() - signedAt) <= validMilliseconds
+  }
+
   #mac(text: string, { method = '', url = '' }: SignedRequest): Buffer {
     return createHmac('sha256', this.#key).update(`${text}\n${method}\n${url}`).digest()
   }
-}
-
-export function isFresh({ signedAt }: ForwardedFacts): boolean {
-  return Math.abs(Date.now() - signedAt) <= validMilliseconds
 }

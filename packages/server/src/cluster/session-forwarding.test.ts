@@ -7,11 +7,11 @@ import type { AuditLogEntry } from '@berth/contract/audit/audit-endpoints.ts'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import WebSocket from 'ws'
-import { SharedServers } from '../testing/shared-servers.ts'
 import type { TestProject } from '../testing/server-test.ts'
+import { SharedServers } from '../testing/shared-servers.ts'
 import { forwardedHeader, PeerSignature } from './peer-signature.ts'
 
-const servers = await SharedServers.open()
+const servers = await SharedServers.open({ connectionLimits: { total: 1000, perAddress: 60 } })
 after(() => servers.close())
 const { first, second } = servers
 
@@ -32,7 +32,10 @@ function atSecond(address: string): string {
 test('reads, changes and deletes a session through the server that does not have it', async () => {
   const { project, id } = await elsewhere()
 
-  const changed = await project.call('PATCH', `/browsers/${id}`, { name: 'renamed', viewport: { width: 800, height: 600 } })
+  const changed = await project.call('PATCH', `/browsers/${id}`, {
+    name: 'renamed',
+    viewport: { width: 800, height: 600 },
+  })
   const read = await project.call('GET', '/browsers/renamed')
   const listed = await project.call<Browser[]>('GET', '/browsers')
   const deleted = await project.call('DELETE', '/browsers/renamed')
@@ -61,7 +64,9 @@ test('serves every root of a session: by key, by token, and where the token alon
   const { search } = new URL(session.cdp_ws_url)
 
   const answers = await Promise.all([
-    fetch(`${second.url}/browsers/${id}/fs/file_info?path=/tmp`, { headers: { authorization: `Bearer ${project.key}` } }),
+    fetch(`${second.url}/browsers/${id}/fs/file_info?path=/tmp`, {
+      headers: { authorization: `Bearer ${project.key}` },
+    }),
     fetch(`${second.url}/s/${id}/fs/file_info${search}&path=/tmp`),
     fetch(`${second.url}/s/${id}/json/version${search}`),
     fetch(`${second.url}/json/version${search}`),
@@ -80,7 +85,11 @@ test('the sessions of another project are not there', async () => {
   const { id } = await elsewhere()
   const other = (await first.project()).on(second)
 
-  for (const [method, path] of [['PATCH', ''], ['DELETE', ''], ['GET', '/fs/file_info?path=/tmp']] as const) {
+  for (const [method, path] of [
+    ['PATCH', ''],
+    ['DELETE', ''],
+    ['GET', '/fs/file_info?path=/tmp'],
+  ] as const) {
     assert.equal((await other.call(method, `/browsers/${id}${path}`, method === 'PATCH' ? {} : undefined)).status, 404)
   }
 })
@@ -177,7 +186,7 @@ test('a request is in the audit log once, with the address of its client', async
 
 test('what a client says of having been passed on is not believed', async () => {
   const { project, id } = await elsewhere()
-  const forged = new PeerSignature('another master key')
+  const forged = new PeerSignature('another master key', first.clock)
   const url = `/browsers/${id}`
   const facts = { from: 'second', to: 'test', client: '203.0.113.7' }
   const headers = { [forwardedHeader]: forged.sign(facts, { method: 'PATCH', url }) }
@@ -207,6 +216,63 @@ for (const [why, change] of [
   })
 }
 
+test('what another server has signed is good for one minute, one method and one address', async () => {
+  const { project, id } = await elsewhere()
+  const path = `/browsers/${id}/fs/file_info?path=/tmp`
+  const facts = { from: 'second', to: 'test', client: '203.0.113.7' }
+  const { signature } = second.services
+  first.host.agentOf(id).operate = (_request, response) => void response.end('{}')
+  const others = [
+    { method: 'POST', url: path },
+    { method: 'GET', url: `${path}2` },
+  ].map((request) => signature.sign(facts, request))
+  const late = signature.sign(facts, { method: 'GET', url: path })
+  const verified = (value: string) => signature.verify(value, { method: 'GET', url: path })
+
+  assert.equal(verified(late)?.client, '203.0.113.7')
+  assert.deepEqual(others.map(verified), [undefined, undefined])
+  assert.equal(verified('x.y'), undefined)
+  first.clock.advance(61)
+  const fresh = verified(late)
+  assert.equal(fresh && signature.isFresh(fresh), false)
+  // It is served here all the same: it is the word of the other server that counts no more.
+  assert.equal(
+    (await project.on(first).call('GET', path, undefined, { headers: { [forwardedHeader]: late } })).status,
+    200,
+  )
+})
+
+test('an entry of the audit log names the client that the other server has seen', async () => {
+  const { project, id } = await elsewhere()
+  const url = `/browsers/${id}`
+  const signed = second.services.signature.sign(
+    { from: 'second', to: 'test', client: '203.0.113.9' },
+    { method: 'PATCH', url },
+  )
+
+  await project.on(first).call('PATCH', url, { name: 'seen' }, { headers: { [forwardedHeader]: signed } })
+
+  await first.services.audit.flush()
+  const { body } = await project.call<AuditLogEntry[]>('GET', `/audit-logs?${period()}`)
+  assert.equal(body.find(({ method }) => method === 'PATCH')?.client_ip, '203.0.113.9')
+})
+
+test('connections of other servers are not counted as those of one client', async () => {
+  const { session } = await elsewhere()
+  const open = async (address: string) => {
+    const socket = new WebSocket(address)
+    await once(socket, 'open')
+    return socket
+  }
+  const passedOn = await Promise.all(Array.from({ length: 50 }, () => open(atSecond(session.cdp_ws_url))))
+  assert.equal(second.services.forwarding.openConnections, 50)
+
+  // With those of the other server they would be more than one address may have.
+  const direct = await Promise.all(Array.from({ length: 15 }, () => open(session.cdp_ws_url)))
+
+  for (const socket of [...passedOn, ...direct]) socket.terminate()
+})
+
 test('the session of a server that is gone, or cannot be reached, is unreachable for all but reading', {
   timeout: 60_000,
 }, async () => {
@@ -219,7 +285,10 @@ test('the session of a server that is gone, or cannot be reached, is unreachable
 
   for (const address of [nowhere, null]) {
     await moveFirst(address)
-    for (const [method, body] of [['PATCH', {}], ['DELETE', undefined]] as const) {
+    for (const [method, body] of [
+      ['PATCH', {}],
+      ['DELETE', undefined],
+    ] as const) {
       const answer = await project.call<{ code: string }>(method, `/browsers/${id}`, body)
       assert.deepEqual([method, answer.status, answer.body.code], [method, 502, 'session_unreachable'])
     }

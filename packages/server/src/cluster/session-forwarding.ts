@@ -16,8 +16,8 @@ import { sessionRoot } from '../features/sessions/session-urls.ts'
 import { ownSessionOf } from '../own-session/own-session-guard.ts'
 import { clientAddressOf, isForwarded, receiveForwarded } from './forwarded-requests.ts'
 import { HttpForwarder } from './http-forwarder.ts'
-import type { Peers } from './peers.ts'
 import type { PeerSignature } from './peer-signature.ts'
+import type { Peers } from './peers.ts'
 import { UpgradeForwarder } from './upgrade-forwarder.ts'
 
 interface SessionForwardingOptions {

@@ -15,12 +15,16 @@ export class SharedBlobs {
     this.#blobs = blobs
   }
 
-  /** Whether this server has the blobs of those before. With `isFirst` there are no others, and they follow this one. */
+  /**
+   * Whether this server has the blobs of those before. With `isFirst` there are no others, and they will follow this one.
+   * One server at a time may ask.
+   */
   async compare({ isFirst }: { readonly isFirst: boolean }): Promise<boolean> {
     const marker = await this.#readMarker()
     if (marker !== undefined && (await this.#has(marker))) return true
     if (marker !== undefined && !isFirst) return false
-    return this.#has(await this.#writeMarker(marker))
+    await this.#writeMarker()
+    return true
   }
 
   /** For the sweep of blobs that nothing mentions. */
@@ -34,27 +38,14 @@ export class SharedBlobs {
     return row?.marker
   }
 
-  /** Of several that write at once, all get the one that stays. */
-  async #writeMarker(replaced: string | undefined): Promise<string> {
+  async #writeMarker(): Promise<void> {
     const marker = `servers-${randomUUID()}`
     await this.#blobs.write(marker, content(marker))
-    const { marker: kept } = await this.#database
+    await this.#database
       .insertInto('shared_blobs')
       .values({ marker })
-      .onConflict((conflict) =>
-        conflict.column('is_only').doUpdateSet(({ ref, eb }) => ({
-          marker: eb
-            .case()
-            .when('shared_blobs.marker', '=', replaced ?? '')
-            .then(marker)
-            .else(ref('shared_blobs.marker'))
-            .end(),
-        })),
-      )
-      .returning('marker')
-      .executeTakeFirstOrThrow()
-    if (kept !== marker) await this.#blobs.remove(marker)
-    return kept
+      .onConflict((conflict) => conflict.column('is_only').doUpdateSet({ marker }))
+      .execute()
   }
 
   async #has(name: string): Promise<boolean> {

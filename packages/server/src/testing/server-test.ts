@@ -20,6 +20,7 @@ import type { OnePasswordOptions } from '../features/credential-providers/onepas
 import type { LimitsConfig } from '../features/limits/limit-service.ts'
 import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
 import { recoverSessions } from '../features/sessions/recover-sessions.ts'
+import type { ConnectionLimits } from '../front/connection-limits.ts'
 import { Trash } from '../host/trash.ts'
 import { JobRunner } from '../jobs/job-runner.ts'
 import { SessionReaper } from '../jobs/reap-sessions.ts'
@@ -63,6 +64,7 @@ export interface TestServerOptions {
   readonly hasProjects?: boolean
   /** Whether it and its siblings are servers that pass requests on to each other. */
   readonly isShared?: boolean
+  readonly connectionLimits?: ConnectionLimits
   readonly limits?: Partial<LimitsConfig>
   readonly onePassword?: OnePasswordOptions
   readonly auditExport?: AuditExportConfig
@@ -162,7 +164,13 @@ export class TestServer {
   async start(publicUrl?: string, recovery: { readonly readyLimitMilliseconds?: number } = {}): Promise<void> {
     const { driverId } = this.#parts
     await recoverSessions({ ...this.#services, driver: this.#driver, driverId, ...recovery })
-    this.#app = await createApp(this.#services, { publicUrl, metrics: true, isClosing: () => false })
+    const { connectionLimits } = this.#parts.options
+    this.#app = await createApp(this.#services, {
+      publicUrl,
+      metrics: true,
+      ...(connectionLimits && { connectionLimits }),
+      isClosing: () => false,
+    })
     await this.#app.listen({ port: this.#parts.port, host: '127.0.0.1' })
     if (!this.#parts.options.isShared) return
     await this.#services.heartbeat.start(never)
