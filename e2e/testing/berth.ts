@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Kernel from '@onkernel/sdk'
 import { createCheckedFetch } from './checked-fetch.ts'
+import { SharedBerths } from './shared-berths.ts'
 
 const launcher = join(import.meta.dirname, '../../berth')
 
@@ -25,15 +26,26 @@ export interface ReadyMessage {
   readonly pid: number
 }
 
+/** How many servers a test has behind the one address that it knows: ./berth test --servers 2. */
+const serverCount = Number(process.env.BERTH_TEST_SERVERS ?? 1)
+
+/** A connection for each request, so that each comes to another server. */
+const connectionHeaders: Readonly<Record<string, string>> = serverCount > 1 ? { connection: 'close' } : {}
+
+/** What stands behind a berth besides its own server, and ends after it. */
+type Backing = AsyncDisposable
+
 /** A berth that was started as its users start it, and is seen from outside alone. */
 export class Berth {
-  readonly url: string
+  /** Of several servers, the address at which each connection comes to another one. */
+  url: string
   readonly apiKey: string
   readonly pid: number
   readonly dataFolder: string
   readonly #child: ChildProcess
   readonly #log: string[]
   readonly #ownsFolder: boolean
+  #backing: Backing | undefined
 
   private constructor(
     ready: ReadyMessage,
@@ -54,7 +66,18 @@ export class Berth {
 
   static readonly testKey = 'sk_e2e_0123456789abcdefghij'
 
-  static async start({
+  /** A test that brings a data folder of its own means one server. */
+  static async start(options: BerthOptions = {}): Promise<Berth> {
+    if (serverCount < 2 || options.dataFolder !== undefined) return Berth.startOne(options)
+    const shared = await SharedBerths.open(Berth.startOne)
+    const first = await shared.start(options)
+    for (let count = 1; count < serverCount; count++) await shared.start(options)
+    first.url = shared.url
+    first.#backing = shared
+    return first
+  }
+
+  static async startOne({
     dataFolder,
     flags = [],
     environment = {},
@@ -81,6 +104,7 @@ export class Berth {
       apiKey: this.apiKey,
       baseURL: this.url,
       maxRetries: 0,
+      defaultHeaders: connectionHeaders,
       fetch: await createCheckedFetch(this.url),
     })
   }
@@ -89,7 +113,7 @@ export class Berth {
   request(path: string, init: RequestInit = {}): Promise<Response> {
     return fetch(`${this.url}${path}`, {
       ...init,
-      headers: { authorization: `Bearer ${this.apiKey}`, ...init.headers },
+      headers: { authorization: `Bearer ${this.apiKey}`, ...connectionHeaders, ...init.headers },
     })
   }
 
@@ -110,6 +134,9 @@ export class Berth {
       await Promise.all(sessions.map(({ session_id }) => client.browsers.deleteByID(session_id).catch(() => {})))
     }
     await this.signal('SIGTERM')
+    const backing = this.#backing
+    this.#backing = undefined
+    await backing?.[Symbol.asyncDispose]()
     if (this.#ownsFolder) await rm(this.dataFolder, { recursive: true, force: true })
   }
 }

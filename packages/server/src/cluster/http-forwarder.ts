@@ -11,7 +11,8 @@ import { forwardedHeader } from './peer-signature.ts'
 
 /** Shorter than the time for which a server keeps a connection that is not used. */
 const idleMilliseconds = 15_000
-const repeatable = ['GET', 'HEAD', 'OPTIONS']
+/** Doing it twice is the same as doing it once. */
+const repeatable = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']
 
 interface Forward {
   readonly address: URL
