@@ -70,8 +70,9 @@ export class Berth {
   static async start(options: BerthOptions = {}): Promise<Berth> {
     if (serverCount < 2 || options.dataFolder !== undefined) return Berth.startOne(options)
     const shared = await SharedBerths.open(Berth.startOne)
-    const first = await shared.start(options)
-    for (let count = 1; count < serverCount; count++) await shared.start(options)
+    const environment = { BERTH_PUBLIC_URL: shared.url, ...options.environment }
+    const first = await shared.start({ ...options, environment })
+    for (let count = 1; count < serverCount; count++) await shared.start({ ...options, environment })
     first.url = shared.url
     first.#backing = shared
     return first

@@ -18,6 +18,7 @@ export class SharedBerths<Server extends StartedServer> implements AsyncDisposab
   readonly #startOne: (options: StartOptions) => Promise<Server>
   readonly #balancer: Balancer
   readonly #servers: Server[] = []
+  readonly #portOf = new Map<Server, number>()
 
   private constructor(
     startOne: (options: StartOptions) => Promise<Server>,
@@ -41,22 +42,25 @@ export class SharedBerths<Server extends StartedServer> implements AsyncDisposab
     return this.#balancer.url
   }
 
-  /** Starts one more server, or once more the one that was at this port. */
-  async start({ flags = [], environment = {}, ...options }: StartOptions = {}, again?: number): Promise<Server> {
-    const port = again ?? (await freePort())
+  /** Starts one more server, or, in its data folder and at its port, the next one of a server that has ended. */
+  async start({ flags = [], environment = {}, ...options }: StartOptions = {}, before?: Server): Promise<Server> {
+    const port = (before && this.#portOf.get(before)) ?? (await freePort())
+    if (before) this.#servers.splice(this.#servers.indexOf(before), 1)
     const server = await this.#startOne({
       ...options,
+      ...(before && { dataFolder: before.dataFolder }),
       flags: [...flags, '--port', `${port}`, '--server-address', `http://127.0.0.1:${port}`],
-      environment: { ...this.ground.environment, BERTH_PUBLIC_URL: this.url, ...environment },
+      environment: { ...this.ground.environment, ...environment },
     })
     this.#servers.push(server)
+    this.#portOf.set(server, port)
     this.useAll()
     return server
   }
 
   /** The balancer gives connections to these alone, as when it has noticed that the others are gone. */
   use(servers: readonly Server[]): void {
-    this.#balancer.use(servers.map(({ url }) => Number(new URL(url).port)))
+    this.#balancer.use(servers.flatMap((server) => this.#portOf.get(server) ?? []))
   }
 
   useAll(): void {
