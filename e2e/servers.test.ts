@@ -41,10 +41,10 @@ test('a session is there for clients of both servers, and is deleted through eit
   assert.notDeepEqual([width, height], [900, 700])
   assert.deepEqual([renamed.viewport?.width, renamed.viewport?.height], [900, 700])
   assert.deepEqual(new Set(found.map(({ session_id }) => session_id)), new Set([session.session_id]))
-  assert.deepEqual(lists.map((sessions) => sessions.map(({ session_id }) => session_id)), [
-    [session.session_id],
-    [session.session_id],
-  ])
+  assert.deepEqual(
+    lists.map((sessions) => sessions.map(({ session_id }) => session_id)),
+    [[session.session_id], [session.session_id]],
+  )
   await assert.rejects(one.browsers.deleteByID(session.session_id), { status: 404 })
 })
 

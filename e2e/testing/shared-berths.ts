@@ -18,13 +18,11 @@ export class SharedBerths<Server extends StartedServer> implements AsyncDisposab
   readonly #startOne: (options: StartOptions) => Promise<Server>
   readonly #balancer: Balancer
   readonly #servers: Server[] = []
+  /** They still own their data folders. */
+  readonly #ended: Server[] = []
   readonly #portOf = new Map<Server, number>()
 
-  private constructor(
-    startOne: (options: StartOptions) => Promise<Server>,
-    ground: SharedGround,
-    balancer: Balancer,
-  ) {
+  private constructor(startOne: (options: StartOptions) => Promise<Server>, ground: SharedGround, balancer: Balancer) {
     this.#startOne = startOne
     this.ground = ground
     this.#balancer = balancer
@@ -45,7 +43,7 @@ export class SharedBerths<Server extends StartedServer> implements AsyncDisposab
   /** Starts one more server, or, in its data folder and at its port, the next one of a server that has ended. */
   async start({ flags = [], environment = {}, ...options }: StartOptions = {}, before?: Server): Promise<Server> {
     const port = (before && this.#portOf.get(before)) ?? (await freePort())
-    if (before) this.#servers.splice(this.#servers.indexOf(before), 1)
+    if (before) this.#ended.push(...this.#servers.splice(this.#servers.indexOf(before), 1))
     const server = await this.#startOne({
       ...options,
       ...(before && { dataFolder: before.dataFolder }),
@@ -68,7 +66,7 @@ export class SharedBerths<Server extends StartedServer> implements AsyncDisposab
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const server of this.#servers) await server[Symbol.asyncDispose]()
+    for (const server of [...this.#servers, ...this.#ended]) await server[Symbol.asyncDispose]()
     await this.#balancer[Symbol.asyncDispose]()
     await this.ground[Symbol.asyncDispose]()
   }
