@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, TLSSocket } from 'node:tls'
 
 /** Another server is in the same network or cluster, and whoever waits for it waits in vain. */
@@ -11,8 +11,7 @@ export async function connectToPeer(address: URL): Promise<Socket> {
   const isTls = address.protocol === 'https:'
   const host = address.hostname.replace(/^\[|\]$/g, '')
   const port = Number(address.port || (isTls ? 443 : 80))
-  // The client's bytes decide when one direction ends, as on its own connection.
-  const socket = isTls ? connectTls({ host, port, servername: host }) : connect({ host, port })
+  const socket = isTls ? connectTls({ host, port, ...(isIP(host) === 0 && { servername: host }) }) : connect({ host, port })
   try {
     await once(socket, isTls ? 'secureConnect' : 'connect', { signal: AbortSignal.timeout(connectLimitMilliseconds) })
   } catch (error) {
