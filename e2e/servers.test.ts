@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import Kernel from '@onkernel/sdk'
 import { chromium } from 'playwright-core'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { BidiClient } from './testing/bidi.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { createCheckedFetch } from './testing/checked-fetch.ts'
 import { zipOf } from './testing/extension-files.ts'
-import { startPages } from './testing/pages.ts'
+import { hostName, startPages } from './testing/pages.ts'
 import { SharedBerths } from './testing/shared-berths.ts'
 
 const pages = await startPages()
@@ -133,6 +134,28 @@ test('an extension that one server has taken starts with a session of the other'
 
   await browser.close()
   await one.browsers.deleteByID(session.session_id)
+})
+
+test('a session reaches itself at the address of another server, and nothing else there', async () => {
+  const session = await one.browsers.create({ headless: true })
+  const request = 'fetch(process.argv[1]).then(({ status }) => console.log(status), () => console.log(0))'
+  const statusOf = async (path: string) => {
+    const url = `${second.url}${path}`.replace('127.0.0.1', hostName)
+    const { stdout_b64 } = await one.browsers.process.exec(session.session_id, {
+      command: '/opt/berth/node',
+      args: ['-e', request, url],
+    })
+    return Number(Buffer.from(stdout_b64 ?? '', 'base64').toString())
+  }
+  const own = `/s/${session.session_id}/json/version`
+
+  // Each server hears of the others within ten seconds.
+  await until('its own address', async () => (await statusOf(`${own}${new URL(session.cdp_ws_url).search}`)) === 200, {
+    limitSeconds: 40,
+  })
+
+  assert.deepEqual([await statusOf(own), await statusOf('/docs'), await statusOf('/health')], [401, 403, 403])
+  await two.browsers.deleteByID(session.session_id)
 })
 
 test('of twenty clients that want the last place on two servers, one gets it', async () => {
