@@ -6,6 +6,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { abortedByClient } from '@berth/runtime/http/mount.ts'
 import type { FastifyReply } from 'fastify'
 import { endToEndHeaders } from './end-to-end-headers.ts'
+import type { OpenForwards } from './open-forwards.ts'
 import { limitConnecting } from './peer-connection.ts'
 import { forwardedHeader } from './peer-signature.ts'
 
@@ -15,6 +16,7 @@ const idleMilliseconds = 15_000
 const repeatable = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']
 
 interface Forward {
+  readonly owner: string
   readonly address: URL
   /** The signed header. */
   readonly signature: string
@@ -29,13 +31,22 @@ export class HttpForwarder {
     'https:': new TlsAgent({ keepAlive: true, timeout: idleMilliseconds }),
   } as const
 
+  readonly #forwards: OpenForwards
+
+  constructor(forwards: OpenForwards) {
+    this.#forwards = forwards
+  }
+
   close(): void {
     for (const agent of Object.values(this.#agents)) agent.destroy()
   }
 
   /** Resolves when the reply is answered, or nobody is left to answer. Rejects while it still can be answered otherwise. */
   async forward(request: IncomingMessage, reply: FastifyReply, forward: Forward): Promise<void> {
-    const answer = await this.#ask(request, forward, abortedByClient(reply))
+    const gone = new AbortController()
+    using _open = this.#forwards.add(forward.owner, () => gone.abort(new Error('the server is gone')))
+    const signal = AbortSignal.any([abortedByClient(reply), gone.signal])
+    const answer = await this.#ask(request, forward, signal)
     reply.hijack()
     reply.raw.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', endToEndHeaders(answer.rawHeaders))
     // The head of a stream goes out before its first event.

@@ -11,7 +11,9 @@ export async function connectToPeer(address: URL): Promise<Socket> {
   const isTls = address.protocol === 'https:'
   const host = address.hostname.replace(/^\[|\]$/g, '')
   const port = Number(address.port || (isTls ? 443 : 80))
-  const socket = isTls ? connectTls({ host, port, ...(isIP(host) === 0 && { servername: host }) }) : connect({ host, port })
+  const socket = isTls
+    ? connectTls({ host, port, ...(isIP(host) === 0 && { servername: host }) })
+    : connect({ host, port })
   try {
     await once(socket, isTls ? 'secureConnect' : 'connect', { signal: AbortSignal.timeout(connectLimitMilliseconds) })
   } catch (error) {

@@ -16,6 +16,7 @@ import { sessionRoot } from '../features/sessions/session-urls.ts'
 import { ownSessionOf } from '../own-session/own-session-guard.ts'
 import { clientAddressOf, isForwarded, receiveForwarded } from './forwarded-requests.ts'
 import { HttpForwarder } from './http-forwarder.ts'
+import { OpenForwards } from './open-forwards.ts'
 import type { PeerSignature } from './peer-signature.ts'
 import type { Peers } from './peers.ts'
 import { UpgradeForwarder } from './upgrade-forwarder.ts'
@@ -46,11 +47,15 @@ const readingMethods = ['GET', 'HEAD']
  */
 export class SessionForwarding {
   readonly #options: SessionForwardingOptions
-  readonly #http = new HttpForwarder()
-  readonly #upgrades = new UpgradeForwarder()
+  readonly #forwards: OpenForwards
+  readonly #http: HttpForwarder
+  readonly #upgrades: UpgradeForwarder
 
   constructor(options: SessionForwardingOptions) {
     this.#options = options
+    this.#forwards = new OpenForwards(options.peers)
+    this.#http = new HttpForwarder(this.#forwards)
+    this.#upgrades = new UpgradeForwarder(this.#forwards)
   }
 
   get openConnections(): number {
@@ -58,8 +63,8 @@ export class SessionForwarding {
   }
 
   close(): void {
+    this.#forwards.close()
     this.#http.close()
-    this.#upgrades.close()
   }
 
   /** Has to come before everything that reads the headers of a request. */
@@ -113,7 +118,7 @@ export class SessionForwarding {
     const address = await peers.addressOf(owner)
     if (!address) throw unreachable(`its server ${owner} is gone`)
     const facts = { from: serverId, to: owner, client: clientAddressOf(request) }
-    return { address, signature: signature.sign(facts, request) }
+    return { owner, address, signature: signature.sign(facts, request) }
   }
 
   /** The other server that has to serve the request; nothing when it is this one's, or is for no session that lives. */

@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { once } from 'node:events'
+import { after, beforeEach, test } from 'node:test'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { sql } from 'kysely'
+import WebSocket from 'ws'
 import { SharedServers } from '../testing/shared-servers.ts'
 
 const servers = await SharedServers.open()
 after(() => servers.close())
 const { first, second } = servers
+
+beforeEach(async () => {
+  await sql`update servers set seen_at = now()`.execute(first.database)
+  second.clock.advance(10)
+})
 
 /** The first server was last seen two minutes ago, and the second has been there all the time. */
 async function loseFirst(): Promise<void> {
@@ -60,6 +67,24 @@ test('a delete does not wait for an update that hangs, on whichever server they 
 
   assert.equal(deleted.status, 204)
   assert.equal((await update).status, 404)
+})
+
+test('what is passed on to a server that falls silent is cut when that is taken for gone', {
+  timeout: 60_000,
+}, async () => {
+  const project = await first.project()
+  const session = await project.session()
+  first.host.agentOf(session.session_id as SessionId).operate = () => {} // For ever.
+  const { port, pathname, search } = new URL(session.cdp_ws_url)
+  const waiting = project.on(second).call<{ code: string }>('POST', `/browsers/${session.session_id}/process/exec`, {})
+  const socket = new WebSocket(`ws://127.0.0.1:${port.replace(`${first.port}`, `${second.port}`)}${pathname}${search}`)
+  await once(socket, 'open')
+
+  await loseFirst()
+  second.clock.advance(10)
+
+  const [{ status, body }] = await Promise.all([waiting, once(socket, 'close')])
+  assert.deepEqual([status, body.code], [502, 'operation_interrupted'])
 })
 
 test('a server that is asked to change or end the session of another one leaves row and machine alone', async () => {

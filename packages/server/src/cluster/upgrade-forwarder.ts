@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { BerthError } from '@berth/contract/errors.ts'
 import { headersWithout } from './end-to-end-headers.ts'
+import type { OpenForwards } from './open-forwards.ts'
 import { connectToPeer } from './peer-connection.ts'
 import { forwardedHeader } from './peer-signature.ts'
 
@@ -11,20 +12,18 @@ const answerMilliseconds = 60_000
 const lastWordsMilliseconds = 2_000
 
 interface UpgradeForward {
+  readonly owner: string
   readonly address: URL
   readonly signature: string
 }
 
 /** Passes websockets on to other servers: the request as it came, then bytes both ways. */
 export class UpgradeForwarder {
-  readonly #open = new Set<Duplex>()
+  readonly #forwards: OpenForwards
+  openConnections = 0
 
-  get openConnections(): number {
-    return this.#open.size
-  }
-
-  close(): void {
-    for (const socket of this.#open) socket.destroy()
+  constructor(forwards: OpenForwards) {
+    this.#forwards = forwards
   }
 
   /** Rejects with `session_unreachable` while the client can still be told. */
@@ -32,12 +31,14 @@ export class UpgradeForwarder {
     request: IncomingMessage,
     client: Duplex,
     head: Buffer,
-    { address, signature }: UpgradeForward,
+    { owner, address, signature }: UpgradeForward,
   ): Promise<void> {
     const peer = await connectToPeer(address).catch((cause: unknown) => {
       throw new BerthError('session_unreachable', undefined, { cause })
     })
     peer.on('error', () => peer.destroy())
+    const open = this.#forwards.add(owner, () => peer.destroy())
+    peer.once('close', () => open[Symbol.dispose]())
     client.once('close', () => peer.destroy())
     if (client.destroyed) return void peer.destroy()
     peer.write(headOf(request, signature), 'latin1')
@@ -50,13 +51,15 @@ export class UpgradeForwarder {
     const tcp = client as Socket
     tcp.setNoDelay(true)
     tcp.setTimeout(0)
-    this.#open.add(client)
+    this.openConnections += 1
     const end = () => {
-      this.#open.delete(client)
       client.destroy()
       peer.destroy()
     }
-    client.once('close', end)
+    client.once('close', () => {
+      this.openConnections -= 1
+      end()
+    })
     peer.once('close', () => {
       // What was said last still goes out, but a client that does not read it is not waited for.
       client.end(end)
