@@ -66,16 +66,23 @@ export class Berth {
 
   static readonly testKey = 'sk_e2e_0123456789abcdefghij'
 
+  /** Those that are the first of several servers, by their data folders. */
+  static readonly #firsts = new Map<string, { readonly berth: Berth; readonly shared: SharedBerths<Berth> }>()
+
   /** A test that brings a data folder of its own means one server. */
   static async start(options: BerthOptions = {}): Promise<Berth> {
-    if (serverCount < 2 || options.dataFolder !== undefined) return Berth.startOne(options)
-    const shared = await SharedBerths.open(Berth.startOne)
+    const { dataFolder, ...others } = options
+    const before = dataFolder === undefined ? undefined : Berth.#firsts.get(dataFolder)
+    if (!before && (serverCount < 2 || dataFolder !== undefined)) return Berth.startOne(options)
+    const shared = before?.shared ?? (await SharedBerths.open(Berth.startOne))
     const environment = { BERTH_PUBLIC_URL: shared.url, ...options.environment }
-    const first = await shared.start({ ...options, environment })
-    for (let count = 1; count < serverCount; count++) await shared.start({ ...options, environment })
-    first.url = shared.url
-    first.#backing = shared
-    return first
+    const berth = await shared.start({ ...others, environment }, before?.berth)
+    berth.url = shared.url
+    Berth.#firsts.set(berth.dataFolder, { berth, shared })
+    if (before) return berth
+    for (let count = 1; count < serverCount; count++) await shared.start({ ...others, environment })
+    berth.#backing = shared
+    return berth
   }
 
   static async startOne({
