@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import Kernel from '@onkernel/sdk'
 import { chromium } from 'playwright-core'
 import { until } from './fault/testing/until.ts'
-import { Berth } from './testing/berth.ts'
+import { Berth, launch } from './testing/berth.ts'
 import { BidiClient } from './testing/bidi.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { createCheckedFetch } from './testing/checked-fetch.ts'
@@ -170,6 +175,40 @@ test('of twenty clients that want the last place on two servers, one gets it', a
   assert.deepEqual([created.length, refused], [1, Array(19).fill(429)])
   for (const { session_id } of [...before, ...created]) await both.browsers.deleteByID(session_id)
 })
+
+const other = 'http://127.0.0.1:9'
+for (const [what, flags, changes, exitCode, named] of [
+  ['that means to be alone', [], {}, 75, /BERTH_SERVER_ADDRESS/],
+  [
+    'with another master key',
+    ['--server-address', other],
+    { BERTH_MASTER_KEY: 'x'.repeat(20) },
+    64,
+    /BERTH_MASTER_KEY/,
+  ],
+  ['with other blobs', ['--server-address', other], { BERTH_S3_PREFIX: 'elsewhere/' }, 64, /the blobs of this server/],
+  [
+    'with the address of another one',
+    ['--server-address', first.url],
+    {},
+    64,
+    /BERTH_SERVER_ADDRESS .* each server needs/,
+  ],
+] as const) {
+  test(`a server ${what} is not started beside them, and says what to change`, async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-refused-'))
+    const args = ['serve', '--port', '0', '--data-dir', folder.path, ...flags]
+    const child = launch(args, { ...shared.ground.environment, ...changes })
+
+    const [errors, [code]] = await Promise.all([
+      text(child.stderr as NodeJS.ReadableStream as never),
+      once(child, 'exit'),
+    ])
+
+    assert.equal(code, exitCode, errors)
+    assert.match(errors, named)
+  })
+}
 
 function contentScript() {
   return { matches: ['<all_urls>'], js: ['content.js'] }

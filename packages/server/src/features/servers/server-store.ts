@@ -10,6 +10,8 @@ const lostAfterSeconds = 60
  * none of them has told, and those that are there need a moment to say so.
  */
 const witnessSeconds = 90
+/** A server that comes back later than this is a new one to the others. */
+const forgottenAfterDays = 7
 
 /** What a server tells of itself. */
 export interface ServerReport {
@@ -92,5 +94,14 @@ export class ServerStore {
       from ended where sessions.id = ended.id
       returning sessions.id`.execute(this.#database)
     return rows.length
+  }
+
+  /** Hosts come and go: removes servers that nobody has heard of for days, and that have no sessions left. */
+  async forgetGone(): Promise<void> {
+    await sql`
+      delete from servers where seen_at < now() - make_interval(days => ${forgottenAfterDays})
+        and not exists (select from sessions where driver_id = servers.id and state <> 'deleted')`.execute(
+      this.#database,
+    )
   }
 }
