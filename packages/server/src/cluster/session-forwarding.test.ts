@@ -107,6 +107,21 @@ test('a large body and its answer pass unread, in both directions at once', asyn
   assert.equal((await answer.text()).length, body.length)
 })
 
+test('a body that is too large is refused by the other server with 413, however much of it is still to come', async () => {
+  const { project, id } = await elsewhere()
+
+  const answers = await Promise.all(
+    Array.from({ length: 2 }, () =>
+      project.call<{ code: string }>('PATCH', `/browsers/${id}`, { name: 'x'.repeat(20_000_000) }),
+    ),
+  )
+
+  assert.deepEqual(
+    answers.map(({ status, body }) => [status, body.code]),
+    Array(2).fill([413, 'body_too_large']),
+  )
+})
+
 test('a stream of events comes while it is sent, and ends with the client', async () => {
   const { session, id } = await elsewhere()
   const begun = Promise.withResolvers<ServerResponse>()
