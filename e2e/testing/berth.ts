@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Kernel from '@onkernel/sdk'
 import { createCheckedFetch } from './checked-fetch.ts'
+import { SharedBerths } from './shared-berths.ts'
 
 const launcher = join(import.meta.dirname, '../../berth')
 
@@ -25,15 +26,26 @@ export interface ReadyMessage {
   readonly pid: number
 }
 
+/** How many servers a test has behind the one address that it knows: ./berth test --servers 2. */
+const serverCount = Number(process.env.BERTH_TEST_SERVERS ?? 1)
+
+/** A connection for each request, so that each comes to another server. */
+const connectionHeaders: Readonly<Record<string, string>> = serverCount > 1 ? { connection: 'close' } : {}
+
+/** What stands behind a berth besides its own server, and ends after it. */
+type Backing = AsyncDisposable
+
 /** A berth that was started as its users start it, and is seen from outside alone. */
 export class Berth {
-  readonly url: string
+  /** Of several servers, the address at which each connection comes to another one. */
+  url: string
   readonly apiKey: string
   readonly pid: number
   readonly dataFolder: string
   readonly #child: ChildProcess
   readonly #log: string[]
   readonly #ownsFolder: boolean
+  #backing: Backing | undefined
 
   private constructor(
     ready: ReadyMessage,
@@ -54,7 +66,26 @@ export class Berth {
 
   static readonly testKey = 'sk_e2e_0123456789abcdefghij'
 
-  static async start({
+  /** Those that are the first of several servers, by their data folders. */
+  static readonly #firsts = new Map<string, { readonly berth: Berth; readonly shared: SharedBerths<Berth> }>()
+
+  /** A test that brings a data folder of its own means one server. */
+  static async start(options: BerthOptions = {}): Promise<Berth> {
+    const { dataFolder, ...others } = options
+    const before = dataFolder === undefined ? undefined : Berth.#firsts.get(dataFolder)
+    if (!before && (serverCount < 2 || dataFolder !== undefined)) return Berth.startOne(options)
+    const shared = before?.shared ?? (await SharedBerths.open(Berth.startOne))
+    const environment = { BERTH_PUBLIC_URL: shared.url, ...options.environment }
+    const berth = await shared.start({ ...others, environment }, before?.berth)
+    berth.url = shared.url
+    Berth.#firsts.set(berth.dataFolder, { berth, shared })
+    if (before) return berth
+    for (let count = 1; count < serverCount; count++) await shared.start({ ...others, environment })
+    berth.#backing = shared
+    return berth
+  }
+
+  static async startOne({
     dataFolder,
     flags = [],
     environment = {},
@@ -81,6 +112,7 @@ export class Berth {
       apiKey: this.apiKey,
       baseURL: this.url,
       maxRetries: 0,
+      defaultHeaders: connectionHeaders,
       fetch: await createCheckedFetch(this.url),
     })
   }
@@ -89,7 +121,7 @@ export class Berth {
   request(path: string, init: RequestInit = {}): Promise<Response> {
     return fetch(`${this.url}${path}`, {
       ...init,
-      headers: { authorization: `Bearer ${this.apiKey}`, ...init.headers },
+      headers: { authorization: `Bearer ${this.apiKey}`, ...connectionHeaders, ...init.headers },
     })
   }
 
@@ -110,6 +142,9 @@ export class Berth {
       await Promise.all(sessions.map(({ session_id }) => client.browsers.deleteByID(session_id).catch(() => {})))
     }
     await this.signal('SIGTERM')
+    const backing = this.#backing
+    this.#backing = undefined
+    await backing?.[Symbol.asyncDispose]()
     if (this.#ownsFolder) await rm(this.dataFolder, { recursive: true, force: true })
   }
 }

@@ -65,6 +65,7 @@ export async function createApp(
     requestTimeout: 0,
     requireHostHeader: false,
   }
+  const { forwarding } = services
   const app = Fastify<Server>({
     bodyLimit: bodyLimitBytes,
     routerOptions: { maxParamLength: maxPathParameterLength, ignoreTrailingSlash: true },
@@ -72,7 +73,15 @@ export async function createApp(
     clientErrorHandler: refuseMalformedRequest,
     return503OnClosing: false,
     serverFactory: (onRequest) =>
-      createFrontServer({ http, limits: connectionLimits, onRequest, onUpgrade: services.relay.take }),
+      createFrontServer({
+        http,
+        limits: connectionLimits,
+        onRequest: (request, response) => {
+          forwarding.receive(request)
+          onRequest(request, response)
+        },
+        onUpgrade: forwarding.upgrades(services.relay.take),
+      }),
     genReqId: () => randomUUID(),
   })
   app.decorateRequest('caller', undefined)
@@ -97,12 +106,13 @@ export async function createApp(
     if (isClosing()) reply.header('connection', 'close')
   })
   await allowBrowserCallers(app)
+  forwarding.attach(app)
 
   if (metrics) {
     const { store, relay, memoryWatch } = services
     mountMetrics(app, {
       activeSessions: () => store.countActive(),
-      openRelays: () => relay.openConnections,
+      openRelays: () => relay.openConnections + forwarding.openConnections,
       memoryKills: () => memoryWatch.total,
     })
   }

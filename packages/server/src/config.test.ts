@@ -104,7 +104,36 @@ for (const pools of [
   })
 }
 
+const shared = {
+  BERTH_SERVER_ADDRESS: 'http://10.0.0.1:8080/',
+  DATABASE_URL: 'postgres://db.test/berth',
+  BERTH_MASTER_KEY: 'the-same-for-every-server',
+  BERTH_BLOBS_FOLDER: '/mnt/blobs',
+}
+
+test('reads where other servers reach this one, and what they have in common', () => {
+  const config = readConfig({}, shared)
+  const flagged = readConfig({ serverAddress: 'https://one.test' }, { ...shared, BERTH_SERVER_ADDRESS: 'no' })
+
+  assert.deepEqual([config.serverAddress, flagged.serverAddress], ['http://10.0.0.1:8080', 'https://one.test'])
+  assert.deepEqual(config.blobs, { kind: 'folder', path: '/mnt/blobs' })
+})
+
+for (const [missing, named] of [
+  ['DATABASE_URL', 'DATABASE_URL'],
+  ['BERTH_MASTER_KEY', 'BERTH_MASTER_KEY'],
+  ['BERTH_BLOBS_FOLDER', 'BERTH_BLOBS=s3'],
+] as const) {
+  test(`refuses a server that others reach without ${missing}`, () => {
+    const message = new RegExp(`^BERTH_SERVER_ADDRESS needs .*${named}`)
+    assert.throws(() => readConfig({}, { ...shared, [missing]: undefined }), { name: 'StartError', message })
+  })
+}
+
 for (const [flags, environment, named] of [
+  [{}, { ...shared, BERTH_SERVER_ADDRESS: '10.0.0.1:8080' }, 'BERTH_SERVER_ADDRESS'],
+  [{}, { ...shared, BERTH_SERVER_ADDRESS: 'http://10.0.0.1:8080/berth' }, 'BERTH_SERVER_ADDRESS'],
+  [{}, { BERTH_BLOBS: 's3', BERTH_S3_BUCKET: 'blobs', BERTH_BLOBS_FOLDER: '/mnt' }, 'BERTH_BLOBS_FOLDER'],
   [{ port: '65536' }, {}, '--port'],
   [{ port: '' }, {}, '--port'],
   [{ logLevel: 'loud' }, {}, 'log-level'],

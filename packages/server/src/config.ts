@@ -18,6 +18,7 @@ export interface ServeFlags {
   readonly port?: string | undefined
   readonly host?: string | undefined
   readonly dataDir?: string | undefined
+  readonly serverAddress?: string | undefined
   readonly json?: boolean | undefined
   readonly stopSessions?: boolean | undefined
   readonly metrics?: boolean | undefined
@@ -40,6 +41,8 @@ export interface ServerConfig {
   readonly apiKey: string | undefined
   /** Where clients reach berth, without a slash at the end. Absent: at the host that the request names. */
   readonly publicUrl: string | undefined
+  /** Where the other servers of the database reach this one. Absent: there are no others. */
+  readonly serverAddress: string | undefined
   /** Absent: berth runs a PostgreSQL of its own. */
   readonly databaseUrl: string | undefined
   /** Absent: a file in the data folder. */
@@ -77,6 +80,8 @@ const defaultChromeStoreUrl = 'https://clients2.google.com/service/update2/crx'
 /** Reads flags and environment; throws a StartError that names the flag or variable and its rule. */
 export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = process.env): ServerConfig {
   const text = (name: string) => environment[name]?.trim() || undefined
+  const address = serverAddress(flags.serverAddress ?? text('BERTH_SERVER_ADDRESS'))
+  if (address !== undefined) requireSharedParts(text)
   return {
     host: flags.host ?? text('BERTH_HOST') ?? '127.0.0.1',
     port: portNumber(flags.port ?? text('BERTH_PORT') ?? '8080'),
@@ -95,6 +100,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     },
     apiKey: secret('BERTH_API_KEY', text('BERTH_API_KEY')),
     publicUrl: publicUrl(text('BERTH_PUBLIC_URL')),
+    serverAddress: address,
     databaseUrl: databaseUrl(text('DATABASE_URL')),
     masterKey: secret('BERTH_MASTER_KEY', text('BERTH_MASTER_KEY')),
     hasProjects: switchedOn('BERTH_PROJECTS', text('BERTH_PROJECTS'), true),
@@ -135,8 +141,12 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
 function blobs(text: (name: string) => string | undefined): BlobsConfig {
   const kind = oneOf('BERTH_BLOBS', text('BERTH_BLOBS') ?? 'folder', ['folder', 's3'])
   if (kind === 'folder') {
-    if (text('BERTH_S3_BUCKET') === undefined) return { kind }
+    const path = text('BERTH_BLOBS_FOLDER')
+    if (text('BERTH_S3_BUCKET') === undefined) return { kind, ...(path !== undefined && { path: resolve(path) }) }
     throw new StartError('BERTH_S3_BUCKET has no effect without BERTH_BLOBS=s3', 64)
+  }
+  if (text('BERTH_BLOBS_FOLDER') !== undefined) {
+    throw new StartError('BERTH_BLOBS_FOLDER has no effect with BERTH_BLOBS=s3', 64)
   }
   const endpoint = webAddress('BERTH_S3_ENDPOINT', text('BERTH_S3_ENDPOINT'))
   return {
@@ -248,6 +258,26 @@ function publicUrl(value: string | undefined): string | undefined {
     return url.href.replace(/\/$/, '')
   }
   throw new StartError('BERTH_PUBLIC_URL must be an http or https address without query or credentials', 64)
+}
+
+function serverAddress(value: string | undefined): string | undefined {
+  if (value === undefined) return undefined
+  const url = URL.parse(value)
+  const hasMore = url && (url.pathname !== '/' || url.search || url.hash || url.username)
+  if (url && ['http:', 'https:'].includes(url.protocol) && !hasMore) return url.origin
+  throw new StartError('BERTH_SERVER_ADDRESS must be as http://host:port, or with https, and nothing behind it', 64)
+}
+
+/** What every server of a database must have in common is named here; `join-servers.ts` compares it. */
+function requireSharedParts(text: (name: string) => string | undefined): void {
+  const require = (isThere: boolean, reason: string) => {
+    if (!isThere) throw new StartError(`BERTH_SERVER_ADDRESS needs ${reason}`, 64)
+  }
+  require(text('DATABASE_URL') !== undefined, 'DATABASE_URL: the servers share one PostgreSQL')
+  require(text('BERTH_MASTER_KEY') !== undefined, 'BERTH_MASTER_KEY: the same one for every server')
+  require(text('BERTH_BLOBS') === 's3' ||
+    text('BERTH_BLOBS_FOLDER') !==
+      undefined, 'BERTH_BLOBS=s3, or in BERTH_BLOBS_FOLDER a folder that every server has: the servers share profiles and extensions')
 }
 
 function chromeStoreUrl(value: string | undefined): string {

@@ -11,6 +11,8 @@ import { readMasterKey } from './access/secrets.ts'
 import { createApp } from './app.ts'
 import { openBlobs } from './blobs/open-blobs.ts'
 import { TemporaryFolders } from './blobs/temporary-folders.ts'
+import { joinServers } from './cluster/join-servers.ts'
+import { OwnEgressPolicy } from './cluster/own-egress-policy.ts'
 import { readConfig, type ServeFlags, type ServerConfig } from './config.ts'
 import { type Database, openDatabase } from './database/database.ts'
 import { DatabaseLock } from './database/database-lock.ts'
@@ -76,10 +78,10 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     logger,
   })
   shutdown.add('egress', () => egress.close())
+  const driverId = await readDriverId(folders.data)
   const opening = [
-    startDatabase({ config, folders, user: users.database, logger, shutdown }),
+    startDatabase({ config, folders, user: users.database, serverId: driverId, logger, shutdown }),
     readMasterKey(folders.data, config.masterKey),
-    readDriverId(folders.data),
     openDriver({ folders, routes: egress, trash, egressUser: users.egress, ...config.machines, logger }, shutdown),
     egress.start(),
     openBlobs(config.blobs, join(folders.data, 'blobs')),
@@ -87,8 +89,9 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   ] as const
   // When one fails, the others are waited for: what opens after the shutdown would keep the process running.
   await Promise.allSettled(opening)
-  const [{ database, url }, masterKey, driverId, driver, , blobs, temporaryFolders] = await Promise.all(opening)
+  const [{ database, url }, masterKey, driver, , blobs, temporaryFolders] = await Promise.all(opening)
 
+  const policy = new OwnEgressPolicy({ egress, allow: config.egressAllow })
   const jobs = new JobRunner({ connectionString: url, serverId: driverId, logger })
   shutdown.add('the jobs', () => jobs.close())
   const services = createServices({
@@ -98,6 +101,9 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     chromeStoreUrl: config.chromeStoreUrl,
     driver,
     driverId,
+    serverAddress: config.serverAddress,
+    connectionString: url,
+    onServers: (servers) => policy.setServers(servers),
     egressIsUp: () => egress.isUp,
     egress,
     proxying: config.proxying,
@@ -125,7 +131,12 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     connectionLimits: config.connectionLimits,
     isClosing: () => shutdown.isClosing,
   })
-  await services.heartbeat.start(heartbeatIntervalMilliseconds)
+  if (services.sessionLocks) shutdown.add('the locks of sessions', () => services.sessionLocks?.close())
+  const appear = () => services.heartbeat.start(heartbeatIntervalMilliseconds)
+  const { serverAddress: address } = config
+  const { keyCheck } = services.signature
+  if (address === undefined) await appear()
+  else await joinServers({ ...services, database, serverId: driverId, address, keyCheck, appear })
   shutdown.add('the heartbeat', () => services.heartbeat.close())
   shutdown.add('the sessions', () => leaveSessions(config, services, driverId))
   await recoverSessions({ ...services, driver, driverId })
@@ -133,8 +144,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the API', () => closeApi(app, services))
   const ownSessions = await OwnSessionSocket.open({ path: ownSessionSocketPath(folders), server: app.server })
   shutdown.add("the sessions' own addresses", () => ownSessions.close())
-  const own = ownAddresses(listening, config.publicUrl)
-  await egress.setPolicy({ allow: [...config.egressAllow], own_addresses: [...own] })
+  await policy.setOwn(ownAddresses(listening, config.publicUrl))
 
   services.memoryWatch.start(memoryWatchIntervalMilliseconds)
   shutdown.add('the memory watch', () => services.memoryWatch.close())
@@ -159,11 +169,19 @@ interface StartDatabaseOptions {
   readonly config: ServerConfig
   readonly folders: HostFolders
   readonly user: ServiceUser | undefined
+  readonly serverId: string
   readonly logger: Logger
   readonly shutdown: Shutdown
 }
 
-async function startDatabase({ config, folders, user, logger, shutdown }: StartDatabaseOptions): Promise<OpenDatabase> {
+async function startDatabase({
+  config,
+  folders,
+  user,
+  serverId,
+  logger,
+  shutdown,
+}: StartDatabaseOptions): Promise<OpenDatabase> {
   let url = config.databaseUrl
   if (url === undefined) {
     const postgres = new EmbeddedPostgres({
@@ -180,6 +198,8 @@ async function startDatabase({ config, folders, user, logger, shutdown }: StartD
   try {
     const lock = await DatabaseLock.take({
       connectionString: url,
+      serverId,
+      isShared: config.serverAddress !== undefined,
       logger,
       onLost: () => process.kill(process.pid, 'SIGTERM'),
     })
@@ -248,6 +268,7 @@ async function leaveSessions({ stopSessions }: ServerConfig, services: Services,
 
 async function closeApi(app: FastifyInstance, services: Services): Promise<void> {
   services.relay.close()
+  services.forwarding.close()
   const cut = setTimeout(() => app.server.closeAllConnections(), drainLimitMilliseconds)
   await app.close()
   clearTimeout(cut)

@@ -1,5 +1,7 @@
 import type { Region } from '@berth/contract/browsers/browser.ts'
+import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { KnownKeys } from './access/known-keys.ts'
 import { SessionAccess } from './access/session-access.ts'
@@ -7,6 +9,11 @@ import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
 import type { TemporaryFolders } from './blobs/temporary-folders.ts'
+import { PeerSignature } from './cluster/peer-signature.ts'
+import { Peers } from './cluster/peers.ts'
+import { SessionForwarding } from './cluster/session-forwarding.ts'
+import { DatabaseSessionLocks } from './cluster/session-locks.ts'
+import { SharedBlobs } from './cluster/shared-blobs.ts'
 import type { Database } from './database/database.ts'
 import type { Driver } from './drivers/driver.ts'
 import type { EgressLink } from './egress-link/egress-link.ts'
@@ -41,7 +48,7 @@ import { ProxyStore } from './features/proxies/proxy-store.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
 
 import { ServerHeartbeat } from './features/servers/server-heartbeat.ts'
-import { ServerStore } from './features/servers/server-store.ts'
+import { type KnownServer, ServerStore } from './features/servers/server-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { planEgressChange } from './features/sessions/egress-change.ts'
 import { SessionEnder } from './features/sessions/end-session.ts'
@@ -77,6 +84,11 @@ export interface ServicesOptions {
   readonly driver: Driver
   /** Tells this host's machines from those of other servers on the same database. */
   readonly driverId: string
+  /** Where the other servers of the database reach this one; absent where there are none. */
+  readonly serverAddress?: string | undefined
+  readonly connectionString: string
+  /** Hears which servers use the database. */
+  readonly onServers?: (servers: readonly KnownServer[]) => Promise<void>
   readonly egressIsUp: () => boolean
   readonly egress: EgressLink
   readonly proxying: ProxyingConfig
@@ -146,9 +158,14 @@ export function createServices(options: ServicesOptions) {
   const access = new SessionAccess({ tokens, keys, organizations, resolver })
   const viewport = new ViewportChanges(machines)
   const leave: RestoreSession = (session) => egress.change(session, {})
+  const servers = new ServerStore(database)
+  const isShared = options.serverAddress !== undefined
+  const sessionLocks = isShared ? new DatabaseSessionLocks(options.connectionString) : undefined
   const updater: SessionUpdater = new SessionUpdater({
     store,
     resolver,
+    locks: sessionLocks ?? new KeyedQueue<SessionId>(),
+    driverId,
     plans: [
       planName(store),
       planTags,
@@ -170,7 +187,9 @@ export function createServices(options: ServicesOptions) {
   })
   // Its caller does not wait for those that are starting: the job does.
   proxies.onDeleted((id) => deletedProxies.detach(id).catch(() => {}))
-  const servers = new ServerStore(database)
+  const signature = new PeerSignature(masterKey, clock)
+  const peers = new Peers(servers, clock)
+  const sharedBlobs = new SharedBlobs(database, blobs)
   const memoryWatch = new MemoryWatch({ driver, machines, logger })
   machines.onGone((id) => {
     memoryWatch
@@ -196,7 +215,37 @@ export function createServices(options: ServicesOptions) {
     egress,
     deletedProxies,
     lostSessions: new LostSessions({ servers, serverId: driverId, logger }),
-    heartbeat: new ServerHeartbeat({ servers, serverId: driverId, logger }),
+    heartbeat: new ServerHeartbeat({
+      servers,
+      serverId: driverId,
+      report: async () => {
+        const room = await driver.freeRoom()
+        return {
+          address: options.serverAddress ?? null,
+          driver: driver.name,
+          keyCheck: signature.keyCheck,
+          sessions: machines.list().length,
+          freeSessions: room?.sessions ?? null,
+          freeMemoryBytes: room?.memoryBytes ?? null,
+        }
+      },
+      ...(options.onServers && { onServers: options.onServers }),
+      logger,
+    }),
+    servers,
+    sharedBlobs,
+    sessionLocks,
+    signature,
+    forwarding: new SessionForwarding({
+      serverId: driverId,
+      isShared,
+      peers,
+      signature,
+      store,
+      machines,
+      tokens,
+      logger,
+    }),
     access,
     profiles,
     organizations,
@@ -233,7 +282,7 @@ export function createServices(options: ServicesOptions) {
     updater,
     records: new SessionRecords({ tokens, profiles, clock }),
     relay: new Relay({ access, machines, logger }),
-    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions], clock, logger }),
+    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, sharedBlobs], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
   }
 }

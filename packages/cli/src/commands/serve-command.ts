@@ -14,6 +14,7 @@ export function addServeCommand(program: Command): void {
     .option('--port <number>', 'port of the API; 0 picks a free one (BERTH_PORT; default: 8080)')
     .option('--host <address>', 'address to listen at (BERTH_HOST; default: 127.0.0.1)')
     .option('--data-dir <folder>', 'where everything is kept (BERTH_DATA_DIR; default: ~/.berth)')
+    .option('--server-address <url>', 'where the other servers of the database reach this one (BERTH_SERVER_ADDRESS)')
     .option('--json', 'one JSON line on stdout when ready, JSON logs on stderr (BERTH_JSON)')
     .option('--stop-sessions', 'end the sessions when the server stops (BERTH_STOP_SESSIONS)')
     .option('--metrics', 'serve Prometheus metrics at /metrics (BERTH_METRICS; default: on)')
@@ -27,6 +28,7 @@ const environmentHelp = `
 Environment only:
   BERTH_API_KEY          use this API key instead of making one at the first start
   BERTH_PUBLIC_URL       where clients reach berth, if it is not where they ask
+  BERTH_BLOBS_FOLDER     a folder for profiles and extensions that several servers share
   BERTH_MASTER_KEY       encrypts secrets (default: a file in the data folder)
   BERTH_EGRESS_ALLOW     hosts, host:port or CIDRs, with commas, that sessions may reach besides public addresses
   BERTH_RESERVED_MEMORY_MIB  memory that new sessions leave to the host (default: 256)

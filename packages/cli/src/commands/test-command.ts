@@ -1,3 +1,4 @@
+import { StartError } from '@berth/server/start-error.ts'
 import type { Command } from 'commander'
 import { runChecks } from '../development/run-checks.ts'
 import { findTestFiles, runTestFiles, type TestCounts } from '../development/run-tests.ts'
@@ -14,17 +15,30 @@ export function addTestCommand(program: Command): void {
     )
     .argument('[tests...]', 'test files, folders, or parts of their paths: run these alone, without the checks')
     .option('--deep', 'go through many more rounds in the tests of faults and leaks; takes about an hour')
+    .option('--servers <number>', 'run the end-to-end tests against so many servers behind one address')
     .option('--clients', 'run real clients against a started berth instead, all or those named; downloads them first')
-    .action(async (parts: string[], { deep, clients }: { deep?: boolean; clients?: boolean }) => {
+    .action(async (parts: string[], { deep, clients, servers }: TestOptions) => {
       if (clients) {
         if (!(await testClients(parts))) process.exitCode = 1
         return
       }
       // The files are processes of their own, and this is how they hear of it.
       if (deep) process.env.BERTH_DEEP = '1'
+      if (servers !== undefined) process.env.BERTH_TEST_SERVERS = serverCount(servers)
       const hasPassed = await test(parts)
       if (!hasPassed) process.exitCode = 1
     })
+}
+
+interface TestOptions {
+  readonly deep?: boolean
+  readonly clients?: boolean
+  readonly servers?: string
+}
+
+function serverCount(text: string): string {
+  if (/^[1-9]$/.test(text)) return text
+  throw new StartError('--servers must be a number from 1 to 9', 64)
 }
 
 /** Not part of the other tests: it downloads what it runs, and takes minutes. */

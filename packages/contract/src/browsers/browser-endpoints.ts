@@ -96,6 +96,7 @@ export const updateBrowser = defineEndpoint({
     'proxy_not_found',
     'session_update_failed',
     'session_unreachable',
+    'operation_interrupted',
     'egress_unavailable',
   ],
 })
@@ -111,5 +112,5 @@ export const deleteBrowser = defineEndpoint({
   access: 'project',
   params: OneBrowser,
   status: 204,
-  errors: ['session_not_found'],
+  errors: ['session_not_found', 'session_unreachable'],
 })

@@ -42,6 +42,8 @@ export function sendError(reply: FastifyReply, error: BerthError): FastifyReply 
   reply.headers(retryHeaders(error))
   // The rest of the body may come later, and is no request.
   if (error.code === 'request_timeout') reply.header('connection', 'close')
+  // The framework would hang up at once, and who still sends would never see the answer.
+  if (error.code === 'body_too_large') reply.removeHeader('connection')
   return reply.code(error.status).header('content-type', 'application/json; charset=utf-8').send(errorBody(error))
 }
 

@@ -24,11 +24,16 @@ export class FolderBlobs implements BlobStore {
 
   /** Removes what writes have left that a crash broke off: the folder is this server's alone. */
   static async open(folder: string): Promise<FolderBlobs> {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    const blobs = new FolderBlobs(folder)
+    const blobs = await FolderBlobs.openShared(folder)
     const names = await readdir(folder)
     await Promise.all(names.filter((name) => name.endsWith(unfinished)).map((name) => rm(join(folder, name))))
     return blobs
+  }
+
+  /** Other servers write to it as well: what looks unfinished may be theirs. */
+  static async openShared(folder: string): Promise<FolderBlobs> {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    return new FolderBlobs(folder)
   }
 
   async write(name: string, content: AsyncIterable<Uint8Array>): Promise<{ readonly sizeBytes: number }> {

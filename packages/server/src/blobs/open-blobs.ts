@@ -3,12 +3,13 @@ import type { BlobStore } from './blob-store.ts'
 import { FolderBlobs } from './folder-blobs.ts'
 import type { S3Settings } from './s3-settings.ts'
 
-/** Where blobs are kept: in a folder, or in a bucket that several servers can share. */
-export type BlobsConfig = { readonly kind: 'folder' } | ({ readonly kind: 's3' } & S3Settings)
+/** Where blobs are kept: in a folder, or in a bucket that several servers can share. A folder with a path is shared as well. */
+export type BlobsConfig = { readonly kind: 'folder'; readonly path?: string } | ({ readonly kind: 's3' } & S3Settings)
 
 /** Opens the store that the configuration names. `folder` is the one to use when it names no other. */
 export function openBlobs(config: BlobsConfig, folder: string): Promise<BlobStore> {
-  return config.kind === 's3' ? openS3(config) : FolderBlobs.open(folder)
+  if (config.kind === 's3') return openS3(config)
+  return config.path === undefined ? FolderBlobs.open(folder) : FolderBlobs.openShared(config.path)
 }
 
 async function openS3(settings: S3Settings): Promise<BlobStore> {

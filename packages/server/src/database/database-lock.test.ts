@@ -18,8 +18,18 @@ const logger = createLogger({ name: 'test', level: 'silent', json: true })
 const { connectionString } = testDatabase
 const launcher = join(import.meta.dirname, '../../../../berth')
 
-async function take(context: TestContext, onLost = () => {}): Promise<DatabaseLock> {
-  const lock = await DatabaseLock.take({ connectionString, logger, onLost, startPatience: 0, lossPatience: 300 })
+interface TakeOptions {
+  readonly onLost?: () => void
+  readonly serverId?: string
+  readonly isShared?: boolean
+}
+
+async function take(
+  context: TestContext,
+  { onLost = () => {}, serverId = 'one', isShared = false }: TakeOptions = {},
+): Promise<DatabaseLock> {
+  const patience = { startPatience: 0, lossPatience: 300 }
+  const lock = await DatabaseLock.take({ connectionString, serverId, isShared, logger, onLost, ...patience })
   context.after(() => lock.close())
   return lock
 }
@@ -31,11 +41,11 @@ async function breakConnection(): Promise<void> {
   )
 }
 
-async function isHeld(): Promise<boolean> {
-  const { rows } = await sql`select from pg_locks where locktype = 'advisory' and granted`.execute(
-    testDatabase.database,
-  )
-  return rows.length > 0
+/** The connection that holds the lock. */
+async function readHolder(): Promise<number | undefined> {
+  const { rows } = await sql<{ pid: number }>`
+    select pid from pg_locks where locktype = 'advisory' and granted`.execute(testDatabase.database)
+  return rows[0]?.pid
 }
 
 test('a second server on the database is refused until the first has stopped', { timeout: 30_000 }, async (context) => {
@@ -47,18 +57,37 @@ test('a second server on the database is refused until the first has stopped', {
   await take(context)
 })
 
+test('servers share a database when all of them say so, each with a data folder of its own', {
+  timeout: 30_000,
+}, async (context) => {
+  const refusedBecause = (reason: RegExp) => (error: Error) =>
+    error instanceof StartError && error.exitCode === 75 && reason.test(error.message)
+  const alone = await take(context)
+  await assert.rejects(take(context, { serverId: 'two', isShared: true }), refusedBecause(/for itself alone/))
+  await alone.close()
+
+  await take(context, { serverId: 'one', isShared: true })
+  await take(context, { serverId: 'two', isShared: true })
+
+  await assert.rejects(take(context), refusedBecause(/BERTH_SERVER_ADDRESS/))
+  await assert.rejects(take(context, { serverId: 'two', isShared: true }), refusedBecause(/data folder is a copy/))
+})
+
 test('a lock whose connection breaks is taken again', { timeout: 30_000 }, async (context) => {
-  await take(context, () => assert.fail('nobody else has it'))
+  await take(context, { onLost: () => assert.fail('nobody else has it') })
+
+  const before = await readHolder()
 
   await breakConnection()
 
-  while (!(await isHeld()));
+  // PostgreSQL says that it ends a connection before it has.
+  for (let holder = before; holder === undefined || holder === before; ) holder = await readHolder()
   await assert.rejects(take(context), StartError)
 })
 
 test('a server whose database was taken meanwhile is told to stop', { timeout: 30_000 }, async (context) => {
   const lost = Promise.withResolvers<void>()
-  await take(context, () => lost.resolve())
+  await take(context, { onLost: () => lost.resolve() })
 
   // Whoever asks all the time wins it from a server that has just lost it.
   let second: DatabaseLock | undefined

@@ -13,6 +13,9 @@ const lossPatienceMilliseconds = 60_000
 
 interface DatabaseLockOptions {
   readonly connectionString: string
+  readonly serverId: string
+  /** Whether other servers may use the database as well. */
+  readonly isShared: boolean
   readonly logger: Logger
   /** Another server has taken the database: this one must stop. */
   readonly onLost: () => void
@@ -20,10 +23,25 @@ interface DatabaseLockOptions {
   readonly lossPatience?: number
 }
 
+type Outcome = 'taken' | keyof typeof refusals
+
+const refusals = {
+  'used by others':
+    'another berth server uses this database: stop that one, or set DATABASE_URL to another database for this one. ' +
+    'To run several servers on one database, start each of them with BERTH_SERVER_ADDRESS',
+  'used by one alone':
+    'a berth server without BERTH_SERVER_ADDRESS uses this database for itself alone: stop it, and start it with ' +
+    'BERTH_SERVER_ADDRESS as well',
+  'same server':
+    'another berth server with the same driver-id uses this database: its data folder is a copy. ' +
+    'Start this server with an empty data folder (--data-dir)',
+} as const
+
 /**
- * Makes this process the only server of the database. The lock is PostgreSQL's and belongs to a connection, so that it
- * is free when the process has ended, however it ends. A connection that breaks is made anew: while the database is away
- * nobody else can take it either.
+ * Keeps servers apart that must not use a database together: either one server has it alone, or several share it, each
+ * with a data folder of its own. The locks are PostgreSQL's and belong to a connection, so that they are free when the
+ * process has ended, however it ends. A connection that breaks is made anew: while the database is away nobody else can
+ * take it either.
  */
 export class DatabaseLock {
   readonly #options: DatabaseLockOptions
@@ -34,20 +52,16 @@ export class DatabaseLock {
     this.#options = options
   }
 
-  /** Rejects with a StartError when another server holds the lock. */
+  /** Rejects with a StartError that says who is in the way. */
   static async take(options: DatabaseLockOptions): Promise<DatabaseLock> {
     const lock = new DatabaseLock(options)
     const deadline = performance.now() + (options.startPatience ?? startPatienceMilliseconds)
-    while (!(await lock.#try())) {
-      if (performance.now() > deadline) {
-        throw new StartError(
-          'another berth server uses this database: stop that one, or set DATABASE_URL to another database for this one',
-          75,
-        )
-      }
+    for (;;) {
+      const outcome = await lock.#try()
+      if (outcome === 'taken') return lock
+      if (performance.now() > deadline) throw new StartError(refusals[outcome], 75)
       await delay(pauseMilliseconds)
     }
-    return lock
   }
 
   async close(): Promise<void> {
@@ -55,29 +69,41 @@ export class DatabaseLock {
     await this.#holder?.end()
   }
 
-  /** Whether the lock was free. Rejects when the database does not answer. */
-  async #try(): Promise<boolean> {
+  /** Rejects when the database does not answer. */
+  async #try(): Promise<Outcome> {
     const { connectionString } = this.#options
     const client = new pg.Client({ connectionString, application_name: 'berth lock', keepAlive: true })
     client.on('error', () => {}) // Its end follows.
     await client.connect()
-    const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [lockNumber])
-    if (!rows[0]?.taken || this.#closing.signal.aborted) {
+    const outcome = await this.#lock(client)
+    if (outcome !== 'taken' || this.#closing.signal.aborted) {
       await client.end()
-      return false
+      return outcome === 'taken' ? 'used by others' : outcome
     }
     client.once('end', () => void this.#retake())
     this.#holder = client
-    return true
+    return 'taken'
+  }
+
+  async #lock(client: pg.Client): Promise<Outcome> {
+    const { serverId, isShared } = this.#options
+    const ask = async (lock: string, ...values: readonly unknown[]) => {
+      const { rows } = await client.query<{ taken: boolean }>(`select ${lock} as taken`, [...values])
+      return rows[0]?.taken === true
+    }
+    if (!isShared) return (await ask('pg_try_advisory_lock($1)', lockNumber)) ? 'taken' : 'used by others'
+    if (!(await ask('pg_try_advisory_lock_shared($1)', lockNumber))) return 'used by one alone'
+    const isOnlyOne = await ask("pg_try_advisory_lock(hashtextextended('berth server ' || $1::text, 0))", serverId)
+    return isOnlyOne ? 'taken' : 'same server'
   }
 
   async #retake(): Promise<void> {
     const { logger, onLost, lossPatience = lossPatienceMilliseconds } = this.#options
     let refusedSince: number | undefined
     while (!this.#closing.signal.aborted) {
-      const isTaken = await this.#try().catch(() => undefined)
-      if (isTaken) return
-      if (isTaken === undefined) refusedSince = undefined
+      const outcome = await this.#try().catch(() => undefined)
+      if (outcome === 'taken') return
+      if (outcome === undefined) refusedSince = undefined
       else refusedSince ??= performance.now()
       if (refusedSince !== undefined && performance.now() - refusedSince > lossPatience) {
         logger.fatal('another berth server has taken the database; stopping')

@@ -39,6 +39,7 @@ export interface Tables {
   profiles: ProfileTable
   extensions: ExtensionTable
   servers: ServerTable
+  shared_blobs: SharedBlobsTable
 }
 
 export interface OrganizationTable {
@@ -243,4 +244,15 @@ interface ServerTable {
   id: string
   up_since: Date
   seen_at: Date
+  address: string | null
+  driver: string | null
+  key_check: string | null
+  sessions: Generated<number>
+  free_sessions: number | null
+  free_memory_bytes: number | null
+}
+
+interface SharedBlobsTable {
+  is_only: Generated<boolean>
+  marker: string
 }

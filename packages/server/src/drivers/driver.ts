@@ -39,6 +39,12 @@ export interface DriverCapabilities {
   readonly hasGpu: boolean
 }
 
+/** What new machines can take, as an estimate for whoever chooses between servers. */
+export interface FreeRoom {
+  readonly memoryBytes: number
+  readonly sessions: number
+}
+
 /** Starts and stops machines of one kind. */
 export interface Driver {
   readonly name: string
@@ -46,6 +52,9 @@ export interface Driver {
 
   /** Names what stops this driver from starting machines, or nothing. */
   problem(): Promise<string | undefined>
+
+  /** Nothing where the driver does not know. */
+  freeRoom(): Promise<FreeRoom | undefined>
 
   /**
    * Starts a machine and resolves as soon as its agent can be reached, long before its browser is ready.

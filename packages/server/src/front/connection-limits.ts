@@ -14,6 +14,14 @@ export interface ConnectionLimits {
 /** A program that drives hundreds of sessions holds some connections for each. */
 export const defaultConnectionLimits: ConnectionLimits = { total: 8_000, perAddress: 1_000 }
 
+/** What a connection's place among those of its address is given back by. */
+const places = new WeakMap<Socket, () => void>()
+
+/** The connection is another server's, whose clients were counted there. */
+export function forgiveConnection(socket: Socket): void {
+  places.get(socket)?.()
+}
+
 /** Counts the connections of each address and answers those beyond the limit with 429, or not at all. */
 export function limitConnections(server: Server, { total, perAddress }: ConnectionLimits): void {
   const open = new Map<string, number>()
@@ -24,11 +32,14 @@ export function limitConnections(server: Server, { total, perAddress }: Connecti
     const client = clientOf(socket)
     const count = (open.get(client) ?? 0) + 1
     open.set(client, count)
-    socket.once('close', () => {
+    const giveBack = () => {
+      if (!places.delete(socket)) return
       const left = (open.get(client) ?? 1) - 1
       if (left > 0) open.set(client, left)
       else open.delete(client)
-    })
+    }
+    places.set(socket, giveBack)
+    socket.once('close', giveBack)
     if (count <= perAddress) return
     const error = new BerthError('too_many_connections', { limit: perAddress })
     endWithAnswer(socket, error.status, errorBody(error), retryHeaders(error))

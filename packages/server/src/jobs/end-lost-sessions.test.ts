@@ -105,3 +105,23 @@ test('a server that comes back stops the machines of the sessions that were ende
   assert.ok(!server.host.machines.has(id))
   assert.ok(server.host.machines.has(other.session_id as SessionId))
 })
+
+test('a server that has been gone for a week is forgotten when it has no sessions left', async () => {
+  const project = await server.project()
+  const week = 7 * 24 * 3600
+  // It has only just come, so that the sessions of others are not its to end.
+  await seen('test', { up: 1, last: 1 })
+  await seen('long-gone', { up: 2 * week, last: week + 60 })
+  await seen('with-sessions', { up: 2 * week, last: week + 60 })
+  await seen('of-this-week', { up: 2 * week, last: week - 60 })
+  const id = await sessionOf('with-sessions', project)
+
+  await lostSessions.end()
+
+  const rows = await server.database.selectFrom('servers').select('id').orderBy('id').execute()
+  assert.deepEqual(
+    rows.map((row) => row.id),
+    ['of-this-week', 'test', 'with-sessions'],
+  )
+  await server.database.deleteFrom('sessions').where('id', '=', id).execute()
+})

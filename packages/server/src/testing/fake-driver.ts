@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AgentState } from '@berth/contract/agent/agent-endpoints.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
-import type { ChromePolicies, Driver, DriverCapabilities, Machine, MachineSpec } from '../drivers/driver.ts'
+import type { ChromePolicies, Driver, DriverCapabilities, FreeRoom, Machine, MachineSpec } from '../drivers/driver.ts'
 import { FakeAgent } from './fake-agent.ts'
 
 interface FakeMachine extends Machine {
@@ -101,6 +101,10 @@ export class FakeDriver implements Driver {
 
   async problem(): Promise<string | undefined> {
     return this.#host.problem
+  }
+
+  async freeRoom(): Promise<FreeRoom> {
+    return { memoryBytes: 2 ** 30, sessions: 3 }
   }
 
   async start(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {

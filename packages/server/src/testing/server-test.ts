@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import type { Server as HttpServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
@@ -19,6 +20,7 @@ import type { OnePasswordOptions } from '../features/credential-providers/onepas
 import type { LimitsConfig } from '../features/limits/limit-service.ts'
 import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
 import { recoverSessions } from '../features/sessions/recover-sessions.ts'
+import type { ConnectionLimits } from '../front/connection-limits.ts'
 import { Trash } from '../host/trash.ts'
 import { JobRunner } from '../jobs/job-runner.ts'
 import { SessionReaper } from '../jobs/reap-sessions.ts'
@@ -60,6 +62,9 @@ export interface TestServerOptions {
   readonly chromeStoreUrl?: string
   readonly openBlobs?: (folder: string) => Promise<BlobStore>
   readonly hasProjects?: boolean
+  /** Whether it and its siblings are servers that pass requests on to each other. */
+  readonly isShared?: boolean
+  readonly connectionLimits?: ConnectionLimits
   readonly limits?: Partial<LimitsConfig>
   readonly onePassword?: OnePasswordOptions
   readonly auditExport?: AuditExportConfig
@@ -73,6 +78,8 @@ interface TestParts {
   readonly blobsFolder: string
   readonly blobs: BlobStore
   readonly temporaryFolders: TemporaryFolders
+  /** Of servers that pass requests on to each other: where this one will listen. Else it is any. */
+  readonly port: number
   readonly options: TestServerOptions
 }
 
@@ -126,7 +133,8 @@ export class TestServer {
       join(host.folder, 'incoming'),
       await Trash.open(join(host.folder, 'trash')),
     )
-    const server = new TestServer({ ...parts, host, blobsFolder, blobs, temporaryFolders })
+    const port = parts.options.isShared ? await freePort() : 0
+    const server = new TestServer({ ...parts, host, blobsFolder, blobs, temporaryFolders, port })
     await server.start()
     return server
   }
@@ -156,16 +164,27 @@ export class TestServer {
   async start(publicUrl?: string, recovery: { readonly readyLimitMilliseconds?: number } = {}): Promise<void> {
     const { driverId } = this.#parts
     await recoverSessions({ ...this.#services, driver: this.#driver, driverId, ...recovery })
-    this.#app = await createApp(this.#services, { publicUrl, metrics: true, isClosing: () => false })
-    await this.#app.listen({ port: 0, host: '127.0.0.1' })
+    const { connectionLimits } = this.#parts.options
+    this.#app = await createApp(this.#services, {
+      publicUrl,
+      metrics: true,
+      ...(connectionLimits && { connectionLimits }),
+      isClosing: () => false,
+    })
+    await this.#app.listen({ port: this.#parts.port, host: '127.0.0.1' })
+    if (!this.#parts.options.isShared) return
+    await this.#services.heartbeat.start(never)
+    this.#services.heartbeat.close()
   }
 
   /** What is left of a server when it was killed: rows and machines. Nothing is said to either. */
   async crash(): Promise<void> {
     this.#services.relay.close()
+    this.#services.forwarding.close()
     this.#services.machines.release()
     this.#app?.server.closeAllConnections()
     await this.#app?.close()
+    await this.#services.sessionLocks?.close()
     this.#services = this.#createServices()
   }
 
@@ -205,7 +224,7 @@ export class TestServer {
   }
 
   #createServices(): Services {
-    const { testDatabase, driverId, blobs, temporaryFolders, options } = this.#parts
+    const { testDatabase, driverId, blobs, temporaryFolders, port, options } = this.#parts
     return createServices({
       database: testDatabase.database,
       blobs,
@@ -213,6 +232,8 @@ export class TestServer {
       chromeStoreUrl: options.chromeStoreUrl ?? 'http://127.0.0.1:9/',
       driver: this.#driver,
       driverId,
+      serverAddress: options.isShared ? `http://127.0.0.1:${port}` : undefined,
+      connectionString: testDatabase.connectionString,
       egressIsUp: () => true,
       egress: this.egress,
       proxying: { pools: testPools, stealthProxy: testStealthProxy, checkUrl: 'https://echo.test/ip' },
@@ -229,6 +250,15 @@ export class TestServer {
       version: 'test',
     })
   }
+}
+
+async function freePort(): Promise<number> {
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const { port } = listener.address() as AddressInfo
+  listener.close()
+  await once(listener, 'close')
+  return port
 }
 
 export interface ApiAnswer<Body = Browser> {

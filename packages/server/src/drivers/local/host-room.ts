@@ -52,6 +52,13 @@ export class HostRoom {
     }
   }
 
+  /** What new sessions can take, as an estimate: nothing is set aside for whoever asks. */
+  async look(): Promise<{ readonly memoryBytes: number; readonly sessions: number }> {
+    const { reserve, availableMemory: available = availableMemory } = this.#options
+    const memoryBytes = Math.max(0, (await available()) - reserve.memoryBytes)
+    return { memoryBytes, sessions: Math.floor(memoryBytes / startBytes) }
+  }
+
   /** Its machine is gone. */
   free(sessionId: SessionId): void {
     this.#starts.delete(sessionId)

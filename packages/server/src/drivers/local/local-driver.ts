@@ -10,7 +10,7 @@ import type { HostFolders } from '../../host/host-folders.ts'
 import type { BundledPrograms } from '../../host/program-bundle.ts'
 import type { ServiceUser } from '../../host/service-user.ts'
 import type { Trash } from '../../host/trash.ts'
-import type { ChromePolicies, Driver, DriverCapabilities, Machine, MachineSpec } from '../driver.ts'
+import type { ChromePolicies, Driver, DriverCapabilities, FreeRoom, Machine, MachineSpec } from '../driver.ts'
 import { agentPrograms } from './agent-programs.ts'
 import { findHierarchies } from './cgroup-hierarchies.ts'
 import { Cgroups } from './cgroups.ts'
@@ -138,6 +138,10 @@ export class LocalDriver implements Driver {
       this.#trial = undefined
     })
     return this.#trial
+  }
+
+  freeRoom(): Promise<FreeRoom | undefined> {
+    return this.#room.look()
   }
 
   async #tryOut(): Promise<string | undefined> {

@@ -2,6 +2,7 @@ import type { ApiKeyId, OrganizationId } from '@berth/contract/common/ids.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readBearer } from '../../access/session-credentials.ts'
+import { clientAddressOf } from '../../cluster/forwarded-requests.ts'
 import type { AuditService } from './audit-service.ts'
 import { pathWithoutSecrets, withoutSecrets } from './without-secrets.ts'
 
@@ -59,7 +60,7 @@ export class RequestAudit {
       route: (request.routeOptions.url ?? '').replaceAll(/:(\w+)/g, '{$1}'),
       domain: clean(request.headers.host),
       durationMilliseconds: Math.round(reply.elapsedTime),
-      clientIp: request.ip,
+      clientIp: clientAddressOf(request.raw),
       userAgent: clean(request.headers['user-agent']),
     })
   }

@@ -10,6 +10,25 @@ const lostAfterSeconds = 60
  * none of them has told, and those that are there need a moment to say so.
  */
 const witnessSeconds = 90
+/** A server that comes back later than this is a new one to the others. */
+const forgottenAfterDays = 7
+
+/** What a server tells of itself. */
+export interface ServerReport {
+  /** Where the others reach it; null when it uses the database alone. */
+  readonly address: string | null
+  readonly driver: string
+  readonly keyCheck: string
+  readonly sessions: number
+  readonly freeSessions: number | null
+  readonly freeMemoryBytes: number | null
+}
+
+export interface KnownServer {
+  readonly id: string
+  readonly address: string | null
+  readonly keyCheck: string | null
+}
 
 /** Which servers share the database. */
 export class ServerStore {
@@ -20,14 +39,30 @@ export class ServerStore {
   }
 
   /** Says that the server is there. */
-  async tell(id: string): Promise<void> {
+  async tell(id: string, report: ServerReport): Promise<void> {
+    const { address, driver, keyCheck, sessions, freeSessions, freeMemoryBytes } = report
     await sql`
-      insert into servers (id, up_since, seen_at) values (${id}, now(), now())
+      insert into servers (id, up_since, seen_at, address, driver, key_check, sessions, free_sessions, free_memory_bytes)
+      values (${id}, now(), now(), ${address}, ${driver}, ${keyCheck}, ${sessions}, ${freeSessions}, ${freeMemoryBytes})
       on conflict (id) do update set seen_at = now(),
         up_since = case
           when servers.seen_at < now() - make_interval(secs => ${pauseSeconds}) then now()
           else servers.up_since
-        end`.execute(this.#database)
+        end,
+        address = excluded.address, driver = excluded.driver, key_check = excluded.key_check,
+        sessions = excluded.sessions, free_sessions = excluded.free_sessions,
+        free_memory_bytes = excluded.free_memory_bytes`.execute(this.#database)
+  }
+
+  /** The servers that have told in the last minute. */
+  async listPresent(): Promise<readonly KnownServer[]> {
+    const rows = await this.#database
+      .selectFrom('servers')
+      .select(['id', 'address', 'key_check'])
+      .where(sql<boolean>`seen_at >= now() - make_interval(secs => ${lostAfterSeconds})`)
+      .orderBy('id')
+      .execute()
+    return rows.map(({ id, address, key_check }) => ({ id, address, keyCheck: key_check }))
   }
 
   /**
@@ -59,5 +94,14 @@ export class ServerStore {
       from ended where sessions.id = ended.id
       returning sessions.id`.execute(this.#database)
     return rows.length
+  }
+
+  /** Hosts come and go: removes servers that nobody has heard of for days, and that have no sessions left. */
+  async forgetGone(): Promise<void> {
+    await sql`
+      delete from servers where seen_at < now() - make_interval(days => ${forgottenAfterDays})
+        and not exists (select from sessions where driver_id = servers.id and state <> 'deleted')`.execute(
+      this.#database,
+    )
   }
 }

@@ -125,8 +125,10 @@ export class SessionService {
 
   /** Ends the session and resolves when nothing of it runs. Of two deletes, one finds no session. */
   async delete(projectId: ProjectId, idOrName: string): Promise<void> {
-    const { resolver, ender } = this.#options
-    const { id } = await resolver.resolve({ projectId }, idOrName, { orStarting: true })
+    const { resolver, ender, driverId } = this.#options
+    const { id, driver_id } = await resolver.resolve({ projectId }, idOrName, { orStarting: true })
+    // Only the server that has the machine can save its profile and stop it.
+    if (driver_id !== driverId) throw new BerthError('session_unreachable')
     if (!(await ender.end(id))) throw new BerthError('session_not_found', { session: idOrName })
   }
 

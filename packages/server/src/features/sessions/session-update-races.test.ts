@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
+import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { FakeAgent } from '../../testing/fake-agent.ts'
 import { TestServer } from '../../testing/server-test.ts'
@@ -267,6 +268,8 @@ test('a part that changes the browser alone is applied', async () => {
       }),
     ],
     restores: [],
+    locks: new KeyedQueue(),
+    driverId: 'test',
     logger: createLogger({ name: 'test', level: 'silent', json: true }),
   })
 

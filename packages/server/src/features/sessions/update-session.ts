@@ -1,8 +1,8 @@
 import type { BrowserUpdateRequest } from '@berth/contract/browsers/browser-update.ts'
 import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { SessionLocks } from '../../cluster/session-locks.ts'
 import type { SessionResolver } from './resolve-session.ts'
 import type { Session } from './session.ts'
 import type { PlanChange, RestoreSession, SessionChange } from './session-change.ts'
@@ -14,6 +14,10 @@ interface SessionUpdaterOptions {
   /** In the order in which they are applied: what cannot be taken back comes last. */
   readonly plans: readonly PlanChange[]
   readonly restores: readonly RestoreSession[]
+  /** Of one session one update at a time, on whichever server. */
+  readonly locks: SessionLocks
+  /** Whose sessions this server updates. */
+  readonly driverId: string
   readonly logger: Logger
 }
 
@@ -27,7 +31,6 @@ interface SessionUpdaterOptions {
  */
 export class SessionUpdater {
   readonly #options: SessionUpdaterOptions
-  readonly #queue = new KeyedQueue<SessionId>()
   /** Whose browsers may not be what their rows say. */
   readonly #unsure = new Set<SessionId>()
 
@@ -36,13 +39,14 @@ export class SessionUpdater {
   }
 
   async update(projectId: ProjectId, idOrName: string, update: BrowserUpdateRequest): Promise<Session> {
-    const { id } = await this.#options.resolver.resolve({ projectId }, idOrName)
-    return this.#queue.run(id, () => this.#update(id, update))
+    const { id, driver_id } = await this.#options.resolver.resolve({ projectId }, idOrName)
+    if (driver_id !== this.#options.driverId) throw new BerthError('session_unreachable')
+    return this.#options.locks.run(id, () => this.#update(id, update))
   }
 
   /** Makes the running session what its row says, in all parts or in these alone. */
   async restore(id: SessionId, restores = this.#options.restores): Promise<void> {
-    return this.#queue.run(id, () => this.#restore(id, restores))
+    return this.#options.locks.run(id, () => this.#restore(id, restores))
   }
 
   /** Restores what was left unsure. Called again and again, for the database or an agent may be away for longer. */

@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { after, test } from 'node:test'
+import Kernel from '@onkernel/sdk'
+import { chromium } from 'playwright-core'
+import { until } from './fault/testing/until.ts'
+import { Berth, launch } from './testing/berth.ts'
+import { BidiClient } from './testing/bidi.ts'
+import { CdpClient } from './testing/cdp.ts'
+import { createCheckedFetch } from './testing/checked-fetch.ts'
+import { zipOf } from './testing/extension-files.ts'
+import { hostName, startPages } from './testing/pages.ts'
+import { SharedBerths } from './testing/shared-berths.ts'
+
+const pages = await startPages()
+pages.serve('/page', '<!doctype html><title>Page</title><h1>here</h1>')
+const shared = await SharedBerths.open(Berth.startOne)
+const environment = { BERTH_EGRESS_ALLOW: pages.allowed, BERTH_MAX_SESSIONS: '4' }
+const [first, second] = [await shared.start({ environment }), await shared.start({ environment })]
+after(async () => {
+  await shared[Symbol.asyncDispose]()
+  await pages[Symbol.asyncDispose]()
+})
+const [one, two] = [await first.client(), await second.client()]
+/** Each of its requests comes to another server than the one before. */
+const both = new Kernel({
+  apiKey: Berth.testKey,
+  baseURL: shared.url,
+  maxRetries: 0,
+  defaultHeaders: { connection: 'close' },
+  fetch: await createCheckedFetch(shared.url),
+})
+
+test('a session is there for clients of both servers, and is deleted through either', async () => {
+  const session = await one.browsers.create({ headless: true, name: 'shared' })
+  const { width = 0, height = 0 } = session.viewport ?? {}
+
+  const renamed = await two.browsers.update('shared', { name: 'renamed', viewport: { width: 900, height: 700 } })
+  const found = await Promise.all([one, two].map((client) => client.browsers.retrieve('renamed')))
+  const lists = await Promise.all([one, two].map((client) => Array.fromAsync(client.browsers.list())))
+  await two.browsers.deleteByID('renamed')
+
+  assert.notDeepEqual([width, height], [900, 700])
+  assert.deepEqual([renamed.viewport?.width, renamed.viewport?.height], [900, 700])
+  assert.deepEqual(new Set(found.map(({ session_id }) => session_id)), new Set([session.session_id]))
+  assert.deepEqual(
+    lists.map((sessions) => sessions.map(({ session_id }) => session_id)),
+    [[session.session_id], [session.session_id]],
+  )
+  await assert.rejects(one.browsers.deleteByID(session.session_id), { status: 404 })
+})
+
+test('Playwright, BiDi and raw CDP work at the address of both, whichever server a connection comes to', async () => {
+  const session = await both.browsers.create({ headless: true })
+
+  for (const _server of [1, 2]) {
+    const browser = await chromium.connectOverCDP(session.cdp_ws_url)
+    const page = await browser.contexts()[0]?.newPage()
+    await page?.goto(`${pages.url}/page`)
+    assert.equal(await page?.textContent('h1'), 'here')
+    assert.ok((await page?.screenshot())?.length)
+    await browser.close()
+
+    const bidi = await BidiClient.open(session.webdriver_ws_url as string)
+    await bidi.send('session.new', { capabilities: {} })
+    const { contexts } = await bidi.send('browsingContext.getTree', {})
+    assert.ok(contexts.length > 0)
+    bidi.socket.terminate()
+
+    const cdp = await CdpClient.open(session.cdp_ws_url)
+    const tab = await cdp.openPage()
+    assert.equal(String(await cdp.evaluate(tab, "'x'.repeat(5_000_000)")).length, 5_000_000)
+    await cdp.close()
+  }
+
+  await both.browsers.deleteByID(session.session_id)
+})
+
+test('operations stream through the other server: files and the output of processes', async () => {
+  const { session_id: id, base_url: base, cdp_ws_url: cdp } = await one.browsers.create({ headless: true })
+  const content = 'a'.repeat(3_000_000)
+
+  await two.browsers.fs.writeFile(id, content, { path: '/tmp/large' })
+  const read = await (await two.browsers.fs.readFile(id, { path: '/tmp/large' })).text()
+  const { process_id: processId = '' } = await two.browsers.process.spawn(id, {
+    command: 'sh',
+    args: ['-c', 'read line; echo "got $line"; sleep 600'],
+  })
+  const stream = await two.browsers.process.stdoutStream(processId, { id })
+  await two.browsers.process.stdin(processId, { id, data_b64: Buffer.from('hello\n').toString('base64') })
+  const chunks: string[] = []
+  for await (const event of stream) {
+    if (event.data_b64) chunks.push(Buffer.from(event.data_b64, 'base64').toString())
+    if (chunks.join('').includes('got hello')) break
+  }
+  const atSecond = `${second.url}${new URL(base as string).pathname}`
+  const byToken = await fetch(`${atSecond}/fs/file_info${new URL(cdp).search}&path=/tmp/large`)
+
+  assert.equal(read.length, content.length)
+  assert.match(chunks.join(''), /got hello/)
+  assert.equal(((await byToken.json()) as { size_bytes: number }).size_bytes, content.length)
+  await two.browsers.deleteByID(id)
+})
+
+test('a profile that a session of one server has saved starts a session of the other', async () => {
+  const profile = { name: 'travels', save_changes: true }
+  await two.profiles.create({ name: profile.name })
+  const cookie = { name: 'kept', value: 'yes', domain: 'site.test', path: '/', expires: 4e9 }
+
+  const saving = await one.browsers.create({ headless: true, profile })
+  const cdp = await CdpClient.open(saving.cdp_ws_url)
+  await cdp.send('Storage.setCookies', { cookies: [cookie] })
+  await two.browsers.deleteByID(saving.session_id)
+  const using = await two.browsers.create({ headless: true, profile })
+  const { cookies } = await (await CdpClient.open(using.cdp_ws_url)).send('Storage.getCookies')
+
+  assert.deepEqual(
+    (cookies as (typeof cookie)[]).map(({ name, value }) => [name, value]),
+    [['kept', 'yes']],
+  )
+  await one.browsers.deleteByID(using.session_id)
+})
+
+test('an extension that one server has taken starts with a session of the other', async () => {
+  const manifest = { manifest_version: 3, name: 'Shared', version: '1', content_scripts: [contentScript()] }
+  const script = "document.documentElement.dataset.extension = 'runs'"
+  const zip = await zipOf({ 'manifest.json': JSON.stringify(manifest), 'content.js': script })
+  await one.extensions.upload({ name: 'shared', file: new File([new Uint8Array(zip)], 'shared.zip') })
+
+  const session = await two.browsers.create({ headless: true, extensions: [{ name: 'shared' }] })
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url)
+  const page = await browser.contexts()[0]?.newPage()
+  await page?.goto(`${pages.url}/page`)
+  await page?.waitForFunction("document.documentElement.dataset.extension === 'runs'")
+
+  await browser.close()
+  await one.browsers.deleteByID(session.session_id)
+})
+
+test('a session reaches itself at the address of another server, and nothing else there', async () => {
+  const session = await one.browsers.create({ headless: true })
+  const request = 'fetch(process.argv[1]).then(({ status }) => console.log(status), () => console.log(0))'
+  const statusOf = async (path: string) => {
+    const url = `${second.url}${path}`.replace('127.0.0.1', hostName)
+    const { stdout_b64 } = await one.browsers.process.exec(session.session_id, {
+      command: '/opt/berth/node',
+      args: ['-e', request, url],
+    })
+    return Number(Buffer.from(stdout_b64 ?? '', 'base64').toString())
+  }
+  const own = `/s/${session.session_id}/json/version`
+
+  // Each server hears of the others within ten seconds.
+  await until('its own address', async () => (await statusOf(`${own}${new URL(session.cdp_ws_url).search}`)) === 200, {
+    limitSeconds: 40,
+  })
+
+  assert.deepEqual([await statusOf(own), await statusOf('/docs'), await statusOf('/health')], [401, 403, 403])
+  await two.browsers.deleteByID(session.session_id)
+})
+
+test('of twenty clients that want the last place on two servers, one gets it', async () => {
+  const before = await Promise.all([one, two, one].map((client) => client.browsers.create({ headless: true })))
+
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 20 }, (_value, index) => (index % 2 === 0 ? one : two).browsers.create({ headless: true })),
+  )
+
+  const created = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.status] : []))
+  assert.deepEqual([created.length, refused], [1, Array(19).fill(429)])
+  for (const { session_id } of [...before, ...created]) await both.browsers.deleteByID(session_id)
+})
+
+const other = 'http://127.0.0.1:9'
+for (const [what, flags, changes, exitCode, named] of [
+  ['that means to be alone', [], {}, 75, /BERTH_SERVER_ADDRESS/],
+  [
+    'with another master key',
+    ['--server-address', other],
+    { BERTH_MASTER_KEY: 'x'.repeat(20) },
+    64,
+    /BERTH_MASTER_KEY/,
+  ],
+  ['with other blobs', ['--server-address', other], { BERTH_S3_PREFIX: 'elsewhere/' }, 64, /the blobs of this server/],
+  [
+    'with the address of another one',
+    ['--server-address', first.url],
+    {},
+    64,
+    /BERTH_SERVER_ADDRESS .* each server needs/,
+  ],
+] as const) {
+  test(`a server ${what} is not started beside them, and says what to change`, async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-refused-'))
+    const args = ['serve', '--port', '0', '--data-dir', folder.path, ...flags]
+    const child = launch(args, { ...shared.ground.environment, ...changes })
+
+    const [errors, [code]] = await Promise.all([
+      text(child.stderr as NodeJS.ReadableStream as never),
+      once(child, 'exit'),
+    ])
+
+    assert.equal(code, exitCode, errors)
+    assert.match(errors, named)
+  })
+}
+
+function contentScript() {
+  return { matches: ['<all_urls>'], js: ['content.js'] }
+}

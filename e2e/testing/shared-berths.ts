@@ -1,0 +1,73 @@
+import { Balancer } from './balancer.ts'
+import { freePort, SharedGround } from './shared-ground.ts'
+
+interface StartOptions {
+  readonly dataFolder?: string
+  readonly flags?: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+interface StartedServer extends AsyncDisposable {
+  readonly url: string
+  readonly dataFolder: string
+}
+
+/** Several berths on one database, behind one address that gives each connection to the next of them. */
+export class SharedBerths<Server extends StartedServer> implements AsyncDisposable {
+  readonly ground: SharedGround
+  readonly #startOne: (options: StartOptions) => Promise<Server>
+  readonly #balancer: Balancer
+  readonly #servers: Server[] = []
+  /** They still own their data folders. */
+  readonly #ended: Server[] = []
+  readonly #portOf = new Map<Server, number>()
+
+  private constructor(startOne: (options: StartOptions) => Promise<Server>, ground: SharedGround, balancer: Balancer) {
+    this.#startOne = startOne
+    this.ground = ground
+    this.#balancer = balancer
+  }
+
+  static async open<Server extends StartedServer>(
+    startOne: (options: StartOptions) => Promise<Server>,
+  ): Promise<SharedBerths<Server>> {
+    const ground = await SharedGround.open(await startOne({}))
+    return new SharedBerths(startOne, ground, await Balancer.open())
+  }
+
+  /** The address of all. */
+  get url(): string {
+    return this.#balancer.url
+  }
+
+  /** Starts one more server, or, in its data folder and at its port, the next one of a server that has ended. */
+  async start({ flags = [], environment = {}, ...options }: StartOptions = {}, before?: Server): Promise<Server> {
+    const port = (before && this.#portOf.get(before)) ?? (await freePort())
+    if (before) this.#ended.push(...this.#servers.splice(this.#servers.indexOf(before), 1))
+    const server = await this.#startOne({
+      ...options,
+      ...(before && { dataFolder: before.dataFolder }),
+      flags: [...flags, '--port', `${port}`, '--server-address', `http://127.0.0.1:${port}`],
+      environment: { ...this.ground.environment, ...environment },
+    })
+    this.#servers.push(server)
+    this.#portOf.set(server, port)
+    this.useAll()
+    return server
+  }
+
+  /** The balancer gives connections to these alone, as when it has noticed that the others are gone. */
+  use(servers: readonly Server[]): void {
+    this.#balancer.use(servers.flatMap((server) => this.#portOf.get(server) ?? []))
+  }
+
+  useAll(): void {
+    this.use(this.#servers)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const server of [...this.#servers, ...this.#ended]) await server[Symbol.asyncDispose]()
+    await this.#balancer[Symbol.asyncDispose]()
+    await this.ground[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
+import { pipeline } from 'node:stream/promises'
+import { BerthError } from '@berth/contract/errors.ts'
+import { abortedByClient } from '@berth/runtime/http/mount.ts'
+import type { FastifyReply } from 'fastify'
+import { endToEndHeaders } from './end-to-end-headers.ts'
+import type { OpenForwards } from './open-forwards.ts'
+import { limitConnecting } from './peer-connection.ts'
+import { forwardedHeader } from './peer-signature.ts'
+
+/** Shorter than the time for which a server keeps a connection that is not used. */
+const idleMilliseconds = 15_000
+/** Doing it twice is the same as doing it once. */
+const repeatable = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']
+
+interface Forward {
+  readonly owner: string
+  readonly address: URL
+  /** The signed header. */
+  readonly signature: string
+  /** What the request names in `Host`, or where it came in when it names nothing. */
+  readonly host: string
+}
+
+/** Passes requests on to other servers, and their answers back, as they are and while they come. */
+export class HttpForwarder {
+  readonly #agents = {
+    'http:': new Agent({ keepAlive: true, timeout: idleMilliseconds }),
+    'https:': new TlsAgent({ keepAlive: true, timeout: idleMilliseconds }),
+  } as const
+
+  readonly #forwards: OpenForwards
+
+  constructor(forwards: OpenForwards) {
+    this.#forwards = forwards
+  }
+
+  close(): void {
+    for (const agent of Object.values(this.#agents)) agent.destroy()
+  }
+
+  /** Resolves when the reply is answered, or nobody is left to answer. Rejects while it still can be answered otherwise. */
+  async forward(request: IncomingMessage, reply: FastifyReply, forward: Forward): Promise<void> {
+    const gone = new AbortController()
+    using _open = this.#forwards.add(forward.owner, () => gone.abort(new Error('the server is gone')))
+    const signal = AbortSignal.any([abortedByClient(reply), gone.signal])
+    const answer = await this.#ask(request, forward, signal)
+    reply.hijack()
+    reply.raw.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', endToEndHeaders(answer.rawHeaders))
+    // The head of a stream goes out before its first event.
+    reply.raw.flushHeaders()
+    // Either side's end is the other's, and there is nobody left to tell.
+    await pipeline(answer, reply.raw).catch(() => reply.raw.destroy())
+  }
+
+  async #ask(request: IncomingMessage, forward: Forward, signal: AbortSignal): Promise<IncomingMessage> {
+    const outgoing = this.#open(request, forward, signal)
+    let isConnected = false
+    outgoing.once('socket', (socket) => {
+      limitConnecting(socket)
+      isConnected = !socket.connecting
+      socket.once('connect', () => {
+        isConnected = true
+      })
+    })
+    // After the answer has begun, whoever reads it learns of its end there.
+    outgoing.on('error', () => request.resume())
+    if (hasBody(request)) request.pipe(outgoing)
+    else outgoing.end()
+    try {
+      const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
+      return answer
+    } catch (cause) {
+      // What was sent may have been done.
+      const wasSent = isConnected && !repeatable.includes(request.method ?? '')
+      throw new BerthError(wasSent ? 'operation_interrupted' : 'session_unreachable', undefined, { cause })
+    }
+  }
+
+  #open(request: IncomingMessage, { address, signature, host }: Forward, signal: AbortSignal): ClientRequest {
+    const { method = 'GET', url = '/', rawHeaders } = request
+    const protocol = address.protocol as 'http:' | 'https:'
+    // The client has been told to go on by this server.
+    const headers = endToEndHeaders(rawHeaders, ['host', 'expect', forwardedHeader])
+    headers.push('host', host, forwardedHeader, signature)
+    if (request.headers['transfer-encoding'] !== undefined) headers.push('transfer-encoding', 'chunked')
+    const open = protocol === 'https:' ? httpsRequest : httpRequest
+    return open({
+      protocol,
+      hostname: address.hostname.replace(/^\[|\]$/g, ''),
+      port: address.port,
+      method,
+      path: url,
+      headers,
+      agent: this.#agents[protocol],
+      signal,
+    })
+  }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}

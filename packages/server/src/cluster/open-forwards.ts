@@ -1,0 +1,40 @@
+import type { Peers } from './peers.ts'
+
+const lookMilliseconds = 5_000
+
+/**
+ * What is being passed on to other servers. A host that loses its power or its network says nothing, and its connections
+ * would stay open for minutes: when a server has not been heard of for a minute, what goes to it is cut.
+ */
+export class OpenForwards {
+  readonly #peers: Peers
+  readonly #open = new Set<{ readonly owner: string; readonly cut: () => void }>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(peers: Peers) {
+    this.#peers = peers
+  }
+
+  /** Until the disposal, `cut` is called when the owner is gone, or this server stops. */
+  add(owner: string, cut: () => void): Disposable {
+    const entry = { owner, cut }
+    this.#open.add(entry)
+    this.#timer ??= setInterval(() => void this.#look(), lookMilliseconds).unref()
+    return { [Symbol.dispose]: () => void this.#open.delete(entry) }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    for (const { cut } of this.#open) cut()
+  }
+
+  async #look(): Promise<void> {
+    try {
+      for (const entry of [...this.#open]) {
+        if (!(await this.#peers.addressOf(entry.owner)) && this.#open.has(entry)) entry.cut()
+      }
+    } catch {
+      // Without a database nobody is known to be gone.
+    }
+  }
+}

@@ -1,0 +1,343 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request as httpRequest, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { after, test } from 'node:test'
+import type { AuditLogEntry } from '@berth/contract/audit/audit-endpoints.ts'
+import type { Browser } from '@berth/contract/browsers/browser.ts'
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import WebSocket from 'ws'
+import type { TestProject } from '../testing/server-test.ts'
+import { SharedServers } from '../testing/shared-servers.ts'
+import { forwardedHeader, PeerSignature } from './peer-signature.ts'
+
+const servers = await SharedServers.open({ connectionLimits: { total: 1000, perAddress: 60 } })
+after(() => servers.close())
+const { first, second } = servers
+
+/** A project as the second server serves it, and a session that lives on the first. */
+async function elsewhere(): Promise<{ project: TestProject; session: Browser; id: SessionId }> {
+  const project = await first.project()
+  const session = await project.session()
+  return { project: project.on(second), session, id: session.session_id as SessionId }
+}
+
+/** An address of the session as clients have it that came in by the second server. */
+function atSecond(address: string): string {
+  const url = new URL(address)
+  url.port = String(second.port)
+  return url.href
+}
+
+test('reads, changes and deletes a session through the server that does not have it', async () => {
+  const { project, id } = await elsewhere()
+
+  const changed = await project.call('PATCH', `/browsers/${id}`, {
+    name: 'renamed',
+    viewport: { width: 800, height: 600 },
+  })
+  const read = await project.call('GET', '/browsers/renamed')
+  const listed = await project.call<Browser[]>('GET', '/browsers')
+  const deleted = await project.call('DELETE', '/browsers/renamed')
+
+  assert.deepEqual([changed.status, changed.body.name, changed.body.viewport?.width], [200, 'renamed', 800])
+  assert.deepEqual([read.body.session_id, listed.body.map(({ session_id }) => session_id)], [id, [id]])
+  assert.deepEqual([deleted.status, first.host.machines.has(id)], [204, false])
+  assert.equal((await project.call('DELETE', `/browsers/${id}`)).status, 404)
+})
+
+test('the addresses in an answer are those at which the client asks', async () => {
+  const { project, id } = await elsewhere()
+
+  const { body } = await project.call('PATCH', `/browsers/${id}`, { name: 'mine' })
+  const discovered = await fetch(atSecond(`${body.base_url}/json/version${new URL(body.cdp_ws_url).search}`))
+
+  assert.equal(new URL(body.cdp_ws_url).port, String(second.port))
+  const { webSocketDebuggerUrl } = (await discovered.json()) as { webSocketDebuggerUrl: string }
+  assert.equal(new URL(webSocketDebuggerUrl).port, String(second.port))
+})
+
+test('serves every root of a session: by key, by token, and where the token alone names it', async () => {
+  const { project, session, id } = await elsewhere()
+  first.host.agentOf(id).operate = (_request, response) => void response.end('{"here":true}')
+  first.host.agentOf(id).webDriver = (_request, response) => void response.end('{"value":{"ready":true}}')
+  const { search } = new URL(session.cdp_ws_url)
+
+  const answers = await Promise.all([
+    fetch(`${second.url}/browsers/${id}/fs/file_info?path=/tmp`, {
+      headers: { authorization: `Bearer ${project.key}` },
+    }),
+    fetch(`${second.url}/s/${id}/fs/file_info${search}&path=/tmp`),
+    fetch(`${second.url}/s/${id}/json/version${search}`),
+    fetch(`${second.url}/json/version${search}`),
+    fetch(`${second.url}/s/${id}/webdriver/status${search}`),
+  ])
+
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200, 200, 200],
+  )
+  assert.equal((await fetch(`${second.url}/s/${id}/json/version?jwt=a.b.c`)).status, 401)
+  assert.equal((await fetch(`${second.url}/s/${id}/nothing${search}`)).status, 404)
+})
+
+test('the sessions of another project are not there', async () => {
+  const { id } = await elsewhere()
+  const other = (await first.project()).on(second)
+
+  for (const [method, path] of [
+    ['PATCH', ''],
+    ['DELETE', ''],
+    ['GET', '/fs/file_info?path=/tmp'],
+  ] as const) {
+    assert.equal((await other.call(method, `/browsers/${id}${path}`, method === 'PATCH' ? {} : undefined)).status, 404)
+  }
+})
+
+test('a large body and its answer pass unread, in both directions at once', async () => {
+  const { session, id } = await elsewhere()
+  first.host.agentOf(id).operate = (request, response) => void request.pipe(response)
+  const body = 'x'.repeat(5_000_000)
+
+  const answer = await fetch(`${second.url}/s/${id}/fs/write_file${new URL(session.cdp_ws_url).search}&path=/a`, {
+    method: 'PUT',
+    body,
+  })
+
+  assert.equal((await answer.text()).length, body.length)
+})
+
+test('a body that is too large is refused by the other server with 413, however much of it is still to come', async () => {
+  const { project, id } = await elsewhere()
+
+  const answers = await Promise.all(
+    Array.from({ length: 2 }, () =>
+      project.call<{ code: string }>('PATCH', `/browsers/${id}`, { name: 'x'.repeat(20_000_000) }),
+    ),
+  )
+
+  assert.deepEqual(
+    answers.map(({ status, body }) => [status, body.code]),
+    Array(2).fill([413, 'body_too_large']),
+  )
+})
+
+test('a stream of events comes while it is sent, and ends with the client', async () => {
+  const { session, id } = await elsewhere()
+  const begun = Promise.withResolvers<ServerResponse>()
+  first.host.agentOf(id).operate = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+    begun.resolve(response)
+  }
+  const client = new AbortController()
+
+  const { search } = new URL(session.cdp_ws_url)
+  const answer = await fetch(`${second.url}/s/${id}/fs/watch/w/events${search}`, { signal: client.signal })
+  const stream = await begun.promise
+  const reader = (answer.body as ReadableStream<Uint8Array>).getReader()
+  stream.write('data: {"n":1}\n\n')
+  const { value } = await reader.read()
+  client.abort()
+
+  assert.match(Buffer.from(value ?? []).toString(), /"n":1/)
+  if (!stream.destroyed) await once(stream, 'close')
+})
+
+test('an answer that breaks off is not taken for a whole one', async () => {
+  const { session, id } = await elsewhere()
+  first.host.agentOf(id).operate = (_request, response) => {
+    response.writeHead(200, { 'content-length': 10 }).write('half')
+    setImmediate(() => response.destroy())
+  }
+
+  const answer = await fetch(`${second.url}/s/${id}/fs/file_info${new URL(session.cdp_ws_url).search}&path=/a`)
+
+  await assert.rejects(answer.text())
+})
+
+for (const name of ['cdp_ws_url', 'webdriver_ws_url'] as const) {
+  test(`passes ${name} on, with what is large, until one side ends`, async () => {
+    const { session, id } = await elsewhere()
+    const socket = new WebSocket(atSecond(session[name]))
+    await once(socket, 'open')
+
+    socket.send('x'.repeat(3_000_000))
+    const [echo] = await once(socket, 'message')
+    first.host.agentOf(id).kill()
+    await once(socket, 'close')
+
+    assert.equal(String(echo).length, 3_000_000)
+  })
+}
+
+test('a websocket that the other server refuses is refused with its status', async () => {
+  const { session } = await elsewhere()
+  const statusOf = async (address: string) => {
+    const socket = new WebSocket(address)
+    socket.on('error', () => {})
+    const [, response] = await once(socket, 'unexpected-response')
+    response.resume()
+    return response.statusCode
+  }
+
+  assert.equal(await statusOf(atSecond(session.cdp_ws_url).replace(/jwt=.*/, 'jwt=a.b.c')), 401)
+  assert.equal(await statusOf(atSecond(session.cdp_ws_url).replace('/cdp', '/nothing')), 404)
+})
+
+test('a request is in the audit log once, with the address of its client', async () => {
+  const { project, id } = await elsewhere()
+
+  await project.call('PATCH', `/browsers/${id}`, { name: 'audited' })
+  await project.call('DELETE', `/browsers/${id}`)
+
+  await Promise.all([first.services.audit.flush(), second.services.audit.flush()])
+  const { body } = await project.call<AuditLogEntry[]>('GET', `/audit-logs?${period()}`)
+  const entries = body.filter(({ path }) => path === `/browsers/${id}`)
+  assert.deepEqual(entries.map(({ method, status }) => [method, status]).toSorted(), [
+    ['DELETE', 204],
+    ['PATCH', 200],
+  ])
+})
+
+test('what a client says of having been passed on is not believed', async () => {
+  const { project, id } = await elsewhere()
+  const forged = new PeerSignature('another master key', first.clock)
+  const url = `/browsers/${id}`
+  const facts = { from: 'second', to: 'test', client: '203.0.113.7' }
+  const headers = { [forwardedHeader]: forged.sign(facts, { method: 'PATCH', url }) }
+
+  const here = await project.on(first).call('PATCH', url, { name: 'a' }, { headers })
+  const there = await project.call('PATCH', url, { name: 'b' }, { headers })
+
+  assert.deepEqual([here.status, there.status], [200, 200])
+  await Promise.all([first.services.audit.flush(), second.services.audit.flush()])
+  const { body } = await project.call<AuditLogEntry[]>('GET', `/audit-logs?${period()}`)
+  assert.deepEqual(new Set(body.map(({ client_ip }) => client_ip)), new Set(['127.0.0.1']))
+})
+
+for (const [why, change] of [
+  ['another server', { to: 'third' }],
+  ['this one, which does not have its session', { to: 'second' }],
+] as const) {
+  test(`a request that was passed on for ${why} is not passed on again`, async () => {
+    const { project, id } = await elsewhere()
+    const facts = { from: 'test', client: '203.0.113.7', ...change }
+    const path = `/browsers/${id}/fs/file_info?path=/tmp`
+    const headers = { [forwardedHeader]: second.services.signature.sign(facts, { method: 'GET', url: path }) }
+
+    const answer = await project.call<{ code: string }>('GET', path, undefined, { headers })
+
+    assert.deepEqual([answer.status, answer.body.code], [502, 'session_unreachable'])
+  })
+}
+
+test('what another server has signed is good for one minute, one method and one address', async () => {
+  const { project, id } = await elsewhere()
+  const path = `/browsers/${id}/fs/file_info?path=/tmp`
+  const facts = { from: 'second', to: 'test', client: '203.0.113.7' }
+  const { signature } = second.services
+  first.host.agentOf(id).operate = (_request, response) => void response.end('{}')
+  const others = [
+    { method: 'POST', url: path },
+    { method: 'GET', url: `${path}2` },
+  ].map((request) => signature.sign(facts, request))
+  const late = signature.sign(facts, { method: 'GET', url: path })
+  const verified = (value: string) => signature.verify(value, { method: 'GET', url: path })
+
+  assert.equal(verified(late)?.client, '203.0.113.7')
+  assert.deepEqual(others.map(verified), [undefined, undefined])
+  assert.equal(verified('x.y'), undefined)
+  first.clock.advance(61)
+  const fresh = verified(late)
+  assert.equal(fresh && signature.isFresh(fresh), false)
+  // It is served here all the same: it is the word of the other server that counts no more.
+  assert.equal(
+    (await project.on(first).call('GET', path, undefined, { headers: { [forwardedHeader]: late } })).status,
+    200,
+  )
+})
+
+test('an entry of the audit log names the client that the other server has seen', async () => {
+  const { project, id } = await elsewhere()
+  const url = `/browsers/${id}`
+  const signed = second.services.signature.sign(
+    { from: 'second', to: 'test', client: '203.0.113.9' },
+    { method: 'PATCH', url },
+  )
+
+  await project.on(first).call('PATCH', url, { name: 'seen' }, { headers: { [forwardedHeader]: signed } })
+
+  await first.services.audit.flush()
+  const { body } = await project.call<AuditLogEntry[]>('GET', `/audit-logs?${period()}`)
+  assert.equal(body.find(({ method }) => method === 'PATCH')?.client_ip, '203.0.113.9')
+})
+
+test('connections of other servers are not counted as those of one client', async () => {
+  const { session } = await elsewhere()
+  const open = async (address: string) => {
+    const socket = new WebSocket(address)
+    await once(socket, 'open')
+    return socket
+  }
+  const passedOn = await Promise.all(Array.from({ length: 50 }, () => open(atSecond(session.cdp_ws_url))))
+  assert.equal(second.services.forwarding.openConnections, 50)
+
+  // With those of the other server they would be more than one address may have.
+  const direct = await Promise.all(Array.from({ length: 15 }, () => open(session.cdp_ws_url)))
+
+  for (const socket of [...passedOn, ...direct]) socket.terminate()
+})
+
+test('the session of a server that is gone, or cannot be reached, is unreachable for all but reading', {
+  timeout: 60_000,
+}, async () => {
+  const { project, session, id } = await elsewhere()
+  const nowhere = 'http://127.0.0.1:1'
+  const moveFirst = async (address: string | null) => {
+    await first.database.updateTable('servers').set({ address }).where('id', '=', 'test').execute()
+    second.clock.advance(10)
+  }
+
+  for (const address of [nowhere, null]) {
+    await moveFirst(address)
+    for (const [method, body] of [
+      ['PATCH', {}],
+      ['DELETE', undefined],
+    ] as const) {
+      const answer = await project.call<{ code: string }>(method, `/browsers/${id}`, body)
+      assert.deepEqual([method, answer.status, answer.body.code], [method, 502, 'session_unreachable'])
+    }
+    const socket = new WebSocket(atSecond(session.cdp_ws_url))
+    socket.on('error', () => {})
+    const [, response] = await once(socket, 'unexpected-response')
+    assert.equal(response.statusCode, 502)
+    response.resume()
+  }
+  assert.equal((await project.call('GET', `/browsers/${id}`)).body.session_id, id)
+
+  await moveFirst(first.url)
+  assert.equal((await project.call('DELETE', `/browsers/${id}`)).status, 204)
+})
+
+test('an upload to a server that is not there is answered, and its connection goes on', async () => {
+  const { session, id } = await elsewhere()
+  await first.database.updateTable('servers').set({ address: 'http://127.0.0.1:1' }).where('id', '=', 'test').execute()
+  second.clock.advance(10)
+  const path = `/s/${id}/fs/write_file${new URL(session.cdp_ws_url).search}&path=/a`
+  const asking = httpRequest({ port: second.port, method: 'PUT', path, headers: { 'transfer-encoding': 'chunked' } })
+
+  asking.write('begin')
+  const [answer] = await once(asking, 'response')
+  asking.end('end')
+
+  assert.equal(answer.statusCode, 502)
+  assert.match(await text(answer), /session_unreachable/)
+  await first.database.updateTable('servers').set({ address: first.url }).where('id', '=', 'test').execute()
+  second.clock.advance(10)
+})
+
+function period(): string {
+  const now = first.clock.now().getTime()
+  const [start, end] = [now - 86_400_000, now + 86_400_000].map((time) => new Date(time).toISOString())
+  return `start=${start}&end=${end}`
+}

@@ -1,0 +1,167 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { idPattern, type ProjectId, type SessionId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { errorBody, pathOf, retryHeaders, toBerthError } from '@berth/runtime/http/error-reply.ts'
+import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Caller } from '../access/caller.ts'
+import { publicUrlOf } from '../access/public-url.ts'
+import { readBearer, readTokenQuery } from '../access/session-credentials.ts'
+import type { SessionTokens } from '../access/session-tokens.ts'
+import type { SessionMachines } from '../features/sessions/session-machines.ts'
+import type { SessionStore } from '../features/sessions/session-store.ts'
+import { sessionRoot } from '../features/sessions/session-urls.ts'
+import { ownSessionOf } from '../own-session/own-session-guard.ts'
+import { clientAddressOf, isForwarded, receiveForwarded } from './forwarded-requests.ts'
+import { HttpForwarder } from './http-forwarder.ts'
+import { OpenForwards } from './open-forwards.ts'
+import type { PeerSignature } from './peer-signature.ts'
+import type { Peers } from './peers.ts'
+import { UpgradeForwarder } from './upgrade-forwarder.ts'
+
+interface SessionForwardingOptions {
+  readonly serverId: string
+  /** Whether there are other servers. */
+  readonly isShared: boolean
+  readonly peers: Peers
+  readonly signature: PeerSignature
+  readonly store: Pick<SessionStore, 'resolve'>
+  readonly machines: Pick<SessionMachines, 'has'>
+  readonly tokens: Pick<SessionTokens, 'verify'>
+  readonly logger: Logger
+}
+
+type TakeUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+
+const sessionRoute = '/browsers/:id_or_name'
+const tokenRoute = `${sessionRoot}/:`
+const belowSession = new RegExp(`^${sessionRoot}/([^/]+)/`)
+const readingMethods = ['GET', 'HEAD']
+
+/**
+ * Brings every request for a session to the server that has its machine, before any of its body is read. That server
+ * decides about it as if it had come there: who may ask, what is asked, and what the audit log says. A request is passed
+ * on once; one that comes to a server without the session is refused.
+ */
+export class SessionForwarding {
+  readonly #options: SessionForwardingOptions
+  readonly #forwards: OpenForwards
+  readonly #http: HttpForwarder
+  readonly #upgrades: UpgradeForwarder
+
+  constructor(options: SessionForwardingOptions) {
+    this.#options = options
+    this.#forwards = new OpenForwards(options.peers)
+    this.#http = new HttpForwarder(this.#forwards)
+    this.#upgrades = new UpgradeForwarder(this.#forwards)
+  }
+
+  get openConnections(): number {
+    return this.#upgrades.openConnections
+  }
+
+  close(): void {
+    this.#forwards.close()
+    this.#http.close()
+  }
+
+  /** Has to come before everything that reads the headers of a request. */
+  receive(request: IncomingMessage): void {
+    receiveForwarded(request, this.#options.signature, this.#options.serverId)
+  }
+
+  attach(app: FastifyInstance): void {
+    if (!this.#options.isShared) return
+    app.addHook('preParsing', async (request, reply, payload) => {
+      const owner = await this.#otherOwnerOf(request)
+      if (owner === undefined) return payload
+      const host = new URL(publicUrlOf(request.raw, undefined)).host
+      const forward = { ...(await this.#wayTo(owner, request.raw)), host: request.headers.host ?? host }
+      await this.#http.forward(request.raw, reply, forward).catch((error: unknown) => {
+        this.#options.peers.forget()
+        throw error
+      })
+      return undefined
+    })
+  }
+
+  /** Takes upgrades; `serve` serves those for sessions of this server, and refuses those for none. */
+  upgrades(serve: TakeUpgrade): TakeUpgrade {
+    return (request, socket, head) => {
+      this.receive(request)
+      if (!this.#options.isShared) return serve(request, socket, head)
+      // Until it is known whose it is, its errors are nobody's.
+      const ignore = () => socket.destroy()
+      socket.on('error', ignore)
+      this.#takeUpgrade(request, socket, head, serve).catch((thrown: unknown) => {
+        const error = toBerthError(thrown)
+        if (error.status >= 500) {
+          this.#options.logger.error({ err: error.cause ?? error }, `a websocket was refused: ${error.code}`)
+        }
+        endWithAnswer(socket, error.status, errorBody(error), retryHeaders(error))
+      })
+    }
+  }
+
+  async #takeUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, serve: TakeUpgrade): Promise<void> {
+    const [, id] = belowSession.exec(pathOf(request.url ?? '')) ?? []
+    const owner = ownSessionOf(request.socket) === undefined ? await this.#otherOwnerById(id) : undefined
+    if (owner === undefined) return serve(request, socket, head)
+    await this.#upgrades.forward(request, socket, head, await this.#wayTo(owner, request))
+  }
+
+  async #wayTo(owner: string, request: IncomingMessage) {
+    const { peers, signature, serverId } = this.#options
+    if (isForwarded(request)) throw unreachable('it was passed on to a server that does not have the session')
+    const address = await peers.addressOf(owner)
+    if (!address) throw unreachable(`its server ${owner} is gone`)
+    const facts = { from: serverId, to: owner, client: clientAddressOf(request) }
+    return { owner, address, signature: signature.sign(facts, request) }
+  }
+
+  /** The other server that has to serve the request; nothing when it is this one's, or is for no session that lives. */
+  async #otherOwnerOf(request: FastifyRequest): Promise<string | undefined> {
+    // From inside of a machine of this server: it is for that session, or refused.
+    if (ownSessionOf(request.raw.socket) !== undefined) return undefined
+    const { url: route = '' } = request.routeOptions
+    const params = request.params as Record<string, string | undefined>
+    if (route.startsWith(tokenRoute)) return this.#otherOwnerById(params.session_id ?? params.session)
+    if (route === sessionRoute && readingMethods.includes(request.method)) return undefined
+    if (route === sessionRoute || route.startsWith(`${sessionRoute}/`)) {
+      return this.#otherOwnerInProject((request.caller as Caller).projectId, params.id_or_name ?? '')
+    }
+    // Puppeteer's discovery, where the token alone says which session is meant.
+    const token = isDiscovery(route) ? tokenOf(request) : undefined
+    return token === undefined ? undefined : this.#otherOwnerById(await this.#options.tokens.verify(token))
+  }
+
+  async #otherOwnerInProject(projectId: ProjectId, idOrName: string): Promise<string | undefined> {
+    const { machines, store } = this.#options
+    if (idOrName.includes('\0') || machines.has(idOrName as SessionId)) return undefined
+    return this.#unlessHere(await store.resolve({ projectId }, idOrName, ['starting', 'active']))
+  }
+
+  async #otherOwnerById(id: string | undefined): Promise<string | undefined> {
+    const { machines, store } = this.#options
+    if (id === undefined || !idPattern.test(id) || machines.has(id as SessionId)) return undefined
+    return this.#unlessHere(await store.resolve({ sessionId: id as SessionId }, id, ['starting', 'active']))
+  }
+
+  #unlessHere(session: { readonly driver_id: string } | undefined): string | undefined {
+    return session?.driver_id === this.#options.serverId ? undefined : session?.driver_id
+  }
+}
+
+function isDiscovery(route: string): boolean {
+  return route === '/' || route === '/json' || route === '/json/*'
+}
+
+function tokenOf({ url, headers }: FastifyRequest): string | undefined {
+  return readTokenQuery(url).token ?? readBearer(headers.authorization)
+}
+
+function unreachable(reason: string): BerthError {
+  return new BerthError('session_unreachable', undefined, { cause: new Error(reason) })
+}

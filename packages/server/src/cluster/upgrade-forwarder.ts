@@ -1,0 +1,96 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { BerthError } from '@berth/contract/errors.ts'
+import { headersWithout } from './end-to-end-headers.ts'
+import type { OpenForwards } from './open-forwards.ts'
+import { connectToPeer } from './peer-connection.ts'
+import { forwardedHeader } from './peer-signature.ts'
+
+/** The other server itself bounds how long an agent may take. */
+const answerMilliseconds = 60_000
+const lastWordsMilliseconds = 2_000
+
+interface UpgradeForward {
+  readonly owner: string
+  readonly address: URL
+  readonly signature: string
+}
+
+/** Passes websockets on to other servers: the request as it came, then bytes both ways. */
+export class UpgradeForwarder {
+  readonly #forwards: OpenForwards
+  openConnections = 0
+
+  constructor(forwards: OpenForwards) {
+    this.#forwards = forwards
+  }
+
+  /** Rejects with `session_unreachable` while the client can still be told. */
+  async forward(
+    request: IncomingMessage,
+    client: Duplex,
+    head: Buffer,
+    { owner, address, signature }: UpgradeForward,
+  ): Promise<void> {
+    const peer = await connectToPeer(address).catch((cause: unknown) => {
+      throw new BerthError('session_unreachable', undefined, { cause })
+    })
+    peer.on('error', () => peer.destroy())
+    const open = this.#forwards.add(owner, () => peer.destroy())
+    peer.once('close', () => open[Symbol.dispose]())
+    client.once('close', () => peer.destroy())
+    if (client.destroyed) return void peer.destroy()
+    peer.write(headOf(request, signature), 'latin1')
+    if (head.length > 0) peer.write(head)
+    await answered(peer)
+    if (!client.destroyed) this.#splice(client, peer)
+  }
+
+  #splice(client: Duplex, peer: Socket): void {
+    const tcp = client as Socket
+    tcp.setNoDelay(true)
+    tcp.setTimeout(0)
+    this.openConnections += 1
+    const end = () => {
+      client.destroy()
+      peer.destroy()
+    }
+    client.once('close', () => {
+      this.openConnections -= 1
+      end()
+    })
+    peer.once('close', () => {
+      // What was said last still goes out, but a client that does not read it is not waited for.
+      client.end(end)
+      setTimeout(end, lastWordsMilliseconds).unref()
+    })
+    client.pipe(peer)
+    peer.pipe(client)
+    if (peer.destroyed) end()
+  }
+}
+
+/** Resolves when there is something to read. */
+function answered(peer: Socket): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const fail = (reason: string) => {
+    peer.destroy()
+    reject(new BerthError('session_unreachable', undefined, { cause: new Error(reason) }))
+  }
+  const limit = setTimeout(() => fail('the server does not answer'), answerMilliseconds)
+  const onClose = () => fail('the server has hung up')
+  peer.once('close', onClose)
+  peer.once('readable', () => {
+    peer.off('close', onClose)
+    // It is also how an end announces itself.
+    if (peer.readableLength > 0) resolve()
+    else fail('the server has hung up')
+  })
+  return promise.finally(() => clearTimeout(limit))
+}
+
+function headOf({ method, url, rawHeaders }: IncomingMessage, signature: string): string {
+  const lines = headersWithout(rawHeaders, forwardedHeader).map(([name, value]) => `${name}: ${value}`)
+  return [`${method} ${url} HTTP/1.1`, ...lines, `${forwardedHeader}: ${signature}`, '', ''].join('\r\n')
+}
