@@ -4,7 +4,7 @@ import { type HostAndPort, parseHostAndPort } from '@berth/contract/egress/host.
 import { hostName } from '@berth/contract/egress/machine-protocol.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import ipaddr from 'ipaddr.js'
-import { type AddressKind, addressKind, translatedAddress } from './address-kind.ts'
+import { type AddressKind, addressKind, translatedAddress } from '@berth/contract/egress/address-kind.ts'
 
 /** The host-wide rules, parsed. */
 export interface Policy {
