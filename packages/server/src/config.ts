@@ -7,7 +7,7 @@ import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
 import type { BlobsConfig } from './blobs/open-blobs.ts'
 import type { AuditExportConfig } from './features/audit-export/late-s3-target.ts'
 import type { ConfigRegistryConfig } from './features/config-registry/config-registry-service.ts'
-import type { ModelConfig } from './features/config-registry/model-client.ts'
+import type { ModelConfig } from './features/config-registry/workloads/model-client.ts'
 import type { OnePasswordOptions } from './features/credential-providers/onepassword-client.ts'
 import type { LimitsConfig } from './features/limits/limit-service.ts'
 import { type ProxyPools, parseProxyPools, parseUpstream } from './features/proxies/proxy-pools.ts'
@@ -111,6 +111,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       atOnce: wholeNumber('BERTH_ANALYSES', text('BERTH_ANALYSES') ?? '2', 0),
       perProject: wholeNumber('BERTH_ANALYSES_PER_PROJECT', text('BERTH_ANALYSES_PER_PROJECT') ?? '10', 1),
       perSiteAndHour: wholeNumber('BERTH_ANALYSES_PER_SITE', text('BERTH_ANALYSES_PER_SITE') ?? '20', 1),
+      pauseMilliseconds: 1_000,
     },
     model: model(text),
     auditRetentionDays: wholeNumber('BERTH_AUDIT_DAYS', text('BERTH_AUDIT_DAYS') ?? '365', 1),

@@ -22,12 +22,12 @@ import { ExportDestinationService } from './features/audit-export/export-destina
 import { ExportDestinationStore } from './features/audit-export/export-destination-store.ts'
 import { type AuditExportConfig, LateS3Target } from './features/audit-export/late-s3-target.ts'
 import { AnalysisRunner } from './features/config-registry/analysis-runner.ts'
-import { AnalysisSessions } from './features/config-registry/analysis-sessions.ts'
 import { AnalysisStore } from './features/config-registry/analysis-store.ts'
 import { type ConfigRegistryConfig, ConfigRegistryService } from './features/config-registry/config-registry-service.ts'
-import { ModelClient, type ModelConfig } from './features/config-registry/model-client.ts'
 import { RunStore } from './features/config-registry/run-store.ts'
-import { WorkloadTrials } from './features/config-registry/workload-trials.ts'
+import { AnalysisSessions } from './features/config-registry/visits/analysis-sessions.ts'
+import { ModelClient, type ModelConfig } from './features/config-registry/workloads/model-client.ts'
+import { WorkloadTrials } from './features/config-registry/workloads/workload-trials.ts'
 import { CredentialProviderService } from './features/credential-providers/credential-provider-service.ts'
 import { OnePasswordClient, type OnePasswordOptions } from './features/credential-providers/onepassword-client.ts'
 import { ProviderStore } from './features/credential-providers/provider-store.ts'
@@ -208,7 +208,7 @@ export function createServices(options: ServicesOptions) {
   })
   const analyses = new AnalysisStore(database)
   const runs = new RunStore(database)
-  const analysisSessions = new AnalysisSessions({ sessions, machines, proxies, logger })
+  const analysisSessions = new AnalysisSessions({ sessions, agents: machines, proxies, logger })
   const model = options.model && new ModelClient(options.model)
 
   return {
@@ -261,7 +261,8 @@ export function createServices(options: ServicesOptions) {
       analyses,
       runs,
       sessions: analysisSessions,
-      pools,
+      offers: proxies.offers,
+      pauseMilliseconds: options.configRegistry.pauseMilliseconds,
       workloads: model && new WorkloadTrials({ sessions: analysisSessions, model, logger }),
       clock,
       logger,

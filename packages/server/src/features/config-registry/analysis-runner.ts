@@ -3,18 +3,18 @@ import type { Recommendation } from '@berth/contract/config-registry/config-regi
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import type { ProxyPools } from '../proxies/proxy-pools.ts'
-import { type AnalysisResult, type StoredAnalysis, targetOf } from './analysis.ts'
-import { analyseSite } from './analyse-site.ts'
+import type { AnalysisResult } from './analysis.ts'
 import { endOf } from './analysis-end.ts'
-import type { AnalysisSessions } from './analysis-sessions.ts'
 import type { AnalysisStore } from './analysis-store.ts'
 import { intentNotTried, resultOf } from './config-registry-service.ts'
-import { configurationOf } from './configurations.ts'
+import { configurationOf, type ProxyOffer } from './configurations.ts'
 import { knownOf } from './knowledge.ts'
 import type { RunStore } from './run-store.ts'
-import { SiteVisits } from './visit-site.ts'
-import type { WorkloadTrials } from './workload-trials.ts'
+import { type StoredAnalysis, targetOf } from './stored-analysis.ts'
+import { analyseSite } from './visits/analyse-site.ts'
+import type { AnalysisSessions } from './visits/analysis-sessions.ts'
+import { SiteVisits } from './visits/visit-site.ts'
+import type { WorkloadTrials } from './workloads/workload-trials.ts'
 
 const lookMilliseconds = 1_000
 /** Of servers that were killed, or lost the database, in the middle of it. */
@@ -24,7 +24,9 @@ interface AnalysisRunnerOptions {
   readonly analyses: AnalysisStore
   readonly runs: RunStore
   readonly sessions: AnalysisSessions
-  readonly pools: ProxyPools
+  readonly offers: readonly ProxyOffer[]
+  /** Between two visits to a site. */
+  readonly pauseMilliseconds: number
   /** Absent: the operator has configured no model. */
   readonly workloads: WorkloadTrials | undefined
   readonly clock: Clock
@@ -80,11 +82,11 @@ export class AnalysisRunner {
 
   async #analyse(analysis: StoredAnalysis, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    const { runs, sessions, pools, clock } = this.#options
+    const { runs, sessions, offers, clock, pauseMilliseconds } = this.#options
     const seen = await analyseSite({
       analysis,
-      visits: new SiteVisits(analysis, sessions, signal),
-      pools,
+      visits: new SiteVisits({ analysis, sessions, signal, pauseMilliseconds }),
+      offers,
       earlier: await runs.list(analysis.id),
       keep: (run) => runs.add(analysis, run, clock.now()),
     })
@@ -131,7 +133,10 @@ export class AnalysisRunner {
     {
       result,
       failure,
-    }: { readonly result?: AnalysisResult; readonly failure?: { readonly code: string; readonly message: string } } = {},
+    }: {
+      readonly result?: AnalysisResult
+      readonly failure?: { readonly code: string; readonly message: string }
+    } = {},
   ): Promise<void> {
     const { analyses, runs, clock } = this.#options
     const told = result ?? resultOf(await this.#known(analysis), null)

@@ -11,7 +11,8 @@ import { newestPage, pageOf } from '../../database/newest-page.ts'
 import type { ConfigAnalysisTable } from '../../database/tables.ts'
 import { analyseSite } from '../../jobs/declared-jobs.ts'
 import type { JobQueue } from '../../jobs/job-runner.ts'
-import type { AnalysisResult, StoredAnalysis } from './analysis.ts'
+import type { AnalysisResult } from './analysis.ts'
+import type { StoredAnalysis } from './stored-analysis.ts'
 
 export type NewAnalysis = Omit<Insertable<ConfigAnalysisTable>, 'status' | 'last_requested_at'>
 

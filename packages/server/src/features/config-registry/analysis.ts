@@ -1,13 +1,5 @@
-import type {
-  ConfigRegistryResponse,
-  RegistryProxyType,
-  Target,
-} from '@berth/contract/config-registry/config-registry.ts'
-import type { Selectable } from 'kysely'
+import type { ConfigRegistryResponse, RegistryProxyType } from '@berth/contract/config-registry/config-registry.ts'
 import { z } from 'zod'
-import type { ConfigAnalysisTable } from '../../database/tables.ts'
-
-export type StoredAnalysis = Selectable<ConfigAnalysisTable>
 
 /** What a browser is tried with. */
 export interface Configuration {
@@ -46,7 +38,3 @@ export type AnalysisResult = Pick<
   ConfigRegistryResponse,
   'recommendation' | 'working_configurations' | 'guidance' | 'workload_outcome'
 >
-
-export function targetOf({ domain, host, target }: Pick<StoredAnalysis, 'domain' | 'host' | 'target'>): Target {
-  return { domain, host, normalized: target }
-}

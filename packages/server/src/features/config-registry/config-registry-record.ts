@@ -6,9 +6,9 @@ import type {
   RecommendationSummary,
 } from '@berth/contract/config-registry/config-registry.ts'
 import type { z } from 'zod'
-import { type StoredAnalysis, targetOf } from './analysis.ts'
 import type { Summary } from './analysis-store.ts'
 import type { Answer } from './config-registry-service.ts'
+import { type StoredAnalysis, targetOf } from './stored-analysis.ts'
 
 export function lookupResponse({ analysis: _analysis, workload_outcome: _outcome, ...known }: Answer): LookupResponse {
   return known

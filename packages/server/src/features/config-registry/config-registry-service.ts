@@ -5,12 +5,13 @@ import type { AllowEntry } from '@berth/contract/egress/allow-list.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { JobQueue } from '../../jobs/job-runner.ts'
-import { type AnalysisResult, type StoredAnalysis, targetOf } from './analysis.ts'
+import type { AnalysisResult } from './analysis.ts'
 import { endOf } from './analysis-end.ts'
 import type { AnalysisStore, Summary } from './analysis-store.ts'
 import { type Known, knownOf } from './knowledge.ts'
 import { requirePublic } from './require-public.ts'
 import type { RunStore } from './run-store.ts'
+import { type StoredAnalysis, targetOf } from './stored-analysis.ts'
 import { readSearch, readTarget } from './target.ts'
 
 const lifetimeMilliseconds = 45 * 60 * 1000
@@ -21,6 +22,8 @@ export interface ConfigRegistryConfig {
   readonly atOnce: number
   readonly perProject: number
   readonly perSiteAndHour: number
+  /** Between two visits of an analysis. */
+  readonly pauseMilliseconds: number
 }
 
 interface ConfigRegistryServiceOptions {

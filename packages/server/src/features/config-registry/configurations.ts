@@ -5,8 +5,13 @@ import {
   type RegistryProxy,
   registryProxyTypes,
 } from '@berth/contract/config-registry/config-registry.ts'
-import type { ProxyPools } from '../proxies/proxy-pools.ts'
 import type { Configuration } from './analysis.ts'
+
+/** A place where the operator has proxies. */
+export interface ProxyOffer {
+  readonly type: string
+  readonly country: string | undefined
+}
 
 type Proxy = NonNullable<Configuration['proxy']>
 
@@ -23,14 +28,16 @@ export const directConfigurations: readonly Configuration[] = browsers
 export const referenceConfiguration: Configuration = browsers[3]
 
 /** The operator's proxies of the countries, the cheapest first; absent: of all. */
-export function offeredProxies(pools: ProxyPools, countries: readonly string[] | null): readonly Proxy[] {
+export function offeredProxies(offers: readonly ProxyOffer[], countries: readonly string[] | null): readonly Proxy[] {
   return registryProxyTypes.flatMap((type) => {
-    const places = new Set((pools[type] ?? []).map(({ country }) => country))
-    return [...places]
-      .filter((country) => (countries ? country !== undefined && countries.includes(country) : true))
-      // Of isp proxies, a country is always chosen; without one, that is the usual one.
-      .filter((country) => country !== undefined || type !== 'isp')
-      .map((country): Proxy => ({ type, ...(country !== undefined && { country }) }))
+    const places = new Set(offers.filter((offer) => offer.type === type).map(({ country }) => country))
+    return (
+      [...places]
+        .filter((country) => (countries ? country !== undefined && countries.includes(country) : true))
+        // Of isp proxies, a country is always chosen; without one, that is the usual one.
+        .filter((country) => country !== undefined || type !== 'isp')
+        .map((country): Proxy => ({ type, ...(country !== undefined && { country }) }))
+    )
   })
 }
 

@@ -18,8 +18,7 @@ export function requirePublic(text: string, allowed: readonly AllowEntry[]): voi
     return isSame && (entry.port === undefined || entry.port === port)
   })
   if (isNamed) return
-  const isPublic =
-    host.kind === 'name' ? !/(^|\.)localhost$/.test(host.name) : addressKind(host.address) === 'public'
+  const isPublic = host.kind === 'name' ? !/(^|\.)localhost$/.test(host.name) : addressKind(host.address) === 'public'
   if (!isPublic) throw refused('must lead to a public address')
 }
 

@@ -2,8 +2,9 @@ import type { AnalysisId } from '@berth/contract/common/ids.ts'
 import type { MatchScope, Target } from '@berth/contract/config-registry/config-registry.ts'
 import { sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
-import type { Configuration, Run, RunOutcome, StoredAnalysis, Visit } from './analysis.ts'
+import type { Configuration, Run, RunOutcome, Visit } from './analysis.ts'
 import { keyOf } from './configurations.ts'
+import type { StoredAnalysis } from './stored-analysis.ts'
 
 /** What is known of one configuration within a scope. */
 export interface Observed {
@@ -73,11 +74,7 @@ export class RunStore {
 
   /** Forgets the runs that will not be judged any more. */
   async forgetUnjudged(id: AnalysisId): Promise<void> {
-    await this.#database
-      .deleteFrom('config_runs')
-      .where('analysis_id', '=', id)
-      .where('outcome', 'is', null)
-      .execute()
+    await this.#database.deleteFrom('config_runs').where('analysis_id', '=', id).where('outcome', 'is', null).execute()
   }
 
   /** What is known within the scope. */

@@ -1,4 +1,4 @@
-import type { Run, RunOutcome, Visit } from './analysis.ts'
+import type { Run, RunOutcome, Visit } from '../analysis.ts'
 
 /** What a visit looks like by itself. */
 export type Verdict =
@@ -24,7 +24,8 @@ const challengeWords =
   /\b(verify(ing)? (that )?you are (a )?human|are you (a )?(human|robot)|(not|n't) a robot|just a moment|checking your browser|unusual traffic|attention required|pardon our interruption|enable javascript and cookies to continue|complete the captcha|solve the captcha|(bot|automated) (traffic|access|browser|detected)|automation detected|security check)\b/i
 const refusalWords =
   /\b(access( to this (page|site|resource))? (is |has been )?(denied|blocked)|you have been blocked|request (was )?(blocked|unsuccessful)|not available in your (country|region)|unsupported browser|your browser is not supported)\b/i
-const loginWords = /\b(log ?in|sign ?in|anmelden|iniciar sesión|se connecter|password|passwort|contraseña|mot de passe)\b/i
+const loginWords =
+  /\b(log ?in|sign ?in|anmelden|iniciar sesión|se connecter|password|passwort|contraseña|mot de passe)\b/i
 const paymentWords =
   /\b(subscribe (now )?to (continue|read)|subscription (is )?required|for subscribers only|payment required|start your (free )?trial to (continue|read)|purchase (a )?(subscription|access))\b/i
 

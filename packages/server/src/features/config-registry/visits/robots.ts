@@ -8,7 +8,6 @@ const robotsParser = robotsPackage as unknown as typeof robotsPackage.default
 /** What berth is called in robots.txt. */
 export const robotsName = 'berth'
 const attempts = 3
-const pauseMilliseconds = 1_000
 /** RFC 9309 has crawlers read this much at least. */
 const maxLength = 512 * 1024
 
@@ -18,7 +17,11 @@ export type Robots = 'allowed' | 'disallowed' | 'unreadable'
  * What the site's robots.txt says of the URL (RFC 9309): without one all is allowed, and while its server fails nothing
  * is. Where the site cannot be reached at all, the visit itself will tell.
  */
-export async function askRobots(session: AnalysisSession, url: string, signal: AbortSignal): Promise<Robots> {
+export async function askRobots(
+  session: AnalysisSession,
+  url: string,
+  { signal, pauseMilliseconds }: { readonly signal: AbortSignal; readonly pauseMilliseconds: number },
+): Promise<Robots> {
   const address = new URL('/robots.txt', url).href
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     const answer = await session.fetch(address).catch(() => undefined)

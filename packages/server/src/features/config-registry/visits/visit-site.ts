@@ -1,28 +1,37 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { BerthError } from '@berth/contract/errors.ts'
-import { type Configuration, type StoredAnalysis, Visit } from './analysis.ts'
+import { type Configuration, Visit } from '../analysis.ts'
+import type { StoredAnalysis } from '../stored-analysis.ts'
 import { type AnalysisSession, type AnalysisSessions, isOfSession } from './analysis-sessions.ts'
 import { verdictOf } from './judge-runs.ts'
 import { openScript } from './page-script.ts'
 import { askRobots, type Robots } from './robots.ts'
 
-/** Between two visits to a site. */
-const pauseMilliseconds = 1_000
 const loadsOfFailing = 3
 const sessionsOfVisit = 2
+
+interface SiteVisitsOptions {
+  readonly analysis: StoredAnalysis
+  readonly sessions: AnalysisSessions
+  readonly signal: AbortSignal
+  /** Between two visits to the site. */
+  readonly pauseMilliseconds: number
+}
 
 /** The visits of one analysis, one after another. */
 export class SiteVisits {
   readonly #analysis: StoredAnalysis
   readonly #sessions: AnalysisSessions
   readonly #signal: AbortSignal
+  readonly #pauseMilliseconds: number
   #robots: Robots | undefined
   #visits = 0
 
-  constructor(analysis: StoredAnalysis, sessions: AnalysisSessions, signal: AbortSignal) {
+  constructor({ analysis, sessions, signal, pauseMilliseconds }: SiteVisitsOptions) {
     this.#analysis = analysis
     this.#sessions = sessions
     this.#signal = signal
+    this.#pauseMilliseconds = pauseMilliseconds
   }
 
   /** Opens the URL in a browser of its own; nothing when the site does not want to be visited by programs. */
@@ -47,10 +56,10 @@ export class SiteVisits {
 
   async #visit(session: AnalysisSession): Promise<Visit | Exclude<Robots, 'allowed'>> {
     const { url } = this.#analysis
-    this.#robots ??= await askRobots(session, url, this.#signal)
+    this.#robots ??= await askRobots(session, url, { signal: this.#signal, pauseMilliseconds: this.#pauseMilliseconds })
     if (this.#robots !== 'allowed') return this.#robots
     for (let load = 1; ; load += 1) {
-      if (this.#visits > 0) await pause(pauseMilliseconds * load, undefined, { signal: this.#signal })
+      if (this.#visits > 0) await pause(this.#pauseMilliseconds * load, undefined, { signal: this.#signal })
       this.#visits += 1
       const visit = await session.run(openScript(url), Visit)
       if (verdictOf(visit) !== 'failing' || load === loadsOfFailing) return visit

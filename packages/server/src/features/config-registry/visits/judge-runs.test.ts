@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RunOutcome, Visit } from './analysis.ts'
+import type { RunOutcome, Visit } from '../analysis.ts'
 import { judgeRuns, type Verdict, verdictOf } from './judge-runs.ts'
 
 const article = 'The harbour opened in the spring and ships came from every coast of the old sea. '.repeat(30)

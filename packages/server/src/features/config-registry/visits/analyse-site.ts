@@ -1,16 +1,17 @@
 import type { NoRecommendation } from '@berth/contract/config-registry/config-registry.ts'
-import type { ProxyPools } from '../proxies/proxy-pools.ts'
-import type { Configuration, Run, StoredAnalysis } from './analysis.ts'
+import type { Configuration, Run } from '../analysis.ts'
 import {
   costOf,
   directConfigurations,
   keyOf,
   offeredProxies,
+  type ProxyOffer,
   proxyConfigurations,
   referenceConfiguration,
-} from './configurations.ts'
+} from '../configurations.ts'
+import { noRecommendation } from '../knowledge.ts'
+import type { StoredAnalysis } from '../stored-analysis.ts'
 import { type JudgedRun, judgeRuns } from './judge-runs.ts'
-import { noRecommendation } from './knowledge.ts'
 import { robotsName } from './robots.ts'
 import type { SiteVisits } from './visit-site.ts'
 
@@ -26,7 +27,7 @@ export interface SiteAnalysis {
 interface AnalyseSiteOptions {
   readonly analysis: StoredAnalysis
   readonly visits: SiteVisits
-  readonly pools: ProxyPools
+  readonly offers: readonly ProxyOffer[]
   /** Of a server before this one. */
   readonly earlier: readonly Run[]
   readonly keep: (run: Run) => Promise<void>
@@ -40,7 +41,7 @@ interface AnalyseSiteOptions {
 export async function analyseSite({
   analysis,
   visits,
-  pools,
+  offers,
   earlier,
   keep,
 }: AnalyseSiteOptions): Promise<SiteAnalysis> {
@@ -71,13 +72,13 @@ export async function analyseSite({
     if (judged().some((run) => run.outcome === 'accessed' && costOf(run.configuration) < costOf(configuration))) break
     await attempt(configuration)
   }
-  const proxies = proxyConfigurations(offeredProxies(pools, analysis.allowed_proxy_countries)).slice(0, maxProxyRuns)
+  const proxies = proxyConfigurations(offeredProxies(offers, analysis.allowed_proxy_countries)).slice(0, maxProxyRuns)
   for (const configuration of proxies) {
     if (judged().some(({ outcome }) => outcome === 'accessed')) break
     await attempt(configuration)
     if (works(configuration)) break
   }
-  return { runs: judged(), verdict: withoutProxies(judged(), { analysis, pools }), guidance: guidanceOf(judged()) }
+  return { runs: judged(), verdict: withoutProxies(judged(), { analysis, offers }), guidance: guidanceOf(judged()) }
 }
 
 function againstRobots(robots: 'disallowed' | 'unreadable'): NoRecommendation {
@@ -103,12 +104,12 @@ function sameForAll(runs: readonly JudgedRun[]): NoRecommendation | undefined {
 /** Nothing works, and proxies that might were not allowed. */
 function withoutProxies(
   runs: readonly JudgedRun[],
-  { analysis, pools }: { readonly analysis: StoredAnalysis; readonly pools: ProxyPools },
+  { analysis, offers }: { readonly analysis: StoredAnalysis; readonly offers: readonly ProxyOffer[] },
 ): NoRecommendation | undefined {
   const { allowed_proxy_countries: countries } = analysis
   if (runs.some(({ outcome }) => outcome === 'accessed') || !runs.some(({ outcome }) => outcome === 'blocked'))
     return undefined
-  if (offeredProxies(pools, null).length === offeredProxies(pools, countries).length) return undefined
+  if (offeredProxies(offers, null).length === offeredProxies(offers, countries).length) return undefined
   return noRecommendation(
     'proxy_restricted',
     'Nothing that the request allows works; the operator has proxies in other countries, which were not tried.',

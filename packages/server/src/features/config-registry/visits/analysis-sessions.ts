@@ -5,15 +5,16 @@ import type { Operation } from '@berth/contract/agent/operation.ts'
 import { executePlaywrightCode } from '@berth/contract/agent/playwright-operations.ts'
 import { BrowserRequest } from '@berth/contract/browsers/browser.ts'
 import type { ProxyId, SessionId } from '@berth/contract/common/ids.ts'
+import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { BerthError, type ErrorCode } from '@berth/contract/errors.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import { z } from 'zod'
-import { AgentRefusal } from '../../agent-link/command-agent.ts'
-import type { ProxyService } from '../proxies/proxy-service.ts'
-import type { SessionMachines } from '../sessions/session-machines.ts'
-import type { SessionService } from '../sessions/session-service.ts'
-import type { Configuration, StoredAnalysis } from './analysis.ts'
-import { browserOf } from './configurations.ts'
+import type { z } from 'zod'
+import { AgentRefusal, type CommandOptions } from '../../../agent-link/command-agent.ts'
+import type { ProxyService } from '../../proxies/proxy-service.ts'
+import type { SessionService } from '../../sessions/session-service.ts'
+import type { Configuration } from '../analysis.ts'
+import { browserOf } from '../configurations.ts'
+import type { StoredAnalysis } from '../stored-analysis.ts'
 
 /** A session that nobody ends, because its server was killed, ends by itself after so long. */
 const idleSeconds = 30
@@ -23,9 +24,19 @@ const pausesForRoom = [1, 2, 5, 10, 20].map((seconds) => seconds * 1000)
 const untilRoom: readonly ErrorCode[] = ['session_limit_reached', 'capacity_exhausted', 'egress_unavailable']
 const tagName = 'berth.analysis'
 
+/** Has the agents of sessions do something. */
+interface Agents {
+  command<Body extends z.ZodType, Reply extends z.ZodType>(
+    id: SessionId,
+    endpoint: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
+    body: z.input<Body>,
+    options?: CommandOptions,
+  ): Promise<z.output<Reply>>
+}
+
 interface AnalysisSessionsOptions {
   readonly sessions: SessionService
-  readonly machines: SessionMachines
+  readonly agents: Agents
   readonly proxies: ProxyService
   readonly logger: Logger
 }
@@ -66,8 +77,7 @@ export class AnalysisSessions {
       return await work(this.#session(id, signal))
     } finally {
       if (id !== undefined) await sessions.delete(projectId, id).catch((error: unknown) => this.#leave(error))
-      if (proxyId !== undefined)
-        await proxies.delete(projectId, proxyId).catch((error: unknown) => this.#leave(error))
+      if (proxyId !== undefined) await proxies.delete(projectId, proxyId).catch((error: unknown) => this.#leave(error))
     }
   }
 
@@ -110,14 +120,14 @@ export class AnalysisSessions {
   }
 
   #session(id: SessionId, signal: AbortSignal): AnalysisSession {
-    const { machines } = this.#options
+    const { agents } = this.#options
     // A cancel does not wait for the page: the session is ended under it.
     const orAborted = <Value>(promise: Promise<Value>) => Promise.race([promise, aborted(signal)])
     return {
       run: async (code, result) => {
         const body = { code, timeout_sec: scriptSeconds }
         const limit = { limitMilliseconds: (scriptSeconds + 10) * 1000 }
-        const answer = await orAborted(machines.command(id, ofAgent(executePlaywrightCode), body, limit))
+        const answer = await orAborted(agents.command(id, ofAgent(executePlaywrightCode), body, limit))
         if (!answer.success) throw new ScriptFailure(String(answer.error).slice(0, 300))
         const parsed = result.safeParse(answer.result)
         if (!parsed.success) throw new ScriptFailure('the session answers with something else')
@@ -125,7 +135,7 @@ export class AnalysisSessions {
       },
       fetch: async (url) => {
         const body = { url, timeout_ms: 15_000 }
-        return orAborted(machines.command(id, ofAgent(curl), body, { limitMilliseconds: 20_000 }))
+        return orAborted(agents.command(id, ofAgent(curl), body, { limitMilliseconds: 20_000 }))
       },
     }
   }
