@@ -22,7 +22,7 @@ interface Stage {
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
 // Their files start browsers: more of them at once make each other late, and then fail for it.
-const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\//
+const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
 // A file that leaves something open does not end, and must not take all the time that CI has.
 const silenceLimitMilliseconds = 4 * 60 * 1000
 const tooQuiet = 'nothing happened for 4 minutes: a test hangs, or its file left something open'

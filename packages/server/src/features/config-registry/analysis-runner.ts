@@ -11,8 +11,8 @@ import { configurationOf, type ProxyOffer } from './configurations.ts'
 import { knownOf } from './knowledge.ts'
 import type { RunStore } from './run-store.ts'
 import { type StoredAnalysis, targetOf } from './stored-analysis.ts'
-import { analyseSite } from './visits/analyse-site.ts'
 import type { AnalysisSessions } from './visits/analysis-sessions.ts'
+import { tryConfigurations } from './visits/try-configurations.ts'
 import { SiteVisits } from './visits/visit-site.ts'
 import type { WorkloadTrials } from './workloads/workload-trials.ts'
 
@@ -83,7 +83,7 @@ export class AnalysisRunner {
   async #analyse(analysis: StoredAnalysis, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     const { runs, sessions, offers, clock, pauseMilliseconds } = this.#options
-    const seen = await analyseSite({
+    const seen = await tryConfigurations({
       analysis,
       visits: new SiteVisits({ analysis, sessions, signal, pauseMilliseconds }),
       offers,

@@ -24,7 +24,7 @@ export interface SiteAnalysis {
   readonly guidance: string | null
 }
 
-interface AnalyseSiteOptions {
+interface TryConfigurationsOptions {
   readonly analysis: StoredAnalysis
   readonly visits: SiteVisits
   readonly offers: readonly ProxyOffer[]
@@ -38,13 +38,13 @@ interface AnalyseSiteOptions {
  * their pages tell whether a page is what it should be; those between when the cheapest is kept out; and the operator's
  * proxies when every direct one is.
  */
-export async function analyseSite({
+export async function tryConfigurations({
   analysis,
   visits,
   offers,
   earlier,
   keep,
-}: AnalyseSiteOptions): Promise<SiteAnalysis> {
+}: TryConfigurationsOptions): Promise<SiteAnalysis> {
   const runs = new Map(earlier.map((run) => [keyOf(run.configuration), run]))
   const judged = () => judgeRuns([...runs.values()])
   const works = (configuration: Configuration) =>
