@@ -208,7 +208,8 @@ export function createServices(options: ServicesOptions) {
   })
   const analyses = new AnalysisStore(database)
   const runs = new RunStore(database)
-  const analysisSessions = new AnalysisSessions({ sessions, agents: machines, proxies, logger })
+  const { pauseMilliseconds } = options.configRegistry
+  const analysisSessions = new AnalysisSessions({ sessions, agents: machines, proxies, pauseMilliseconds, logger })
   const model = options.model && new ModelClient(options.model)
 
   return {
@@ -262,7 +263,7 @@ export function createServices(options: ServicesOptions) {
       runs,
       sessions: analysisSessions,
       offers: proxies.offers,
-      pauseMilliseconds: options.configRegistry.pauseMilliseconds,
+      pauseMilliseconds,
       workloads: model && new WorkloadTrials({ sessions: analysisSessions, model, logger }),
       clock,
       logger,

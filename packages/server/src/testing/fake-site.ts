@@ -19,7 +19,6 @@ const page: Visit = {
 }
 
 const view = {
-  url: 'https://site.example/',
   title: 'Harbour',
   text: 'The harbour',
   elements: ['a: Prices', 'input: q'],
@@ -35,6 +34,9 @@ export class FakeSite {
   see: (browser: { readonly headless: boolean; readonly stealth: boolean; readonly proxy: string }) => Sight =
     () => ({})
   robots: { readonly status: number; readonly body: string } = { status: 404, body: '' }
+  /** Where the steps of a model lead; absent: nowhere else. */
+  leadsTo: string | undefined
+  #url = ''
   readonly #server: TestServer
   #onVisit = Promise.withResolvers<void>()
 
@@ -55,14 +57,16 @@ export class FakeSite {
     }
     if (request.url?.endsWith('/curl')) return answer({ ...this.robots, headers: {}, duration_ms: 1 })
     const { code = '' } = asked
-    if (code.includes('elements: described')) return answer({ success: true, result: view })
+    if (code.includes('elements: described')) return answer({ success: true, result: { ...view, url: this.#url } })
     if (code.includes('done: true')) {
       this.steps.push(code)
+      this.#url = this.leadsTo ?? this.#url
       return answer({ success: true, result: { done: true, reason: '' } })
     }
     const { headless, stealth, sessionId } = spec
     const browser = { headless, stealth, proxy: await this.#proxyOf(sessionId) }
     this.visits.push(browser)
+    this.#url = JSON.parse(/page\.goto\(("[^"]*")/.exec(code)?.[1] ?? '""')
     this.#onVisit.resolve()
     this.#onVisit = Promise.withResolvers<void>()
     const sight = this.see(browser)

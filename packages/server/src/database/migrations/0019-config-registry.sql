@@ -31,6 +31,7 @@ create table config_analyses (
 create index config_analyses_by_project on config_analyses (project_id, created_at desc, id desc);
 create index config_analyses_by_target on config_analyses (project_id, target, created_at desc, id desc);
 create index config_analyses_by_domain on config_analyses (domain, created_at);
+create index config_analyses_by_expiry on config_analyses (expires_at) where status = 'running';
 create index running_config_analyses on config_analyses (running_project_id) where running_project_id is not null;
 
 -- What analyses have seen. Those that are judged are what is known of a site, for every project.

@@ -421,6 +421,23 @@ test('a host that starts no browser says nothing of the site: the analysis fails
   assert.equal(again.analysis?.status, 'completed')
 })
 
+test('sessions of analyses count in the limits of the project: without room, the analysis waits and then fails', async () => {
+  const project = await server.project()
+  await server.database
+    .updateTable('projects')
+    .set({ max_concurrent_sessions: 1 })
+    .where('id', '=', project.id)
+    .execute()
+  const own = await project.session()
+
+  const failed = await analyse(project, { url: `https://${newHost()}/` })
+  await project.call('DELETE', `/browsers/${own.session_id}`)
+  const again = await analyse(project, { url: `https://${newHost()}/` })
+
+  assert.deepEqual([failed.analysis?.status, failed.analysis?.failure?.code], ['failed', 'session_limit_reached'])
+  assert.equal(again.analysis?.status, 'completed')
+})
+
 test('lists tell the analyses and the targets of the project, as they are asked to', async () => {
   const project = await server.project()
   const hosts = [newHost(), newHost(), newHost()] as const

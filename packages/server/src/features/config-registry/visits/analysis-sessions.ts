@@ -19,7 +19,8 @@ import type { StoredAnalysis } from '../stored-analysis.ts'
 /** A session that nobody ends, because its server was killed, ends by itself after so long. */
 const idleSeconds = 30
 const scriptSeconds = 90
-const pausesForRoom = [1, 2, 5, 10, 20].map((seconds) => seconds * 1000)
+/** How long each wait for room is, in pauses. */
+const waitsForRoom = [1, 2, 5, 10, 20]
 /** Room comes with each session that ends. */
 const untilRoom: readonly ErrorCode[] = ['session_limit_reached', 'capacity_exhausted', 'egress_unavailable']
 const tagName = 'berth.analysis'
@@ -38,6 +39,7 @@ interface AnalysisSessionsOptions {
   readonly sessions: SessionService
   readonly agents: Agents
   readonly proxies: ProxyService
+  readonly pauseMilliseconds: number
   readonly logger: Logger
 }
 
@@ -107,14 +109,14 @@ export class AnalysisSessions {
   }
 
   async #start({ project_id }: StoredAnalysis, request: BrowserRequest, signal: AbortSignal): Promise<SessionId> {
-    for (const milliseconds of [...pausesForRoom, undefined]) {
+    for (const pauses of [...waitsForRoom, undefined]) {
       try {
         return (await this.#options.sessions.create(project_id, request, signal)).id
       } catch (error) {
         const mayHelp = error instanceof BerthError && untilRoom.includes(error.code)
-        if (milliseconds === undefined || !mayHelp) throw error
+        if (pauses === undefined || !mayHelp) throw error
       }
-      await pause(milliseconds, undefined, { signal })
+      await pause(pauses * this.#options.pauseMilliseconds, undefined, { signal })
     }
     throw new Error('unreachable')
   }

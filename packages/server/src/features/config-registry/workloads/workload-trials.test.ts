@@ -94,6 +94,22 @@ test('steps are done in the page, on the site alone, and what fails is told to t
   ])
 })
 
+test('a step that leads to another site is taken back, and no model sees that site', async () => {
+  site.leadsTo = 'https://elsewhere.example/'
+  try {
+    const answer = await tryIntent((turn) =>
+      turn === 1 ? { action: 'click', element: 0 } : { action: 'finish', outcome: 'completed' },
+    )
+
+    assert.equal(answer.workload_outcome, 'completed')
+    const [, second] = asked.map(({ body }) => JSON.parse(body.messages.at(-1)?.content ?? '{}'))
+    assert.match(second.url, /intent-\d+\.example/)
+    assert.match(second.note, /another site/)
+  } finally {
+    site.leadsTo = undefined
+  }
+})
+
 test('a model that comes to no end is stopped', async () => {
   const answer = await tryIntent(() => ({ action: 'click', element: 0 }))
 

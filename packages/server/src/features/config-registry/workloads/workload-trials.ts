@@ -80,6 +80,11 @@ export class WorkloadTrials {
     let note = ''
     for (let turn = 0; turn < maxTurns; turn += 1) {
       const view: PageView = await session.run(viewScript(), PageView)
+      if (!isOfSite(view.url, domain)) {
+        await session.run(openScript(url), z.unknown())
+        note = 'that led to another site, where nothing is to be done: this is the first page again'
+        continue
+      }
       messages.push({ role: 'user', content: JSON.stringify({ ...view, elements: numbered(view), note }) })
       const recent = messages.slice(-rememberedMessages)
       const answer = await this.#options.model.ask([{ role: 'system', content: instructions }, task, ...recent], signal)
