@@ -21,8 +21,11 @@ interface Stage {
 }
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
-// Their files start browsers: more of them at once make each other late, and then fail for it.
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
+// They take the whole machine, count what is on it, or measure it.
+const exclusiveTests = /^e2e\/(attack|fault|clients)\/|^bench\/|\/drivers\//
+/** Each file starts several browsers: more of them make each other late. */
+const maxBrowserFiles = 4
 // A file that leaves something open does not end, and must not take all the time that CI has.
 const silenceLimitMilliseconds = 4 * 60 * 1000
 const tooQuiet = 'nothing happened for 4 minutes: a test hangs, or its file left something open'
@@ -44,15 +47,22 @@ function isMeant(file: string, part: string): boolean {
   return file === named || (statSync(path).isDirectory() && (named === '' || file.startsWith(`${named}/`)))
 }
 
-/** Runs the files, those that start browsers one at a time and last, and shows the results as they come. */
+/** Runs the files, those that need the machine for themselves one at a time and last, and shows the results as they come. */
 export async function runTestFiles(files: readonly string[]): Promise<TestCounts> {
+  const parallel = availableParallelism()
+  const withBrowsers = files.filter((file) => browserTests.test(file))
   const stages: readonly Stage[] = [
+    { name: 'tests without browsers', files: files.filter((file) => !browserTests.test(file)), concurrency: parallel },
     {
-      name: 'tests without browsers',
-      files: files.filter((file) => !browserTests.test(file)),
-      concurrency: availableParallelism(),
+      name: 'tests with browsers',
+      files: withBrowsers.filter((file) => !exclusiveTests.test(file)),
+      concurrency: Math.min(parallel, maxBrowserFiles),
     },
-    { name: 'tests with browsers', files: files.filter((file) => browserTests.test(file)), concurrency: 1 },
+    {
+      name: 'tests that need the machine for themselves',
+      files: withBrowsers.filter((file) => exclusiveTests.test(file)),
+      concurrency: 1,
+    },
   ]
   const total = { passed: 0, failed: 0, skipped: 0 }
   for (const stage of stages.filter((candidate) => candidate.files.length > 0)) {
