@@ -21,3 +21,18 @@ try:
     raise SystemExit("the deleted session is still there")
 except NotFoundError:
     pass
+
+# The loopback that is the client's site is one that the operator allows.
+registry = client.config_registry
+started = registry.resolve(url=f"{site}/", allowed_proxy_countries=["US"])
+result = registry.analyses.wait_for_result(started.analysis.id, poll_interval=0.5, max_wait_seconds=150)
+assert result.analysis.status == "completed", result
+assert result.recommendation.type == "recommendation", result
+assert result.recommendation.browser.headless and result.recommendation.proxy.mode == "direct", result
+assert registry.analyses.retrieve(started.analysis.id).recommendation == result.recommendation
+assert registry.analyses.cancel(started.analysis.id).analysis.status == "completed"
+assert registry.lookup(url=f"{site}/other").recommendation.match_scope == "host"
+assert [listed.analysis.id for listed in registry.analyses.list(search=site)] == [started.analysis.id]
+summary = next(iter(registry.list(sort_by="success_rate", sort_order="desc")))
+assert (summary.analysis_id, summary.recommended_config_label) == (started.analysis.id, "headless"), summary
+assert list(client.browsers.list()) == []

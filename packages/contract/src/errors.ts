@@ -51,6 +51,10 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { session: string }) => `There is no active session with the id or name ${details.session}.`,
   },
+  analysis_not_found: {
+    status: 404,
+    sentence: (details: { analysis: string }) => `There is no analysis with the id ${details.analysis}.`,
+  },
   extension_not_found: {
     status: 404,
     sentence: (details: { extension: string }) => `There is no extension with the id or name ${details.extension}.`,
@@ -201,6 +205,13 @@ export const errorCatalogue = {
     retry: true,
     sentence: (details: { owner: 'organization' | 'project'; limit: number }) =>
       `The ${details.owner} has ${details.limit} sessions, which is its limit. Delete one, or try again later.`,
+  },
+  analysis_limit_reached: {
+    status: 429,
+    retryAfterSeconds: 30,
+    retry: true,
+    sentence: (details: { limit: number }) =>
+      `${details.limit} analyses of this project run already, which is its limit. Cancel one, or try again later.`,
   },
   rate_limited: {
     status: 429,

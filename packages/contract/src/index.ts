@@ -19,6 +19,14 @@ import {
 import { getAuthContext } from './auth/auth-endpoints.ts'
 import { createBrowser, deleteBrowser, getBrowser, listBrowsers, updateBrowser } from './browsers/browser-endpoints.ts'
 import {
+  cancelAnalysis,
+  getAnalysis,
+  listAnalyses,
+  listRecommendations,
+  lookUpConfiguration,
+  resolveConfiguration,
+} from './config-registry/config-registry-endpoints.ts'
+import {
   createCredentialProvider,
   deleteCredentialProvider,
   getCredentialProvider,
@@ -136,6 +144,12 @@ export const publicEndpoints: readonly Endpoint[] = [
   getOrgLimits,
   updateOrgLimits,
   getOrgEntitlements,
+  listRecommendations,
+  lookUpConfiguration,
+  resolveConfiguration,
+  listAnalyses,
+  getAnalysis,
+  cancelAnalysis,
   getAuthContext,
   getHealth,
   getStatus,

@@ -18,6 +18,7 @@ import { mountApiKeyRoutes } from './features/api-keys/api-key-routes.ts'
 import { mountAuditRoutes } from './features/audit/audit-routes.ts'
 import { mountExportDestinationRoutes } from './features/audit-export/export-destination-routes.ts'
 import { mountAuthRoutes } from './features/auth/auth-routes.ts'
+import { mountConfigRegistryRoutes } from './features/config-registry/config-registry-routes.ts'
 import { mountCredentialProviderRoutes } from './features/credential-providers/credential-provider-routes.ts'
 import { mountCredentialRoutes } from './features/credentials/credential-routes.ts'
 import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
@@ -130,6 +131,7 @@ export async function createApp(
   mountSessionExtensionRoutes(mount, services)
   mountExtensionRoutes(mount, services)
   mountCredentialRoutes(mount, services)
+  mountConfigRegistryRoutes(mount, services)
 
   const mountForOrganizations = mountWithCallers(app, {
     access: 'organization',

@@ -62,6 +62,16 @@ test('reads where blobs are kept', () => {
   })
 })
 
+test('reads the model of analyses, which has a name', () => {
+  const model = { BERTH_MODEL_URL: 'http://127.0.0.1:11434/v1', BERTH_MODEL_NAME: 'small' }
+
+  assert.deepEqual(readConfig({}, model).model, { url: model.BERTH_MODEL_URL, name: 'small', key: undefined })
+  assert.equal(readConfig({}, {}).model, undefined)
+  for (const name of ['BERTH_MODEL_URL', 'BERTH_MODEL_NAME'] as const) {
+    assert.throws(() => readConfig({}, { [name]: model[name] }), { name: 'StartError', message: new RegExp(name) })
+  }
+})
+
 test('reads the list of allowed destinations', () => {
   const { egressAllow } = readConfig({}, { BERTH_EGRESS_ALLOW: ' 127.0.0.1:9000, 10.0.0.0/8 ,pages.test' })
 

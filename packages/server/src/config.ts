@@ -6,6 +6,8 @@ import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
 import type { BlobsConfig } from './blobs/open-blobs.ts'
 import type { AuditExportConfig } from './features/audit-export/late-s3-target.ts'
+import type { ConfigRegistryConfig } from './features/config-registry/config-registry-service.ts'
+import type { ModelConfig } from './features/config-registry/workloads/model-client.ts'
 import type { OnePasswordOptions } from './features/credential-providers/onepassword-client.ts'
 import type { LimitsConfig } from './features/limits/limit-service.ts'
 import { type ProxyPools, parseProxyPools, parseUpstream } from './features/proxies/proxy-pools.ts'
@@ -50,6 +52,9 @@ export interface ServerConfig {
   /** Whether callers may see and make projects. */
   readonly hasProjects: boolean
   readonly limits: LimitsConfig
+  readonly configRegistry: ConfigRegistryConfig
+  /** Absent: analyses try no intents. */
+  readonly model: ModelConfig | undefined
   readonly auditRetentionDays: number
   readonly auditExport: AuditExportConfig
   readonly onePassword: OnePasswordOptions
@@ -108,6 +113,13 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       maxSessions: wholeNumber('BERTH_MAX_SESSIONS', text('BERTH_MAX_SESSIONS') ?? '1000', 1),
       requestsPerMinute: wholeNumber('BERTH_RATE_LIMIT', text('BERTH_RATE_LIMIT') ?? '1200', 0),
     },
+    configRegistry: {
+      atOnce: wholeNumber('BERTH_ANALYSES', text('BERTH_ANALYSES') ?? '2', 0),
+      perProject: wholeNumber('BERTH_ANALYSES_PER_PROJECT', text('BERTH_ANALYSES_PER_PROJECT') ?? '10', 1),
+      perSiteAndHour: wholeNumber('BERTH_ANALYSES_PER_SITE', text('BERTH_ANALYSES_PER_SITE') ?? '20', 1),
+      pauseMilliseconds: 1_000,
+    },
+    model: model(text),
     auditRetentionDays: wholeNumber('BERTH_AUDIT_DAYS', text('BERTH_AUDIT_DAYS') ?? '365', 1),
     auditExport: {
       buckets: listOf(text('BERTH_AUDIT_EXPORT_BUCKETS') ?? ''),
@@ -136,6 +148,17 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     region: oneOf('BERTH_REGION', text('BERTH_REGION') ?? 'us-east', Region.options),
     userRuntimeFolder: text('XDG_RUNTIME_DIR'),
   }
+}
+
+function model(text: (name: string) => string | undefined): ModelConfig | undefined {
+  const url = webAddress('BERTH_MODEL_URL', text('BERTH_MODEL_URL'))
+  const name = text('BERTH_MODEL_NAME')
+  if (url === undefined) {
+    if (name === undefined) return undefined
+    throw new StartError('BERTH_MODEL_NAME has no effect without BERTH_MODEL_URL', 64)
+  }
+  if (name === undefined) throw new StartError('BERTH_MODEL_URL needs BERTH_MODEL_NAME', 64)
+  return { url, name, key: text('BERTH_MODEL_KEY') }
 }
 
 function blobs(text: (name: string) => string | undefined): BlobsConfig {

@@ -112,6 +112,9 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     region: config.region,
     hasProjects: config.hasProjects,
     limits: config.limits,
+    configRegistry: config.configRegistry,
+    model: config.model,
+    egressAllow: config.egressAllow,
     audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },
     auditExport: config.auditExport,
     onePassword: config.onePassword,
@@ -154,7 +157,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
 
   // Nobody waits for a job. What runs is aborted before that which it works with is closed.
   shutdown.add('the work of jobs', () => jobs.close())
-  await startJobs(jobs, services).catch((error: unknown) => {
+  await startJobs(jobs, services, { analysesAtOnce: config.configRegistry.atOnce }).catch((error: unknown) => {
     if (!shutdown.isClosing) throw error
   })
 }

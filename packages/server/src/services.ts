@@ -1,5 +1,6 @@
 import type { Region } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
+import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
@@ -27,6 +28,13 @@ import { AuditExporter } from './features/audit-export/audit-exporter.ts'
 import { ExportDestinationService } from './features/audit-export/export-destination-service.ts'
 import { ExportDestinationStore } from './features/audit-export/export-destination-store.ts'
 import { type AuditExportConfig, LateS3Target } from './features/audit-export/late-s3-target.ts'
+import { AnalysisRunner } from './features/config-registry/analysis-runner.ts'
+import { AnalysisStore } from './features/config-registry/analysis-store.ts'
+import { type ConfigRegistryConfig, ConfigRegistryService } from './features/config-registry/config-registry-service.ts'
+import { RunStore } from './features/config-registry/run-store.ts'
+import { AnalysisSessions } from './features/config-registry/visits/analysis-sessions.ts'
+import { ModelClient, type ModelConfig } from './features/config-registry/workloads/model-client.ts'
+import { WorkloadTrials } from './features/config-registry/workloads/workload-trials.ts'
 import { CredentialProviderService } from './features/credential-providers/credential-provider-service.ts'
 import { OnePasswordClient, type OnePasswordOptions } from './features/credential-providers/onepassword-client.ts'
 import { ProviderStore } from './features/credential-providers/provider-store.ts'
@@ -100,6 +108,10 @@ export interface ServicesOptions {
   readonly audit: { readonly folder: string; readonly retentionDays: number }
   readonly auditExport: AuditExportConfig
   readonly limits: LimitsConfig
+  readonly configRegistry: ConfigRegistryConfig
+  /** What tries the intents of analyses. */
+  readonly model: ModelConfig | undefined
+  readonly egressAllow: readonly string[]
   readonly region: Region
   readonly clock: Clock
   readonly logger: Logger
@@ -198,6 +210,27 @@ export function createServices(options: ServicesOptions) {
       .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })
 
+  const sessions = new SessionService({
+    store,
+    resolver,
+    machines,
+    profiles: sessionProfiles,
+    sessionExtensions,
+    limits,
+    proxies,
+    egress,
+    ender,
+    driver,
+    driverId,
+    region,
+    clock,
+  })
+  const analyses = new AnalysisStore(database)
+  const runs = new RunStore(database)
+  const { pauseMilliseconds } = options.configRegistry
+  const analysisSessions = new AnalysisSessions({ sessions, agents: machines, proxies, pauseMilliseconds, logger })
+  const model = options.model && new ModelClient(options.model)
+
   return {
     logger,
     blobs,
@@ -264,20 +297,25 @@ export function createServices(options: ServicesOptions) {
     }),
     limits,
     apiKeys: new ApiKeyService({ store: new ApiKeyStore(database), projects, keys, clock }),
-    sessions: new SessionService({
-      store,
-      resolver,
-      machines,
-      profiles: sessionProfiles,
-      sessionExtensions,
-      limits,
-      proxies,
-      egress,
-      ender,
-      driver,
-      driverId,
-      region,
+    sessions,
+    configRegistry: new ConfigRegistryService({
+      analyses,
+      runs,
+      jobs,
+      config: options.configRegistry,
+      egressAllow: parseAllowList(options.egressAllow),
+      hasModel: model !== undefined,
       clock,
+    }),
+    analysisRunner: new AnalysisRunner({
+      analyses,
+      runs,
+      sessions: analysisSessions,
+      offers: proxies.offers,
+      pauseMilliseconds,
+      workloads: model && new WorkloadTrials({ sessions: analysisSessions, model, logger }),
+      clock,
+      logger,
     }),
     updater,
     records: new SessionRecords({ tokens, profiles, clock }),

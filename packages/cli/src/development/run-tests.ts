@@ -21,7 +21,7 @@ interface Stage {
 }
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
-const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\//
+const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
 // They take the whole machine, count what is on it, or measure it.
 const exclusiveTests = /^e2e\/(attack|fault|clients)\/|^bench\/|\/drivers\//
 /** Each file starts several browsers: more of them make each other late. */

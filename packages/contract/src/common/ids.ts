@@ -16,6 +16,7 @@ export type ProxyId = string & { readonly idOf: 'proxy' }
 export type CredentialProviderId = string & { readonly idOf: 'credential-provider' }
 export type AuditEntryId = string & { readonly idOf: 'audit-entry' }
 export type ExportDestinationId = string & { readonly idOf: 'export-destination' }
+export type AnalysisId = string & { readonly idOf: 'analysis' }
 export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
@@ -27,6 +28,7 @@ const idPrefixes = {
   extension: 'ext',
   proxy: 'prx',
   credential: 'crd',
+  analysis: 'ana',
   'export-destination': 'exd',
   'audit-entry': 'aud',
   'credential-provider': 'cpv',

@@ -1,10 +1,10 @@
+import { type AddressKind, addressKind, translatedAddress } from '@berth/contract/egress/address-kind.ts'
 import { type AllowEntry, parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { EgressPolicy } from '@berth/contract/egress/egress-endpoints.ts'
 import { type HostAndPort, parseHostAndPort } from '@berth/contract/egress/host.ts'
 import { hostName } from '@berth/contract/egress/machine-protocol.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import ipaddr from 'ipaddr.js'
-import { type AddressKind, addressKind, translatedAddress } from './address-kind.ts'
 
 /** The host-wide rules, parsed. */
 export interface Policy {

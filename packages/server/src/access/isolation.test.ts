@@ -69,6 +69,13 @@ const resources: readonly Resource[] = [
     make: (call) =>
       made(call, '/credentials', { name: 'same', domain: 'example.com', values: {}, totp_secret: 'AAAA' }),
   },
+  {
+    path: '/config-registry/analyses/{id}',
+    make: async (call) => {
+      const { text } = await call('POST', '/config-registry/resolve', { url: 'https://same.example/' })
+      return JSON.parse(text).analysis.id
+    },
+  },
   { path: '/org/projects/{id_or_name}', make: async (_call, { id }) => id },
   { path: '/projects/{id_or_name}', make: async (_call, { id }) => id },
   {
@@ -182,6 +189,7 @@ async function readAll() {
     'proxies',
     'extensions',
     'credentials',
+    'config_analyses',
     'credential_providers',
     'audit_export_destinations',
     'projects',

@@ -11,6 +11,7 @@ type Listed =
   | 'credentials'
   | 'credential_providers'
   | 'audit_export_destinations'
+  | 'config_analyses'
 
 /** The page of what the query finds, newest first. */
 export async function newestPage<Table extends Listed, Row>(

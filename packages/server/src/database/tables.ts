@@ -3,6 +3,7 @@ import type { Tags } from '@berth/contract/browsers/tags.ts'
 import type { BrowserTelemetryConfig } from '@berth/contract/browsers/telemetry-config.ts'
 import type { ResolvedViewport } from '@berth/contract/browsers/viewport.ts'
 import type {
+  AnalysisId,
   ApiKeyId,
   AuditEntryId,
   CredentialId,
@@ -15,10 +16,12 @@ import type {
   ProxyId,
   SessionId,
 } from '@berth/contract/common/ids.ts'
+import type { AnalysisStatus } from '@berth/contract/config-registry/config-registry.ts'
 import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
 import type { ProxyType } from '@berth/contract/proxies/proxy.ts'
 import type { Targeting } from '@berth/contract/proxies/targeting.ts'
 import type { ColumnType, Generated } from 'kysely'
+import type { AnalysisResult, Configuration, RunOutcome, Visit } from '../features/config-registry/analysis.ts'
 import type { TotpSettings } from '../features/credentials/totp.ts'
 import type { SessionState } from '../features/sessions/session-state.ts'
 
@@ -40,6 +43,8 @@ export interface Tables {
   extensions: ExtensionTable
   servers: ServerTable
   shared_blobs: SharedBlobsTable
+  config_analyses: ConfigAnalysisTable
+  config_runs: ConfigRunTable
 }
 
 export interface OrganizationTable {
@@ -255,4 +260,39 @@ interface ServerTable {
 interface SharedBlobsTable {
   is_only: Generated<boolean>
   marker: string
+}
+
+export interface ConfigAnalysisTable {
+  id: AnalysisId
+  project_id: ProjectId
+  url: string
+  target: string
+  host: string
+  domain: string
+  allowed_proxy_countries: ColumnType<readonly string[] | null, string | null, never>
+  intent: string | null
+  status: AnalysisStatus
+  failure: ColumnType<{ code: string; message: string } | null, string | null, string | null>
+  result: ColumnType<AnalysisResult | null, string | null, string | null>
+  recommended_config_label: string | null
+  success_rate: number | null
+  attempts: Generated<number>
+  created_at: Date
+  expires_at: Date
+  last_requested_at: Date
+  cancel_requested_at: Date | null
+  finished_at: Date | null
+}
+
+export interface ConfigRunTable {
+  id: Generated<number>
+  analysis_id: AnalysisId
+  target: string
+  host: string
+  domain: string
+  configuration_key: string
+  configuration: Json<Configuration>
+  visit: ColumnType<Visit | null, string | null, string | null>
+  outcome: RunOutcome | null
+  observed_at: Date
 }

@@ -1,4 +1,4 @@
-import type { ProxyId } from '@berth/contract/common/ids.ts'
+import type { AnalysisId, ProxyId } from '@berth/contract/common/ids.ts'
 import type { Job } from './job.ts'
 
 /** Removes blobs that no row mentions. */
@@ -50,5 +50,22 @@ export const detachProxy: Job<{ proxyId: ProxyId }> = {
   name: 'detach-proxy',
   runsOn: 'one server',
   keyOf: ({ proxyId }) => proxyId,
+  limitSeconds: 60,
+}
+
+/** Visits a site for the config registry. */
+export const analyseSite: Job<{ analysisId: AnalysisId }> = {
+  name: 'analyse-site',
+  runsOn: 'any server',
+  keyOf: ({ analysisId }) => analysisId,
+  limitSeconds: 60 * 60,
+}
+
+/** Ends analyses whose time is over. */
+export const expireAnalyses: Job<Record<string, never>> = {
+  name: 'expire-analyses',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '* * * * *',
   limitSeconds: 60,
 }

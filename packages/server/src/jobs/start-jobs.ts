@@ -1,7 +1,9 @@
 import type { Services } from '../services.ts'
 import {
+  analyseSite,
   detachProxy,
   endLostSessions,
+  expireAnalyses,
   exportAuditLog,
   followDeletedProxy,
   shortenAuditLog,
@@ -9,10 +11,23 @@ import {
 } from './declared-jobs.ts'
 import type { JobRunner } from './job-runner.ts'
 
-type Workers = Pick<Services, 'audit' | 'auditExporter' | 'blobSweep' | 'deletedProxies' | 'lostSessions'>
+type Workers = Pick<
+  Services,
+  'analysisRunner' | 'audit' | 'auditExporter' | 'blobSweep' | 'configRegistry' | 'deletedProxies' | 'lostSessions'
+>
+
+interface StartJobsOptions {
+  /** How many sites this server analyses at once. */
+  readonly analysesAtOnce?: number
+}
 
 /** Every job, and who does it. */
-export async function startJobs(runner: JobRunner, workers: Workers): Promise<void> {
+export async function startJobs(
+  runner: JobRunner,
+  workers: Workers,
+  { analysesAtOnce = 1 }: StartJobsOptions = {},
+): Promise<void> {
+  const { analysisRunner, configRegistry } = workers
   const { audit, auditExporter, blobSweep, deletedProxies, lostSessions } = workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
@@ -21,5 +36,9 @@ export async function startJobs(runner: JobRunner, workers: Workers): Promise<vo
     runner.work(endLostSessions, () => lostSessions.end()),
     runner.work(followDeletedProxy, ({ proxyId }) => deletedProxies.follow(proxyId)),
     runner.work(detachProxy, ({ proxyId }) => deletedProxies.detach(proxyId)),
+    runner.work(expireAnalyses, () => configRegistry.expireOverdue()),
+    ...Array.from({ length: analysesAtOnce }, () =>
+      runner.work(analyseSite, ({ analysisId }, signal) => analysisRunner.run(analysisId, signal)),
+    ),
   ])
 }

@@ -1,4 +1,5 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import type { RequestListener } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AgentState } from '@berth/contract/agent/agent-endpoints.ts'
@@ -28,6 +29,8 @@ export class FakeHost {
   firstState: Partial<AgentState> = {}
   /** Whether new agents refuse the states of profiles. */
   refusesProfiles = false
+  /** Answers the operations of new agents. */
+  operationsOf: ((spec: MachineSpec) => RequestListener) | undefined
   readonly memoryKills = new Map<SessionId, number>()
   /** Of machines whose policies were changed since their start. */
   readonly policies = new Map<SessionId, ChromePolicies>()
@@ -144,6 +147,7 @@ export class FakeDriver implements Driver {
     const agentSocket = join(this.#host.folder, `${sessionId}.sock`)
     const agent = await FakeAgent.listen(agentSocket, this.#host.firstState)
     agent.refusesProfiles = this.#host.refusesProfiles
+    if (this.#host.operationsOf) agent.operate = this.#host.operationsOf(spec)
     return { sessionId, agentSocket, ended: agent.ended, spec, agent }
   }
 

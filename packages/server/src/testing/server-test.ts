@@ -16,6 +16,8 @@ import { FolderBlobs } from '../blobs/folder-blobs.ts'
 import { TemporaryFolders } from '../blobs/temporary-folders.ts'
 import type { Database } from '../database/database.ts'
 import type { AuditExportConfig } from '../features/audit-export/late-s3-target.ts'
+import type { ConfigRegistryConfig } from '../features/config-registry/config-registry-service.ts'
+import type { ModelConfig } from '../features/config-registry/workloads/model-client.ts'
 import type { OnePasswordOptions } from '../features/credential-providers/onepassword-client.ts'
 import type { LimitsConfig } from '../features/limits/limit-service.ts'
 import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
@@ -68,6 +70,9 @@ export interface TestServerOptions {
   readonly limits?: Partial<LimitsConfig>
   readonly onePassword?: OnePasswordOptions
   readonly auditExport?: AuditExportConfig
+  readonly configRegistry?: Partial<ConfigRegistryConfig>
+  readonly model?: ModelConfig
+  readonly egressAllow?: readonly string[]
 }
 
 interface TestParts {
@@ -245,6 +250,15 @@ export class TestServer {
       audit: { folder: `${this.#parts.blobsFolder}-audit`, retentionDays: 365 },
       auditExport: options.auditExport ?? { buckets: [], endpoint: undefined },
       limits: { maxSessions: 1000, requestsPerMinute: 0, ...options.limits },
+      configRegistry: {
+        atOnce: 2,
+        perProject: 10,
+        perSiteAndHour: 20,
+        pauseMilliseconds: 1,
+        ...options.configRegistry,
+      },
+      model: options.model,
+      egressAllow: options.egressAllow ?? [],
       clock: this.clock,
       logger: createLogger({ name: 'test', level: 'silent', json: true }),
       version: 'test',

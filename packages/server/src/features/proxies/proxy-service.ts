@@ -5,7 +5,12 @@ import type { EgressProbeResult } from '@berth/contract/egress/egress-endpoints.
 import type { EgressProxy } from '@berth/contract/egress/egress-settings.ts'
 import { hostPatternText, parseHostPattern } from '@berth/contract/egress/host-pattern.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import type { ProxyConfigRequest, ProxyCreateRequest } from '@berth/contract/proxies/proxy.ts'
+import {
+  type ManagedProxyType,
+  managedProxyTypes,
+  type ProxyConfigRequest,
+  type ProxyCreateRequest,
+} from '@berth/contract/proxies/proxy.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { StoredProxyConfig } from '../../database/tables.ts'
 import type { EgressLink } from '../../egress-link/egress-link.ts'
@@ -52,6 +57,13 @@ export class ProxyService {
   /** Names who tells this server's sessions that use a deleted proxy; those of others are told by a job. */
   onDeleted(handler: (id: ProxyId) => Promise<void>): void {
     this.#onDeleted = handler
+  }
+
+  /** Where the operator's proxies leave, by type. */
+  get offers(): readonly { readonly type: ManagedProxyType; readonly country: string | undefined }[] {
+    return managedProxyTypes.flatMap((type) =>
+      (this.#options.pools[type] ?? []).map(({ country }) => ({ type, country })),
+    )
   }
 
   async create(projectId: ProjectId, request: ProxyCreateRequest): Promise<StoredProxy> {

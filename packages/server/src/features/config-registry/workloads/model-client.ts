@@ -1,0 +1,52 @@
+import { z } from 'zod'
+
+export interface ModelConfig {
+  /** Below which `/chat/completions` is. */
+  readonly url: string
+  readonly name: string
+  readonly key: string | undefined
+}
+
+export interface ModelMessage {
+  readonly role: 'system' | 'user' | 'assistant'
+  readonly content: string
+}
+
+const answerLimitMilliseconds = 60_000
+const maxAnswerBytes = 256 * 1024
+const Answer = z.object({ choices: z.array(z.object({ message: z.object({ content: z.string() }) })).min(1) })
+
+/** A model behind an API as OpenAI's: many programs and services speak it. */
+export class ModelClient {
+  readonly #config: ModelConfig
+
+  constructor(config: ModelConfig) {
+    this.#config = config
+  }
+
+  /** What the model says next. */
+  async ask(messages: readonly ModelMessage[], signal: AbortSignal): Promise<string> {
+    const { url, name, key } = this.#config
+    const response = await fetch(`${url.replace(/\/$/, '')}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(key !== undefined && { authorization: `Bearer ${key}` }) },
+      body: JSON.stringify({ model: name, messages, response_format: { type: 'json_object' } }),
+      redirect: 'error',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(answerLimitMilliseconds)]),
+    })
+    const text = await readText(response)
+    if (!response.ok) throw new Error(`the model's server answers ${response.status}`)
+    return Answer.parse(JSON.parse(text)).choices[0]?.message.content ?? ''
+  }
+}
+
+async function readText({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length
+    if (bytes > maxAnswerBytes) throw new Error("the model's server answers with too much")
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
