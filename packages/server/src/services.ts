@@ -40,6 +40,13 @@ import { ProxyService } from './features/proxies/proxy-service.ts'
 import { ProxyStore } from './features/proxies/proxy-store.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
 
+import { ContentService } from './features/search/contents/content-service.ts'
+import { PageContents } from './features/search/contents/page-contents.ts'
+import { Extractor } from './features/search/extraction/extractor.ts'
+import type { SearchConfig } from './features/search/providers/known-providers.ts'
+import { SearchExpiry } from './features/search/search-expiry.ts'
+import { SearchService } from './features/search/search-service.ts'
+import { SearchStore } from './features/search/search-store.ts'
 import { ServerHeartbeat } from './features/servers/server-heartbeat.ts'
 import { ServerStore } from './features/servers/server-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
@@ -87,6 +94,7 @@ export interface ServicesOptions {
   /** Where entries of the audit log wait for the database, and how long they stay in it. */
   readonly audit: { readonly folder: string; readonly retentionDays: number }
   readonly auditExport: AuditExportConfig
+  readonly search: SearchConfig
   readonly limits: LimitsConfig
   readonly region: Region
   readonly clock: Clock
@@ -179,6 +187,27 @@ export function createServices(options: ServicesOptions) {
       .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })
 
+  const sessions = new SessionService({
+    store,
+    resolver,
+    machines,
+    profiles: sessionProfiles,
+    sessionExtensions,
+    limits,
+    proxies,
+    egress,
+    ender,
+    driver,
+    driverId,
+    region,
+    clock,
+  })
+  const searchStore = new SearchStore(database)
+  const pages = new PageContents({ store: searchStore, secrets, clock })
+  const extractor = new Extractor()
+  const contents = new ContentService({ sessions, ender, machines, pages, extractor, clock, logger })
+  const searches = new SearchService({ config: options.search, store: searchStore, secrets, resolver, contents, clock })
+
   return {
     logger,
     blobs,
@@ -215,21 +244,11 @@ export function createServices(options: ServicesOptions) {
     }),
     limits,
     apiKeys: new ApiKeyService({ store: new ApiKeyStore(database), projects, keys, clock }),
-    sessions: new SessionService({
-      store,
-      resolver,
-      machines,
-      profiles: sessionProfiles,
-      sessionExtensions,
-      limits,
-      proxies,
-      egress,
-      ender,
-      driver,
-      driverId,
-      region,
-      clock,
-    }),
+    sessions,
+    extractor,
+    searches,
+    searchConfig: options.search,
+    searchExpiry: new SearchExpiry({ searches, pages }),
     updater,
     records: new SessionRecords({ tokens, profiles, clock }),
     relay: new Relay({ access, machines, logger }),

@@ -16,6 +16,7 @@ export type ProxyId = string & { readonly idOf: 'proxy' }
 export type CredentialProviderId = string & { readonly idOf: 'credential-provider' }
 export type AuditEntryId = string & { readonly idOf: 'audit-entry' }
 export type ExportDestinationId = string & { readonly idOf: 'export-destination' }
+export type SearchId = string & { readonly idOf: 'search' }
 export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
@@ -26,6 +27,7 @@ const idPrefixes = {
   profile: 'prf',
   extension: 'ext',
   proxy: 'prx',
+  search: 'srh',
   credential: 'crd',
   'export-destination': 'exd',
   'audit-entry': 'aud',

@@ -13,6 +13,7 @@ import type {
   ProfileId,
   ProjectId,
   ProxyId,
+  SearchId,
   SessionId,
 } from '@berth/contract/common/ids.ts'
 import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
@@ -39,6 +40,8 @@ export interface Tables {
   profiles: ProfileTable
   extensions: ExtensionTable
   servers: ServerTable
+  searches: SearchTable
+  page_contents: PageContentTable
 }
 
 export interface OrganizationTable {
@@ -243,4 +246,19 @@ interface ServerTable {
   id: string
   up_since: Date
   seen_at: Date
+}
+
+export interface SearchTable {
+  id: SearchId
+  project_id: ProjectId
+  sealed_record: Buffer
+  created_at: Date
+  expires_at: Date
+}
+
+export interface PageContentTable {
+  project_id: ProjectId
+  page_key: Buffer
+  sealed_content: Buffer
+  fetched_at: Date
 }

@@ -2,6 +2,7 @@ import type { Services } from '../services.ts'
 import {
   detachProxy,
   endLostSessions,
+  expireSearches,
   exportAuditLog,
   followDeletedProxy,
   shortenAuditLog,
@@ -9,15 +10,19 @@ import {
 } from './declared-jobs.ts'
 import type { JobRunner } from './job-runner.ts'
 
-type Workers = Pick<Services, 'audit' | 'auditExporter' | 'blobSweep' | 'deletedProxies' | 'lostSessions'>
+type Workers = Pick<
+  Services,
+  'audit' | 'auditExporter' | 'blobSweep' | 'deletedProxies' | 'lostSessions' | 'searchExpiry'
+>
 
 /** Every job, and who does it. */
 export async function startJobs(runner: JobRunner, workers: Workers): Promise<void> {
-  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions } = workers
+  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, searchExpiry } = workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
     runner.work(exportAuditLog, (_data, signal) => auditExporter.run(signal)),
     runner.work(shortenAuditLog, () => audit.removeOld()),
+    runner.work(expireSearches, () => searchExpiry.run()),
     runner.work(endLostSessions, () => lostSessions.end()),
     runner.work(followDeletedProxy, ({ proxyId }) => deletedProxies.follow(proxyId)),
     runner.work(detachProxy, ({ proxyId }) => deletedProxies.detach(proxyId)),

@@ -18,6 +18,7 @@ import type { AuditExportConfig } from '../features/audit-export/late-s3-target.
 import type { OnePasswordOptions } from '../features/credential-providers/onepassword-client.ts'
 import type { LimitsConfig } from '../features/limits/limit-service.ts'
 import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
+import type { SearchConfig } from '../features/search/providers/known-providers.ts'
 import { recoverSessions } from '../features/sessions/recover-sessions.ts'
 import { Trash } from '../host/trash.ts'
 import { JobRunner } from '../jobs/job-runner.ts'
@@ -63,6 +64,7 @@ export interface TestServerOptions {
   readonly limits?: Partial<LimitsConfig>
   readonly onePassword?: OnePasswordOptions
   readonly auditExport?: AuditExportConfig
+  readonly search?: SearchConfig
 }
 
 interface TestParts {
@@ -163,6 +165,7 @@ export class TestServer {
   /** What is left of a server when it was killed: rows and machines. Nothing is said to either. */
   async crash(): Promise<void> {
     this.#services.relay.close()
+    this.#services.extractor.close()
     this.#services.machines.release()
     this.#app?.server.closeAllConnections()
     await this.#app?.close()
@@ -223,6 +226,7 @@ export class TestServer {
       onePassword: options.onePassword ?? { connectUrl: undefined, limitMilliseconds: 1000 },
       audit: { folder: `${this.#parts.blobsFolder}-audit`, retentionDays: 365 },
       auditExport: options.auditExport ?? { buckets: [], endpoint: undefined },
+      search: options.search ?? { providers: [], attemptLimitMilliseconds: 1_000 },
       limits: { maxSessions: 1000, requestsPerMinute: 0, ...options.limits },
       clock: this.clock,
       logger: createLogger({ name: 'test', level: 'silent', json: true }),
