@@ -6,15 +6,17 @@ import type { Provider } from './providers/provider.ts'
 /** A provider as callers see it. */
 export function providerRecord(provider: Provider): SearchProvider {
   const { slug, maxResultsCap, freshnessControl, inlineContent, postHoc, params, examples, notes } = provider
-  const schema = providerOptions[slug]
+  const id = providerOptions[slug].meta()?.id ?? slug
+  // The schema itself, and not a reference to it.
+  const { $defs = {} } = z.toJSONSchema(providerOptions[slug], { io: 'input' })
   return {
     slug,
     max_results_cap: maxResultsCap,
     content: { freshness_control: freshnessControl, inline: inlineContent, post_hoc: postHoc !== undefined },
     params: { ...params },
     provider_options: {
-      schema: z.toJSONSchema(schema, { io: 'input' }),
-      schema_ref: `/openapi.json#/components/schemas/${schema.meta()?.id}`,
+      schema: $defs[id],
+      schema_ref: `/openapi.json#/components/schemas/${id}`,
       ...(examples && { examples: [...examples] }),
     },
     ...(notes !== undefined && { notes }),

@@ -2,7 +2,6 @@ import htmlEncodingSniffer from 'html-encoding-sniffer'
 import type { ExtractedText, Extraction, FetchedDocument } from './extracted.ts'
 
 const maxTextCharacters = 1_000_000
-const binaryControls = /[\0-\x08\x0e-\x1a\x1c-\x1f]/
 
 /** The readable text of a document, whatever its type. What it needs of libraries is loaded with its first use. */
 export async function extractDocument(document: FetchedDocument): Promise<Extraction> {
@@ -48,7 +47,13 @@ function kindOf({ bytes, contentType }: FetchedDocument): Kind {
   if (textTypes.test(type)) return 'text'
   if (!isVague(type)) return 'other'
   if (/<(!doctype html|html|head|body)[\s>]/i.test(begin)) return 'html'
-  return binaryControls.test(begin) ? 'other' : 'text'
+  return isBinary(begin) ? 'other' : 'text'
+}
+
+/** Text has no control characters but tabs, ends of lines and pages, and the escape of some encodings. */
+function isBinary(begin: string): boolean {
+  const usual = ['\t', '\n', '\f', '\r', '\x1b']
+  return [...begin].some((character) => character < ' ' && !usual.includes(character))
 }
 
 function isVague(type: string): boolean {

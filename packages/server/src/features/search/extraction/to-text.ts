@@ -32,7 +32,10 @@ export function toText(root: PageElement): string {
     }
     if (node.nodeType !== 1) return
     const name = (node as PageElement).localName
-    if (name === 'br') return endLine()
+    if (name === 'br') {
+      endLine()
+      return
+    }
     const isBlock = blocks.has(name)
     if (isBlock && line.trim() !== '') endLine()
     if (spaced.has(name)) lines.push('')

@@ -1,10 +1,11 @@
 /* What is used of packages that come without types, or with types that need those of browsers. */
 
 declare module 'html-encoding-sniffer' {
-  export default function sniff(
+  function sniff(
     bytes: Uint8Array,
     options: { readonly transportLayerEncodingLabel?: string; readonly defaultEncoding?: string },
   ): string
+  export = sniff
 }
 
 declare module 'turndown' {
@@ -12,12 +13,13 @@ declare module 'turndown' {
     readonly filter: string | ((node: import('./dom.ts').PageElement & { readonly nodeName: string }) => boolean)
     readonly replacement: (content: string, node: import('./dom.ts').PageElement) => string
   }
-  export default class Turndown {
+  class Turndown {
     constructor(options: Readonly<Record<string, string>>)
     use(plugin: unknown): void
     addRule(name: string, rule: Rule): void
     turndown(html: string): string
   }
+  export = Turndown
 }
 
 declare module '@joplin/turndown-plugin-gfm' {

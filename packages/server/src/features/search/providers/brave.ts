@@ -21,7 +21,6 @@ const Answer = z.object({
       ),
     })
     .nullish(),
-  summarizer: z.unknown(),
 })
 
 /** Brave Search API, `GET /res/v1/web/search`. */

@@ -14,7 +14,7 @@ const Answer = z.object({
         title: z.string().nullish(),
         description: z.string().nullish(),
         snippet: z.string().nullish(),
-        content: z.unknown(),
+        content: z.unknown().optional(),
         source: z.string().nullish(),
         publication_date: z.string().nullish(),
       }),
