@@ -20,7 +20,7 @@ export function extractHtml(html: string, url: string): ExtractedText {
   absolute(content, base)
   const body = toText(content)
   const text = withTitle(title, body, (heading) => heading)
-  const markdown = withTitle(title, toMarkdown(content), (heading) => `# ${heading}`)
+  const markdown = withTitle(title, firstHeading(toMarkdown(content), title), (heading) => `# ${heading}`)
   return { markdown, text, needsScript: body.length < littleText && scriptCount > 0, isChallenge }
 }
 
@@ -50,6 +50,12 @@ function titleOf(document: PageDocument): string {
 function withTitle(title: string, text: string, write: (title: string) => string): string {
   const begin = text.slice(0, 2 * title.length + 200).replaceAll(/\s+/g, ' ')
   return title === '' || text === '' || begin.includes(title) ? text : `${write(title)}\n\n${text}`
+}
+
+/** Readability makes the title of a page a heading of second order, as one of many in the page of a reader. */
+function firstHeading(markdown: string, title: string): string {
+  const [line = '', ...rest] = markdown.split('\n')
+  return line.replace(/^#+ /, '') === title ? [`# ${title}`, ...rest].join('\n') : markdown
 }
 
 /** Links and images of the text lead to where they lead from the page. */
