@@ -107,7 +107,7 @@ function pdf(line: string): string {
 
 const search = (paths: readonly string[], body: object = {}) => {
   searxng.hits = paths.map((path) => ({ url: `${pages.url}${path}`, title: path, content: 'A snippet' }))
-  return client.post<object, Search>('/search', { body: { query: 'what happened', ...body } })
+  return client.post<Search>('/search', { body: { query: 'what happened', ...body } })
 }
 const contentOf = async (path: string, content: object = {}) =>
   (await search([path], { content: { source: 'browser', max_age_hours: 0, ...content } })).results[0]
@@ -120,11 +120,11 @@ suite('search with a real browser', () => {
     assert.deepEqual([made.provider, made.results[0]?.content?.status], ['searxng', 'ok'])
     assert.equal(searxng.queries.at(-1)?.get('language'), 'de')
     assert.deepEqual(await client.get(`/search/${made.id}`), made)
-    const contents = await client.post<object, { contents: Content[] }>(`/search/${made.id}/contents`, {
+    const contents = await client.post<{ contents: Content[] }>(`/search/${made.id}/contents`, {
       body: { limit: 1 },
     })
     assert.deepEqual([contents.contents[0]?.status, contents.contents[0]?.cache_status], ['ok', 'hit'])
-    const providers = await client.get<object, { slug: string }[]>('/search/providers')
+    const providers = await client.get<{ slug: string }[]>('/search/providers')
     assert.deepEqual(
       providers.map(({ slug }) => slug),
       ['searxng'],
@@ -172,9 +172,9 @@ suite('search with a real browser', () => {
   test('a page that never ends is told as late, and what is out of reach as an error', async () => {
     const endless = await contentOf('/endless', { timeout_ms: 6_000, browser: { mode: 'render' } })
     const silent = await contentOf('/silent', { timeout_ms: 2_000, browser: { mode: 'curl' } })
-    const beyond = [`http://${hostName}:1/`, 'http://169.254.169.254/latest/meta-data/']
+    const beyond = [`http://${hostName}:59999/`, 'http://169.254.169.254/latest/meta-data/']
     searxng.hits = beyond.map((url) => ({ url, title: 'beyond', content: '' }))
-    const { results } = await client.post<object, Search>('/search', {
+    const { results } = await client.post<Search>('/search', {
       body: { query: 'q', content: { source: 'browser' } },
     })
 

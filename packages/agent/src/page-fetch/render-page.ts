@@ -1,9 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FetchPageReply, FetchPageRequest } from '@berth/contract/agent/agent-endpoints.ts'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
 import { netError } from '../curl/net-error.ts'
 
-/** What a page still loads after its load event, it may take this long for. */
-const afterLoadMilliseconds = 3_000
+/** What a page still loads and changes after its load event, it may take this long for. */
+const afterLoadMilliseconds = 5_000
+/** A page that has not changed for so long is at rest: timers of pages that nobody sees come once a second. */
+const quietMilliseconds = 1_250
+const lookMilliseconds = 250
 /** For reading the page once the time is over. */
 const readMilliseconds = 2_000
 
@@ -87,16 +91,41 @@ class RenderedPage {
       if (navigated.errorText !== undefined) throw netError(String(navigated.errorText))
       const loaded = await Promise.race([this.#loaded.promise.then(() => true), over.promise, left.promise])
       if (loaded === 'over') return false
-      const rest = Promise.withResolvers<void>()
-      const restTimer = setTimeout(rest.resolve, afterLoadMilliseconds)
-      await Promise.race([this.#idle.promise, rest.promise, over.promise, left.promise]).finally(() =>
-        clearTimeout(restTimer),
-      )
+      const rest = new AbortController()
+      const restTimer = setTimeout(() => rest.abort(), afterLoadMilliseconds)
+      await Promise.race([this.#comeToRest(rest.signal), over.promise, left.promise]).finally(() => {
+        clearTimeout(restTimer)
+        rest.abort()
+      })
       return true
     } finally {
       clearTimeout(timer)
       signal.removeEventListener('abort', leave)
     }
+  }
+
+  /** Resolves when the network is idle and the document has stopped to change, or the signal aborts. */
+  async #comeToRest(signal: AbortSignal): Promise<void> {
+    const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    await Promise.race([this.#idle.promise, aborted])
+    let last: unknown
+    let since = performance.now()
+    while (!signal.aborted && performance.now() - since < quietMilliseconds) {
+      await this.#drawFrame()
+      const size = await this.#send('Runtime.evaluate', { expression: sizeOfDocument, returnByValue: true }).catch(
+        () => {},
+      )
+      const value = (size?.result as { value?: unknown } | undefined)?.value
+      if (value !== last) since = performance.now()
+      last = value
+      await delay(lookMilliseconds, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  /** Pages that nobody sees draw no frames, and some wait for one. A screenshot makes one, however small it is. */
+  async #drawFrame(): Promise<void> {
+    const clip = { x: 0, y: 0, width: 1, height: 1, scale: 1 }
+    await this.#send('Page.captureScreenshot', { format: 'jpeg', quality: 1, clip }, readMilliseconds).catch(() => {})
   }
 
   async #read({ max_bytes }: FetchPageRequest, isLoaded: boolean): Promise<FetchPageReply> {
@@ -174,6 +203,8 @@ class RenderedPage {
 function throwLate(cause: unknown): never {
   throw netError('ERR_TIMED_OUT', { cause })
 }
+
+const sizeOfDocument = 'document.documentElement.textContent.length + "/" + document.getElementsByTagName("*").length'
 
 /** Runs in the page. Open shadow trees are written as their content would stand in the document. */
 const readDocument = `function (maxLength) {
