@@ -61,6 +61,11 @@ pages.serve(
   app(`fetch('/data').then(() => requestAnimationFrame(() => setTimeout(() => {
   document.title = 'Done'; root.innerHTML = '<main><h1>Made by a script</h1><p>' + text + '</p></main>' }, 300)))`),
 )
+pages.serve(
+  '/lazy',
+  app(`new IntersectionObserver(([entry]) => { if (entry.isIntersecting) root.innerHTML =
+    '<main><h1>Scrolled to</h1><p>' + text + '</p></main>' }).observe(root)`),
+)
 pages.serve('/data', '{}')
 pages.serve(
   '/shadow',
@@ -137,7 +142,18 @@ suite('search with a real browser', () => {
   })
 
   test('pages come as text, whatever they are made of', async () => {
-    const paths = ['/article', '/moved', '/windows', '/app', '/shadow', '/dialog', '/pdf', '/image', '/missing']
+    const paths = [
+      '/article',
+      '/moved',
+      '/windows',
+      '/app',
+      '/lazy',
+      '/shadow',
+      '/dialog',
+      '/pdf',
+      '/image',
+      '/missing',
+    ]
     const { results, usage } = await search(paths, {
       content: { source: 'browser', timeout_ms: 40_000, max_age_hours: 0 },
     })
@@ -151,6 +167,7 @@ suite('search with a real browser', () => {
       '/moved': ['ok', 'browser_curl'],
       '/windows': ['ok', 'browser_curl'],
       '/app': ['ok', 'browser_render'],
+      '/lazy': ['ok', 'browser_render'],
       '/shadow': ['ok', 'browser_render'],
       '/dialog': ['ok', 'browser_render'],
       '/pdf': ['ok', 'browser_curl'],
@@ -161,6 +178,7 @@ suite('search with a real browser', () => {
     assert.doesNotMatch(textOf('/article'), /Imprint|Home/)
     assert.match(textOf('/windows'), /Привет, мир\./)
     assert.match(textOf('/app'), /^# Made by a script/)
+    assert.match(textOf('/lazy'), /Scrolled to/)
     assert.match(textOf('/shadow'), /In a shadow/)
     assert.match(textOf('/dialog'), /After a dialog/)
     assert.equal(textOf('/pdf'), 'Text of a document')

@@ -67,6 +67,7 @@ class RenderedPage {
       this.#send('Page.enable'),
       this.#send('Network.enable'),
       this.#send('Page.setLifecycleEventsEnabled', { enabled: true }),
+      this.#send('Page.addScriptToEvaluateOnNewDocument', { source: framesWithoutDisplay }),
       // A page that takes itself for hidden may not draw what it is asked for.
       this.#send('Emulation.setFocusEmulationEnabled', { enabled: true }),
       this.#send('Page.setDownloadBehavior', { behavior: 'deny' }),
@@ -111,7 +112,6 @@ class RenderedPage {
     let last: unknown
     let since = performance.now()
     while (!signal.aborted && performance.now() - since < quietMilliseconds) {
-      await this.#drawFrame()
       const size = await this.#send('Runtime.evaluate', { expression: sizeOfDocument, returnByValue: true }).catch(
         () => {},
       )
@@ -120,12 +120,6 @@ class RenderedPage {
       last = value
       await delay(lookMilliseconds, undefined, { signal }).catch(() => {})
     }
-  }
-
-  /** Pages that nobody sees draw no frames, and some wait for one. A screenshot makes one, however small it is. */
-  async #drawFrame(): Promise<void> {
-    const clip = { x: 0, y: 0, width: 1, height: 1, scale: 1 }
-    await this.#send('Page.captureScreenshot', { format: 'jpeg', quality: 1, clip }, readMilliseconds).catch(() => {})
   }
 
   async #read({ max_bytes }: FetchPageRequest, isLoaded: boolean): Promise<FetchPageReply> {
@@ -205,6 +199,36 @@ function throwLate(cause: unknown): never {
 }
 
 const sizeOfDocument = 'document.documentElement.textContent.length + "/" + document.getElementsByTagName("*").length'
+
+/**
+ * Pages that nobody sees draw no frames, and many make their content in one, or when it is scrolled to. So frames come by
+ * a timer, and every element is in sight.
+ */
+const framesWithoutDisplay = `(() => {
+  window.requestAnimationFrame = (callback) => setTimeout(() => callback(performance.now()), 16)
+  window.cancelAnimationFrame = (handle) => clearTimeout(handle)
+  window.IntersectionObserver = class IntersectionObserver {
+    #callback
+    #observed = new Set()
+    root = null
+    rootMargin = '0px'
+    thresholds = [0]
+    constructor(callback) { this.#callback = callback }
+    observe(target) {
+      if (this.#observed.has(target)) return
+      this.#observed.add(target)
+      setTimeout(() => {
+        if (!this.#observed.has(target)) return
+        const bounds = target.getBoundingClientRect()
+        const entry = { target, isIntersecting: true, intersectionRatio: 1, boundingClientRect: bounds, intersectionRect: bounds, rootBounds: null, time: performance.now() }
+        this.#callback([entry], this)
+      }, 0)
+    }
+    unobserve(target) { this.#observed.delete(target) }
+    disconnect() { this.#observed.clear() }
+    takeRecords() { return [] }
+  }
+})()`
 
 /** Runs in the page. Open shadow trees are written as their content would stand in the document. */
 const readDocument = `function (maxLength) {
