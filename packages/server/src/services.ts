@@ -1,3 +1,4 @@
+import { fetchPage } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Region } from '@berth/contract/browsers/browser.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
@@ -42,6 +43,7 @@ import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
 
 import { ContentService } from './features/search/contents/content-service.ts'
 import { PageContents } from './features/search/contents/page-contents.ts'
+import type { PageSessions } from './features/search/contents/page-sessions.ts'
 import { Extractor } from './features/search/extraction/extractor.ts'
 import type { SearchConfig } from './features/search/providers/known-providers.ts'
 import { SearchExpiry } from './features/search/search-expiry.ts'
@@ -202,11 +204,24 @@ export function createServices(options: ServicesOptions) {
     region,
     clock,
   })
+  const pageSessions: PageSessions = {
+    find: async (projectId, idOrName) => (await resolver.resolve({ projectId }, idOrName)).id,
+    create: async (projectId, request, signal) => (await sessions.create(projectId, request, signal)).id,
+    end: async (id) => void (await ender.end(id)),
+    fetchPage: (id, request, limits) => machines.command(id, fetchPage, request, limits),
+  }
   const searchStore = new SearchStore(database)
   const pages = new PageContents({ store: searchStore, secrets, clock })
   const extractor = new Extractor()
-  const contents = new ContentService({ sessions, ender, machines, pages, extractor, clock, logger })
-  const searches = new SearchService({ config: options.search, store: searchStore, secrets, resolver, contents, clock })
+  const contents = new ContentService({ sessions: pageSessions, pages, extractor, clock, logger })
+  const searches = new SearchService({
+    config: options.search,
+    store: searchStore,
+    secrets,
+    sessions: pageSessions,
+    contents,
+    clock,
+  })
 
   return {
     logger,

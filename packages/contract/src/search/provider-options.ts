@@ -236,7 +236,6 @@ export const providerOptions = {
 } as const
 
 export type ProviderSlug = keyof typeof providerOptions
-export type ProviderOptions<Slug extends ProviderSlug> = z.output<(typeof providerOptions)[Slug]>
 
 export const providerSlugs = Object.keys(providerOptions) as readonly ProviderSlug[]
 export const ProviderSlugs = z.enum(providerSlugs as [ProviderSlug, ...ProviderSlug[]])

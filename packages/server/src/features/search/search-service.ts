@@ -4,11 +4,11 @@ import type { Search, SearchContents, SearchResult, SearchWarning } from '@berth
 import type { ContentOptions, ContentsRequest, SearchRequest } from '@berth/contract/search/search-request.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
-import type { SessionResolver } from '../sessions/resolve-session.ts'
 import { chooseCandidates } from './choose-candidates.ts'
 import { contentOfProvider } from './contents/content-record.ts'
 import { type ContentTarget, defaultContent } from './contents/content-request.ts'
 import type { ContentService } from './contents/content-service.ts'
+import type { PageSessions } from './contents/page-sessions.ts'
 import { postHocContents } from './contents/post-hoc-contents.ts'
 import type { SearchConfig } from './providers/known-providers.ts'
 import type { ProviderHit } from './providers/provider.ts'
@@ -24,7 +24,7 @@ interface SearchServiceOptions {
   readonly config: SearchConfig
   readonly store: SearchStore
   readonly secrets: ProjectSecrets
-  readonly resolver: SessionResolver
+  readonly sessions: PageSessions
   readonly contents: ContentService
   readonly clock: Clock
 }
@@ -160,7 +160,7 @@ export class SearchService {
 
   async #sessionOf(projectId: ProjectId, content: ContentOptions | undefined): Promise<SessionId | undefined> {
     const idOrName = content?.browser?.browser_id
-    return idOrName === undefined ? undefined : (await this.#options.resolver.resolve({ projectId }, idOrName)).id
+    return idOrName === undefined ? undefined : this.#options.sessions.find(projectId, idOrName)
   }
 }
 

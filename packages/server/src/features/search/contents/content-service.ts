@@ -4,15 +4,13 @@ import type { ResultContent } from '@berth/contract/search/search.ts'
 import type { ContentOptions } from '@berth/contract/search/search-request.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import type { SessionEnder } from '../../sessions/end-session.ts'
-import type { SessionMachines } from '../../sessions/session-machines.ts'
-import type { SessionService } from '../../sessions/session-service.ts'
 import type { Extractor } from '../extraction/extractor.ts'
 import type { ProviderContent } from '../providers/provider.ts'
 import { contentOfFailure, contentOfPage, contentOfProvider, timeoutContent } from './content-record.ts'
 import type { ContentTarget } from './content-request.ts'
 import { fetchPageText, type Mode, type PageFailure } from './fetch-page-text.ts'
 import type { PageContent, PageContents, PageKey } from './page-contents.ts'
+import type { PageSessions } from './page-sessions.ts'
 import { TemporaryBrowser } from './temporary-browser.ts'
 
 const defaultResultMilliseconds = 20_000
@@ -20,9 +18,7 @@ const defaultResultMilliseconds = 20_000
 const pagesAtOnce = 4
 
 interface ContentServiceOptions {
-  readonly sessions: Pick<SessionService, 'create'>
-  readonly ender: Pick<SessionEnder, 'end'>
-  readonly machines: Pick<SessionMachines, 'command'>
+  readonly sessions: PageSessions
   readonly pages: PageContents
   readonly extractor: Extractor
   readonly clock: Clock
@@ -63,8 +59,8 @@ export class ContentService {
   async fetch(wanted: ContentsWanted): Promise<FetchedContents> {
     if (wanted.options.source === 'provider') return { contents: await this.#byProvider(wanted), fetches: 0 }
     const { projectId, options, sessionId } = wanted
-    const { sessions, ender } = this.#options
-    const temporary = new TemporaryBrowser({ projectId, sessions, ender })
+    const { sessions } = this.#options
+    const temporary = new TemporaryBrowser({ projectId, sessions })
     const run = new BrowserRun(this.#options, wanted, () => (sessionId ? Promise.resolve(sessionId) : temporary.id()))
     try {
       const contents = await run.all()
@@ -172,13 +168,13 @@ class BrowserRun {
   /** By curl, and rendered where that gives less than a person sees; the better of both. */
   async #byModes(browser: SessionId, url: string, signal: AbortSignal, until: number) {
     const { options, language } = this.#wanted
-    const { machines, extractor } = this.#services
+    const { sessions, extractor } = this.#services
     const fetch = async (mode: Mode) => {
       const limitMilliseconds = until - performance.now()
       return {
         mode,
         page: await fetchPageText({
-          machines,
+          sessions,
           extractor,
           sessionId: browser,
           url,

@@ -1,10 +1,9 @@
-import { fetchPage } from '@berth/contract/agent/agent-endpoints.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { ContentStatus } from '@berth/contract/search/search.ts'
 import { AgentRefusal } from '../../../agent-link/command-agent.ts'
-import type { SessionMachines } from '../../sessions/session-machines.ts'
 import type { Extractor } from '../extraction/extractor.ts'
+import type { PageSessions } from './page-sessions.ts'
 
 const maxPageBytes = 8 * 1024 * 1024
 /** Base64, and what stands around it. */
@@ -35,7 +34,7 @@ export interface PageText {
 }
 
 interface FetchOptions {
-  readonly machines: Pick<SessionMachines, 'command'>
+  readonly sessions: PageSessions
   readonly extractor: Extractor
   readonly sessionId: SessionId
   readonly url: string
@@ -83,7 +82,7 @@ export async function fetchPageText(options: FetchOptions): Promise<PageText | P
   return { ...where, markdown, text, completeness, needsScript }
 }
 
-async function fetchBytes({ machines, sessionId, url, mode, language, limitMilliseconds, signal }: FetchOptions) {
+async function fetchBytes({ sessions, sessionId, url, mode, language, limitMilliseconds, signal }: FetchOptions) {
   const request = {
     url,
     mode,
@@ -92,7 +91,7 @@ async function fetchBytes({ machines, sessionId, url, mode, language, limitMilli
     ...(language !== undefined && { accept_language: language }),
   }
   try {
-    return await machines.command(sessionId, fetchPage, request, {
+    return await sessions.fetchPage(sessionId, request, {
       limitMilliseconds: request.timeout_ms + answerMilliseconds,
       maxAnswerBytes,
       signal,

@@ -1,23 +1,20 @@
 import { BrowserRequest } from '@berth/contract/browsers/browser.ts'
 import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
-import type { SessionEnder } from '../../sessions/end-session.ts'
-import type { Session } from '../../sessions/session.ts'
-import type { SessionService } from '../../sessions/session-service.ts'
+import type { PageSessions } from './page-sessions.ts'
 
 /** Should the server die with it, the browser ends by itself, as an idle one. */
 const idleSeconds = 30
 
 interface TemporaryBrowserOptions {
   readonly projectId: ProjectId
-  readonly sessions: Pick<SessionService, 'create'>
-  readonly ender: Pick<SessionEnder, 'end'>
+  readonly sessions: PageSessions
 }
 
 /** A session of the caller's project for one request: made when it is first needed, and ended with the request. */
 export class TemporaryBrowser {
   readonly #options: TemporaryBrowserOptions
   readonly #ended = new AbortController()
-  #session: Promise<Session> | undefined
+  #session: Promise<SessionId> | undefined
 
   constructor(options: TemporaryBrowserOptions) {
     this.#options = options
@@ -32,13 +29,13 @@ export class TemporaryBrowser {
       this.#ended.signal,
     )
     this.#session.catch(() => {}) // Whoever has asked for it hears it there.
-    return (await this.#session).id
+    return this.#session
   }
 
   /** Ends it, whether it has started yet or not. */
   async end(): Promise<void> {
     this.#ended.abort()
-    const session = await this.#session?.catch(() => undefined)
-    if (session) await this.#options.ender.end(session.id)
+    const id = await this.#session?.catch(() => undefined)
+    if (id) await this.#options.sessions.end(id)
   }
 }

@@ -1,4 +1,3 @@
-import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
 import type { PageDocument, PageElement } from './dom.ts'
 import type { ExtractedText } from './extracted.ts'
@@ -22,11 +21,6 @@ export function extractHtml(html: string, url: string): ExtractedText {
   const text = withTitle(title, body, (heading) => heading)
   const markdown = withTitle(title, firstHeading(toMarkdown(content), title), (heading) => `# ${heading}`)
   return { markdown, text, needsScript: body.length < littleText && scriptCount > 0, isChallenge }
-}
-
-/** The text by Readability alone, to compare with. */
-export function readableText(html: string): string {
-  return new Readability(parsed(html) as never).parse()?.textContent ?? ''
 }
 
 /** linkedom makes a document of its first element, which fragments and comments do not have. */
