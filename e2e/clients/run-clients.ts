@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Berth } from '../testing/berth.ts'
 import { startPages } from '../testing/pages.ts'
+import { startSearxng } from '../testing/searxng.ts'
 import { type Client, clients, siteHost } from './client-list.ts'
 import { type ClientResult, writeTable } from './clients-table.ts'
 import { cacheFolder, installClient, Skipped } from './install-client.ts'
@@ -22,7 +23,9 @@ export async function runClients({ names, onBegin, onResult }: RunClientsOptions
   const chosen = clients.filter(({ name }) => names.length === 0 || names.some((part) => name.includes(part)))
   await using pages = await startPages()
   for (const [path, content] of Object.entries(site)) pages.serve(path, content)
-  const environment = { BERTH_EGRESS_ALLOW: `${siteHost}:${pages.port}` }
+  await using searxng = await startSearxng()
+  searxng.hits = [{ url: `http://${siteHost}:${pages.port}/`, title: 'Form', content: 'A form' }]
+  const environment = { BERTH_EGRESS_ALLOW: `${siteHost}:${pages.port}`, BERTH_SEARCH_SEARXNG_URL: searxng.url }
   await using berth = await Berth.start({ environment })
   await using model = await startModel()
   const outside = await LoopbackOnly.open([Number(new URL(berth.url).port), model.port])

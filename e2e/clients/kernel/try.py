@@ -36,3 +36,25 @@ assert [listed.analysis.id for listed in registry.analyses.list(search=site)] ==
 summary = next(iter(registry.list(sort_by="success_rate", sort_order="desc")))
 assert (summary.analysis_id, summary.recommended_config_label) == (started.analysis.id, "headless"), summary
 assert list(client.browsers.list()) == []
+search = client.search.create(
+    query="a form",
+    max_results=3,
+    strategy={"type": "fallback", "providers": [{"provider": "brave"}, {"provider": "searxng"}]},
+    content={"source": "browser", "format": "text", "browser": {"mode": "curl"}},
+    timeout_ms=50_000,
+)
+assert (search.provider, search.query) == ("searxng", "a form"), search
+assert [attempt.outcome for attempt in search.attempts] == ["success"], search.attempts
+assert search.warnings[0].code == "provider_ineligible", search.warnings
+assert search.results[0].content.status == "ok", search.results
+assert "Nothing is sent." in search.results[0].content.text, search.results
+assert client.search.retrieve(search.id) == search
+(provider,) = client.search.providers.list(slug="searxng")
+assert (provider.slug, provider.params.recency.support) == ("searxng", "native"), provider
+client.search.contents.fetch(search.id, limit=1)
+assert client.browsers.list().items == []
+try:
+    client.search.retrieve("nothing")
+    raise SystemExit("there is a search that nobody made")
+except NotFoundError:
+    pass

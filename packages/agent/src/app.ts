@@ -9,6 +9,7 @@ import {
   agentExtensionsPath,
   agentNavigationPath,
   agentOperationsPath,
+  agentPagePath,
   agentProfilePath,
   agentStatePath,
   agentStopPath,
@@ -29,6 +30,7 @@ import type { ExtensionSet } from './extensions/extension-set.ts'
 import { http } from './http.ts'
 import { readJson, sendJson } from './json-body.ts'
 import type { OperationServer } from './operations/operation-server.ts'
+import type { PageFetcher } from './page-fetch/page-fetcher.ts'
 import { streamEvents } from './stream-events.ts'
 import { ClassicSessions } from './webdriver/classic-sessions.ts'
 import { answerWebDriver, servesWebDriver } from './webdriver/webdriver-server.ts'
@@ -62,6 +64,10 @@ export function createApp(options: AppOptions): Server {
     const { ExtensionLoader } = await import('./extensions/extension-loader.ts')
     return new ExtensionLoader({ homeFolder: config.home_folder, browser, extensions })
   })
+  const pages = onFirstUse(async () => {
+    const { PageFetcher } = await import('./page-fetch/page-fetcher.ts')
+    return new PageFetcher(browser)
+  })
   const shared = { endpoint: () => browser.endpoint(), activity: events.activity }
   const webDriver = new ClassicSessions({
     endpoint: () => browser.endpointWithPage(),
@@ -69,7 +75,7 @@ export function createApp(options: AppOptions): Server {
     logger,
   })
   const server = http.createServer({ requestTimeout: bodiesTakeTheirTime }, (request, response) => {
-    answer({ ...options, operations, extensionLoader, webDriver }, request, response).catch((thrown: unknown) =>
+    answer({ ...options, operations, extensionLoader, pages, webDriver }, request, response).catch((thrown: unknown) =>
       replyWithError(request, response, thrown, logger),
     )
   })
@@ -90,6 +96,7 @@ interface AnswerOptions extends AppOptions {
   /** Loaded with the first operation: most of what a session can do is never asked of it. */
   readonly operations: () => Promise<OperationServer>
   readonly extensionLoader: () => Promise<ExtensionLoader>
+  readonly pages: () => Promise<PageFetcher>
   readonly webDriver: ClassicSessions
 }
 
@@ -115,6 +122,14 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
     if (options.browser.hasBegun) response.once('close', options.events.activity.begin())
     await (await options.extensionLoader()).take(request)
     response.writeHead(201, { 'content-length': 0 }).end()
+    return
+  }
+  if (method === 'POST' && path === agentPagePath) {
+    response.once('close', options.events.activity.begin())
+    const left = new AbortController()
+    response.once('close', () => left.abort())
+    const page = await (await options.pages()).fetch(await readJson(request), left.signal)
+    if (!response.destroyed) sendJson(response, 200, page)
     return
   }
   switch (`${method} ${path}`) {

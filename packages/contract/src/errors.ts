@@ -20,6 +20,10 @@ export const errorCatalogue = {
     status: 400,
     sentence: (details: { field: string; reason: string }) => `${details.field}: ${details.reason}`,
   },
+  search_params_not_servable: {
+    status: 400,
+    sentence: (details: { reason: string }) => `strict_params: ${details.reason}`,
+  },
   unauthorized: {
     status: 401,
     sentence: (details: { reason: string }) => details.reason,
@@ -98,6 +102,11 @@ export const errorCatalogue = {
   tool_not_found: {
     status: 404,
     sentence: () => 'tool_ref: there is no such tool, or it went with its document. List the tools again.',
+  },
+  search_not_found: {
+    status: 404,
+    sentence: (details: { search: string }) =>
+      `There is no search with the id ${details.search}; a search is kept for 24 hours.`,
   },
   profile_not_found: {
     status: 404,
@@ -277,6 +286,12 @@ export const errorCatalogue = {
   credential_provider_failed: {
     status: 502,
     // Each attempt takes as long as the provider may, and its owner has to do something first.
+    retry: false,
+    sentence: (details: { reason: string }) => details.reason,
+  },
+  search_failed: {
+    status: 502,
+    // Each attempt has asked every provider already, and costs the operator once more.
     retry: false,
     sentence: (details: { reason: string }) => details.reason,
   },

@@ -73,6 +73,7 @@ import {
   updateProjectLimits,
 } from './projects/project-endpoints.ts'
 import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProxy } from './proxies/proxy-endpoints.ts'
+import { createSearch, fetchSearchContents, getSearch, listSearchProviders } from './search/search-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
 
 const projectEndpoints = [
@@ -125,6 +126,10 @@ export const publicEndpoints: readonly Endpoint[] = [
   deleteCredentialProvider,
   testCredentialProvider,
   listCredentialProviderItems,
+  createSearch,
+  listSearchProviders,
+  getSearch,
+  fetchSearchContents,
   ...projectEndpoints,
   ...projectEndpoints.map(legacyAlias),
   createApiKey,

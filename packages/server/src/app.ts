@@ -26,6 +26,7 @@ import { mountLimitRoutes } from './features/limits/limit-routes.ts'
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountProjectRoutes } from './features/projects/project-routes.ts'
 import { mountProxyRoutes } from './features/proxies/proxy-routes.ts'
+import { mountSearchRoutes } from './features/search/search-routes.ts'
 import { mountDocumentRoutes } from './features/service/document-routes.ts'
 import { mountMetrics } from './features/service/metrics.ts'
 import { mountServiceRoutes } from './features/service/service-routes.ts'
@@ -132,6 +133,7 @@ export async function createApp(
   mountExtensionRoutes(mount, services)
   mountCredentialRoutes(mount, services)
   mountConfigRegistryRoutes(mount, services)
+  mountSearchRoutes(mount, services)
 
   const mountForOrganizations = mountWithCallers(app, {
     access: 'organization',

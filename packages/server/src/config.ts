@@ -12,6 +12,8 @@ import type { OnePasswordOptions } from './features/credential-providers/onepass
 import type { LimitsConfig } from './features/limits/limit-service.ts'
 import { type ProxyPools, parseProxyPools, parseUpstream } from './features/proxies/proxy-pools.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
+import type { SearchConfig } from './features/search/providers/known-providers.ts'
+import { readSearchConfig } from './features/search/search-config.ts'
 import { type ConnectionLimits, defaultConnectionLimits } from './front/connection-limits.ts'
 import { StartError } from './start-error.ts'
 
@@ -58,6 +60,7 @@ export interface ServerConfig {
   readonly auditRetentionDays: number
   readonly auditExport: AuditExportConfig
   readonly onePassword: OnePasswordOptions
+  readonly search: SearchConfig
   /** Where profiles and extensions are kept. */
   readonly blobs: BlobsConfig
   /** Where the Chrome Web Store gives out extensions. */
@@ -129,6 +132,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       connectUrl: webAddress('BERTH_ONEPASSWORD_CONNECT_URL', text('BERTH_ONEPASSWORD_CONNECT_URL')),
       limitMilliseconds: 15_000,
     },
+    search: readSearchConfig(text),
     blobs: blobs(text),
     chromeStoreUrl: chromeStoreUrl(text('BERTH_CHROME_STORE_URL')),
     egressAllow: allowList(text('BERTH_EGRESS_ALLOW') ?? ''),

@@ -118,11 +118,13 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },
     auditExport: config.auditExport,
     onePassword: config.onePassword,
+    search: config.search,
     clock: systemClock,
     logger,
     version: packageJson.version,
   })
   shutdown.add('the audit log', () => services.audit.close())
+  shutdown.add('the reading of pages', () => services.extractor.close())
   // What a server before this one has left.
   await services.audit.flush()
   egress.useSettings((id) => services.egress.settingsOf(id))

@@ -1,3 +1,4 @@
+import { fetchPage } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Region } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
@@ -55,6 +56,14 @@ import { ProxyService } from './features/proxies/proxy-service.ts'
 import { ProxyStore } from './features/proxies/proxy-store.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
 
+import { ContentService } from './features/search/contents/content-service.ts'
+import { PageContents } from './features/search/contents/page-contents.ts'
+import type { PageSessions } from './features/search/contents/page-sessions.ts'
+import { Extractor } from './features/search/extraction/extractor.ts'
+import type { SearchConfig } from './features/search/providers/known-providers.ts'
+import { SearchExpiry } from './features/search/search-expiry.ts'
+import { SearchService } from './features/search/search-service.ts'
+import { SearchStore } from './features/search/search-store.ts'
 import { ServerHeartbeat } from './features/servers/server-heartbeat.ts'
 import { type KnownServer, ServerStore } from './features/servers/server-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
@@ -107,6 +116,7 @@ export interface ServicesOptions {
   /** Where entries of the audit log wait for the database, and how long they stay in it. */
   readonly audit: { readonly folder: string; readonly retentionDays: number }
   readonly auditExport: AuditExportConfig
+  readonly search: SearchConfig
   readonly limits: LimitsConfig
   readonly configRegistry: ConfigRegistryConfig
   /** What tries the intents of analyses. */
@@ -230,6 +240,24 @@ export function createServices(options: ServicesOptions) {
   const { pauseMilliseconds } = options.configRegistry
   const analysisSessions = new AnalysisSessions({ sessions, agents: machines, proxies, pauseMilliseconds, logger })
   const model = options.model && new ModelClient(options.model)
+  const pageSessions: PageSessions = {
+    find: async (projectId, idOrName) => (await resolver.resolve({ projectId }, idOrName)).id,
+    create: async (projectId, request, signal) => (await sessions.create(projectId, request, signal)).id,
+    end: async (id) => void (await ender.end(id)),
+    fetchPage: (id, request, limits) => machines.command(id, fetchPage, request, limits),
+  }
+  const searchStore = new SearchStore(database)
+  const pages = new PageContents({ store: searchStore, secrets, clock })
+  const extractor = new Extractor()
+  const contents = new ContentService({ sessions: pageSessions, pages, extractor, clock, logger })
+  const searches = new SearchService({
+    config: options.search,
+    store: searchStore,
+    secrets,
+    sessions: pageSessions,
+    contents,
+    clock,
+  })
 
   return {
     logger,
@@ -317,6 +345,10 @@ export function createServices(options: ServicesOptions) {
       clock,
       logger,
     }),
+    extractor,
+    searches,
+    searchConfig: options.search,
+    searchExpiry: new SearchExpiry({ searches, pages }),
     updater,
     records: new SessionRecords({ tokens, profiles, clock }),
     relay: new Relay({ access, machines, logger }),

@@ -10,6 +10,8 @@ const personalHeaders: readonly string[] = ['authorization', 'cookie']
 
 export interface BrowserAnswer {
   readonly status: number
+  /** The one that has answered, after redirects. */
+  readonly url: string
   readonly headers: HeaderList
   /** Rejects when the time is over, or the answer breaks off. */
   readonly body: AsyncGenerator<Buffer>
@@ -44,12 +46,12 @@ export async function sendByBrowser(options: SendOptions): Promise<BrowserAnswer
     // Also when nobody ever looks at the body.
     signal.addEventListener('abort', () => end(false))
     try {
-      const { status, headers, read } = await before(
+      const { status, url, headers, read } = await before(
         signal,
         follow((next) => page.send(next), request),
       )
       if (limits === 'head') clearTimeout(timer)
-      return { status, headers, body: bodyOf(read(), signal, end) }
+      return { status, url, headers, body: bodyOf(read(), signal, end) }
     } catch (error) {
       end(false)
       throw page.isOpen ? error : netError('ERR_ABORTED', { cause: error })
@@ -87,12 +89,15 @@ function onlyOnce<Value>(act: (value: Value) => void): (value: Value) => void {
   }
 }
 
-async function follow(send: (request: PageRequest) => Promise<PageAnswer>, first: PageRequest): Promise<PageAnswer> {
+async function follow(
+  send: (request: PageRequest) => Promise<PageAnswer>,
+  first: PageRequest,
+): Promise<PageAnswer & { readonly url: string }> {
   let request = first
   for (let redirects = 0; ; redirects++) {
     const answer = await send(request)
     const location = headerOf(answer.headers, 'location')
-    if (!redirectStatuses.includes(answer.status) || location === undefined) return answer
+    if (!redirectStatuses.includes(answer.status) || location === undefined) return { ...answer, url: request.url }
 
     await answer.drop()
     if (redirects === maxRedirects) throw netError('ERR_TOO_MANY_REDIRECTS')

@@ -4,6 +4,7 @@ import { defineEndpoint } from '../endpoint.ts'
 import {
   agentContractVersion,
   agentNavigationPath,
+  agentPagePath,
   agentStatePath,
   agentStopPath,
   agentViewportPath,
@@ -116,3 +117,37 @@ export const navigateActivePage = defineEndpoint({
   status: 204,
   errors: [],
 })
+
+/**
+ * Fetches a page with the cookies and by the way out of the browser: as it is sent, or as a temporary tab of no window
+ * shows it when it has come to rest. Whoever leaves before the answer ends it.
+ */
+export const fetchPage = defineEndpoint({
+  operationId: 'fetchPage',
+  method: 'POST',
+  path: agentPagePath,
+  summary: 'Fetch a page',
+  tag,
+  access: 'internal',
+  body: z.object({
+    url: z.string(),
+    mode: z.enum(['curl', 'render']),
+    timeout_ms: z.int(),
+    accept_language: z.string().optional(),
+    /** What is longer is cut. */
+    max_bytes: z.int(),
+  }),
+  reply: z.object({
+    status: z.int(),
+    content_type: z.string().nullable(),
+    final_url: z.string(),
+    body_b64: z.string(),
+    is_cut: z.boolean(),
+    /** Of a rendered page: whether it had loaded before the time was over. */
+    is_loaded: z.boolean(),
+  }),
+  status: 200,
+  errors: ['curl_failed'],
+})
+export type FetchPageRequest = z.output<typeof fetchPage.body & {}>
+export type FetchPageReply = z.output<typeof fetchPage.reply & {}>

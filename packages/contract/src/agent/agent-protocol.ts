@@ -10,6 +10,7 @@ export const agentStatePath = '/state'
 export const agentStopPath = '/stop'
 export const agentViewportPath = '/viewport'
 export const agentNavigationPath = '/navigation'
+export const agentPagePath = '/page'
 
 /** `GET` answers `application/x-ndjson`, one AgentEvent a line, until either side ends. */
 export const agentEventsPath = '/events'

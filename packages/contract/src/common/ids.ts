@@ -17,6 +17,7 @@ export type CredentialProviderId = string & { readonly idOf: 'credential-provide
 export type AuditEntryId = string & { readonly idOf: 'audit-entry' }
 export type ExportDestinationId = string & { readonly idOf: 'export-destination' }
 export type AnalysisId = string & { readonly idOf: 'analysis' }
+export type SearchId = string & { readonly idOf: 'search' }
 export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
@@ -27,6 +28,7 @@ const idPrefixes = {
   profile: 'prf',
   extension: 'ext',
   proxy: 'prx',
+  search: 'srh',
   credential: 'crd',
   analysis: 'ana',
   'export-destination': 'exd',

@@ -8,6 +8,7 @@ import { publicEndpoints } from '@berth/contract/index.ts'
 import type { Project } from '@berth/contract/projects/project.ts'
 import { type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
 import { sql } from 'kysely'
+import { FakeProviders } from '../testing/fake-providers.ts'
 import { type TestProject, TestServer } from '../testing/server-test.ts'
 import { newApiKey } from './secrets.ts'
 
@@ -16,8 +17,15 @@ import { newApiKey } from './secrets.ts'
  * by itself; one on a new kind of resource has to say here how one of that kind is made.
  */
 
-const server = await TestServer.open({ auditExport: { buckets: ['bucket'], endpoint: 'http://127.0.0.1:9' } })
-after(() => server.close())
+const searchProviders = await FakeProviders.open()
+const server = await TestServer.open({
+  auditExport: { buckets: ['bucket'], endpoint: 'http://127.0.0.1:9' },
+  search: searchProviders.config(['searxng']),
+})
+after(async () => {
+  await server.close()
+  await searchProviders.close()
+})
 
 const withKeys = publicEndpoints.filter(({ access }) => access === 'project' || access === 'organization')
 const manifest: ZipMember = { name: 'manifest.json', content: '{"manifest_version": 3, "name": "x", "version": "1"}' }
@@ -76,6 +84,7 @@ const resources: readonly Resource[] = [
       return JSON.parse(text).analysis.id
     },
   },
+  { path: '/search/{id}', make: (call) => made(call, '/search', { query: 'same' }) },
   { path: '/org/projects/{id_or_name}', make: async (_call, { id }) => id },
   { path: '/projects/{id_or_name}', make: async (_call, { id }) => id },
   {
@@ -192,6 +201,7 @@ async function readAll() {
     'config_analyses',
     'credential_providers',
     'audit_export_destinations',
+    'searches',
     'projects',
     'api_keys',
   ] as const

@@ -8,6 +8,10 @@ const maxRefusalLength = 500
 
 export interface CommandOptions {
   readonly limitMilliseconds?: number
+  /** Of the answer; for those that are longer than most. */
+  readonly maxAnswerBytes?: number
+  /** Ends the command when its caller leaves. */
+  readonly signal?: AbortSignal
 }
 
 /**
@@ -18,15 +22,17 @@ export async function commandAgent<Body extends z.ZodType, Reply extends z.ZodTy
   agentSocket: string,
   { method, path, status: success, reply }: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
   body: z.input<Body>,
-  { limitMilliseconds = answerLimitMilliseconds }: CommandOptions = {},
+  { limitMilliseconds = answerLimitMilliseconds, maxAnswerBytes, signal: caller }: CommandOptions = {},
 ): Promise<z.output<Reply>> {
   const unreachable = (cause: unknown) => {
     throw new BerthError('session_unreachable', undefined, { cause })
   }
   const text = JSON.stringify(body)
   const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }
-  const signal = AbortSignal.timeout(limitMilliseconds)
-  const answer = await askAgent(agentSocket, { method, path, headers, body: text, signal }).catch(unreachable)
+  const limit = AbortSignal.timeout(limitMilliseconds)
+  const signal = caller ? AbortSignal.any([limit, caller]) : limit
+  const bounds = { signal, ...(maxAnswerBytes !== undefined && { maxBytes: maxAnswerBytes }) }
+  const answer = await askAgent(agentSocket, { method, path, headers, body: text, ...bounds }).catch(unreachable)
   if (answer.status !== success) throw new AgentRefusal(path, answer.status, answer.text)
   try {
     return (reply ? reply.parse(JSON.parse(answer.text)) : undefined) as z.output<Reply>

@@ -14,6 +14,7 @@ import type {
   ProfileId,
   ProjectId,
   ProxyId,
+  SearchId,
   SessionId,
 } from '@berth/contract/common/ids.ts'
 import type { AnalysisStatus } from '@berth/contract/config-registry/config-registry.ts'
@@ -45,6 +46,8 @@ export interface Tables {
   shared_blobs: SharedBlobsTable
   config_analyses: ConfigAnalysisTable
   config_runs: ConfigRunTable
+  searches: SearchTable
+  page_contents: PageContentTable
 }
 
 export interface OrganizationTable {
@@ -295,4 +298,19 @@ export interface ConfigRunTable {
   visit: ColumnType<Visit | null, string | null, string | null>
   outcome: RunOutcome | null
   observed_at: Date
+}
+
+export interface SearchTable {
+  id: SearchId
+  project_id: ProjectId
+  sealed_record: Buffer
+  created_at: Date
+  expires_at: Date
+}
+
+export interface PageContentTable {
+  project_id: ProjectId
+  page_key: Buffer
+  sealed_content: Buffer
+  fetched_at: Date
 }

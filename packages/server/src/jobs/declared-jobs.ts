@@ -28,6 +28,15 @@ export const shortenAuditLog: Job<Record<string, never>> = {
   limitSeconds: 30 * 60,
 }
 
+/** Removes searches that have expired, and old pages from their cache. */
+export const expireSearches: Job<Record<string, never>> = {
+  name: 'expire-searches',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '11 * * * *',
+  limitSeconds: 10 * 60,
+}
+
 /** Ends the sessions of servers that are gone. */
 export const endLostSessions: Job<Record<string, never>> = {
   name: 'end-lost-sessions',

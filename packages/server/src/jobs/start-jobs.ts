@@ -4,6 +4,7 @@ import {
   detachProxy,
   endLostSessions,
   expireAnalyses,
+  expireSearches,
   exportAuditLog,
   followDeletedProxy,
   shortenAuditLog,
@@ -13,7 +14,7 @@ import type { JobRunner } from './job-runner.ts'
 
 type Workers = Pick<
   Services,
-  'analysisRunner' | 'audit' | 'auditExporter' | 'blobSweep' | 'configRegistry' | 'deletedProxies' | 'lostSessions'
+  'analysisRunner' | 'audit' | 'auditExporter' | 'blobSweep' | 'configRegistry' | 'deletedProxies' | 'lostSessions' | 'searchExpiry'
 >
 
 interface StartJobsOptions {
@@ -28,11 +29,12 @@ export async function startJobs(
   { analysesAtOnce = 1 }: StartJobsOptions = {},
 ): Promise<void> {
   const { analysisRunner, configRegistry } = workers
-  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions } = workers
+  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, searchExpiry } = workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
     runner.work(exportAuditLog, (_data, signal) => auditExporter.run(signal)),
     runner.work(shortenAuditLog, () => audit.removeOld()),
+    runner.work(expireSearches, () => searchExpiry.run()),
     runner.work(endLostSessions, () => lostSessions.end()),
     runner.work(followDeletedProxy, ({ proxyId }) => deletedProxies.follow(proxyId)),
     runner.work(detachProxy, ({ proxyId }) => deletedProxies.detach(proxyId)),

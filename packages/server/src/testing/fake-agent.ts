@@ -9,6 +9,9 @@ import {
   agentDiscoveryPath,
   agentEventsPath,
   agentProfilePath,
+  type FetchPageReply,
+  type FetchPageRequest,
+  fetchPage,
   getAgentState,
   navigateActivePage,
   type ServiceName,
@@ -17,8 +20,11 @@ import {
 } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentExtensionsPath, agentOperationsPath, agentWebDriverPath } from '@berth/contract/agent/agent-protocol.ts'
 import { agentUpgrades } from '@berth/contract/agent/agent-upgrades.ts'
+import { BerthError } from '@berth/contract/errors.ts'
 import { findUpgrade } from '@berth/contract/upgrade.ts'
+import { replyWithErrors } from '@berth/runtime/http/error-reply.ts'
 import { mount } from '@berth/runtime/http/mount.ts'
+import { createLogger } from '@berth/runtime/process/logger.ts'
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { WebSocketServer } from 'ws'
 
@@ -41,6 +47,11 @@ export class FakeAgent {
   /** What the server has asked for, in its order. */
   readonly viewports: AgentConfig['viewport'][] = []
   readonly navigations: string[] = []
+  /** The pages that it was to fetch. */
+  readonly fetched: FetchPageRequest[] = []
+  fetchPage: (request: FetchPageRequest) => Promise<FetchPageReply> = async () => {
+    throw new BerthError('curl_failed', { reason: 'ERR_NAME_NOT_RESOLVED' })
+  }
   /** What becomes of each change of size. */
   onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
@@ -105,7 +116,8 @@ export class FakeAgent {
   }
 
   #routes(): FastifyInstance {
-    const app = fastify()
+    const app = fastify({ bodyLimit: 8 * 1024 * 1024 })
+    replyWithErrors(app, createLogger({ name: 'fake-agent', level: 'silent', json: true }))
     app.addHook('onRequest', () => this.#thawed.promise)
     // Before their bodies are read: some are streams.
     app.addHook('onRequest', async (request, reply) => {
@@ -135,6 +147,10 @@ export class FakeAgent {
       await this.onResize()
     })
     mount(app, navigateActivePage, ({ body }) => void this.navigations.push(body.url))
+    mount(app, fetchPage, ({ body }) => {
+      this.fetched.push(body)
+      return this.fetchPage(body)
+    })
     app.get(agentEventsPath, (_request, reply) => this.#listen(reply))
     app.addContentTypeParser('*', (_request, body, done) => done(null, body))
     app.put(agentProfilePath, async (request, reply) => {

@@ -35,6 +35,8 @@ export class FakeHost {
   /** Of machines whose policies were changed since their start. */
   readonly policies = new Map<SessionId, ChromePolicies>()
   problem: string | undefined
+  /** How new agents fetch pages; absent: not at all. */
+  fetchPage: FakeAgent['fetchPage'] | undefined
   /** Runs in each start, when the session is known and its machine is not there yet. */
   onStart: (spec: MachineSpec) => Promise<void> = async () => {}
   capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false }
@@ -148,6 +150,7 @@ export class FakeDriver implements Driver {
     const agent = await FakeAgent.listen(agentSocket, this.#host.firstState)
     agent.refusesProfiles = this.#host.refusesProfiles
     if (this.#host.operationsOf) agent.operate = this.#host.operationsOf(spec)
+    if (this.#host.fetchPage) agent.fetchPage = this.#host.fetchPage
     return { sessionId, agentSocket, ended: agent.ended, spec, agent }
   }
 

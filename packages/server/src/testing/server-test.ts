@@ -21,6 +21,7 @@ import type { ModelConfig } from '../features/config-registry/workloads/model-cl
 import type { OnePasswordOptions } from '../features/credential-providers/onepassword-client.ts'
 import type { LimitsConfig } from '../features/limits/limit-service.ts'
 import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
+import type { SearchConfig } from '../features/search/providers/known-providers.ts'
 import { recoverSessions } from '../features/sessions/recover-sessions.ts'
 import type { ConnectionLimits } from '../front/connection-limits.ts'
 import { Trash } from '../host/trash.ts'
@@ -73,6 +74,7 @@ export interface TestServerOptions {
   readonly configRegistry?: Partial<ConfigRegistryConfig>
   readonly model?: ModelConfig
   readonly egressAllow?: readonly string[]
+  readonly search?: SearchConfig
 }
 
 interface TestParts {
@@ -186,6 +188,7 @@ export class TestServer {
   async crash(): Promise<void> {
     this.#services.relay.close()
     this.#services.forwarding.close()
+    this.#services.extractor.close()
     this.#services.machines.release()
     this.#app?.server.closeAllConnections()
     await this.#app?.close()
@@ -249,6 +252,7 @@ export class TestServer {
       onePassword: options.onePassword ?? { connectUrl: undefined, limitMilliseconds: 1000 },
       audit: { folder: `${this.#parts.blobsFolder}-audit`, retentionDays: 365 },
       auditExport: options.auditExport ?? { buckets: [], endpoint: undefined },
+      search: options.search ?? { providers: [], attemptLimitMilliseconds: 1_000 },
       limits: { maxSessions: 1000, requestsPerMinute: 0, ...options.limits },
       configRegistry: {
         atOnce: 2,

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { defineEndpoint } from '../endpoint.ts'
+import { ProviderSlugs } from './provider-options.ts'
+import { Search, SearchContents, SearchProvider } from './search.ts'
+import { ContentsRequest, SearchRequest } from './search-request.ts'
+
+const tag = 'Search'
+const OneSearch = z.object({ id: z.string().min(1).max(255) })
+
+export const createSearch = defineEndpoint({
+  operationId: 'createSearch',
+  method: 'POST',
+  path: '/search',
+  summary: 'Search the web',
+  description: 'By the search services that the operator has set up. What it gives is kept for 24 hours.',
+  tag,
+  access: 'project',
+  isRateLimited: true,
+  body: SearchRequest,
+  reply: Search,
+  status: 200,
+  errors: ['search_failed', 'search_params_not_servable', 'session_not_found'],
+})
+
+export const listSearchProviders = defineEndpoint({
+  operationId: 'listSearchProviders',
+  method: 'GET',
+  path: '/search/providers',
+  summary: 'List the search services that are set up',
+  tag,
+  access: 'project',
+  query: z.object({ slug: ProviderSlugs.optional() }),
+  reply: z.array(SearchProvider),
+  status: 200,
+  errors: [],
+})
+
+export const getSearch = defineEndpoint({
+  operationId: 'getSearch',
+  method: 'GET',
+  path: '/search/{id}',
+  summary: 'Get a search as it was first answered',
+  tag,
+  access: 'project',
+  params: OneSearch,
+  reply: Search,
+  status: 200,
+  errors: ['search_not_found'],
+})
+
+export const fetchSearchContents = defineEndpoint({
+  operationId: 'fetchSearchContents',
+  method: 'POST',
+  path: '/search/{id}/contents',
+  summary: 'Fetch the contents of results',
+  description: 'A page that fails is told with its result and fails nothing else.',
+  tag,
+  access: 'project',
+  isRateLimited: true,
+  params: OneSearch,
+  body: ContentsRequest.optional(),
+  reply: SearchContents,
+  status: 200,
+  errors: ['search_not_found', 'session_not_found'],
+})

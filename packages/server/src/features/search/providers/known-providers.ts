@@ -1,0 +1,48 @@
+import type { ProviderSlug } from '@berth/contract/search/provider-options.ts'
+import { brave } from './brave.ts'
+import { exa } from './exa.ts'
+import { parallel } from './parallel.ts'
+import { perplexity } from './perplexity.ts'
+import type { Provider } from './provider.ts'
+import { searxng } from './searxng.ts'
+import { serpapi } from './serpapi.ts'
+import { tavily } from './tavily.ts'
+import { valyu } from './valyu.ts'
+import { you } from './you.ts'
+
+/** In the order in which `auto` prefers them, where they can do the same. */
+export const knownProviders: readonly Provider[] = [
+  brave,
+  exa,
+  tavily,
+  serpapi,
+  perplexity,
+  parallel,
+  you,
+  valyu,
+  searxng,
+]
+
+/** A provider that the operator has set up. */
+export interface ProviderAccess {
+  readonly provider: Provider
+  /** Without a slash at the end. */
+  readonly url: string
+  readonly key: string | undefined
+}
+
+export interface SearchConfig {
+  readonly providers: readonly ProviderAccess[]
+  /** Of one attempt. */
+  readonly attemptLimitMilliseconds: number
+}
+
+/** The variables of a provider: `BERTH_SEARCH_BRAVE_KEY` and `BERTH_SEARCH_BRAVE_URL`. */
+export function settingName(slug: ProviderSlug, setting: 'KEY' | 'URL'): string {
+  return `BERTH_SEARCH_${slug.toUpperCase()}_${setting}`
+}
+
+/** What an operator has to set for a provider to be there. */
+export function neededSetting({ slug, defaultUrl }: Provider): string {
+  return settingName(slug, defaultUrl === undefined ? 'URL' : 'KEY')
+}

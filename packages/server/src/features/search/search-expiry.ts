@@ -1,0 +1,21 @@
+import type { PageContents } from './contents/page-contents.ts'
+import type { SearchService } from './search-service.ts'
+
+interface SearchExpiryOptions {
+  readonly searches: SearchService
+  readonly pages: PageContents
+}
+
+/** Removes searches that have expired, and pages that no request may ask for any more. */
+export class SearchExpiry {
+  readonly #options: SearchExpiryOptions
+
+  constructor(options: SearchExpiryOptions) {
+    this.#options = options
+  }
+
+  async run(): Promise<void> {
+    const { searches, pages } = this.#options
+    await Promise.all([searches.removeExpired(), pages.removeOld()])
+  }
+}
