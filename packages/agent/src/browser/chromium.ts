@@ -4,7 +4,7 @@ import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { CdpPipe } from './cdp-pipe.ts'
 import { ChildProgram } from './child-program.ts'
 import { chromiumFlags, type FlagOptions } from './chromium-flags.ts'
-import type { Tabs, UserData } from './user-data.ts'
+import type { Tabs, UserData } from './profile/user-data.ts'
 
 /** Chromium may have much to write, and what it has not written when it is killed is lost. */
 const closeLimitMilliseconds = 10_000

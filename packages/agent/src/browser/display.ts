@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { ChildProgram } from './child-program.ts'
-import { dropSmallestSizes } from './window-hints.ts'
+import { dropSmallestSizes } from './window/window-hints.ts'
 
 const run = promisify(execFile)
 

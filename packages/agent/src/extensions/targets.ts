@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
-import { type HiddenPage, inHiddenPage } from '../browser/in-hidden-page.ts'
-import { withTarget } from '../browser/tabs.ts'
+import { type HiddenPage, inHiddenPage } from '../browser/targets/in-hidden-page.ts'
+import { withTarget } from '../browser/targets/tabs.ts'
 
 const pollMilliseconds = 50
 

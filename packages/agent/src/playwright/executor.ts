@@ -177,7 +177,7 @@ export class Executor {
   #running(environment: Readonly<Record<string, string>>): Process {
     if (this.#process) return this.#process
     const process: Process = new ScriptProcess({
-      program: 'playwright-executor',
+      program: 'playwright-process',
       args: [this.#options.library],
       environment,
       maxMessageBytes,

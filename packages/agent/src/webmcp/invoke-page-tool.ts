@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { WebMcpInvocation } from '@berth/contract/agent/webmcp-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import type { TargetSession } from '../browser/target-session.ts'
+import type { TargetSession } from '../browser/targets/target-session.ts'
 import { InvocationError } from './invocation-error.ts'
 import { type PageTool, readFrames, readTools } from './page-tools.ts'
 import type { ToolPlace } from './tool-refs.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { WebMcpTool } from '@berth/contract/agent/webmcp-operations.ts'
-import type { TargetSession } from '../browser/target-session.ts'
+import type { TargetSession } from '../browser/targets/target-session.ts'
 
 /** A page that takes longer is busy or stuck; its tools are left out. */
 const answerLimitMilliseconds = 1_500

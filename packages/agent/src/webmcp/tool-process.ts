@@ -72,7 +72,7 @@ export class ToolProcess {
     const variables = await environment()
     await browser()
     const process = new ScriptProcess<ToToolProcess, FromToolProcess>({
-      program: 'tool-process',
+      program: 'custom-tool-process',
       args: [homeFolder],
       environment: { ...variables, CDP_ENDPOINT: devToolsAddress },
       maxMessageBytes,

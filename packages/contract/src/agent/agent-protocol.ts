@@ -4,15 +4,7 @@
  */
 
 /** Raised with every change that an older server or agent would misread. */
-export const agentContractVersion = 1
-
-export const agentStatePath = '/state'
-export const agentStopPath = '/stop'
-export const agentViewportPath = '/viewport'
-export const agentNavigationPath = '/navigation'
-
-/** `GET` answers `application/x-ndjson`, one AgentEvent a line, until either side ends. */
-export const agentEventsPath = '/events'
+export const agentContractVersion = 2
 
 /**
  * Classic WebDriver: plain HTTP to `/webdriver/status`, `/webdriver/session` and below. An upgrade of

@@ -1,4 +1,4 @@
-import { agentDiscoveryPath } from '@berth/contract/agent/agent-endpoints.ts'
+import { agentDiscoveryPath } from '@berth/contract/agent/agent-protocol.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
 import { checkText } from '@berth/runtime/http/json-body.ts'

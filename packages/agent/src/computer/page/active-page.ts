@@ -1,5 +1,5 @@
 import type { Chromium } from '../../browser/chromium.ts'
-import { tabsByActivity } from '../../browser/tabs.ts'
+import { tabsByActivity } from '../../browser/targets/tabs.ts'
 
 /** One page and the agent's line to it. */
 export interface ActivePage {

@@ -1,6 +1,6 @@
 import type { ScreenshotRegion } from '@berth/contract/agent/computer-operations.ts'
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
-import { inHiddenPage } from '../../browser/in-hidden-page.ts'
+import { inHiddenPage } from '../../browser/targets/in-hidden-page.ts'
 import type { Size } from '../screen.ts'
 import type { Dialog } from './dialog.ts'
 import { type Area, boxOf, buttonsOf, fieldOf, messageAreaOf, titleAreaOf } from './dialog-layout.ts'
