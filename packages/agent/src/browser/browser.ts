@@ -314,7 +314,7 @@ export class Browser {
     const endpoint = await Promise.race([chromium.endpoint, failure])
     // Without it the address bar of an empty page has the focus. Of restored tabs, the one that was in front stays there.
     // Done when what follows is answered, and so before any client has a page of its own in front.
-    if (page.url === 'about:blank') chromium.pipe.send('Page.bringToFront', {}, page.sessionId).catch(() => {})
+    if (page.url === 'about:blank') chromium.pipe.send('Page.bringToFront', undefined, page.sessionId).catch(() => {})
     await this.#prepare(chromium)
     await this.#display?.resize(size)
     this.#running = { chromium, page, size, isSized: true }

@@ -82,6 +82,6 @@ export class Executors {
   async #openTabs(): Promise<ReadonlyMap<string, string>> {
     const pipe = await this.#options.browser.pipe()
     const { targetInfos } = await pipe.send('Target.getTargets')
-    return new Map((targetInfos as { targetId: string; url: string }[]).map(({ targetId, url }) => [targetId, url]))
+    return new Map(targetInfos.map(({ targetId, url }) => [targetId, url]))
   }
 }

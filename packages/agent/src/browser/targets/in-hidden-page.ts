@@ -1,8 +1,9 @@
 import type { CdpPipe } from '../cdp-pipe.ts'
+import type { CdpAnswer, CdpMethod, CdpParams } from '../cdp-types.ts'
 
 /** A page of our own that no window shows and no list of tabs has; it goes with the work it is made for. */
 export interface HiddenPage {
-  send(method: string, params?: Record<string, unknown>): Promise<Record<string, unknown>>
+  send<Method extends CdpMethod>(method: Method, params?: CdpParams<Method>): Promise<CdpAnswer<Method>>
   evaluate(expression: string): Promise<unknown>
 }
 
@@ -18,12 +19,12 @@ export async function inHiddenPage<Result>(
   try {
     const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
     const send: HiddenPage['send'] = (method, params) =>
-      pipe.send(method, params, { sessionId: sessionId as string, limitMilliseconds: answerLimitMilliseconds })
+      pipe.send(method, params, { sessionId, limitMilliseconds: answerLimitMilliseconds })
     return await work({
       send,
       async evaluate(expression) {
         const { result } = await send('Runtime.evaluate', { expression, returnByValue: true })
-        return (result as { value?: unknown }).value
+        return result.value
       },
     })
   } finally {

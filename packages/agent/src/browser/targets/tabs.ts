@@ -45,7 +45,7 @@ export async function withTarget<Result>(
 ): Promise<Result> {
   const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
   try {
-    return await work(sessionId as string)
+    return await work(sessionId)
   } finally {
     pipe.send('Target.detachFromTarget', { sessionId }).catch(() => {}) // The page, or Chromium, has gone.
   }
@@ -70,5 +70,5 @@ async function hasFocus(pipe: CdpPipe, tab: string): Promise<boolean> {
   })
   // A page that has gone meanwhile has no focus either.
   const answer = await Promise.race([asked, late]).catch(() => undefined)
-  return (answer?.result as { value?: unknown } | undefined)?.value === true
+  return answer?.result.value === true
 }

@@ -1,4 +1,5 @@
 import type { CdpPipe } from '../cdp-pipe.ts'
+import type { CdpAnswer, CdpEvent, CdpEventParams, CdpMethod, CdpParams } from '../cdp-types.ts'
 
 /** A target that the agent has attached to over its own line, until `detach`. */
 export class TargetSession {
@@ -26,22 +27,22 @@ export class TargetSession {
   /** Rejects when there is no such target. Whether its page answers is another matter. */
   static async attach(pipe: CdpPipe, targetId: string): Promise<TargetSession> {
     const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
-    return new TargetSession(pipe, sessionId as string)
+    return new TargetSession(pipe, sessionId)
   }
 
   /** Callers that have a limit of their own set another: `Infinity` for none. */
-  send(
-    method: string,
-    params: Record<string, unknown> = {},
+  send<Method extends CdpMethod>(
+    method: Method,
+    params?: CdpParams<Method>,
     limitMilliseconds?: number,
-  ): Promise<Record<string, unknown>> {
+  ): Promise<CdpAnswer<Method>> {
     const limit = limitMilliseconds !== undefined && { limitMilliseconds }
     return this.#pipe.send(method, params, { sessionId: this.#sessionId, ...limit })
   }
 
   /** Calls the handler with every such event until the function that comes back is called. */
-  on(method: string, handler: (params: Record<string, unknown>) => void): () => void {
-    return this.#pipe.on(method, (params, sessionId) => {
+  on<Event extends CdpEvent>(event: Event, handler: (params: CdpEventParams<Event>) => void): () => void {
+    return this.#pipe.on(event, (params, sessionId) => {
       if (sessionId === this.#sessionId) handler(params)
     })
   }

@@ -37,9 +37,9 @@ interface ResizeOptions {
  */
 export async function resizeHeadless({ pipe, tabs, from, to }: ResizeOptions): Promise<void> {
   await onSomePage(pipe, tabs, async (session) => {
-    const { screenInfos } = await pipe.send('Emulation.getScreenInfos', {}, session)
-    const [screen] = screenInfos as readonly { id: string }[]
-    await pipe.send('Emulation.updateScreen', { screenId: screen?.id, width: to.width, height: to.height }, session)
+    const { screenInfos } = await pipe.send('Emulation.getScreenInfos', undefined, session)
+    const screenId = screenInfos[0]?.id ?? ''
+    await pipe.send('Emulation.updateScreen', { screenId, width: to.width, height: to.height }, session)
   })
   const windows = await windowsOf(pipe, tabs)
   const setBounds = (windowId: number, bounds: Partial<WindowBounds>) =>
@@ -88,9 +88,9 @@ async function pageSizeAfter(pipe: CdpPipe, targetId: string, to: Size): Promise
   return withTarget(pipe, targetId, async (session) => {
     let last = ''
     for (let since = start, now = start; now - start < followLimitMilliseconds; now = performance.now()) {
-      const { bounds } = (await pipe.send('Browser.getWindowForTarget', { targetId })) as { bounds: WindowBounds }
+      const { bounds } = await pipe.send('Browser.getWindowForTarget', { targetId })
       const { result } = await pipe.send('Runtime.evaluate', question, session)
-      const page = (result as { value: string }).value
+      const page = result.value
       const current = `${bounds.width}x${bounds.height} ${page}`
       if (current !== last) since = now
       last = current
@@ -112,7 +112,8 @@ async function windowsOf(pipe: CdpPipe, tabs: readonly string[]): Promise<readon
     // A page that has gone meanwhile, or is in no window, has nothing to resize.
     const found = await pipe.send('Browser.getWindowForTarget', { targetId }).catch(() => undefined)
     if (!found) continue
-    const { windowId, bounds } = found as { windowId: number; bounds: WindowBounds }
+    const { windowId } = found
+    const bounds = found.bounds as WindowBounds // Of a window, all of it is told.
     const known = windows.get(windowId)
     if (known) known.tabs.push(targetId)
     else windows.set(windowId, { windowId, bounds, tabs: [targetId] })
@@ -132,7 +133,7 @@ async function layOut(pipe: CdpPipe, tabs: readonly string[], { width, height }:
   const question = { expression: `innerWidth === ${width} && innerHeight === ${height}` }
   const isLaidOut = async (session: string) => {
     const { result } = await pipe.send('Runtime.evaluate', question, session)
-    return (result as { value?: unknown }).value === true
+    return result.value === true
   }
   const late = AbortSignal.timeout(layoutLimitMilliseconds)
   const waiting = tabs.map((tab) =>
@@ -151,6 +152,6 @@ async function onSomePage(
 ): Promise<void> {
   if (first !== undefined) return withTarget(pipe, first, work)
   const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', hidden: true, background: true })
-  await withTarget(pipe, targetId as string, work)
+  await withTarget(pipe, targetId, work)
   await pipe.send('Target.closeTarget', { targetId })
 }

@@ -29,11 +29,11 @@ export async function makeResizable(pipe: CdpPipe, windowId: number): Promise<vo
   const start = performance.now()
   const ask = async () => {
     const { bounds } = await pipe.send('Browser.getWindowBounds', { windowId }, { limitMilliseconds })
-    return bounds as WindowBounds
+    return bounds
   }
   const { windowState } = await ask()
   if (windowState !== 'maximized' && windowState !== 'fullscreen') return
-  const normal = { windowId, bounds: { windowState: 'normal' } }
+  const normal = { windowId, bounds: { windowState: 'normal' as const } }
   await pipe.send('Browser.setWindowBounds', normal, { limitMilliseconds })
   let last = ''
   for (let since = start, now = start; now - start < limitMilliseconds; now = performance.now()) {

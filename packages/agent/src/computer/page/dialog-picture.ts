@@ -24,7 +24,7 @@ export async function dialogPicture(
   return inHiddenPage(pipe, async ({ send }) => {
     const expression = `(${draw})(${args.join(', ')})`
     const { result } = await send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true })
-    const { value } = result as { value: string }
+    const { value } = result
     return Buffer.from(value.slice(value.indexOf(',') + 1), 'base64')
   })
 }
