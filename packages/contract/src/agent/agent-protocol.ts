@@ -15,7 +15,7 @@ export const agentWebDriverSessionPath = `${agentWebDriverPath}/session`
 export const agentWebDriverStatusPath = `${agentWebDriverPath}/status`
 
 /** The path of a classic session, and what follows it. */
-export const webDriverSessionPattern = /^\/webdriver\/session\/([0-9a-f]{32})(\/.*)?$/
+export const webDriverSessionPattern = new RegExp(`^${agentWebDriverSessionPath}/([0-9a-f]{32})(/.*)?$`)
 
 /** Everything that a session's callers may ask of the agent; the paths of its operations follow. */
 export const agentOperationsPath = '/operations'
