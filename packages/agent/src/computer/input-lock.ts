@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { Queue } from '@berth/runtime/async/queue.ts'
 
 /** Time for an action that was broken off to release what it has pressed. */
@@ -21,9 +20,8 @@ export class InputLock {
 async function endSoonAfter<Result>(signal: AbortSignal, working: Promise<Result>): Promise<Result> {
   working.catch(() => {}) // After its turn nobody else hears how it ends.
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const leave = async () => {
-    await delay(cleanUpMilliseconds, undefined, { ref: false })
-    reject(signal.reason)
+  const leave = () => {
+    setTimeout(() => reject(signal.reason), cleanUpMilliseconds).unref()
   }
   signal.addEventListener('abort', leave, { once: true })
   late.catch(() => {}) // It may have stopped in time.
