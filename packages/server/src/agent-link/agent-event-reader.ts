@@ -36,13 +36,14 @@ export class AgentEventReader {
   readonly #agentSocket: string
   readonly #take: TakeAgentEvent
   readonly #abort = new AbortController()
+  /** Aborts when no stream is opened any more. */
+  readonly #last = new AbortController()
   readonly #pace: EventPace
   readonly #longestPauseMilliseconds: number
   readonly #ended: Promise<void>
   #taken: number | undefined
   #acknowledged: number | undefined
   #isAcknowledging = false
-  #agentHasEnded = false
 
   constructor(agentSocket: string, take: TakeAgentEvent, options: AgentEventReaderOptions = {}) {
     const { price = eventPrice, longestPauseMilliseconds = defaultLongestPauseMilliseconds } = options
@@ -55,26 +56,27 @@ export class AgentEventReader {
 
   /** Takes what an agent that has ended told before. */
   async finish(): Promise<void> {
-    this.#agentHasEnded = true
+    this.#last.abort()
     await within(farewellMilliseconds, this.#ended).catch(() => {}) // Its events come faster than they are taken.
     this.close()
   }
 
   close(): void {
+    this.#last.abort()
     this.#abort.abort()
   }
 
   async #readAgainAndAgain(): Promise<void> {
-    const { signal } = this.#abort
+    const { signal } = this.#last
     for (let pause = shortestPauseMilliseconds; ; pause = Math.min(pause * 2, this.#longestPauseMilliseconds)) {
       const openedAt = performance.now()
       // Whatever ends a stream, AgentWatch finds out whether the agent is still there.
       await this.#read().catch(() => {})
-      if (this.#agentHasEnded || signal.aborted) return
+      if (signal.aborted) return
       // One that has lasted was no attempt that failed.
       if (performance.now() - openedAt > this.#longestPauseMilliseconds) pause = shortestPauseMilliseconds
       await delay(pause, undefined, { signal }).catch(() => {})
-      if (this.#agentHasEnded || signal.aborted) return
+      if (signal.aborted) return
     }
   }
 
