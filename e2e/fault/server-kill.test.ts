@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
 import { FaultGround } from './testing/fault-ground.ts'
+import { hasPart, killPart } from './testing/parts.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
@@ -111,6 +112,29 @@ test('a server that is stopped during a delete and a create keeps what it has co
   for (const name of ['between', 'late']) await deleteSession(second, name)
   assert.deepEqual(await ground.view.findLeft(before, 20), [])
 })
+
+test('what crashes while there is no server is in the log of the next one', async () => {
+  await using ground = await FaultGround.open()
+  const first = await ground.start()
+  const { session_id } = await createSession(first)
+  const crashesIn = ({ log }: { readonly log: string }) =>
+    log.split('\n').filter((line) => line.includes('a program of a session crashed'))
+
+  await killPart(ground.view, session_id, 'chromium')
+  await until('the first crash in the log', async () => crashesIn(first).length === 1, { limitSeconds: 20 })
+  await first.signal('SIGKILL')
+  await until('a browser', async () => hasPart(ground.view, session_id, 'chromium'), { limitSeconds: 20 })
+  await killPart(ground.view, session_id, 'chromium')
+  const second = await ground.start()
+
+  await until('the second crash in the log', async () => crashesIn(second).some(tellsOf(2)), { limitSeconds: 20 })
+  assert.equal(crashesIn(second).filter(tellsOf(2)).length, 1)
+  assert.equal(await deleteSession(second, session_id), 204)
+})
+
+function tellsOf(sequence: number): (line: string) => boolean {
+  return (line) => new RegExp(`sequence\\W+${sequence}\\b`).test(line)
+}
 
 async function pagesOf(client: CdpClient): Promise<{ targetId: string; title: string; url: string }[]> {
   const { targetInfos } = await client.send('Target.getTargets')

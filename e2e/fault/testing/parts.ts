@@ -11,8 +11,16 @@ const commands: Readonly<Record<SessionPart, RegExp>> = {
   display: /^Xtigervnc /,
 }
 
+async function lookForPart(view: HostView, sessionId: string, part: SessionPart): Promise<ProcessInfo | undefined> {
+  return (await view.processesOf(sessionId)).find(({ command }) => commands[part].test(command))
+}
+
+export async function hasPart(view: HostView, sessionId: string, part: SessionPart): Promise<boolean> {
+  return (await lookForPart(view, sessionId, part)) !== undefined
+}
+
 export async function findPart(view: HostView, sessionId: string, part: SessionPart): Promise<ProcessInfo> {
-  const found = (await view.processesOf(sessionId)).find(({ command }) => commands[part].test(command))
+  const found = await lookForPart(view, sessionId, part)
   assert.ok(found, `the session has a process that is its ${part}`)
   return found
 }

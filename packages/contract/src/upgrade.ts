@@ -1,8 +1,9 @@
+import { matchesPath, type RoutePath } from './route.ts'
+
 /** A websocket of a session: clients reach it below `/s/{session}`, and the server at the agent, by the same path. */
 export interface Upgrade<Name extends string = string> {
   readonly name: Name
-  /** A path with a slash at its end stands for everything below it. */
-  readonly path: `/${string}` | RegExp
+  readonly path: RoutePath
 }
 
 /** Declares a websocket. */
@@ -15,8 +16,5 @@ export function findUpgrade<Name extends string>(
   upgrades: readonly Upgrade<Name>[],
   path: string,
 ): Upgrade<Name> | undefined {
-  return upgrades.find((upgrade) => {
-    if (upgrade.path instanceof RegExp) return upgrade.path.test(path)
-    return upgrade.path.endsWith('/') ? path.startsWith(upgrade.path) : path === upgrade.path
-  })
+  return upgrades.find((upgrade) => matchesPath(upgrade.path, path))
 }

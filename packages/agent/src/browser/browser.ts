@@ -4,16 +4,17 @@ import type { Readable } from 'node:stream'
 import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 import type { AgentConfig, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import type { AgentEvents } from '../agent-events.ts'
 import type { ExtensionSet } from '../extensions/extension-set.ts'
+import type { EventLog } from '../reporting/event-log.ts'
+import type { StateFeed } from '../reporting/state-feed.ts'
 import type { CdpPipe } from './cdp-pipe.ts'
 import { endsNow } from './child-program.ts'
 import { Chromium, type DevToolsEndpoint, type FirstPage } from './chromium.ts'
 import { Display } from './display.ts'
-import { resizeHeadful, resizeHeadless } from './resize.ts'
-import { activeTab, tabsByActivity, withTarget } from './tabs.ts'
-import { type Tabs, UserData } from './user-data.ts'
-import { makeResizable, resizedWindow } from './window-bounds.ts'
+import { type Tabs, UserData } from './profile/user-data.ts'
+import { activeTab, tabsByActivity, withTarget } from './targets/tabs.ts'
+import { resizeHeadful, resizeHeadless } from './window/resize.ts'
+import { makeResizable, resizedWindow } from './window/window-bounds.ts'
 
 /** Refusals come at once. */
 const navigationMilliseconds = 3_000
@@ -51,7 +52,8 @@ const newTabPage = 'chrome://new-tab-page'
 interface BrowserOptions {
   readonly config: AgentConfig
   readonly extensions: ExtensionSet
-  readonly events: AgentEvents
+  readonly state: StateFeed
+  readonly events: EventLog
   readonly logger: Logger
 }
 
@@ -241,9 +243,9 @@ export class Browser {
   }
 
   async #keepRunning(): Promise<void> {
-    const { events, config } = this.#options
+    const { state, config } = this.#options
     const first = await this.#launchFirst()
-    events.becomeReady()
+    state.becomeReady()
     this.#openStartPage(first, config.start_url)
 
     for (let current = first; ; ) {
@@ -312,7 +314,7 @@ export class Browser {
     const endpoint = await Promise.race([chromium.endpoint, failure])
     // Without it the address bar of an empty page has the focus. Of restored tabs, the one that was in front stays there.
     // Done when what follows is answered, and so before any client has a page of its own in front.
-    if (page.url === 'about:blank') chromium.pipe.send('Page.bringToFront', {}, page.sessionId).catch(() => {})
+    if (page.url === 'about:blank') chromium.pipe.send('Page.bringToFront', undefined, page.sessionId).catch(() => {})
     await this.#prepare(chromium)
     await this.#display?.resize(size)
     this.#running = { chromium, page, size, isSized: true }
@@ -372,7 +374,7 @@ export class Browser {
   #noteCrash(service: ServiceName, how: string): void {
     const { events, logger } = this.#options
     logger.warn({ service, how }, 'a program crashed; starting it again')
-    events.reportCrash(service, how)
+    events.report({ event: 'service_crashed', service, detail: how })
     const now = performance.now()
     this.#crashes = [...this.#crashes.filter((at) => now - at < crashWindowMilliseconds), now]
     if (this.#crashes.length >= maxCrashes) throw new Error(`${service} crashed ${maxCrashes} times: ${how}`)

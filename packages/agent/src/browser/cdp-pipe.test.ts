@@ -11,7 +11,11 @@ function open() {
 
 test('what a target was asked ends when it detaches, and nothing else does', async () => {
   const { pipe, say } = open()
-  const [gone, other, browser] = [pipe.send('A.a', {}, 'gone'), pipe.send('A.a', {}, 'other'), pipe.send('B.b')]
+  const [gone, other, browser] = [
+    pipe.send('Page.enable', {}, 'gone'),
+    pipe.send('Page.enable', {}, 'other'),
+    pipe.send('Browser.getVersion'),
+  ]
 
   say({ method: 'Target.detachedFromTarget', params: { sessionId: 'gone' } })
   say({ id: 2, result: { of: 'other' } })
@@ -25,15 +29,15 @@ test('every question has a limit, unless whoever asks has one', async () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   const { pipe, close } = open()
   const usual = pipe.send('Page.captureScreenshot', {}, 'page')
-  const short = pipe.send('A.a', {}, { sessionId: 'page', limitMilliseconds: 100 })
-  const own = pipe.send('A.a', {}, { limitMilliseconds: Number.POSITIVE_INFINITY })
+  const short = pipe.send('Page.enable', {}, { sessionId: 'page', limitMilliseconds: 100 })
+  const own = pipe.send('Page.enable', {}, { limitMilliseconds: Number.POSITIVE_INFINITY })
   let ended = ''
   short.catch(() => (ended += 'short '))
   usual.catch(() => (ended += 'usual '))
   own.catch(() => (ended += 'own'))
 
   mock.timers.tick(100)
-  await assert.rejects(short, /there is no answer to A.a/)
+  await assert.rejects(short, /there is no answer to Page.enable/)
   assert.equal(ended, 'short ')
   mock.timers.tick(30_000)
   await assert.rejects(usual, /there is no answer to Page.captureScreenshot/)

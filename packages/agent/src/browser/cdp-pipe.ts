@@ -1,5 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 
+import type { CdpAnswer, CdpEvent, CdpEventParams, CdpMethod, CdpParams } from './cdp-types.ts'
+
 interface PipeMessage {
   readonly id?: number
   readonly method?: string
@@ -13,7 +15,7 @@ type EventHandler = (params: Record<string, unknown>, sessionId: string | undefi
 
 interface PendingAnswer {
   readonly sessionId: string | undefined
-  readonly answer: PromiseWithResolvers<Record<string, unknown>>
+  readonly answer: PromiseWithResolvers<unknown>
   readonly timer: NodeJS.Timeout | undefined
 }
 
@@ -55,28 +57,31 @@ export class CdpPipe {
    * Rejects with Chromium's own words when it refuses, when the pipe closes or the target detaches first, and when no
    * answer comes in time.
    */
-  send(
-    method: string,
-    params: Record<string, unknown> = {},
+  send<Method extends CdpMethod>(
+    method: Method,
+    params?: CdpParams<Method>,
     destination: string | Destination = {},
-  ): Promise<Record<string, unknown>> {
+  ): Promise<CdpAnswer<Method>> {
     if (this.#isClosed) return Promise.reject(new Error(closedReason))
     const { sessionId, limitMilliseconds = answerLimitMilliseconds }: Destination =
       typeof destination === 'string' ? { sessionId: destination } : destination
     const id = ++this.#lastId
-    const answer = Promise.withResolvers<Record<string, unknown>>()
+    const answer = Promise.withResolvers<CdpAnswer<Method>>()
     const giveUp = () => this.#reject(id, new Error(`there is no answer to ${method}`))
     const timer = Number.isFinite(limitMilliseconds) ? setTimeout(giveUp, limitMilliseconds).unref() : undefined
-    this.#pending.set(id, { sessionId, answer, timer })
-    this.#input.write(`${JSON.stringify({ id, method, params, ...(sessionId && { sessionId }) })}\0`)
+    this.#pending.set(id, { sessionId, answer: answer as PromiseWithResolvers<unknown>, timer })
+    this.#input.write(`${JSON.stringify({ id, method, params: params ?? {}, ...(sessionId && { sessionId }) })}\0`)
     return answer.promise
   }
 
   /** Calls with every such event, until the returned function is called. */
-  on(method: string, handler: EventHandler): () => void {
-    const handlers = this.#handlers.get(method) ?? new Set()
-    this.#handlers.set(method, handlers.add(handler))
-    return () => void handlers.delete(handler)
+  on<Event extends CdpEvent>(
+    event: Event,
+    handler: (params: CdpEventParams<Event>, sessionId: string | undefined) => void,
+  ): () => void {
+    const handlers = this.#handlers.get(event) ?? new Set()
+    this.#handlers.set(event, handlers.add(handler as EventHandler))
+    return () => void handlers.delete(handler as EventHandler)
   }
 
   #read(chunk: Buffer): void {
@@ -104,7 +109,7 @@ export class CdpPipe {
     this.#forget(id)?.reject(error)
   }
 
-  #forget(id: number): PromiseWithResolvers<Record<string, unknown>> | undefined {
+  #forget(id: number): PromiseWithResolvers<unknown> | undefined {
     const pending = this.#pending.get(id)
     clearTimeout(pending?.timer)
     this.#pending.delete(id)

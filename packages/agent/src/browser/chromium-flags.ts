@@ -1,6 +1,6 @@
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { machinePorts } from '@berth/contract/agent/machine-network.ts'
-import type { Tabs } from './user-data.ts'
+import type { Tabs } from './profile/user-data.ts'
 
 interface Flag {
   readonly flag: string

@@ -4,7 +4,7 @@ import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { CdpPipe } from './cdp-pipe.ts'
 import { ChildProgram } from './child-program.ts'
 import { chromiumFlags, type FlagOptions } from './chromium-flags.ts'
-import type { Tabs, UserData } from './user-data.ts'
+import type { Tabs, UserData } from './profile/user-data.ts'
 
 /** Chromium may have much to write, and what it has not written when it is killed is lost. */
 const closeLimitMilliseconds = 10_000
@@ -96,7 +96,7 @@ export class Chromium {
       })
     })
     const unwatchCrashes = this.pipe.on('Target.targetCrashed', ({ targetId }) => {
-      this.#crashed.add(targetId as string)
+      this.#crashed.add(targetId)
     })
     await this.pipe.send('Target.setDiscoverTargets', { discover: true })
     const first = await this.#orBusy(answered.promise, pages)
@@ -113,9 +113,7 @@ export class Chromium {
   }
 
   async #attach(targetId: string, pages: FirstPage[], isOver: () => boolean): Promise<FirstPage> {
-    const { sessionId } = (await this.pipe.send('Target.attachToTarget', { targetId, flatten: true })) as {
-      sessionId: string
-    }
+    const { sessionId } = await this.pipe.send('Target.attachToTarget', { targetId, flatten: true })
     const page = { sessionId, url: '' }
     pages.push(page)
     const asked = this.pipe.send('Runtime.evaluate', { expression: 'location.href' }, sessionId).catch(() => undefined)
@@ -132,7 +130,7 @@ export class Chromium {
       if (this.#crashed.delete(targetId)) await this.pipe.send('Page.navigate', { url: 'about:blank' }, sessionId)
       return this.#attach(targetId, pages, isOver)
     }
-    page.url = String((answer.result as { value?: unknown } | undefined)?.value)
+    page.url = String(answer.result.value)
     return page
   }
 

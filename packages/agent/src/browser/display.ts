@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { ChildProgram } from './child-program.ts'
-import { dropSmallestSizes } from './window-hints.ts'
+import { dropSmallestSizes } from './window/window-hints.ts'
 
 const run = promisify(execFile)
 
@@ -102,8 +102,7 @@ export class Display {
   /** Resolves when the server has the new size; the window manager follows. */
   async resize({ width, height }: Size): Promise<void> {
     if (this.hasSize({ width, height })) return
-    if (width < smallestWindow.width || height < smallestWindow.height)
-      await dropSmallestSizes(Number(this.name.slice(1)))
+    if (width < smallestWindow.width || height < smallestWindow.height) await dropSmallestSizes(this.name)
     const [old, mode] = [this.#mode, `berth-${++this.#modes}-${width}x${height}`]
     const megahertz = Math.min(width * height * pictureRate, maxPixelRate) / 1e6
     // A display without a beam: lines and pictures have no margins.

@@ -4,7 +4,7 @@ import { createServer, request } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
-import { Activity } from '../activity.ts'
+import { Activity } from '../reporting/activity.ts'
 import { CdpRelay } from './cdp-relay.ts'
 
 const upgrade = {

@@ -4,10 +4,10 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { cdpUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
 import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
-import type { Activity } from '../activity.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { toDevToolsServer } from '../browser/devtools-server.ts'
-import { http } from '../http.ts'
+import { http } from '../http/node-http.ts'
+import type { Activity } from '../reporting/activity.ts'
 import { CdpConnection, type Prepare } from './cdp-connection.ts'
 
 /** How long the end of a Chromium may take to be known, after its port is shut. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
+import type { CdpAnswer, CdpEventParams, CdpMethod, CdpParams } from '../browser/cdp-types.ts'
 import { netError } from './net-error.ts'
 import { readStream, type StreamPart } from './read-stream.ts'
 
@@ -60,23 +61,23 @@ export class HiddenPage {
     this.#pipe = pipe
     this.#targetId = targetId
     this.#sessionId = sessionId
-    const own = (handler: (params: Record<string, unknown>) => void) => {
-      return (params: Record<string, unknown>, session: string | undefined) => {
+    const own = <Params>(handler: (params: Params) => void) => {
+      return (params: Params, session: string | undefined) => {
         if (session === sessionId) handler(params)
       }
     }
     this.#unsubscribe = [
       pipe.on(
         'Fetch.requestPaused',
-        own((params) => this.#pause(params as unknown as PausedRequest)),
+        own((params: PausedRequest) => this.#pause(params)),
       ),
       pipe.on(
         'Fetch.authRequired',
-        own(({ requestId }) => this.#refuseToLogIn(requestId as string)),
+        own(({ requestId }: CdpEventParams<'Fetch.authRequired'>) => this.#refuseToLogIn(requestId)),
       ),
       pipe.on(
         'Network.responseReceivedExtraInfo',
-        own(({ headers }) => this.#noteCookies(headers as object)),
+        own(({ headers }: CdpEventParams<'Network.responseReceivedExtraInfo'>) => this.#noteCookies(headers)),
       ),
     ]
   }
@@ -85,7 +86,7 @@ export class HiddenPage {
     // It lives as long as the session of the pipe that opens it, and is no tab: clients see a target of type `other`.
     const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', hidden: true, background: true })
     const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
-    const page = new HiddenPage(pipe, targetId as string, sessionId as string)
+    const page = new HiddenPage(pipe, targetId, sessionId)
     await Promise.all([
       page.#send('Network.enable'),
       // A site's service worker would answer in the site's stead.
@@ -194,7 +195,7 @@ export class HiddenPage {
 
   /** Otherwise a person would be asked for name and password. The answer is then the 401 that the server has sent. */
   #refuseToLogIn(requestId: string): void {
-    const authChallengeResponse = { response: 'CancelAuth' }
+    const authChallengeResponse = { response: 'CancelAuth' as const }
     this.#send('Fetch.continueWithAuth', { requestId, authChallengeResponse }).catch(() => {})
   }
 
@@ -205,17 +206,14 @@ export class HiddenPage {
     this.#exchange?.cookies.resolve(lines)
   }
 
-  #send(method: string, params: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
+  #send<Method extends CdpMethod>(method: Method, params?: CdpParams<Method>): Promise<CdpAnswer<Method>> {
     // How long a site may take is the caller's to say; then the page is closed.
     const sessionId = this.#sessionId
     return this.#pipe.send(method, params, { sessionId, limitMilliseconds: Number.POSITIVE_INFINITY })
   }
 }
 
-function merge(
-  own: Readonly<Record<string, string>>,
-  wanted: HeaderList,
-): readonly { readonly name: string; readonly value: string }[] {
+function merge(own: Readonly<Record<string, string>>, wanted: HeaderList): { name: string; value: string }[] {
   const replaced = new Set(wanted.map(([name]) => name.toLowerCase()))
   const kept = Object.entries(own).filter(([name]) => !replaced.has(name.toLowerCase()))
   return [...kept, ...wanted].map(([name, value]) => ({ name, value }))

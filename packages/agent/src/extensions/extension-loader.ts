@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { BerthError } from '@berth/contract/errors.ts'
+import { Queue } from '@berth/runtime/async/queue.ts'
 import type { Browser } from '../browser/browser.ts'
 import { ExtensionRefused, type ExtensionSet, removeFolders } from './extension-set.ts'
 import { PolicyServer } from './policy-server.ts'
@@ -15,7 +16,7 @@ interface ExtensionLoaderOptions {
 export class ExtensionLoader {
   readonly #options: ExtensionLoaderOptions
   readonly #policyServer: PolicyServer
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queue = new Queue()
 
   constructor(options: ExtensionLoaderOptions) {
     this.#options = options
@@ -24,9 +25,7 @@ export class ExtensionLoader {
 
   /** One request at a time: two could bring the same name. */
   take(request: IncomingMessage): Promise<void> {
-    const taken = this.#last.then(() => this.#take(request))
-    this.#last = taken.catch(() => {})
-    return taken
+    return this.#queue.run(() => this.#take(request))
   }
 
   async #take(request: IncomingMessage): Promise<void> {

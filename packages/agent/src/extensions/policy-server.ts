@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } fro
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
-import { http } from '../http.ts'
+import { http } from '../http/node-http.ts'
 import type { ExtensionSet } from './extension-set.ts'
 
 /** Gives Chromium the extensions that policies tell it to install, and programs of the machine; nothing to pages. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
-import { type HiddenPage, inHiddenPage } from '../browser/in-hidden-page.ts'
-import { withTarget } from '../browser/tabs.ts'
+import { type HiddenPage, inHiddenPage } from '../browser/targets/in-hidden-page.ts'
+import { withTarget } from '../browser/targets/tabs.ts'
 
 const pollMilliseconds = 50
 
@@ -14,7 +14,7 @@ interface Target {
 export async function findTarget(pipe: CdpPipe, id: string, limitMilliseconds: number): Promise<Target | undefined> {
   return look(limitMilliseconds, async () => {
     const { targetInfos } = await pipe.send('Target.getTargets')
-    return (targetInfos as readonly Target[]).find(({ url }) => url.startsWith(`chrome-extension://${id}/`))
+    return targetInfos.find(({ url }) => url.startsWith(`chrome-extension://${id}/`))
   })
 }
 
@@ -47,7 +47,7 @@ export async function installedOf(
   const lookOnce = async (page: HiddenPage) => {
     const call = { expression: enabledExtensions, awaitPromise: true, returnByValue: true }
     const { result } = await page.send('Runtime.evaluate', call)
-    const { value } = result as { value?: readonly string[] } // None before the page is there.
+    const { value } = result // None before the page is there.
     installed = new Set(Array.isArray(value) ? value.filter((id) => ids.includes(id)) : [])
     return installed.size === new Set(ids).size || undefined
   }

@@ -3,13 +3,14 @@ import { agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
 import type { Operation } from '@berth/contract/agent/operation.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
+import { sendEvents } from '@berth/runtime/http/event-stream.ts'
 import { checkText, readJsonBody } from '@berth/runtime/http/json-body.ts'
 import { parseQuery, queryOf } from '@berth/runtime/http/query-string.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
-import { sendJson } from '../json-body.ts'
+import { sendJson } from '../http/json-body.ts'
 import { graceAfter, retryCountOf, sameCallKey } from './retries.ts'
 import { RunningOperation } from './running-operation.ts'
-import { sendContent, sendEvents } from './send-answer.ts'
+import { sendContent } from './send-answer.ts'
 import { Content, EventStream, type OperationContext, type ServedOperation } from './served-operation.ts'
 import { servedOperations } from './served-operations.ts'
 
@@ -49,7 +50,7 @@ export class OperationServer {
 
     if (response.destroyed) return
     const head = { status: operation.status, type: operation.replyType }
-    if (answer instanceof EventStream) await sendEvents(response, answer.events, head.status)
+    if (answer instanceof EventStream) await sendEvents(response, answer.events)
     else if (answer instanceof Content) await sendContent(response, answer, head)
     else if (operation.reply) sendJson(response, operation.status, answer as object)
     else response.writeHead(operation.status, operation.status === 204 ? {} : { 'content-length': 0 }).end()

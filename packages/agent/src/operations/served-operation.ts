@@ -3,8 +3,8 @@ import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Operation } from '@berth/contract/agent/operation.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
-import type { Activity } from '../activity.ts'
 import type { Browser } from '../browser/browser.ts'
+import type { Activity } from '../reporting/activity.ts'
 
 /** What operations work with. */
 export interface OperationContext {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FetchPageReply, FetchPageRequest } from '@berth/contract/agent/agent-endpoints.ts'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
+import type { CdpAnswer, CdpEventParams, CdpMethod, CdpParams } from '../browser/cdp-types.ts'
 import { netError } from '../curl/net-error.ts'
 
 /** What a page still loads and changes after its load event, it may take this long for. */
@@ -29,7 +30,7 @@ export async function renderPage(
   const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', hidden: true })
   try {
     const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
-    return await new RenderedPage(pipe, sessionId as string).render(request, signal)
+    return await new RenderedPage(pipe, sessionId).render(request, signal)
   } finally {
     await pipe.send('Target.closeTarget', { targetId }).catch(() => {}) // It went with its Chromium.
   }
@@ -62,7 +63,7 @@ class RenderedPage {
 
   async #prepare({ accept_language }: FetchPageRequest): Promise<void> {
     const { frameTree } = await this.#send('Page.getFrameTree')
-    this.#frameId = (frameTree as { frame: { id: string } }).frame.id
+    this.#frameId = frameTree.frame.id
     await Promise.all([
       this.#send('Page.enable'),
       this.#send('Network.enable'),
@@ -148,19 +149,19 @@ class RenderedPage {
   }
 
   #listen(): () => void {
-    const own = (handler: (params: Record<string, unknown>) => void) => {
-      return (params: Record<string, unknown>, session: string | undefined) => {
+    const own = <Params>(handler: (params: Params) => void) => {
+      return (params: Params, session: string | undefined) => {
         if (session === this.#sessionId) handler(params)
       }
     }
     const unsubscribes = [
       this.#pipe.on(
         'Page.lifecycleEvent',
-        own((params) => this.#noteLifecycle(params)),
+        own((params: CdpEventParams<'Page.lifecycleEvent'>) => this.#noteLifecycle(params)),
       ),
       this.#pipe.on(
         'Network.responseReceived',
-        own((params) => this.#noteAnswer(params)),
+        own((params: CdpEventParams<'Network.responseReceived'>) => this.#noteAnswer(params)),
       ),
       // It would hold the page up until somebody answers it.
       this.#pipe.on(
@@ -173,22 +174,26 @@ class RenderedPage {
     }
   }
 
-  #noteLifecycle({ frameId, loaderId, name }: Record<string, unknown>): void {
+  #noteLifecycle({ frameId, loaderId, name }: CdpEventParams<'Page.lifecycleEvent'>): void {
     // Before its answer there is the empty page.
     if (frameId !== this.#frameId || loaderId !== this.#loaderId || !this.#answer) return
     if (name === 'load') this.#loaded.resolve()
     if (name === 'networkIdle') this.#idle.resolve()
   }
 
-  #noteAnswer({ frameId, loaderId, type, response }: Record<string, unknown>): void {
+  #noteAnswer({ frameId, loaderId, type, response }: CdpEventParams<'Network.responseReceived'>): void {
     if (type !== 'Document' || frameId !== this.#frameId) return
-    const { status, mimeType } = response as { status: number; mimeType: string }
-    this.#loaderId = loaderId as string
+    const { status, mimeType } = response
+    this.#loaderId = loaderId
     // The document is text by now, and read as such.
     this.#answer = { status, contentType: `${mimeType || 'text/html'}; charset=utf-8` }
   }
 
-  #send(method: string, params: Record<string, unknown> = {}, limitMilliseconds = 10_000) {
+  #send<Method extends CdpMethod>(
+    method: Method,
+    params?: CdpParams<Method>,
+    limitMilliseconds = 10_000,
+  ): Promise<CdpAnswer<Method>> {
     return this.#pipe.send(method, params, { sessionId: this.#sessionId, limitMilliseconds })
   }
 }

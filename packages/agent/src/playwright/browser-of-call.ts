@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import type { Browser, BrowserContext, BrowserType, Page } from 'playwright-core'
-import { tabsByActivity } from '../browser/tabs.ts'
+import { tabsByActivity } from '../browser/targets/tabs.ts'
 import type { BrowserAddress, TabChoice } from './executor-messages.ts'
 import { GatedConnection } from './gated-connection.ts'
 

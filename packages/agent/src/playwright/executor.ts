@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutePlaywrightResult } from '@berth/contract/agent/playwright-operations.ts'
+import { Queue } from '@berth/runtime/async/queue.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { answerQuestion, type Question } from '../script-process/agent-questions.ts'
 import { ScriptProcess } from '../script-process/script-process.ts'
@@ -61,11 +62,10 @@ export class Executor {
   readonly #options: ExecutorOptions
   #process: Process | undefined
   #call: RunningCall | undefined
-  /** Settles when every call so far has ended. */
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queue = new Queue()
   #waiting = 0
   /** Changes with each stop: calls that came before it are not begun. */
-  #stopped = Promise.withResolvers<string>()
+  #stopped = new AbortController()
   #idle: NodeJS.Timeout | undefined
   /** What the process says of its state after a call. */
   #report = Promise.withResolvers<boolean>()
@@ -86,14 +86,12 @@ export class Executor {
     clearTimeout(this.#idle)
     this.#waiting += 1
     this.lastUsedAt = this.#options.now()
-    const stopped = this.#stopped.promise
-    const previous = this.#last
-    const running = Promise.race([previous.then(() => undefined), stopped]).then((reason) =>
-      reason === undefined ? this.#runNow(run) : { success: false, error: reason },
-    )
-    this.#last = Promise.allSettled([previous, running])
+    const { signal: stopped } = this.#stopped
     try {
-      return await running
+      return await this.#queue.run(() => this.#runNow(run), stopped)
+    } catch (error) {
+      if (error !== stopped.reason) throw error
+      return { success: false, error: stopped.reason }
     } finally {
       this.#waiting -= 1
       this.lastUsedAt = this.#options.now()
@@ -107,16 +105,17 @@ export class Executor {
   /** Ends the process; calls that run or wait fail with the reason. */
   stop(reason: string): void {
     clearTimeout(this.#idle)
-    this.#stopped.resolve(reason)
-    this.#stopped = Promise.withResolvers()
+    this.#stopped.abort(reason)
+    this.#stopped = new AbortController()
     this.#call?.end({ success: false, error: reason })
     this.#endProcess()
   }
 
   async #runNow({ code, timeoutSeconds, signal }: Run): Promise<ExecutePlaywrightResult> {
     if (signal.aborted) return { success: false, error: 'the caller has left' }
-    const stopped = await Promise.race([this.#settled, this.#stopped.promise])
-    if (stopped !== undefined) return { success: false, error: stopped }
+    const { signal: stopped } = this.#stopped
+    await settledOrStopped(this.#settled, stopped)
+    if (stopped.aborted) return { success: false, error: stopped.reason }
     const { promise, resolve } = Promise.withResolvers<RunOutcome>()
     const call: RunningCall = {
       code,
@@ -177,7 +176,7 @@ export class Executor {
   #running(environment: Readonly<Record<string, string>>): Process {
     if (this.#process) return this.#process
     const process: Process = new ScriptProcess({
-      program: 'playwright-executor',
+      program: 'playwright-process',
       args: [this.#options.library],
       environment,
       maxMessageBytes,
@@ -249,6 +248,14 @@ export class Executor {
   async #answer(process: Process, question: Question, signal: AbortSignal): Promise<void> {
     process.send(await answerQuestion(question, (method, params) => this.#options.ask(method, params, signal)))
   }
+}
+
+async function settledOrStopped(settled: Promise<void>, stopped: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const stop = () => resolve()
+  stopped.addEventListener('abort', stop)
+  await Promise.race([settled, promise])
+  stopped.removeEventListener('abort', stop)
 }
 
 function resultOf(outcome: RunOutcome, { output, tab }: RunningCall): ExecutePlaywrightResult {

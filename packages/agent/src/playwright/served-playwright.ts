@@ -12,7 +12,7 @@ import { Content, type OperationContext, type ServedOperation, serve } from '../
 import { sessionEnvironment } from '../process/process-environment.ts'
 import type { WebMcp } from '../webmcp/webmcp.ts'
 import { answerScript } from '../webmcp/webmcp-of-scripts.ts'
-import { Executors, maxNamedExecutors } from './executors.ts'
+import { Executors, maxNamedExecutors } from './executor-registry.ts'
 
 export function servedPlaywright(context: OperationContext, webMcp: WebMcp): readonly ServedOperation[] {
   const { config, browser } = context

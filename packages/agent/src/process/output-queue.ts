@@ -1,4 +1,5 @@
 import type { ProcessOutput } from '@berth/contract/agent/process-operations.ts'
+import { Changes } from '@berth/runtime/async/changes.ts'
 import type { OutputName } from './program.ts'
 
 interface Chunk {
@@ -22,7 +23,7 @@ export class OutputQueue {
   readonly #chunks: Chunk[] = []
   #bytes = 0
   #exitCode: number | undefined
-  #change = Promise.withResolvers<void>()
+  readonly #changes = new Changes()
 
   constructor(options: OutputQueueOptions) {
     this.#options = options
@@ -36,22 +37,21 @@ export class OutputQueue {
     } else this.#chunks.push({ stream, bytes })
     this.#bytes += bytes.length
     if (this.#bytes >= this.#options.limitBytes) this.#options.onFull()
-    this.#tell()
+    this.#changes.notify()
   }
 
   end(exitCode: number): void {
     this.#exitCode = exitCode
-    this.#tell()
+    this.#changes.notify()
   }
 
   /** Everything from here on. A reader who leaves takes nothing more, and the next one goes on where it was. */
   async *read(signal: AbortSignal): AsyncGenerator<ProcessOutput> {
-    const left = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
     while (!signal.aborted) {
       const chunk = this.#take()
       if (chunk) yield { stream: chunk.stream, data_b64: chunk.bytes.toString('base64') }
       else if (this.#exitCode !== undefined) return yield { event: 'exit', exit_code: this.#exitCode }
-      else await Promise.race([this.#change.promise, left])
+      else await this.#changes.next(signal)
     }
   }
 
@@ -62,11 +62,6 @@ export class OutputQueue {
     this.#bytes -= chunk.bytes.length
     if (wasFull && this.#bytes < this.#options.limitBytes) this.#options.onRoom()
     return chunk
-  }
-
-  #tell(): void {
-    this.#change.resolve()
-    this.#change = Promise.withResolvers()
   }
 }
 

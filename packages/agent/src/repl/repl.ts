@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ReplContent, ReplResult } from '@berth/contract/agent/repl-operations.ts'
+import { Queue } from '@berth/runtime/async/queue.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { devToolsAddress } from '../browser/devtools-server.ts'
 import { answerQuestion } from '../script-process/agent-questions.ts'
@@ -45,21 +46,15 @@ interface RunningRepl {
 export class Repl {
   readonly #options: ReplOptions
   #repl: RunningRepl | undefined
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queue = new Queue()
 
   constructor(options: ReplOptions) {
     this.#options = options
   }
 
   /** One call at a time. A call whose caller leaves goes on: to end it would take away what earlier ones defined. */
-  async run(call: ReplCall, signal: AbortSignal): Promise<ReplResult> {
-    const previous = this.#last
-    const running = previous.then(() => {
-      signal.throwIfAborted()
-      return this.#runNow(call)
-    })
-    this.#last = running.catch(() => {})
-    return running
+  run(call: ReplCall, signal: AbortSignal): Promise<ReplResult> {
+    return this.#queue.run(() => this.#runNow(call), signal)
   }
 
   async #runNow({ code, reset, timeoutSeconds }: ReplCall): Promise<ReplResult> {

@@ -8,10 +8,11 @@ import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
-import { AgentEvents } from '../agent-events.ts'
 import { createApp } from '../app.ts'
 import type { Browser } from '../browser/browser.ts'
 import type { ExtensionSet } from '../extensions/extension-set.ts'
+import { EventLog } from '../reporting/event-log.ts'
+import { StateFeed } from '../reporting/state-feed.ts'
 
 /** Every operation of the agent in the test's own process: for those that need no browser. */
 export class ServedApp implements AsyncDisposable {
@@ -33,7 +34,8 @@ export class ServedApp implements AsyncDisposable {
       config: { home_folder: folder, run_folder: folder } as AgentConfig,
       browser: {} as Browser,
       extensions: {} as ExtensionSet,
-      events: new AgentEvents(systemClock),
+      state: new StateFeed(systemClock),
+      events: new EventLog(systemClock),
       logger: createLogger({ name: 'agent', level: 'error', json: true }),
       stop: async () => {},
     })

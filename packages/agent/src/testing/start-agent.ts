@@ -6,11 +6,14 @@ import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { type AgentConfig, type AgentEvent, agentContractVersion } from '@berth/contract/agent/agent-endpoints.ts'
+import type { AgentConfig, AgentEvent, AgentEventRecord, AgentState } from '@berth/contract/agent/agent-endpoints.ts'
+import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
+import { agentRoutes } from '@berth/contract/agent/agent-routes.ts'
+import { eventDataOf } from '@berth/runtime/http/event-stream.ts'
 import { inMachineNetwork, writeNetworkFiles } from '@berth/runtime/machine-network/network-command.ts'
 import { CdpClient } from './cdp-client.ts'
 
-const agentMain = new URL('../main.ts', import.meta.url).pathname
+const agentMain = new URL('../entries/main.ts', import.meta.url).pathname
 /** Chromium keeps its sandbox on, and as root it refuses to: the tests of root run the agent as nobody. */
 const unprivilegedUser = process.getuid?.() === 0 ? 65_534 : undefined
 
@@ -52,9 +55,9 @@ export class StartedAgent {
     return { status: response.statusCode, body: await text(response) }
   }
 
-  /** The events, as they come; ends with the agent. */
-  async *events(): AsyncGenerator<AgentEvent> {
-    const sent = request({ socketPath: this.socketPath, path: '/events', agent: false })
+  /** What a stream tells, as it comes; ends with the agent. */
+  async *#follow<Told>(path: string): AsyncGenerator<Told> {
+    const sent = request({ socketPath: this.socketPath, path, agent: false })
     sent.end()
     const [response] = await once(sent, 'response')
     let unfinished = ''
@@ -62,7 +65,10 @@ export class StartedAgent {
       for await (const chunk of response.setEncoding('utf8')) {
         const lines = `${unfinished}${chunk}`.split('\n')
         unfinished = lines.pop() ?? ''
-        for (const line of lines) yield JSON.parse(line)
+        for (const line of lines) {
+          const data = eventDataOf(line)
+          if (data !== undefined) yield JSON.parse(data)
+        }
       }
     } catch {
       // An agent that has ended tells nothing more.
@@ -71,18 +77,37 @@ export class StartedAgent {
     }
   }
 
-  /** Every event up to and with the first that fits. */
-  async eventsUntil(fits: (event: AgentEvent) => boolean): Promise<readonly AgentEvent[]> {
-    const seen: AgentEvent[] = []
-    for await (const event of this.events()) {
-      seen.push(event)
-      if (fits(event)) return seen
+  states(): AsyncGenerator<AgentState> {
+    return this.#follow(agentRoutes.followState.path)
+  }
+
+  /** Everything that nobody has acknowledged; with a position, what follows it. */
+  records(after?: number): AsyncGenerator<AgentEventRecord> {
+    return this.#follow(`${agentRoutes.followEvents.path}${after === undefined ? '' : `?after=${after}`}`)
+  }
+
+  async #until<Told>(told: AsyncGenerator<Told>, fits: (one: Told) => boolean): Promise<readonly Told[]> {
+    const seen: Told[] = []
+    for await (const one of told) {
+      seen.push(one)
+      if (fits(one)) return seen
     }
     throw new Error(`The agent ended before that: ${JSON.stringify(seen)}\n${this.log}`)
   }
 
+  /** Every state up to and with the first that fits. */
+  statesUntil(fits: (state: AgentState) => boolean): Promise<readonly AgentState[]> {
+    return this.#until(this.states(), fits)
+  }
+
+  /** Every event up to and with the first that fits. */
+  async eventsUntil(fits: (event: AgentEvent) => boolean): Promise<readonly AgentEvent[]> {
+    const records = await this.#until(this.records(), (record) => 'event' in record && fits(record.event))
+    return records.flatMap((record) => ('event' in record ? [record.event] : []))
+  }
+
   async becomesReady(): Promise<void> {
-    await this.eventsUntil((event) => event.event === 'state' && event.state === 'ready')
+    await this.statesUntil(({ state }) => state === 'ready')
   }
 
   async connect(path = '/cdp'): Promise<CdpClient> {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { ChildProgram } from '../browser/child-program.ts'
-import { http } from '../http.ts'
+import { http } from '../http/node-http.ts'
 
 const startLimitMilliseconds = 15_000
 const listening = /ChromeDriver was started successfully on port (\d+)/

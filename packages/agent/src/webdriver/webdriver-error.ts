@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { sendJson } from '../json-body.ts'
+import { sendJson } from '../http/json-body.ts'
 
 /** The errors of WebDriver (§6.6) that the agent itself answers with, and their HTTP status. */
 const statuses = {

@@ -1,22 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import {
-  agentWebDriverPath,
   agentWebDriverSessionPath,
   agentWebDriverStatusPath,
   webDriverSessionPattern,
 } from '@berth/contract/agent/agent-protocol.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import { sendJson } from '../json-body.ts'
+import { sendJson } from '../http/json-body.ts'
 import type { ClassicSessions } from './classic-sessions.ts'
 import { sendWebDriverError, WebDriverError } from './webdriver-error.ts'
 
 /** A file that is sent to the session comes in one command, in Base64. */
 const maxBodyBytes = 128 * 1024 * 1024
-
-export function servesWebDriver(path: string): boolean {
-  return path.startsWith(`${agentWebDriverPath}/`)
-}
 
 /** Serves classic WebDriver: the handshake here, the commands of its sessions by chromedriver. */
 export async function answerWebDriver(

@@ -8,7 +8,7 @@ import {
 import { BerthError } from '@berth/contract/errors.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import { z } from 'zod'
-import type { TargetSession } from '../browser/target-session.ts'
+import type { TargetSession } from '../browser/targets/target-session.ts'
 import type { CustomTool, ToolDefinition } from './custom-tools.ts'
 import { InvocationError } from './invocation-error.ts'
 import { aborted, completed, type Invocation } from './invoke-page-tool.ts'

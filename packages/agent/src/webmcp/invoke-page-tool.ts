@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { WebMcpInvocation } from '@berth/contract/agent/webmcp-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import type { TargetSession } from '../browser/target-session.ts'
+import type { CdpParams } from '../browser/cdp-types.ts'
+import type { TargetSession } from '../browser/targets/target-session.ts'
 import { InvocationError } from './invocation-error.ts'
 import { type PageTool, readFrames, readTools } from './page-tools.ts'
 import type { ToolPlace } from './tool-refs.ts'
@@ -85,9 +86,9 @@ class PageInvocation {
     return response ? outcomeOf(id, response) : { invocation_id: id, status: 'awaiting_submission' }
   }
 
-  async #begin(params: Record<string, unknown>): Promise<string> {
+  async #begin(params: CdpParams<'WebMCP.invokeTool'>): Promise<string> {
     try {
-      return (await this.#session.send('WebMCP.invokeTool', params, Number.POSITIVE_INFINITY)).invocationId as string
+      return (await this.#session.send('WebMCP.invokeTool', params, Number.POSITIVE_INFINITY)).invocationId
     } catch (cause) {
       // Chromium refuses before it begins: the tool went a moment ago.
       throw new BerthError('tool_not_found', undefined, { cause })

@@ -20,7 +20,7 @@ interface TargetInfo {
 
 /** Every page with the targets that belong to it. The browser itself is asked, no page. */
 export async function openPages(pipe: CdpPipe): Promise<readonly OpenPage[]> {
-  const targets = (await pipe.send('Target.getTargets')).targetInfos as readonly TargetInfo[]
+  const { targetInfos: targets } = await pipe.send('Target.getTargets')
   const pages = targets.filter(({ type }) => type === 'page')
   return Promise.all(
     pages.map(async ({ targetId, title, url }) => ({
@@ -52,5 +52,5 @@ function isWithin(target: TargetInfo, pageId: string, targets: readonly TargetIn
 
 async function windowOf(pipe: CdpPipe, targetId: string): Promise<number> {
   const { windowId } = await pipe.send('Browser.getWindowForTarget', { targetId }).catch(() => ({ windowId: 0 }))
-  return windowId as number
+  return windowId
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { WebMcpTool } from '@berth/contract/agent/webmcp-operations.ts'
-import type { TargetSession } from '../browser/target-session.ts'
+import type { TargetSession } from '../browser/targets/target-session.ts'
 
 /** A page that takes longer is busy or stuck; its tools are left out. */
 const answerLimitMilliseconds = 1_500
@@ -58,7 +58,7 @@ export interface Frame {
 /** The frames of the target, the main one first; undefined when the page does not answer. */
 export async function readFrames(session: TargetSession): Promise<readonly Frame[] | undefined> {
   const answer = await inTime(session, session.send('Page.getFrameTree'))
-  return answer && framesOf(answer.frameTree as FrameTree).slice(0, maxFrames)
+  return answer && framesOf(answer.frameTree).slice(0, maxFrames)
 }
 
 /** The tools that the frame's own document offers; undefined when the page does not answer, or has just left. */
@@ -70,7 +70,7 @@ async function listIn(session: TargetSession, frameId: string): Promise<readonly
   const { executionContextId: contextId } = await session.send('Page.createIsolatedWorld', { frameId, worldName })
   const evaluation = { contextId, expression: listTools, awaitPromise: true, returnByValue: true }
   const { result } = await session.send('Runtime.evaluate', evaluation)
-  const { type, value } = result as { type: string; value?: string }
+  const { type, value } = result
   return type === 'string' ? (JSON.parse(value as string) as readonly ListedTool[]).map(pageTool) : []
 }
 

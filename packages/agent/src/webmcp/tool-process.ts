@@ -1,3 +1,4 @@
+import { Queue } from '@berth/runtime/async/queue.ts'
 import { devToolsAddress } from '../browser/devtools-server.ts'
 import { answerQuestion } from '../script-process/agent-questions.ts'
 import { ScriptProcess } from '../script-process/script-process.ts'
@@ -27,17 +28,15 @@ export class ToolProcess {
   #end: (outcome: ToolOutcome) => void = () => {}
   /** Aborts with the end of the task. */
   #stopped = new AbortController()
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queue = new Queue()
   #idle: NodeJS.Timeout | undefined
 
   constructor(options: ToolProcessOptions) {
     this.#options = options
   }
 
-  async run(task: ToolTask, timeoutMilliseconds: number, signal: AbortSignal): Promise<ToolOutcome> {
-    const running = this.#last.then(() => this.#runNow(task, timeoutMilliseconds, signal))
-    this.#last = running.catch(() => {})
-    return running
+  run(task: ToolTask, timeoutMilliseconds: number, signal: AbortSignal): Promise<ToolOutcome> {
+    return this.#queue.run(() => this.#runNow(task, timeoutMilliseconds, signal))
   }
 
   async #runNow(task: ToolTask, timeoutMilliseconds: number, signal: AbortSignal): Promise<ToolOutcome> {
@@ -72,7 +71,7 @@ export class ToolProcess {
     const variables = await environment()
     await browser()
     const process = new ScriptProcess<ToToolProcess, FromToolProcess>({
-      program: 'tool-process',
+      program: 'custom-tool-process',
       args: [homeFolder],
       environment: { ...variables, CDP_ENDPOINT: devToolsAddress },
       maxMessageBytes,

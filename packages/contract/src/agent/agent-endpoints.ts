@@ -1,21 +1,9 @@
 import { z } from 'zod'
 import { BrowserViewport } from '../browsers/viewport.ts'
 import { defineEndpoint } from '../endpoint.ts'
-import {
-  agentContractVersion,
-  agentNavigationPath,
-  agentPagePath,
-  agentStatePath,
-  agentStopPath,
-  agentViewportPath,
-} from './agent-protocol.ts'
-
-export {
-  agentContractVersion,
-  agentDiscoveryPath,
-  agentEventsPath,
-  agentProfilePath,
-} from './agent-protocol.ts'
+import { defineStream } from '../stream.ts'
+import { agentContractVersion } from './agent-protocol.ts'
+import { agentRoutes } from './agent-routes.ts'
 
 const tag = 'Agent'
 
@@ -47,31 +35,45 @@ export type AgentConfig = z.infer<typeof AgentConfig>
 export const ServiceName = z.enum(['chromium', 'display'])
 export type ServiceName = z.infer<typeof ServiceName>
 
+/** Up to the last one that a Date can tell. */
+const EpochMilliseconds = z.number().min(0).max(8.64e15)
+
 export const AgentState = z.object({
   contract_version: z.int(),
   /** `starting`: the first page has not answered yet. `failed`: it never will; `failure` says why, and the agent exits. */
   state: z.enum(['starting', 'ready', 'failed']),
   failure: z.string().optional(),
-  /** Milliseconds since the epoch at which the last activity ended; null while there is activity. */
-  idle_since: z.number().min(0).max(8.64e15).nullable(), // The last millisecond that a Date can tell.
+  /** When the last activity ended; null while there is activity. */
+  idle_since: EpochMilliseconds.nullable(),
 })
 export type AgentState = z.infer<typeof AgentState>
 
-/**
- * One line of the event stream. The first line is a `state`; another follows with each change of state or activity.
- * A `service_crashed` comes when a program died by itself; the agent starts it again.
- */
+/** What happened in the machine and must be told. */
 export const AgentEvent = z.discriminatedUnion('event', [
-  z.object({ event: z.literal('state'), ...AgentState.shape }),
-  z.object({ event: z.literal('service_crashed'), service: ServiceName, detail: z.string(), at: z.number() }),
+  /** A program died by itself; the agent starts it again. */
+  z.object({
+    event: z.literal('service_crashed'),
+    service: ServiceName,
+    detail: z.string(),
+    at: EpochMilliseconds,
+  }),
 ])
 export type AgentEvent = z.infer<typeof AgentEvent>
+
+/** Sequence numbers begin at 1 with each agent, and each record has the next one. */
+const Sequence = z.int().min(1)
+
+/** An event, or how many events up to this one are lost: the agent keeps only so many that nobody acknowledges. */
+export const AgentEventRecord = z.union([
+  z.object({ sequence: Sequence, event: AgentEvent }),
+  z.object({ sequence: Sequence, lost: z.int().min(1) }),
+])
+export type AgentEventRecord = z.infer<typeof AgentEventRecord>
 
 /** The current state. Waits for nothing. */
 export const getAgentState = defineEndpoint({
   operationId: 'getAgentState',
-  method: 'GET',
-  path: agentStatePath,
+  ...agentRoutes.readState,
   summary: 'Where the agent stands',
   tag,
   access: 'internal',
@@ -80,11 +82,55 @@ export const getAgentState = defineEndpoint({
   errors: [],
 })
 
+/**
+ * The current state, and with each change the state then. It tells that the agent is alive: the server ends the session
+ * of an agent that can tell no state for long.
+ */
+export const followAgentState = defineEndpoint(
+  defineStream({
+    ...agentRoutes.followState,
+    operationId: 'followAgentState',
+    summary: 'Follow where the agent stands',
+    tag,
+    access: 'internal',
+    event: AgentState,
+    errors: [],
+  }),
+)
+
+/**
+ * Every event after the one that is named, or after the last one that was acknowledged, in order and without end. To name
+ * an event acknowledges it and those before.
+ */
+export const followAgentEvents = defineEndpoint(
+  defineStream({
+    ...agentRoutes.followEvents,
+    operationId: 'followAgentEvents',
+    summary: 'Follow what happens in the machine',
+    tag,
+    access: 'internal',
+    query: z.object({ after: z.coerce.number().int().min(0).optional() }),
+    event: AgentEventRecord,
+    errors: [],
+  }),
+)
+
+/** What the server has taken, it will not ask for again: the agent forgets this event and those before. */
+export const acknowledgeAgentEvents = defineEndpoint({
+  ...agentRoutes.acknowledgeEvents,
+  operationId: 'acknowledgeAgentEvents',
+  summary: 'Confirm events',
+  tag,
+  access: 'internal',
+  body: z.object({ sequence: Sequence }),
+  status: 204,
+  errors: [],
+})
+
 /** Closes Chromium so that it writes its state to disk, stops the display, answers, and then the agent exits. */
 export const stopAgent = defineEndpoint({
   operationId: 'stopAgent',
-  method: 'POST',
-  path: agentStopPath,
+  ...agentRoutes.stop,
   summary: 'End the browser and the agent',
   tag,
   access: 'internal',
@@ -95,8 +141,7 @@ export const stopAgent = defineEndpoint({
 /** Gives the running browser another size, and answers when it has it. The one it has is fine: nothing happens then. */
 export const setViewport = defineEndpoint({
   operationId: 'setViewport',
-  method: 'POST',
-  path: agentViewportPath,
+  ...agentRoutes.setViewport,
   summary: 'Change the size of the browser',
   tag,
   access: 'internal',
@@ -108,8 +153,7 @@ export const setViewport = defineEndpoint({
 /** Sends the page that a person would see somewhere else, and answers when Chromium has taken the order. */
 export const navigateActivePage = defineEndpoint({
   operationId: 'navigateActivePage',
-  method: 'POST',
-  path: agentNavigationPath,
+  ...agentRoutes.navigate,
   summary: 'Navigate the active page',
   tag,
   access: 'internal',
@@ -124,8 +168,7 @@ export const navigateActivePage = defineEndpoint({
  */
 export const fetchPage = defineEndpoint({
   operationId: 'fetchPage',
-  method: 'POST',
-  path: agentPagePath,
+  ...agentRoutes.fetchPage,
   summary: 'Fetch a page',
   tag,
   access: 'internal',

@@ -4,16 +4,7 @@
  */
 
 /** Raised with every change that an older server or agent would misread. */
-export const agentContractVersion = 1
-
-export const agentStatePath = '/state'
-export const agentStopPath = '/stop'
-export const agentViewportPath = '/viewport'
-export const agentNavigationPath = '/navigation'
-export const agentPagePath = '/page'
-
-/** `GET` answers `application/x-ndjson`, one AgentEvent a line, until either side ends. */
-export const agentEventsPath = '/events'
+export const agentContractVersion = 2
 
 /**
  * Classic WebDriver: plain HTTP to `/webdriver/status`, `/webdriver/session` and below. An upgrade of
@@ -24,7 +15,7 @@ export const agentWebDriverSessionPath = `${agentWebDriverPath}/session`
 export const agentWebDriverStatusPath = `${agentWebDriverPath}/status`
 
 /** The path of a classic session, and what follows it. */
-export const webDriverSessionPattern = /^\/webdriver\/session\/([0-9a-f]{32})(\/.*)?$/
+export const webDriverSessionPattern = new RegExp(`^${agentWebDriverSessionPath}/([0-9a-f]{32})(/.*)?$`)
 
 /** Everything that a session's callers may ask of the agent; the paths of its operations follow. */
 export const agentOperationsPath = '/operations'

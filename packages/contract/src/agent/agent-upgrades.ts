@@ -1,11 +1,12 @@
 import { defineUpgrade } from '../upgrade.ts'
-import { agentWebDriverPath } from './agent-protocol.ts'
+import { agentWebDriverPath, agentWebDriverSessionPath } from './agent-protocol.ts'
+import { agentRoutes } from './agent-routes.ts'
 
 /** The DevTools endpoint of the browser, whatever its current id. */
 export const cdpUpgrade = defineUpgrade({ name: 'cdp', path: '/cdp' })
 
 /** What Chromium's own DevTools server has below this path, under its own names. */
-export const devToolsUpgrade = defineUpgrade({ name: 'devtools', path: '/devtools/' })
+export const devToolsUpgrade = defineUpgrade({ name: 'devtools', path: agentRoutes.readDevToolsFile.path })
 
 /** WebDriver BiDi; each connection may have one BiDi session, which `session.new` begins. */
 const webDriverUpgrade = defineUpgrade({ name: 'webdriver', path: agentWebDriverPath })
@@ -13,7 +14,7 @@ const webDriverUpgrade = defineUpgrade({ name: 'webdriver', path: agentWebDriver
 /** BiDi in a session of classic WebDriver, without `session.new`. */
 const webDriverSessionUpgrade = defineUpgrade({
   name: 'webdriver-session',
-  path: /^\/webdriver\/session\/[0-9a-f]{32}$/,
+  path: new RegExp(`^${agentWebDriverSessionPath}/[0-9a-f]{32}$`),
 })
 
 /** Every websocket of a session. */

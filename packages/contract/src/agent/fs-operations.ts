@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defineStream } from '../stream.ts'
 import { AbsolutePath, FileInfo, FileMode, FsEvent } from './fs-types.ts'
 import { defineOperation } from './operation.ts'
 
@@ -195,22 +196,21 @@ export const startFileWatch = defineOperation({
   errors: ['file_not_found', 'watch_limit_reached'],
 })
 
-export const streamFileEvents = defineOperation({
-  operationId: 'streamFileEvents',
-  method: 'GET',
-  path: '/fs/watch/{watch_id}/events',
-  summary: 'Stream the changes that a watch sees',
-  description:
-    'Changes wait in the watch until they are read, each by one reader. When there are too many, the newest are ' +
-    'dropped, and a `WRITE` of the watched path itself says so.',
-  tag,
-  category,
-  params: WatchParams,
-  reply: FsEvent,
-  replyType: 'text/event-stream',
-  status: 200,
-  errors: ['watch_not_found'],
-})
+export const streamFileEvents = defineOperation(
+  defineStream({
+    operationId: 'streamFileEvents',
+    path: '/fs/watch/{watch_id}/events',
+    summary: 'Stream the changes that a watch sees',
+    description:
+      'Changes wait in the watch until they are read, each by one reader. When there are too many, the newest are ' +
+      'dropped, and a `WRITE` of the watched path itself says so.',
+    tag,
+    category,
+    params: WatchParams,
+    event: FsEvent,
+    errors: ['watch_not_found'],
+  }),
+)
 
 export const stopFileWatch = defineOperation({
   operationId: 'stopFileWatch',

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Timestamp } from '../common/time.ts'
+import { defineStream } from '../stream.ts'
 import { defineOperation } from './operation.ts'
 
 const tag = 'Browser Processes'
@@ -122,18 +123,18 @@ export const getProcessStatus = defineOperation({
   errors: ['process_not_found'],
 })
 
-export const streamProcessOutput = defineOperation({
-  ...oneProcess,
-  operationId: 'streamProcessOutput',
-  method: 'GET',
-  path: '/process/{process_id}/stdout/stream',
-  summary: 'Follow what a program writes',
-  description:
-    'Output waits for its reader: up to 1 MiB of it, and then the program waits. Several readers share it. The last event tells the exit code.',
-  reply: ProcessOutput,
-  replyType: 'text/event-stream',
-  errors: ['process_not_found'],
-})
+export const streamProcessOutput = defineOperation(
+  defineStream({
+    ...oneProcess,
+    operationId: 'streamProcessOutput',
+    path: '/process/{process_id}/stdout/stream',
+    summary: 'Follow what a program writes',
+    description:
+      'Output waits for its reader: up to 1 MiB of it, and then the program waits. Several readers share it. The last event tells the exit code.',
+    event: ProcessOutput,
+    errors: ['process_not_found'],
+  }),
+)
 
 export const writeProcessInput = defineOperation({
   ...oneProcess,

@@ -1,7 +1,115 @@
+import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { eventStreamType } from '@berth/contract/stream.ts'
+
 /** The head of a stream of server-sent events. A proxy that compresses, caches or collects it would hold the events back. */
 export const eventStreamHeaders = {
-  'content-type': 'text/event-stream',
+  'content-type': eventStreamType,
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
   'x-sse-content-type': 'application/json',
 } as const
+
+const defaultKeepAliveMilliseconds = 15_000
+/** One newline: an empty line would be an event without data, on which some clients break. */
+const keepAliveText = ': keepalive\n'
+const dataPrefix = 'data: '
+
+interface EventStreamOptions {
+  readonly keepAliveMilliseconds?: number
+}
+
+/**
+ * The events as text. It asks its source for one event after another, and only as fast as it is read itself: of a
+ * reader that is slow, or stands still, no more than one event waits here. What is lost meanwhile is the source's to say.
+ */
+export function toEventStream(events: AsyncIterable<object>, options: EventStreamOptions = {}): Readable {
+  return toReadable(toJson(events), options)
+}
+
+function toReadable(events: AsyncGenerator<string>, options: EventStreamOptions): Readable {
+  return Readable.from(textOf(events, options), { objectMode: false, highWaterMark: 1 })
+}
+
+async function* toJson(events: AsyncIterable<object>): AsyncGenerator<string> {
+  for await (const event of events) yield JSON.stringify(event)
+}
+
+async function* textOf(
+  source: AsyncGenerator<string>,
+  { keepAliveMilliseconds = defaultKeepAliveMilliseconds }: EventStreamOptions,
+): AsyncGenerator<string> {
+  try {
+    for (let next = new NextEvent(source); ; ) {
+      if (!(await next.comesWithin(keepAliveMilliseconds))) yield keepAliveText
+      else {
+        const { done, value } = await next.result
+        if (done) return
+        yield `${dataPrefix}${value}\n\n`
+        next = new NextEvent(source)
+      }
+    }
+  } finally {
+    source.return(undefined).catch(() => {}) // Not waited for: one that hears no signal might never come to its end.
+  }
+}
+
+/** One question to the source. However long its answer takes, waiting for it again and again costs nothing. */
+class NextEvent {
+  readonly result: Promise<IteratorResult<string>>
+  #hasSettled = false
+  #wake: () => void = () => {}
+
+  constructor(source: AsyncIterator<string>) {
+    this.result = source.next()
+    const settle = () => {
+      this.#hasSettled = true
+      this.#wake()
+    }
+    this.result.then(settle, settle)
+  }
+
+  async comesWithin(milliseconds: number): Promise<boolean> {
+    if (!this.#hasSettled) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#wake = resolve
+      const timer = setTimeout(resolve, milliseconds)
+      await promise
+      clearTimeout(timer)
+    }
+    return this.#hasSettled
+  }
+}
+
+/**
+ * Answers with the events, until they end or their reader leaves. A source that fails breaks the answer off, so that
+ * nobody takes it for a whole one, and rejects.
+ */
+export async function sendEvents(
+  response: ServerResponse,
+  events: AsyncIterable<object>,
+  options: EventStreamOptions = {},
+): Promise<void> {
+  response.writeHead(200, eventStreamHeaders).flushHeaders()
+  let failure: unknown
+  const heard = hearFailure(toJson(events), (error) => {
+    failure = error
+  })
+  await pipeline(toReadable(heard, options), response).catch(() => response.destroy())
+  if (failure !== undefined) throw failure
+}
+
+async function* hearFailure(events: AsyncGenerator<string>, hear: (error: unknown) => void): AsyncGenerator<string> {
+  try {
+    yield* events
+  } catch (error) {
+    hear(error)
+    throw error
+  }
+}
+
+/** The data of a line of a stream of our own making, if it has any. */
+export function eventDataOf(line: string): string | undefined {
+  return line.startsWith(dataPrefix) ? line.slice(dataPrefix.length) : undefined
+}

@@ -1,8 +1,10 @@
 import type { Readable } from 'node:stream'
 import { type Page, type PageRequest, pageHeaders } from '@berth/contract/common/page.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
+import { isStream } from '@berth/contract/stream.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
+import { eventStreamHeaders, toEventStream } from './event-stream.ts'
 import { checkText } from './json-body.ts'
 import { parseQuery, queryOf } from './query-string.ts'
 import { validate } from './validate.ts'
@@ -71,36 +73,65 @@ export function mount<
   app: FastifyInstance,
   endpoint: Endpoint<Params, Query, Body, Reply>,
   handler: Handler<Params, Query, Body, Reply>,
-  { onRequest }: MountOptions = {},
+  options: MountOptions = {},
+): void {
+  mountRoute(app, endpoint, options, async (call, reply) => {
+    // Answers are declared by the contract and made by our own code: they are not parsed a second time.
+    const result = await handler(call)
+    reply.code(endpoint.status)
+    if (endpoint.replyType && !result) return reply.code(nothingYet).send()
+    if (endpoint.replyType) return sendBinary(reply, endpoint.replyType, result as BinaryAnswer)
+    if (!endpoint.reply) return reply.send()
+    if (!endpoint.paged) return reply.send(result)
+    const page = result as Page<unknown>
+    return reply.headers(pageHeaders(call.query as PageRequest, page)).send(page.items)
+  })
+}
+
+/** Serves a stream: the same, and each event goes out as soon as its reader has taken the one before. */
+export function mountStream<Params extends z.ZodType, Query extends z.ZodType, Event extends z.ZodType>(
+  app: FastifyInstance,
+  endpoint: Endpoint<Params, Query, z.ZodUndefined, Event>,
+  handler: (call: Call<Params, Query, z.ZodUndefined>) => Promise<AsyncIterable<z.input<Event>>>,
+  options: MountOptions = {},
+): void {
+  if (!isStream(endpoint)) throw new Error(`${endpoint.operationId} is not declared as a stream`)
+  mountRoute(app, endpoint, options, async (call, reply) => {
+    const events = (await handler(call)) as AsyncIterable<object>
+    // Its head goes out before its first event.
+    reply.raw.once('pipe', () => reply.raw.flushHeaders())
+    // Its end, whatever the reason, is no other request's affair: Fastify breaks the answer off and logs why.
+    return reply.code(endpoint.status).headers(eventStreamHeaders).send(toEventStream(events))
+  })
+}
+
+function mountRoute<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType, Reply extends z.ZodType>(
+  app: FastifyInstance,
+  endpoint: Endpoint<Params, Query, Body, Reply>,
+  { onRequest }: MountOptions,
+  answer: (call: Call<Params, Query, Body>, reply: FastifyReply) => Promise<FastifyReply>,
 ): void {
   app.route({
     method: endpoint.method,
     url: fastifyPath(endpoint.path),
     config: { streamsBody: endpoint.bodyType !== undefined },
     ...(onRequest && { onRequest }),
-    // Answers are declared by the contract and made by our own code: they are not parsed a second time.
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
       // Not by the router: what a parser throws there is caught by nobody and would end the process.
       const query = endpoint.query && validate(endpoint.query, parseQuery(queryOf(request.url)), 'query')
       const params = request.params as Record<string, string>
       for (const text of Object.values(params)) checkText(text)
-      const result = await handler({
+      const call = {
         params: (endpoint.params && validate(endpoint.params, params, 'path')) as z.output<Params>,
         query: query as z.output<Query>,
         body: (endpoint.body &&
           !endpoint.bodyType &&
           validate(endpoint.body, request.body ?? undefined, 'body')) as z.output<Body>,
         request,
-        setHeaders: (headers) => void reply.headers(headers),
+        setHeaders: (headers: Readonly<Record<string, string>>) => void reply.headers(headers),
         signal: abortedByClient(reply),
-      })
-      reply.code(endpoint.status)
-      if (endpoint.replyType && !result) return reply.code(nothingYet).send()
-      if (endpoint.replyType) return sendBinary(reply, endpoint.replyType, result as BinaryAnswer)
-      if (!endpoint.reply) return reply.send()
-      if (!endpoint.paged) return reply.send(result)
-      const page = result as Page<unknown>
-      return reply.headers(pageHeaders(query as PageRequest, page)).send(page.items)
+      }
+      return answer(call, reply)
     },
   })
 }

@@ -2,8 +2,7 @@ import { once } from 'node:events'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { AgentEvent, AgentState, agentEventsPath, getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
-import { EventPace } from './event-pace.ts'
+import { AgentState, getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
 
 /*
  * Whoever runs programs in a machine can take its agent over: it has the same user. So an agent is believed nothing
@@ -12,8 +11,6 @@ import { EventPace } from './event-pace.ts'
 
 const answerLimitMilliseconds = 5_000
 const maxAnswerBytes = 1024 * 1024
-/** The longest lines tell a program's last words: 20 lines of 2,000 characters. */
-const maxEventLength = 128 * 1024
 
 interface AgentCall {
   readonly method: string
@@ -39,7 +36,7 @@ export async function callAgent(
     agent: false,
     ...(signal && { signal }),
   })
-  // An answer that turns into nonsense is an error of the request once more, and unheard it would end the process.
+  // An answer that becomes malformed is an error of the request once more, and unheard it would end the process.
   // Whoever reads the body learns of it there.
   request.on('error', () => {})
   // What ends it early is heard where the answer is waited for.
@@ -72,31 +69,4 @@ export async function readAgentState(agentSocket: string): Promise<AgentState> {
   const signal = AbortSignal.timeout(answerLimitMilliseconds)
   const { text } = await askAgent(agentSocket, { method, path, signal })
   return AgentState.parse(JSON.parse(text))
-}
-
-/**
- * Follows the agent's events until it goes away or the signal ends it; rejects at the first that is none. Those that
- * come too fast wait in the machine; whoever follows an agent again passes on the pace.
- */
-export async function* followAgent(
-  agentSocket: string,
-  signal: AbortSignal,
-  pace = new EventPace(),
-): AsyncGenerator<AgentEvent> {
-  const response = await callAgent(agentSocket, { method: 'GET', path: agentEventsPath, signal })
-  response.setEncoding('utf8')
-  let unfinished = ''
-  // Not readline: it lets the error of a stream that breaks off end the process.
-  for await (const chunk of response) {
-    const lines = `${unfinished}${chunk}`.split('\n')
-    unfinished = lines.pop() ?? ''
-    for (const line of [...lines, unfinished]) {
-      if (line.length > maxEventLength) throw new Error(`it sends an event of more than ${maxEventLength} characters`)
-    }
-    for (const line of lines) {
-      const event = AgentEvent.parse(JSON.parse(line))
-      await pace.admit(event, line.length, signal)
-      yield event
-    }
-  }
 }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { TestServer } from '../testing/server-test.ts'
 import { AgentWatch } from './agent-watch.ts'
@@ -13,9 +14,9 @@ import { AgentWatch } from './agent-watch.ts'
 const server = await TestServer.open()
 after(() => server.close())
 
-const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n\r\n'
+const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
 const stateLine = (state: object) =>
-  `${JSON.stringify({ event: 'state', contract_version: 1, state: 'ready', idle_since: null, ...state })}\n`
+  `data: ${JSON.stringify({ contract_version: agentContractVersion, state: 'ready', idle_since: null, ...state })}\n\n`
 
 /** Watches an agent that answers each of its connections as the test says; resolves with the reason of the end. */
 async function watch(context: TestContext, answer: (socket: Socket) => void, patienceMilliseconds = 500) {
@@ -33,7 +34,7 @@ async function watch(context: TestContext, answer: (socket: Socket) => void, pat
   const ended = Promise.withResolvers<void>()
   const gone = Promise.withResolvers<string>()
   const machine = { sessionId: 'brwtest' as SessionId, agentSocket, ended: ended.promise }
-  const handlers = { onState: () => {}, onCrash: () => {}, onGone: gone.resolve }
+  const handlers = { onState: () => {}, onGone: gone.resolve }
   const agentWatch = new AgentWatch(machine, handlers, { patienceMilliseconds })
   context.after(async () => {
     agentWatch.close()
@@ -46,8 +47,8 @@ async function watch(context: TestContext, answer: (socket: Socket) => void, pat
 
 const endings: readonly (readonly [what: string, answer: (socket: Socket) => void, reason: RegExp])[] = [
   ['never answers', () => {}, /cannot be heard/],
-  ['ends each stream before its first state', (socket) => socket.end(streamHead), /its event stream ends/],
-  ['sends what is no event', (socket) => socket.write(`${streamHead}nonsense\n`), /cannot be heard/],
+  ['ends each stream before its first state', (socket) => socket.end(streamHead), /its stream of states ends/],
+  ['sends what is no event', (socket) => socket.write(`${streamHead}no event\n`), /cannot be heard/],
 ]
 for (const [what, answer, reason] of endings) {
   test(`an agent that ${what} is given up after a while`, { timeout: 20_000 }, async (context) => {
@@ -93,7 +94,7 @@ test('a stream that breaks off half way in a line is followed again', { timeout:
   const enough = Promise.withResolvers<void>()
   const { agentWatch } = await watch(context, (socket) => {
     if (++count === 4) enough.resolve()
-    socket.end(`${streamHead}${stateLine({})}{"event":"sta`)
+    socket.end(`${streamHead}${stateLine({})}data: {"sta`)
   })
 
   await enough.promise
@@ -130,14 +131,33 @@ test('a session lives through 200 operations a second and streams that are cut a
   const idleSince = server.clock.now()
   agent.setState({ idle_since: idleSince.getTime() })
 
-  const noted = async () => {
-    const row = await server.database
-      .selectFrom('sessions')
-      .select('idle_since')
-      .where('id', '=', session_id as SessionId)
-      .executeTakeFirstOrThrow()
-    return row.idle_since?.getTime()
-  }
-  while ((await noted()) !== idleSince.getTime()) await delay(20)
+  await becomesIdle(session_id as SessionId, idleSince)
   assert.equal((await project.call('GET', `/browsers/${session_id}`)).status, 200)
 })
+
+test('a session whose programs crash without end goes on, and its activity is told', { timeout: 60_000 }, async () => {
+  const project = await server.project()
+  const { session_id } = await project.session()
+  const agent = server.host.agentOf(session_id as SessionId)
+
+  // More than the server takes in minutes, and more than the agent keeps.
+  for (let crash = 0; crash < 5_000; crash++) agent.crash('chromium', 'x'.repeat(5_000))
+  const idleSince = new Date(server.clock.now().getTime() + 1_000)
+  agent.setState({ idle_since: idleSince.getTime() })
+
+  await becomesIdle(session_id as SessionId, idleSince)
+  assert.equal((await project.call('GET', `/browsers/${session_id}`)).status, 200)
+  assert.equal((await project.call('DELETE', `/browsers/${session_id}`)).status, 204)
+})
+
+async function becomesIdle(id: SessionId, since: Date): Promise<void> {
+  const noted = async () => {
+    const { idle_since } = await server.database
+      .selectFrom('sessions')
+      .select('idle_since')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    return idle_since?.getTime()
+  }
+  while ((await noted()) !== since.getTime()) await delay(20)
+}

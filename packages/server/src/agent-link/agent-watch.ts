@@ -1,14 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AgentEvent, AgentState } from '@berth/contract/agent/agent-endpoints.ts'
-import { agentContractVersion } from '@berth/contract/agent/agent-endpoints.ts'
+import { type AgentState, followAgentState } from '@berth/contract/agent/agent-endpoints.ts'
+import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
 import type { Machine } from '../drivers/driver.ts'
-import { followAgent } from './agent-client.ts'
 import { EventPace } from './event-pace.ts'
+import { followAgent } from './follow-agent.ts'
 
 export interface AgentWatchHandlers {
   /** Called with the first state and each later one. */
   readonly onState: (state: AgentState) => void
-  readonly onCrash: (event: Extract<AgentEvent, { event: 'service_crashed' }>) => void
   /** Called once, when the machine has gone or its agent no longer answers. Not after `close`. */
   readonly onGone: (reason: string) => void
 }
@@ -26,7 +25,7 @@ const longestPauseMilliseconds = 1_000
 class AgentFailure extends Error {}
 
 /**
- * Holds the event stream of one agent: berth never polls a session. The end of a stream says nothing about the machine,
+ * Holds the stream of one agent's state: berth never polls a session. The end of a stream says nothing about the machine,
  * so it is opened again; each begins with the agent's state. The machine has gone when its driver says so, or when the
  * agent has told no state for too long.
  */
@@ -93,14 +92,14 @@ export class AgentWatch {
     const timer = setTimeout(() => silence.abort(), this.#patienceMilliseconds)
     try {
       const signal = AbortSignal.any([this.#abort.signal, silence.signal])
-      for await (const event of followAgent(this.#machine.agentSocket, signal, this.#pace)) {
+      const following = { signal, pace: this.#pace }
+      for await (const state of followAgent(this.#machine.agentSocket, followAgentState, following)) {
         if (this.isOver) break
         clearTimeout(timer)
-        if (event.event === 'service_crashed') this.#handlers.onCrash(event)
-        else this.#takeState(event)
+        this.#takeState(state)
         this.#heardAt = performance.now()
       }
-      return new Error('its event stream ends')
+      return new Error('its stream of states ends')
     } finally {
       clearTimeout(timer)
     }

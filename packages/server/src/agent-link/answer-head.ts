@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import type { Operation } from '@berth/contract/agent/operation.ts'
+import { isStream } from '@berth/contract/stream.ts'
 import { eventStreamHeaders } from '@berth/runtime/http/event-stream.ts'
 import { foreignContentHeaders } from '@berth/runtime/http/mount.ts'
 import { passedAnswerHeaders } from './pass-through-headers.ts'
@@ -17,16 +18,19 @@ export interface AnswerHead {
 
 /** The head under which an agent's answer goes to the caller; nothing when the agent's own is none that an answer can have. */
 export function answerHeadFor(
-  { isPassThrough, replyType }: Operation,
+  operation: Operation,
   { statusCode: status = 0, headers }: IncomingMessage,
   caller: IncomingHttpHeaders,
 ): AnswerHead | undefined {
   if (status < 200 || status > 599) return undefined
-  if (isPassThrough) return { status, headers: passThroughHeaders(headers, caller) }
-  const isStream = replyType === 'text/event-stream' && status < 300
+  if (operation.isPassThrough) return { status, headers: passThroughHeaders(headers, caller) }
   return {
     status,
-    headers: { ...pick(headers, contentHeaders), ...(isStream && eventStreamHeaders), ...foreignContentHeaders },
+    headers: {
+      ...pick(headers, contentHeaders),
+      ...(isStream(operation) && status < 300 && eventStreamHeaders),
+      ...foreignContentHeaders,
+    },
   }
 }
 

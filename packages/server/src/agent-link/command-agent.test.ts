@@ -52,7 +52,7 @@ test('rejects with the code and the words of a refusal, cut to a bearable length
   })
 })
 
-for (const words of ['', 'nonsense', 'null', '[1]', '{"code":{"a":1},"message":7}']) {
+for (const words of ['', 'no JSON', 'null', '[1]', '{"code":{"a":1},"message":7}']) {
   test(`takes a refusal that says ${words || 'nothing'}`, async () => {
     answer = (response) => response.writeHead(500).end(words)
 

@@ -1,4 +1,5 @@
-import { agentDiscoveryPath } from '@berth/contract/agent/agent-endpoints.ts'
+import { agentDiscoveryPath } from '@berth/contract/agent/agent-protocol.ts'
+import { cdpUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
 import { checkText } from '@berth/runtime/http/json-body.ts'
@@ -23,7 +24,7 @@ interface DiscoveryOptions {
  * The roots under which clients look for `/json/version` and its like: beside the websocket, below it (Playwright
  * appends to the address it was given) and at the top (Puppeteer drops the path); there the token names the session.
  */
-const roots = [`${sessionRoot}/:session`, `${sessionRoot}/:session/cdp`, '']
+const roots = [`${sessionRoot}/:session`, `${sessionRoot}/:session${cdpUpgrade.path}`, '']
 
 /** The agent itself waits for a browser that is starting again. */
 const answerLimitMilliseconds = 20_000

@@ -8,16 +8,24 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
+import { followAgentState } from '@berth/contract/agent/agent-endpoints.ts'
+import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { SessionAccess } from '../access/session-access.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
-import { askAgent, callAgent, followAgent, readAgentState } from './agent-client.ts'
+import { askAgent, callAgent, readAgentState } from './agent-client.ts'
+import { EventPace } from './event-pace.ts'
+import { followAgent } from './follow-agent.ts'
 import { Relay } from './relay.ts'
 
 const never = new AbortController().signal
-const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n\r\n'
-const ready = JSON.stringify({ event: 'state', contract_version: 1, state: 'ready', idle_since: null })
+const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
+const ready = `data: ${JSON.stringify({ contract_version: agentContractVersion, state: 'ready', idle_since: null })}`
+
+function follow(agent: string, signal: AbortSignal = never) {
+  return followAgent(agent, followAgentState, { signal, pace: new EventPace() })
+}
 
 /** An agent that somebody has taken over: it answers every connection as the test says. Returns its socket. */
 async function takenOver(context: TestContext, answer: (socket: Socket) => void): Promise<string> {
@@ -54,46 +62,49 @@ test('an event line without end is not collected', async (context) => {
     writeForEver(socket, 'x')
   })
 
-  await assert.rejects(followAgent(agent, never).next(), /an event of more than/)
+  await assert.rejects(follow(agent).next(), /an event of more than/)
 })
 
 test('a line that is no event ends the stream', async (context) => {
   for (const line of [
-    '{"event":"state"',
-    '{"event":"unknown"}',
-    '[]',
-    '',
+    'data: {"state":"ready"',
+    'data: {"state":"unknown"}',
+    'data: []',
+    'data: ',
+    'event: state',
+    '{}',
     ready.replace('null', '1e400'),
     ready.replace('null', '9e15'),
   ]) {
     const agent = await takenOver(context, (socket) => socket.write(`${streamHead}${line}\n`))
 
-    await assert.rejects(followAgent(agent, never).next(), Error, line)
+    await assert.rejects(follow(agent).next(), Error, line)
   }
 })
 
-test('events without end come at a pace that the server can bear', async (context) => {
-  const agent = await takenOver(context, (socket) => {
-    socket.write(streamHead)
-    writeForEver(socket, `${ready}\n`)
+for (const [what, piece] of [
+  ['events', `${ready}\n\n`],
+  ['comments', ':\n'],
+  ['empty lines', '\n'],
+] as const) {
+  test(`${what} without end are read at a pace that the server can bear`, async (context) => {
+    const last = ready.replace('null', '1')
+    const agent = await takenOver(context, (socket) => socket.write(`${streamHead}${piece.repeat(1_050)}${last}\n\n`))
+
+    const startedAt = performance.now()
+    for await (const { idle_since } of follow(agent)) {
+      if (idle_since !== null) break
+    }
+
+    // The first thousand at once, the others at a hundred a second.
+    assert.ok(performance.now() - startedAt > 400)
   })
-  const stop = new AbortController()
-  context.after(() => stop.abort())
+}
 
-  const startedAt = performance.now()
-  let count = 0
-  for await (const _event of followAgent(agent, stop.signal)) {
-    if (++count === 1_050) break
-  }
-
-  // The first thousand at once, the others at a hundred a second.
-  assert.ok(performance.now() - startedAt > 400)
-})
-
-test('an answer that turns into nonsense is an error of the call, and not the end of the server', async (context) => {
+test('an answer that becomes malformed is an error of the call, and not the end of the server', async (context) => {
   const agent = await takenOver(context, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n', () =>
-      setImmediate(() => socket.end('nonsense\r\n\r\n')),
+      setImmediate(() => socket.end('no chunk\r\n\r\n')),
     )
   })
   const response = await callAgent(agent, { method: 'GET', path: '/state' })

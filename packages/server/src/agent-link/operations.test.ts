@@ -6,6 +6,7 @@ import { after, test } from 'node:test'
 import { operations } from '@berth/contract/agent/operations.ts'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
+import { isStream } from '@berth/contract/stream.ts'
 import { TestServer } from '../testing/server-test.ts'
 
 const server = await TestServer.open()
@@ -74,7 +75,7 @@ test('a stream of events has the head that clients and proxies need, whatever th
     response.end('data: {}\n\n')
   })
   const token = new URL(session.cdp_ws_url).search
-  const streams = operations.filter(({ replyType }) => replyType === 'text/event-stream')
+  const streams = operations.filter(isStream)
 
   assert.ok(streams.length >= 2)
   for (const { agentPath, method } of streams) {

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { type Endpoint, errorsOf } from '@berth/contract/endpoint.ts'
 import { type ErrorCode, errorCatalogue } from '@berth/contract/errors.ts'
 import { publicEndpoints } from '@berth/contract/index.ts'
+import { isStream } from '@berth/contract/stream.ts'
 import { z } from 'zod'
 import {
   createDocument,
@@ -147,7 +148,7 @@ function successOf(endpoint: Endpoint): ZodOpenApiResponseObject {
     ...(endpoint.paged && { headers: pageHeaders }),
     ...(endpoint.isRateLimited && { headers: rateHeaders }),
     ...(endpoint.replyHeaders && { headers: endpoint.replyHeaders }),
-    ...(endpoint.replyType === 'text/event-stream' && { headers: eventStreamHeaders }),
+    ...(isStream(endpoint) && { headers: eventStreamHeaders }),
     ...contentOf(endpoint),
   }
 }

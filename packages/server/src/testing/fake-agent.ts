@@ -5,27 +5,35 @@ import {
   type AgentConfig,
   type AgentEvent,
   type AgentState,
-  agentContractVersion,
-  agentDiscoveryPath,
-  agentEventsPath,
-  agentProfilePath,
+  acknowledgeAgentEvents,
   type FetchPageReply,
   type FetchPageRequest,
   fetchPage,
+  followAgentEvents,
+  followAgentState,
   getAgentState,
   navigateActivePage,
   type ServiceName,
   setViewport,
   stopAgent,
 } from '@berth/contract/agent/agent-endpoints.ts'
-import { agentExtensionsPath, agentOperationsPath, agentWebDriverPath } from '@berth/contract/agent/agent-protocol.ts'
+import {
+  agentContractVersion,
+  agentDiscoveryPath,
+  agentExtensionsPath,
+  agentOperationsPath,
+  agentProfilePath,
+  agentWebDriverPath,
+} from '@berth/contract/agent/agent-protocol.ts'
 import { agentUpgrades } from '@berth/contract/agent/agent-upgrades.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { findUpgrade } from '@berth/contract/upgrade.ts'
+import { Changes } from '@berth/runtime/async/changes.ts'
 import { replyWithErrors } from '@berth/runtime/http/error-reply.ts'
-import { mount } from '@berth/runtime/http/mount.ts'
+import { mount, mountStream } from '@berth/runtime/http/mount.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
-import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import { SequencedLog } from '@berth/runtime/stream/sequenced-log.ts'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { WebSocketServer } from 'ws'
 
 const browserPath = '/devtools/browser/fake'
@@ -56,7 +64,10 @@ export class FakeAgent {
   onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
   readonly #websockets = new WebSocketServer({ noServer: true })
-  readonly #listeners = new Set<FastifyReply>()
+  readonly events = new SequencedLog<AgentEvent>({ maxEvents: 100, maxLength: 100_000, maxEventLength: 10_000 })
+  readonly #changes = new Changes()
+  /** Streams that are open. */
+  readonly #streams = new Set<FastifyRequest>()
   #state: AgentState = { contract_version: agentContractVersion, state: 'ready', idle_since: null }
   /** What has come in, as text, each with the tabs that were asked for. */
   readonly loaded: { readonly state: string; readonly tabs: string | null }[] = []
@@ -86,17 +97,22 @@ export class FakeAgent {
   /** Changes what the agent says of itself, and tells everyone who listens. */
   setState(changes: Partial<AgentState>): void {
     this.#state = { ...this.#state, ...changes }
-    this.#tell({ event: 'state', ...this.#state })
+    this.#changes.notify()
   }
 
   /** Reports that a program died and was started again. */
   crash(service: ServiceName, detail: string, at = Date.now()): void {
-    this.#tell({ event: 'service_crashed', service, detail, at })
+    this.events.append({ event: 'service_crashed', service, detail, at })
   }
 
-  /** Ends the event streams of everyone who listens, and goes on itself. */
+  /** Breaks off every stream, and goes on itself. */
   cutStreams(): void {
-    for (const { raw } of this.#listeners) raw.destroy()
+    for (const { raw } of this.#streams) raw.destroy()
+  }
+
+  /** Ends every stream behind what it has told. */
+  endStreams(): void {
+    for (const { raw } of this.#streams) raw.socket.end()
   }
 
   /** Requests wait until `thaw`. */
@@ -151,7 +167,11 @@ export class FakeAgent {
       this.fetched.push(body)
       return this.fetchPage(body)
     })
-    app.get(agentEventsPath, (_request, reply) => this.#listen(reply))
+    mountStream(app, followAgentState, async ({ request, signal }) => this.#open(request, this.#states(signal)))
+    mountStream(app, followAgentEvents, async ({ request, query, signal }) =>
+      this.#open(request, this.events.follow(query.after, signal)),
+    )
+    mount(app, acknowledgeAgentEvents, ({ body }) => this.events.acknowledge(body.sequence))
     app.addContentTypeParser('*', (_request, body, done) => done(null, body))
     app.put(agentProfilePath, async (request, reply) => {
       const state = await text(request.raw)
@@ -180,15 +200,19 @@ export class FakeAgent {
     return app
   }
 
-  #listen(reply: FastifyReply): void {
-    reply.hijack()
-    reply.raw.writeHead(200, { 'content-type': 'application/x-ndjson' })
-    reply.raw.write(`${JSON.stringify({ event: 'state', ...this.#state })}\n`)
-    reply.raw.once('close', () => this.#listeners.delete(reply))
-    this.#listeners.add(reply)
+  #open<Event>(request: FastifyRequest, events: AsyncIterable<Event>): AsyncIterable<Event> {
+    this.#streams.add(request)
+    request.raw.socket.once('close', () => this.#streams.delete(request))
+    return events
   }
 
-  #tell(event: AgentEvent): void {
-    for (const { raw } of this.#listeners) raw.write(`${JSON.stringify(event)}\n`)
+  async *#states(signal: AbortSignal): AsyncGenerator<AgentState> {
+    for (let told: AgentState | undefined; !signal.aborted; ) {
+      if (told === this.#state) await this.#changes.next(signal)
+      else {
+        told = this.#state
+        yield told
+      }
+    }
   }
 }

@@ -47,7 +47,7 @@ function isPhotograph(picture: Picture): boolean {
 interface RowOptions {
   /** Each colour as its difference from that of the pixel before. */
   readonly isFiltered: boolean
-  /** Takes every so manyth row. */
+  /** Takes one row of so many. */
   readonly every?: number
 }
 

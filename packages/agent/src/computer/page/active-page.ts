@@ -1,5 +1,6 @@
+import type { CdpAnswer, CdpMethod, CdpParams } from '../../browser/cdp-types.ts'
 import type { Chromium } from '../../browser/chromium.ts'
-import { tabsByActivity } from '../../browser/tabs.ts'
+import { tabsByActivity } from '../../browser/targets/tabs.ts'
 
 /** One page and the agent's line to it. */
 export interface ActivePage {
@@ -7,7 +8,11 @@ export interface ActivePage {
   /** The CDP session in which the agent speaks to it. */
   readonly session: string
   /** Rejects when the page does not answer within the limit. */
-  send(method: string, params: Record<string, unknown>, limitMilliseconds: number): Promise<Record<string, unknown>>
+  send<Method extends CdpMethod>(
+    method: Method,
+    params: CdpParams<Method>,
+    limitMilliseconds: number,
+  ): Promise<CdpAnswer<Method>>
 }
 
 /** Finds the page that a person would see. */
@@ -19,11 +24,11 @@ export class ActivePages {
     this.chromium = chromium
     // Others attach to the same pages: only the end of our own session counts.
     chromium.pipe.on('Target.detachedFromTarget', ({ targetId, sessionId }) => {
-      const known = this.#sessions.get(targetId as string)
+      const known = this.#sessions.get(targetId ?? '')
       known
         ?.then((session) => {
-          if (session === sessionId && this.#sessions.get(targetId as string) === known) {
-            this.#sessions.delete(targetId as string)
+          if (session === sessionId && this.#sessions.get(targetId ?? '') === known) {
+            this.#sessions.delete(targetId ?? '')
           }
         })
         .catch(() => {})
@@ -68,7 +73,7 @@ export class ActivePages {
   async #open(targetId: string): Promise<string> {
     const { sessionId } = await this.chromium.pipe.send('Target.attachToTarget', { targetId, flatten: true })
     // Tells of dialogs. A page that waits for the answer to an older one does not answer.
-    this.chromium.pipe.send('Page.enable', {}, sessionId as string).catch(() => {})
-    return sessionId as string
+    this.chromium.pipe.send('Page.enable', {}, sessionId).catch(() => {})
+    return sessionId
   }
 }

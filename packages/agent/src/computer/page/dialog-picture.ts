@@ -1,6 +1,6 @@
 import type { ScreenshotRegion } from '@berth/contract/agent/computer-operations.ts'
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
-import { inHiddenPage } from '../../browser/in-hidden-page.ts'
+import { inHiddenPage } from '../../browser/targets/in-hidden-page.ts'
 import type { Size } from '../screen.ts'
 import type { Dialog } from './dialog.ts'
 import { type Area, boxOf, buttonsOf, fieldOf, messageAreaOf, titleAreaOf } from './dialog-layout.ts'
@@ -24,7 +24,7 @@ export async function dialogPicture(
   return inHiddenPage(pipe, async ({ send }) => {
     const expression = `(${draw})(${args.join(', ')})`
     const { result } = await send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true })
-    const { value } = result as { value: string }
+    const { value } = result
     return Buffer.from(value.slice(value.indexOf(',') + 1), 'base64')
   })
 }

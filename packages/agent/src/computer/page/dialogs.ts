@@ -31,7 +31,7 @@ export class Dialogs {
       this.#open.delete(session ?? '')
     })
     chromium.pipe.on('Target.detachedFromTarget', ({ sessionId }) => {
-      this.#open.delete(sessionId as string)
+      this.#open.delete(sessionId)
     })
   }
 
@@ -80,9 +80,9 @@ export class Dialogs {
   async #answer(session: string, accept: boolean): Promise<void> {
     const dialog = this.of(session)
     this.#open.delete(session)
-    const promptText = dialog?.type === 'prompt' && accept ? dialog.text : undefined
+    const promptText = dialog?.type === 'prompt' && accept && { promptText: dialog.text }
     // Another client may have answered by now.
-    await this.#chromium.pipe.send('Page.handleJavaScriptDialog', { accept, promptText }, session).catch(() => {})
+    await this.#chromium.pipe.send('Page.handleJavaScriptDialog', { accept, ...promptText }, session).catch(() => {})
   }
 }
 

@@ -1,5 +1,5 @@
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
-import { type HiddenPage, inHiddenPage } from '../../browser/in-hidden-page.ts'
+import { type HiddenPage, inHiddenPage } from '../../browser/targets/in-hidden-page.ts'
 
 /** Gives the clipboard text, or takes it, in place of what an editor would do. */
 const listen = `

@@ -1,9 +1,10 @@
+import type { CdpParams } from '../../browser/cdp-types.ts'
 import type { Key } from '../keys.ts'
 import { characterOf, keysymNamed } from '../keysyms.ts'
 import { characterKeys, namedKeys, type PageKey } from './us-keyboard.ts'
 
 /** An event in CDP's words, but for the page it goes to. */
-export type KeyEvent = Readonly<Record<string, unknown>>
+export type KeyEvent = CdpParams<'Input.dispatchKeyEvent'>
 
 /** CDP's bits for modifiers, by the key that pages know them by. */
 const shiftBit = 8
@@ -70,7 +71,7 @@ export class PageKeyboard {
     return isShifted ? (shiftedKey ?? key) : key
   }
 
-  #event(type: string, key: PageKey, extraModifiers = 0): KeyEvent {
+  #event(type: KeyEvent['type'], key: PageKey, extraModifiers = 0): KeyEvent {
     const { code, keyCode, location = 0 } = key
     return {
       type,

@@ -1,4 +1,5 @@
 import type { MouseButton, ScreenshotRegion } from '@berth/contract/agent/computer-operations.ts'
+import type { CdpMethod, CdpParams } from '../../browser/cdp-types.ts'
 import type { Chromium } from '../../browser/chromium.ts'
 import type { Key } from '../keys.ts'
 import type { Point, Screen, Size, WheelDirection } from '../screen.ts'
@@ -36,6 +37,9 @@ interface Press extends Point {
   readonly at: number
   readonly count: number
 }
+
+/** Where it happens, and what is held down, comes from the screen. */
+type MouseEvent = Omit<CdpParams<'Input.dispatchMouseEvent'>, 'x' | 'y' | 'buttons' | 'modifiers'>
 
 /** A headless browser as a screen: the page in front fills it, and CDP brings it the input of mouse and keyboard. */
 export class PageScreen implements Screen {
@@ -146,7 +150,7 @@ export class PageScreen implements Screen {
   }
 
   /** A page that a button went down in has the mouse until it comes up, whatever is in front by then. */
-  async #dispatchMouse(event: Readonly<Record<string, unknown>>): Promise<void> {
+  async #dispatchMouse(event: MouseEvent): Promise<void> {
     const page = this.#pressedIn ?? (await this.#page())
     if (page !== this.#pressedIn && this.#dialogs.of(page.session)) return
     const buttons = this.#pressed.values().reduce((bits, button) => bits | buttonBits[button], 0)
@@ -159,7 +163,7 @@ export class PageScreen implements Screen {
   }
 
   /** Resolves when the page has taken the input, cannot because it shows a dialog, or takes too long to. */
-  async #send(page: ActivePage, method: string, event: Readonly<Record<string, unknown>>): Promise<void> {
+  async #send<Method extends CdpMethod>(page: ActivePage, method: Method, event: CdpParams<Method>): Promise<void> {
     const behind = this.#behind.get(page.session) ?? 0
     if (behind >= maxInputsBehind) throw new Error('the page in front takes no input')
     const limit = Promise.withResolvers<void>()

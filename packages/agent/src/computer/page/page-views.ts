@@ -51,7 +51,7 @@ export class PageViews {
   async picture(page: ActivePage, region: ScreenshotRegion | undefined): Promise<Uint8Array> {
     const view = await this.#view(page)
     const asked = {
-      format: 'png',
+      format: 'png' as const,
       optimizeForSpeed: true,
       ...((region || view.scale !== 1) && { clip: clipOf(view, region) }),
     }
@@ -59,7 +59,7 @@ export class PageViews {
     const { data } = await page.send('Page.captureScreenshot', asked, limit).catch((cause: Error) => {
       throw new Error(`the page in front does not draw itself (${cause.message})`, { cause })
     })
-    const picture = Buffer.from(data as string, 'base64')
+    const picture = Buffer.from(data, 'base64')
     if (!region) this.#last = { targetId: page.targetId, view, picture }
     return picture
   }
@@ -101,7 +101,7 @@ async function askView(page: ActivePage): Promise<View> {
   )
   const asked = { expression: lookUp, contextId: executionContextId, returnByValue: true }
   const { result } = await page.send('Runtime.evaluate', asked, busyMilliseconds)
-  return (result as { value: View }).value
+  return result.value
 }
 
 /** Chromium counts from the page's own corner, not from the window's. */

@@ -1,4 +1,5 @@
 import type { FsEvent } from '@berth/contract/agent/fs-types.ts'
+import { Changes } from '@berth/runtime/async/changes.ts'
 
 /**
  * Events that wait to be read, each by one reader. When it is full the newest are dropped, and in their place comes one
@@ -10,7 +11,7 @@ export class EventBuffer {
   readonly #events: FsEvent[] = []
   #hasLost = false
   #isClosed = false
-  #changed = Promise.withResolvers<void>()
+  readonly #changes = new Changes()
 
   constructor(limit: number, lookAgain: FsEvent) {
     this.#limit = limit
@@ -24,34 +25,28 @@ export class EventBuffer {
   push(event: FsEvent): void {
     if (this.#events.length >= this.#limit) this.#hasLost = true
     else this.#events.push(event)
-    this.#wake()
+    this.#changes.notify()
   }
 
   /** Something happened that nobody can tell. */
   lose(): void {
     this.#hasLost = true
-    this.#wake()
+    this.#changes.notify()
   }
 
   /** Ends every reader when it has read what is left. */
   close(): void {
     this.#isClosed = true
-    this.#wake()
+    this.#changes.notify()
   }
 
   /** Every event from now on that no other reader takes. */
   async *read(signal: AbortSignal): AsyncGenerator<FsEvent> {
-    const wake = () => this.#wake()
-    signal.addEventListener('abort', wake)
-    try {
-      while (!signal.aborted) {
-        const next = this.#take()
-        if (next) yield next
-        else if (this.#isClosed) return
-        else await this.#changed.promise
-      }
-    } finally {
-      signal.removeEventListener('abort', wake)
+    while (!signal.aborted) {
+      const next = this.#take()
+      if (next) yield next
+      else if (this.#isClosed) return
+      else await this.#changes.next(signal)
     }
   }
 
@@ -63,11 +58,5 @@ export class EventBuffer {
       this.#events.push(this.#lookAgain)
     }
     return next
-  }
-
-  #wake(): void {
-    const { resolve } = this.#changed
-    this.#changed = Promise.withResolvers()
-    resolve()
   }
 }

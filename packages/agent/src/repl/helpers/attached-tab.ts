@@ -1,5 +1,5 @@
 import { machinePorts } from '@berth/contract/agent/machine-network.ts'
-import { tabsByActivity } from '../../browser/tabs.ts'
+import { tabsByActivity } from '../../browser/targets/tabs.ts'
 import type { BrowserLine, CdpResult } from './browser-line.ts'
 
 export interface Tab {

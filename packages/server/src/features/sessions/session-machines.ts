@@ -1,8 +1,10 @@
+import type { AgentEventRecord } from '@berth/contract/agent/agent-endpoints.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
+import { AgentEventReader } from '../../agent-link/agent-event-reader.ts'
 import { AgentWatch } from '../../agent-link/agent-watch.ts'
 import { type CommandOptions, commandAgent } from '../../agent-link/command-agent.ts'
 import type { Driver, Machine, MachineSpec } from '../../drivers/driver.ts'
@@ -14,6 +16,7 @@ const maxReasonLength = 200
 interface LiveMachine {
   readonly machine: Machine
   readonly watch: AgentWatch
+  readonly events: AgentEventReader
   /** When the last activity ended, as the agent tells it; null while there is some; undefined before it has told. */
   idleSince: Date | null | undefined
   /** What of it is in the database. */
@@ -27,7 +30,7 @@ interface SessionMachinesOptions {
   readonly logger: Logger
 }
 
-/** The machines of the sessions that this server runs, each with the event stream of its agent. */
+/** The machines of the sessions that this server runs, each with the streams of its agent. */
 export class SessionMachines {
   readonly #driver: Driver
   readonly #store: SessionStore
@@ -84,7 +87,7 @@ export class SessionMachines {
     try {
       const live = this.adopt(await this.#driver.start(spec, either))
       const furnished = furnish?.(live.machine.agentSocket, either)
-      // An agent that fails before it has been furnished says so on its event stream.
+      // An agent that fails before it has been furnished says so on its stream of states.
       await Promise.race([Promise.all([furnished, live.watch.ready]), rejectedBy(either)])
       return { idleSince: live.idleSince ?? null }
     } catch (cause) {
@@ -104,17 +107,27 @@ export class SessionMachines {
     const id = machine.sessionId
     const watch = new AgentWatch(machine, {
       onState: (state) => this.#takeActivity(id, state.idle_since === null ? null : new Date(state.idle_since)),
-      onCrash: ({ service, detail }) =>
-        this.#logger.warn({ sessionId: id, service, detail }, 'a program of a session crashed'),
       onGone: (reason) => {
         if (this.#expected.has(id)) return
         this.#logger.warn({ sessionId: id }, `a session ends: ${reason}`)
         this.#onGone(id)
       },
     })
-    const live: LiveMachine = { machine, watch, idleSince: undefined, notedIdleSince: undefined, isNoting: false }
+    const events = new AgentEventReader(machine.agentSocket, (record) => this.#logEvent(id, record))
+    const unknown = { idleSince: undefined, notedIdleSince: undefined }
+    const live: LiveMachine = { machine, watch, events, ...unknown, isNoting: false }
     this.#live.set(id, live)
     return live
+  }
+
+  #logEvent(sessionId: SessionId, record: AgentEventRecord): void {
+    const { sequence } = record
+    if ('lost' in record) {
+      this.#logger.warn({ sessionId, sequence, lost: record.lost }, 'events of a session are lost')
+      return
+    }
+    const { service, detail, at } = record.event
+    this.#logger.warn({ sessionId, sequence, service, detail, at: new Date(at) }, 'a program of a session crashed')
   }
 
   #takeActivity(id: SessionId, idleSince: Date | null): void {
@@ -174,14 +187,22 @@ export class SessionMachines {
 
   /** Ends the machine, whatever it is doing, and removes all of it. */
   async stop(id: SessionId): Promise<void> {
-    this.#live.get(id)?.watch.close()
+    const live = this.#live.get(id)
+    live?.watch.close()
     this.#live.delete(id)
-    await this.#driver.stop(id)
+    try {
+      await this.#driver.stop(id)
+    } finally {
+      await live?.events.finish()
+    }
   }
 
   /** Lets go of every machine and leaves it running. */
   release(): void {
-    for (const { watch } of this.#live.values()) watch.close()
+    for (const { watch, events } of this.#live.values()) {
+      watch.close()
+      events.close()
+    }
     this.#live.clear()
   }
 }

@@ -1,3 +1,5 @@
+import { agentWebDriverPath } from '@berth/contract/agent/agent-protocol.ts'
+import { cdpUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 
 /** Everything of one session lives below this path, so that a load balancer can route by it. */
@@ -22,8 +24,8 @@ export function sessionUrls(publicUrl: string, id: SessionId, token: string) {
   const baseUrl = `${publicUrl}${sessionRoot}/${id}`
   const websocketBase = baseUrl.replace(/^http/, 'ws')
   return {
-    cdp_ws_url: `${websocketBase}/cdp?jwt=${token}`,
-    webdriver_ws_url: `${websocketBase}/webdriver?jwt=${token}`,
+    cdp_ws_url: `${websocketBase}${cdpUpgrade.path}?jwt=${token}`,
+    webdriver_ws_url: `${websocketBase}${agentWebDriverPath}?jwt=${token}`,
     base_url: baseUrl,
   }
 }

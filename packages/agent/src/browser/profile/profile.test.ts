@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buffer, text } from 'node:stream/consumers'
+import { after, test } from 'node:test'
+import { zstdCompressSync } from 'node:zlib'
+import type { CdpClient } from '../../testing/cdp-client.ts'
+import { type StartedAgent, startAgent } from '../../testing/start-agent.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-agent-profile-'))
+after(() => rmSync(folder, { recursive: true }))
+chmodSync(folder, 0o755)
+
+/** Ends when the profile in use holds a certain file. */
+const pickyChromium = join(folder, 'chromium')
+writeFileSync(
+  pickyChromium,
+  `#!/bin/sh
+for arg; do case "$arg" in --user-data-dir=*) [ -e "\${arg#*=}/Default/poison" ] && exit 7;; esac; done
+exec /usr/lib/chromium/chromium "$@"
+`,
+)
+chmodSync(pickyChromium, 0o755)
+
+async function load(agent: StartedAgent, archive: Buffer, tabs = 'restore'): Promise<number> {
+  const sent = request({ socketPath: agent.socketPath, method: 'PUT', path: `/profile?tabs=${tabs}`, agent: false })
+  sent.end(archive)
+  const [response] = await once(sent, 'response')
+  await text(response)
+  return response.statusCode
+}
+
+async function giveOut(agent: StartedAgent): Promise<Buffer> {
+  const sent = request({ socketPath: agent.socketPath, method: 'POST', path: '/profile', agent: false })
+  sent.end()
+  const [response] = await once(sent, 'response')
+  return buffer(response)
+}
+
+const pagesOf = async (client: CdpClient): Promise<string[]> => {
+  const { targetInfos } = await client.send('Target.getTargets')
+  return (targetInfos as { type: string; url: string }[]).filter(({ type }) => type === 'page').map(({ url }) => url)
+}
+
+/** Waits until the pages are these, and no others. */
+async function becomes(client: CdpClient, urls: readonly string[]): Promise<void> {
+  const deadline = performance.now() + 10_000
+  for (;;) {
+    const seen = (await pagesOf(client)).toSorted()
+    if (String(seen) === String(urls)) return
+    if (performance.now() > deadline) assert.deepEqual(seen, urls)
+  }
+}
+
+async function cookieOf(client: CdpClient): Promise<string | undefined> {
+  const { cookies } = await client.send('Storage.getCookies')
+  return (cookies as { name: string; value: string }[]).find(({ name }) => name === 'who')?.value
+}
+
+async function setCookie(client: CdpClient, value: string): Promise<void> {
+  await client.send('Storage.setCookies', { cookies: [{ name: 'who', value, url: 'http://127.0.0.1/' }] })
+}
+
+test('an agent that awaits a profile launches when it has come in, and gives out what became of it', async () => {
+  let state: Buffer
+  {
+    await using agent = await startAgent()
+    await agent.becomesReady()
+    const client = await agent.connect()
+    await setCookie(client, 'first')
+    const page = await client.newPage()
+    await client.send('Page.navigate', { url: 'data:text/html,tab' }, page)
+    await becomes(client, ['about:blank', 'data:text/html,tab'])
+    state = await giveOut(agent)
+    assert.ok(state.length > 1000)
+    assert.ok((await giveOut(agent)).length > 1000, 'whoever asks again gets it again')
+  }
+  for (const tabs of ['restore', 'blank']) {
+    await using agent = await startAgent({ awaits_profile: true })
+    assert.equal(JSON.parse((await agent.call('GET', '/state')).body).state, 'starting')
+    assert.deepEqual(agent.children('chromium'), [])
+
+    assert.equal(await load(agent, state, tabs), 204)
+    await agent.becomesReady()
+
+    const client = await agent.connect()
+    assert.equal(await cookieOf(client), 'first')
+    const expected = tabs === 'blank' ? ['about:blank'] : ['about:blank', 'data:text/html,tab']
+    // The tabs are there from the start; what they load comes in its time.
+    assert.equal((await pagesOf(client)).length, expected.length)
+    await becomes(client, expected)
+  }
+})
+
+test('a profile that cannot be used leaves a running browser as it was', async () => {
+  await using agent = await startAgent({ chromium_path: pickyChromium })
+  await agent.becomesReady()
+  const client = await agent.connect()
+  await setCookie(client, 'mine')
+  const page = await client.newPage()
+  await client.send('Page.navigate', { url: 'data:text/html,mine' }, page)
+  await becomes(client, ['about:blank', 'data:text/html,mine'])
+  mkdirSync(join(folder, 'Default'))
+  writeFileSync(join(folder, 'Default', 'poison'), '')
+  const poison = zstdCompressSync(execFileSync('tar', ['-c', '-C', folder, 'Default']))
+  const crashes: unknown[] = []
+  void agent
+    .eventsUntil((event) => {
+      crashes.push(event)
+      return false
+    })
+    .catch(() => {})
+
+  // More than a connection holds: the answer must not come, and be lost, while it is still being sent.
+  for (const archive of [Buffer.from('no archive'), Buffer.alloc(5_000_000, 'no archive')]) {
+    assert.equal(await load(agent, archive), 500)
+  }
+  assert.equal(await cookieOf(client), 'mine', 'not even the client was dropped')
+  assert.equal(await load(agent, poison), 500)
+  await client.closed
+  const again = await agent.connect()
+
+  assert.equal(await cookieOf(again), 'mine')
+  await becomes(again, ['about:blank', 'data:text/html,mine'])
+  assert.deepEqual(crashes, [], 'that was no crash')
+})
+
+test('a profile that a running browser has taken in can be taken back', async () => {
+  await using agent = await startAgent()
+  await agent.becomesReady()
+  const client = await agent.connect()
+  await setCookie(client, 'mine')
+  mkdirSync(join(folder, 'other', 'Default'), { recursive: true })
+  const other = zstdCompressSync(execFileSync('tar', ['-c', '-C', join(folder, 'other'), 'Default']))
+
+  assert.equal((await agent.call('DELETE', '/profile')).status, 204)
+  assert.equal(await cookieOf(client), 'mine', 'nothing was to be taken back')
+  assert.equal(await load(agent, other), 204)
+  await client.closed
+  assert.equal(await cookieOf(await agent.connect()), undefined)
+  assert.equal((await agent.call('DELETE', '/profile')).status, 204)
+
+  assert.equal(await cookieOf(await agent.connect()), 'mine')
+})

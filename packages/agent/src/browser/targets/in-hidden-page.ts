@@ -1,0 +1,33 @@
+import type { CdpPipe } from '../cdp-pipe.ts'
+import type { CdpAnswer, CdpMethod, CdpParams } from '../cdp-types.ts'
+
+/** A page of our own that no window shows and no list of tabs has; it goes with the work it is made for. */
+export interface HiddenPage {
+  send<Method extends CdpMethod>(method: Method, params?: CdpParams<Method>): Promise<CdpAnswer<Method>>
+  evaluate(expression: string): Promise<unknown>
+}
+
+/** Pages of ours do little. */
+const answerLimitMilliseconds = 10_000
+
+export async function inHiddenPage<Result>(
+  pipe: CdpPipe,
+  work: (page: HiddenPage) => Promise<Result>,
+  url = 'about:blank',
+): Promise<Result> {
+  const { targetId } = await pipe.send('Target.createTarget', { url, hidden: true })
+  try {
+    const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
+    const send: HiddenPage['send'] = (method, params) =>
+      pipe.send(method, params, { sessionId, limitMilliseconds: answerLimitMilliseconds })
+    return await work({
+      send,
+      async evaluate(expression) {
+        const { result } = await send('Runtime.evaluate', { expression, returnByValue: true })
+        return result.value
+      },
+    })
+  } finally {
+    await pipe.send('Target.closeTarget', { targetId }).catch(() => {}) // It went with its Chromium.
+  }
+}

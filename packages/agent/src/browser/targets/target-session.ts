@@ -1,0 +1,54 @@
+import type { CdpPipe } from '../cdp-pipe.ts'
+import type { CdpAnswer, CdpEvent, CdpEventParams, CdpMethod, CdpParams } from '../cdp-types.ts'
+
+/** A target that the agent has attached to over its own line, until `detach`. */
+export class TargetSession {
+  readonly #pipe: CdpPipe
+  readonly #sessionId: string
+  readonly #unwatch: readonly (() => void)[]
+  /** Settles when the target has crashed or gone. */
+  readonly lost: Promise<void>
+
+  private constructor(pipe: CdpPipe, sessionId: string) {
+    this.#pipe = pipe
+    this.#sessionId = sessionId
+    const lost = Promise.withResolvers<void>()
+    this.lost = lost.promise
+    this.#unwatch = [
+      this.on('Inspector.targetCrashed', () => lost.resolve()),
+      pipe.on('Target.detachedFromTarget', (params) => {
+        if (params.sessionId === sessionId) lost.resolve()
+      }),
+    ]
+    // Without it Chromium would not tell that a page has crashed.
+    this.send('Inspector.enable').catch(() => {})
+  }
+
+  /** Rejects when there is no such target. Whether its page answers is another matter. */
+  static async attach(pipe: CdpPipe, targetId: string): Promise<TargetSession> {
+    const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
+    return new TargetSession(pipe, sessionId)
+  }
+
+  /** Callers that have a limit of their own set another: `Infinity` for none. */
+  send<Method extends CdpMethod>(
+    method: Method,
+    params?: CdpParams<Method>,
+    limitMilliseconds?: number,
+  ): Promise<CdpAnswer<Method>> {
+    const limit = limitMilliseconds !== undefined && { limitMilliseconds }
+    return this.#pipe.send(method, params, { sessionId: this.#sessionId, ...limit })
+  }
+
+  /** Calls the handler with every such event until the function that comes back is called. */
+  on<Event extends CdpEvent>(event: Event, handler: (params: CdpEventParams<Event>) => void): () => void {
+    return this.#pipe.on(event, (params, sessionId) => {
+      if (sessionId === this.#sessionId) handler(params)
+    })
+  }
+
+  detach(): void {
+    for (const unwatch of this.#unwatch) unwatch()
+    this.#pipe.send('Target.detachFromTarget', { sessionId: this.#sessionId }).catch(() => {}) // It has gone.
+  }
+}

@@ -1,0 +1,157 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
+import type { CdpPipe } from '../cdp-pipe.ts'
+import type { Display } from '../display.ts'
+import { withTarget } from '../targets/tabs.ts'
+import type { WindowBounds } from './window-bounds.ts'
+
+type Size = Pick<AgentConfig['viewport'], 'width' | 'height'>
+
+/** How long pages may take to know their new size, before they are left to themselves. */
+const layoutLimitMilliseconds = 250
+const followLimitMilliseconds = 1_000
+const pollIntervalMilliseconds = 10
+/** What has not changed for so long has settled. */
+const settledMilliseconds = 50
+/** A window that has another size by then has the smallest that its tab strip allows. */
+const smallestMilliseconds = 200
+
+interface BrowserWindow {
+  readonly windowId: number
+  readonly bounds: WindowBounds
+  /** Its pages; the one that shows comes first. */
+  readonly tabs: readonly string[]
+}
+
+interface ResizeOptions {
+  readonly pipe: CdpPipe
+  /** The one that was shown last comes first. */
+  readonly tabs: readonly string[]
+  readonly from: Size
+  readonly to: Size
+}
+
+/**
+ * Gives a headless browser another screen, and each window that has filled the old one, the new size. Chromium lays
+ * out the pages of hidden tabs when they are shown; here nobody shows them, so they are told.
+ */
+export async function resizeHeadless({ pipe, tabs, from, to }: ResizeOptions): Promise<void> {
+  await onSomePage(pipe, tabs, async (session) => {
+    const { screenInfos } = await pipe.send('Emulation.getScreenInfos', undefined, session)
+    const screenId = screenInfos[0]?.id ?? ''
+    await pipe.send('Emulation.updateScreen', { screenId, width: to.width, height: to.height }, session)
+  })
+  const windows = await windowsOf(pipe, tabs)
+  const setBounds = (windowId: number, bounds: Partial<WindowBounds>) =>
+    pipe.send('Browser.setWindowBounds', { windowId, bounds })
+  await Promise.all(
+    windows.map(async ({ windowId, bounds, tabs }) => {
+      if (bounds.windowState === 'fullscreen') {
+        // A window takes the size of the screen when it becomes a full-screen one. Both at once: its pages see one change.
+        await Promise.all([
+          setBounds(windowId, { windowState: 'normal' }),
+          setBounds(windowId, { windowState: 'fullscreen' }),
+        ])
+        await setPageSizes(pipe, tabs, to)
+        await layOut(pipe, tabs, to)
+      } else if (bounds.width === from.width && bounds.height === from.height) {
+        await setBounds(windowId, { width: to.width, height: to.height })
+      }
+    }),
+  )
+}
+
+interface HeadfulOptions extends ResizeOptions {
+  readonly display: Display | undefined
+}
+
+/** Changes the display; the window manager has the windows follow. Their hidden tabs are told here too. */
+export async function resizeHeadful({ pipe, tabs, display, to }: HeadfulOptions): Promise<void> {
+  if (!display) throw new Error('the display has just ended')
+  await display.resize(to)
+  const windows = await windowsOf(pipe, tabs)
+  const filling = windows.filter(({ bounds }) => ['maximized', 'fullscreen'].includes(bounds.windowState))
+  const followed = filling.map(async ({ tabs: [shown = '', ...hidden] }) => {
+    const size = await Promise.race([pageSizeAfter(pipe, shown, to), delay(followLimitMilliseconds, undefined)])
+    if (size) await setPageSizes(pipe, hidden, size)
+  })
+  await Promise.allSettled(followed) // A page that has gone meanwhile has no size to wait for.
+}
+
+/**
+ * The size of a page when its window has followed the display, and the page the window: a window that is told of its
+ * new size has yet to tell its page. Nothing when a client emulates another size for the page.
+ */
+async function pageSizeAfter(pipe: CdpPipe, targetId: string, to: Size): Promise<Size | undefined> {
+  const question = { expression: 'JSON.stringify({ width: innerWidth, height: innerHeight })' }
+  const start = performance.now()
+  return withTarget(pipe, targetId, async (session) => {
+    let last = ''
+    for (let since = start, now = start; now - start < followLimitMilliseconds; now = performance.now()) {
+      const { bounds } = await pipe.send('Browser.getWindowForTarget', { targetId })
+      const { result } = await pipe.send('Runtime.evaluate', question, session)
+      const page = result.value
+      const current = `${bounds.width}x${bounds.height} ${page}`
+      if (current !== last) since = now
+      last = current
+      const hasFollowed =
+        (bounds.width === to.width && bounds.height === to.height) || now - start > smallestMilliseconds
+      if (hasFollowed && now - since >= settledMilliseconds) {
+        const size: Size = JSON.parse(page)
+        return size.width === bounds.width ? size : undefined
+      }
+      await delay(pollIntervalMilliseconds)
+    }
+    return undefined
+  })
+}
+
+async function windowsOf(pipe: CdpPipe, tabs: readonly string[]): Promise<readonly BrowserWindow[]> {
+  const windows = new Map<number, { windowId: number; bounds: WindowBounds; tabs: string[] }>()
+  for (const targetId of tabs) {
+    // A page that has gone meanwhile, or is in no window, has nothing to resize.
+    const found = await pipe.send('Browser.getWindowForTarget', { targetId }).catch(() => undefined)
+    if (!found) continue
+    const { windowId } = found
+    const bounds = found.bounds as WindowBounds // Of a window, all of it is told.
+    const known = windows.get(windowId)
+    if (known) known.tabs.push(targetId)
+    else windows.set(windowId, { windowId, bounds, tabs: [targetId] })
+  }
+  return [...windows.values()]
+}
+
+/** Not by emulation: a client may have set its own, and that stays. */
+async function setPageSizes(pipe: CdpPipe, tabs: readonly string[], { width, height }: Size): Promise<void> {
+  const set = (session: string) => pipe.send('Emulation.setVisibleSize', { width, height }, session)
+  // One that has gone meanwhile, or has crashed, needs none.
+  await Promise.allSettled(tabs.map((tab) => withTarget(pipe, tab, set)))
+}
+
+/** Waits until the pages know their size. One that is busy, or whose client emulates another size, is not waited for. */
+async function layOut(pipe: CdpPipe, tabs: readonly string[], { width, height }: Size): Promise<void> {
+  const question = { expression: `innerWidth === ${width} && innerHeight === ${height}` }
+  const isLaidOut = async (session: string) => {
+    const { result } = await pipe.send('Runtime.evaluate', question, session)
+    return result.value === true
+  }
+  const late = AbortSignal.timeout(layoutLimitMilliseconds)
+  const waiting = tabs.map((tab) =>
+    withTarget(pipe, tab, async (session) => {
+      while (!late.aborted && !(await isLaidOut(session))) await delay(pollIntervalMilliseconds)
+    }),
+  )
+  await Promise.race([Promise.allSettled(waiting), delay(layoutLimitMilliseconds)])
+}
+
+/** A browser whose clients have closed all pages has a screen all the same. */
+async function onSomePage(
+  pipe: CdpPipe,
+  [first]: readonly string[],
+  work: (session: string) => Promise<void>,
+): Promise<void> {
+  if (first !== undefined) return withTarget(pipe, first, work)
+  const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', hidden: true, background: true })
+  await withTarget(pipe, targetId, work)
+  await pipe.send('Target.closeTarget', { targetId })
+}

@@ -1,0 +1,46 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { inheritedDescriptors } from '@berth/contract/agent/machine-network.ts'
+import { systemClock } from '@berth/runtime/async/clock.ts'
+import { createLogger } from '@berth/runtime/process/logger.ts'
+import { Browser } from '../browser/browser.ts'
+import { readConfig } from '../config.ts'
+import { ExtensionSet } from '../extensions/extension-set.ts'
+import { Capture } from '../network/capture.ts'
+import { startDevToolsGuard } from '../network/devtools-guard.ts'
+import { EventLog } from '../reporting/event-log.ts'
+import { StateFeed } from '../reporting/state-feed.ts'
+
+/** Time for the server to hear why the agent ends. */
+const farewellMilliseconds = 500
+
+const logger = createLogger({ name: 'agent', level: 'info', json: true })
+// One thread more than Node.js has by itself, before the first is made: one waits for frames for ever.
+process.env.UV_THREADPOOL_SIZE = '5'
+const config = await readConfig(process.argv[2])
+const state = new StateFeed(systemClock)
+const events = new EventLog(systemClock)
+
+new Capture(config.egress_socket, logger).start()
+startDevToolsGuard(config.chromium_path, logger)
+const extensions = new ExtensionSet(logger, { isExpected: config.awaits_extensions })
+const browser = new Browser({ config, extensions, state, events, logger })
+process.on('SIGTERM', () => void stop())
+// What one connection or call has left behind is no reason to end the session of all.
+process.on('unhandledRejection', (reason) => logger.error({ err: reason }, 'a failure that nobody waited for'))
+// Before the rest is loaded: a session is ready when its browser is, and that takes longest.
+browser.start()
+
+const { createApp } = await import('../app.ts')
+createApp({ config, browser, extensions, state, events, logger, stop }).listen({ fd: inheritedDescriptors.agentSocket })
+
+const reason = await browser.givenUp
+logger.error({ reason }, 'the browser is given up')
+state.fail(reason)
+await delay(farewellMilliseconds)
+process.exit(1)
+
+/** Ends the browser; the agent follows when its answer is out. */
+async function stop(): Promise<void> {
+  await browser.stop()
+  setTimeout(() => process.exit(0), farewellMilliseconds / 10)
+}

@@ -1,0 +1,35 @@
+import type { AgentEvent } from '@berth/contract/agent/agent-endpoints.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import { SequencedLog, type SequencedRecord } from '@berth/runtime/stream/sequenced-log.ts'
+
+/** For a server that is away: what comes after these makes the oldest one go. */
+const limits = {
+  maxEvents: 10_000,
+  maxLength: 4 * 1024 * 1024,
+  /** The server reads no line that is longer than twice this. */
+  maxEventLength: 64 * 1024,
+}
+
+type Report = AgentEvent extends infer Event ? Omit<Event, 'at'> : never
+
+/** What happened in the machine, until the server has taken it. */
+export class EventLog {
+  readonly #clock: Clock
+  readonly #log = new SequencedLog<AgentEvent>(limits)
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  report(event: Report): void {
+    this.#log.append({ ...event, at: this.#clock.now().getTime() })
+  }
+
+  acknowledge(sequence: number): void {
+    this.#log.acknowledge(sequence)
+  }
+
+  follow(after: number | undefined, signal: AbortSignal): AsyncGenerator<SequencedRecord<AgentEvent>> {
+    return this.#log.follow(after, signal)
+  }
+}

@@ -1,0 +1,32 @@
+import type { Route } from '../route.ts'
+import {
+  agentDiscoveryPath,
+  agentExtensionsPath,
+  agentOperationsPath,
+  agentProfilePath,
+  agentWebDriverPath,
+} from './agent-protocol.ts'
+
+/**
+ * Every request that an agent answers; its websockets are in `agent-upgrades.ts`. Without schemas, which are in
+ * `agent-endpoints.ts`: the agent loads this at every start of a session.
+ */
+export const agentRoutes = {
+  readState: { method: 'GET', path: '/state' },
+  followState: { method: 'GET', path: '/state/stream', isStream: true },
+  followEvents: { method: 'GET', path: '/events', isStream: true },
+  acknowledgeEvents: { method: 'POST', path: '/events/acknowledgement' },
+  stop: { method: 'POST', path: '/stop' },
+  setViewport: { method: 'POST', path: '/viewport' },
+  navigate: { method: 'POST', path: '/navigation' },
+  fetchPage: { method: 'POST', path: '/page' },
+  loadProfile: { method: 'PUT', path: agentProfilePath },
+  giveOutProfile: { method: 'POST', path: agentProfilePath },
+  takeProfileBack: { method: 'DELETE', path: agentProfilePath },
+  takeExtensions: { method: 'POST', path: agentExtensionsPath },
+  operation: { path: `${agentOperationsPath}/` },
+  webDriver: { path: `${agentWebDriverPath}/` },
+  discover: { path: agentDiscoveryPath },
+  discoverBelow: { path: `${agentDiscoveryPath}/` },
+  readDevToolsFile: { method: 'GET', path: '/devtools/' },
+} as const satisfies Readonly<Record<string, Route & { readonly isStream?: true }>>

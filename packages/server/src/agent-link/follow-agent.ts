@@ -1,0 +1,64 @@
+import type { IncomingMessage } from 'node:http'
+import { PassThrough, type Readable } from 'node:stream'
+import type { Endpoint } from '@berth/contract/endpoint.ts'
+import { eventDataOf } from '@berth/runtime/http/event-stream.ts'
+import type { z } from 'zod'
+import { callAgent } from './agent-client.ts'
+import type { EventPace } from './event-pace.ts'
+
+/** The longest lines tell a program's last words: 20 lines of 2,000 characters. */
+const maxEventLength = 128 * 1024
+/** What may wait here for whoever takes the events; more waits in the machine. */
+const maxWaitingBytes = 256 * 1024
+
+interface FollowOptions {
+  /** With its question mark. */
+  readonly query?: string
+  readonly signal: AbortSignal
+  /** Events that come too fast wait in the machine; whoever follows an agent again passes on the pace. */
+  readonly pace: EventPace
+}
+
+/** Follows a stream of an agent until that goes away or the signal ends it; rejects at the first event that is none. */
+export async function* followAgent<Event extends z.ZodType>(
+  agentSocket: string,
+  stream: Endpoint<z.ZodType, z.ZodType, z.ZodType, Event>,
+  { query = '', signal, pace }: FollowOptions,
+): AsyncGenerator<z.output<Event>> {
+  const { method, path, reply, status } = stream
+  const response = await callAgent(agentSocket, { method, path: `${path}${query}`, signal })
+  if (response.statusCode !== status) {
+    response.destroy()
+    throw new Error(`it answers ${path} with ${response.statusCode}`)
+  }
+  let unfinished = ''
+  let endsEvent = false
+  // Not readline: it lets the error of a stream that breaks off end the process.
+  for await (const chunk of whateverEndsIt(response)) {
+    const lines = `${unfinished}${chunk}`.split('\n')
+    unfinished = lines.pop() ?? ''
+    for (const line of [...lines, unfinished]) {
+      if (line.length > maxEventLength) throw new Error(`it sends an event of more than ${maxEventLength} characters`)
+    }
+    for (const line of lines) {
+      const data = eventDataOf(line)
+      if (data === undefined && line !== '' && !line.startsWith(':'))
+        throw new Error('it sends a line that is no event')
+      // The empty line that belongs to an event costs nothing more.
+      if (line !== '' || !endsEvent) await pace.admit(line.length, signal)
+      endsEvent = data !== undefined
+      if (data !== undefined) yield reply?.parse(JSON.parse(data)) as z.output<Event>
+    }
+  }
+}
+
+/** Everything that an agent has written: by itself, an answer that breaks off takes with it what nobody has read yet. */
+function whateverEndsIt(response: IncomingMessage): Readable {
+  const read = new PassThrough({ highWaterMark: maxWaitingBytes, encoding: 'utf8' })
+  response.on('data', (chunk: Buffer) => read.write(chunk) || response.pause())
+  read.on('drain', () => response.resume())
+  response.on('error', () => {}) // Its end follows.
+  response.once('close', () => read.end())
+  read.once('close', () => response.destroy())
+  return read
+}
