@@ -21,7 +21,7 @@ interface SessionEgressOptions {
 /** What of a session says how it leaves, and can change while it runs. */
 export type LeavesBy = Pick<Session, 'proxy' | 'network'>
 
-type Chosen = Pick<Session, 'project_id' | 'stealth' | 'proxy' | 'network' | 'state'>
+type Chosen = Pick<Session, 'id' | 'project_id' | 'stealth' | 'proxy' | 'network' | 'state'>
 
 /** How each session leaves: what its row says, in the terms of egress. */
 export class SessionEgress {
@@ -60,11 +60,12 @@ export class SessionEgress {
     return certificates.map((certificate) => certificate.toString('base64'))
   }
 
-  async #settings({ project_id, stealth, proxy, network, state }: Chosen): Promise<EgressSettings> {
+  async #settings({ id, project_id, stealth, proxy, network, state }: Chosen): Promise<EgressSettings> {
     const usable = await this.#options.proxies.usable(project_id, proxiesOf(proxy, network))
     const routes = state === 'starting' ? [] : (network?.proxy_routes ?? [])
     const topLevel = 'id' in proxy ? topLevelOf(usable.get(proxy.id)) : this.#modeProxy(proxy.mode, stealth)
     return {
+      session_id: id,
       ...(topLevel !== undefined && { proxy: topLevel }),
       private_hosts: [...(network?.private_hosts ?? defaultPrivateHosts)],
       ...(network?.allowed_hosts && { allowed_hosts: [...network.allowed_hosts] }),
