@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { SessionId } from '@berth/contract/common/ids.ts'
+import { connectUnixSocket } from '../host/connect-unix-socket.ts'
 import { TestServer } from '../testing/server-test.ts'
 import { AgentWatch } from './agent-watch.ts'
 
@@ -32,7 +33,11 @@ async function watch(context: TestContext, answer: (socket: Socket) => void, pat
   await once(agent, 'listening')
   const ended = Promise.withResolvers<void>()
   const gone = Promise.withResolvers<string>()
-  const machine = { sessionId: 'brwtest' as SessionId, agentSocket, ended: ended.promise }
+  const machine = {
+    sessionId: 'brwtest' as SessionId,
+    connect: () => connectUnixSocket(agentSocket),
+    ended: ended.promise,
+  }
   const handlers = { onState: () => {}, onCrash: () => {}, onGone: gone.resolve }
   const agentWatch = new AgentWatch(machine, handlers, { patienceMilliseconds })
   context.after(async () => {

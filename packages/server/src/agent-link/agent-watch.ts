@@ -93,7 +93,7 @@ export class AgentWatch {
     const timer = setTimeout(() => silence.abort(), this.#patienceMilliseconds)
     try {
       const signal = AbortSignal.any([this.#abort.signal, silence.signal])
-      for await (const event of followAgent(this.#machine.agentSocket, signal, this.#pace)) {
+      for await (const event of followAgent(this.#machine, signal, this.#pace)) {
         if (this.isOver) break
         clearTimeout(timer)
         if (event.event === 'service_crashed') this.#handlers.onCrash(event)

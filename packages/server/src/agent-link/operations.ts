@@ -92,8 +92,8 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> {
-    const agentSocket = machines.getAgentSocket(id)
-    const answer = await callAgent(agentSocket, {
+    const machine = machines.get(id)
+    const answer = await callAgent(machine, {
       method: operation.method,
       path: agentPath(operation, request),
       headers: { ...requestHeadersOf(operation, request.headers), 'x-request-id': request.id },

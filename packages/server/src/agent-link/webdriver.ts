@@ -55,7 +55,7 @@ export async function mountWebDriver(app: FastifyInstance, options: WebDriverOpt
     const { path, token, bearer } = webDriverAddress(rootOf(named), request.url, request.headers)
     const session = await options.access.admit({ token, bearer }, named)
     const isPost = request.method === 'POST'
-    const answered = await callAgent(options.machines.getAgentSocket(session.id), {
+    const answered = await callAgent(options.machines.get(session.id), {
       method: request.method,
       path: `${agentWebDriverPath}${path}`,
       headers: { 'x-request-id': request.id, ...(isPost && lengthOf(request)) },

@@ -116,7 +116,6 @@ export function driverSuite(name: string, openGround: () => Promise<DriverGround
 
     const machines = await Promise.all(Array.from({ length: 5 }, () => driver.start(machineSpec(), never)))
 
-    assert.equal(new Set(machines.map((machine) => machine.agentSocket)).size, 5)
     assert.deepEqual(await Promise.all(machines.map(answers)), [true, true, true, true, true])
     const listed = (await driver.list()).map((machine) => machine.sessionId)
     assert.deepEqual(listed.toSorted(), machines.map((machine) => machine.sessionId).toSorted())
@@ -133,7 +132,7 @@ export function driverSuite(name: string, openGround: () => Promise<DriverGround
     assert.deepEqual(others, [])
     assert.ok(found)
     assert.equal(found.sessionId, machine.sessionId)
-    assert.equal(found.agentSocket, machine.agentSocket)
+    assert.equal(await answers(found), true)
     assert.equal(await hasEnded(found), false)
     await second.stop(found.sessionId)
     await Promise.all([machine.ended, found.ended])

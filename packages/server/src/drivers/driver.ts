@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import type { BrowserMemory } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
@@ -25,11 +26,17 @@ export interface MachineSpec {
 /** A running machine. It is addressed by its session: a session has one machine, and a machine one session. */
 export interface Machine {
   readonly sessionId: SessionId
-  /** Unix socket of the machine's agent. Connections wait there until the agent takes them. */
-  readonly agentSocket: string
+  /**
+   * Opens a connection to the machine's agent. It is there at once, and waits until the agent takes it. Rejects with
+   * `ENOENT` or `ECONNREFUSED` when the machine has gone. Whoever asks for it closes it, and hears its errors.
+   */
+  connect(): Promise<Duplex>
   /** Settles when the machine is gone, however it ended. Never rejects. */
   readonly ended: Promise<void>
 }
+
+/** A machine, to whoever only speaks to its agent. */
+export type ReachableMachine = Pick<Machine, 'connect'>
 
 /** What a kind of machine can do; callers ask for the capability and never for the driver's name. */
 export interface DriverCapabilities {

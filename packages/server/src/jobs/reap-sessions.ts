@@ -102,9 +102,9 @@ export class SessionReaper {
   }
 
   async #idleSince(id: SessionId): Promise<Date | null | undefined> {
-    const socket = this.#options.machines.findAgentSocket(id)
-    if (!socket) return undefined
-    const state = await readAgentState(socket).catch(() => undefined)
+    const machine = this.#options.machines.find(id)
+    if (!machine) return undefined
+    const state = await readAgentState(machine).catch(() => undefined)
     if (!state) return undefined // An agent that does not answer holds no session up.
     return state.idle_since === null ? null : new Date(state.idle_since)
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { AgentState } from '@berth/contract/agent/agent-endpoints.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { ChromePolicies, Driver, DriverCapabilities, Machine, MachineSpec } from '../drivers/driver.ts'
+import { connectUnixSocket } from '../host/connect-unix-socket.ts'
 import { FakeAgent } from './fake-agent.ts'
 
 interface FakeMachine extends Machine {
@@ -137,10 +138,11 @@ export class FakeDriver implements Driver {
 
   async #startAgent(spec: MachineSpec): Promise<FakeMachine> {
     const { sessionId } = spec
-    const agentSocket = join(this.#host.folder, `${sessionId}.sock`)
+    const agentSocket = this.#socketOf(sessionId)
     const agent = await FakeAgent.listen(agentSocket, this.#host.firstState)
     agent.refusesProfiles = this.#host.refusesProfiles
-    return { sessionId, agentSocket, ended: agent.ended, spec, agent }
+    const connect = () => connectUnixSocket(agentSocket)
+    return { sessionId, connect, ended: agent.ended, spec, agent }
   }
 
   async stop(sessionId: SessionId): Promise<void> {
@@ -151,11 +153,15 @@ export class FakeDriver implements Driver {
     if (machine) await this.#remove(machine)
   }
 
-  async #remove({ sessionId, agent, agentSocket }: FakeMachine): Promise<void> {
+  async #remove({ sessionId, agent }: FakeMachine): Promise<void> {
     agent.kill()
     await agent.ended
-    await rm(agentSocket, { force: true })
+    await rm(this.#socketOf(sessionId), { force: true })
     this.#host.machines.delete(sessionId)
+  }
+
+  #socketOf(sessionId: SessionId): string {
+    return join(this.#host.folder, `${sessionId}.sock`)
   }
 
   async lastLines(sessionId: SessionId): Promise<string> {

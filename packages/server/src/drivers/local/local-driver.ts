@@ -179,7 +179,6 @@ export class LocalDriver implements Driver {
   }
 
   async #launch(machine: LocalMachine, spec: MachineSpec, signal: AbortSignal): Promise<void> {
-    const { folders } = machine
     const failure = new AbortController()
     const either = AbortSignal.any([signal, failure.signal])
     const child = await launchMachine({ ...this.#makings, machine, spec, command: agentCommand, signal })
@@ -189,7 +188,7 @@ export class LocalDriver implements Driver {
 
     const route = this.#openRoute(machine)
     route.catch((error: Error) => failure.abort(error))
-    await settleAll([route, firstAnswer(folders.agentSocket, either)]).catch((error: unknown) => {
+    await settleAll([route, firstAnswer(machine, either)]).catch((error: unknown) => {
       throw failure.signal.aborted ? failure.signal.reason : error
     })
     await machine.noteFirstProcess()
@@ -308,9 +307,9 @@ async function findDiskLimits(options: LocalDriverOptions): Promise<DiskLimits> 
 }
 
 /** The connection waits until the agent takes it, and is cut when the machine ends before. */
-async function firstAnswer(agentSocket: string, signal: AbortSignal): Promise<void> {
+async function firstAnswer(machine: Machine, signal: AbortSignal): Promise<void> {
   const { method, path } = getAgentState
-  const answer = callAgent(agentSocket, { method, path, signal })
+  const answer = callAgent(machine, { method, path, signal })
   const response = await answer.catch((cause: unknown) => {
     throw new Error('its agent did not answer', { cause })
   })

@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises'
+import type { Duplex } from 'node:stream'
 import type { SessionId } from '@berth/contract/common/ids.ts'
+import { connectUnixSocket } from '../../host/connect-unix-socket.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
 import type { Machine } from '../driver.ts'
 import type { Cgroups } from './cgroups.ts'
@@ -39,8 +41,8 @@ export class LocalMachine implements Machine {
     this.#processes = processes
   }
 
-  get agentSocket(): string {
-    return this.folders.agentSocket
+  connect(): Promise<Duplex> {
+    return connectUnixSocket(this.folders.agentSocket)
   }
 
   /** The process inside whose end ends all others of the machine. */

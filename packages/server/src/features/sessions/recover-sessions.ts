@@ -105,7 +105,7 @@ class SessionRecovery {
 /** Whether the machine runs, and nothing says that its agent has failed. One that takes its time is alive. */
 async function isAlive(machine: Machine): Promise<boolean> {
   const gone = machine.ended.then(() => false)
-  const answered = readAgentState(machine.agentSocket).then(
+  const answered = readAgentState(machine).then(
     ({ state }) => state !== 'failed',
     (error: Error) => error.name === 'TimeoutError',
   )

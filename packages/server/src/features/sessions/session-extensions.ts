@@ -3,7 +3,7 @@ import type { ProjectId } from '@berth/contract/common/ids.ts'
 import type { ExtensionReference } from '@berth/contract/extensions/extension.ts'
 import { sendExtensions } from '../../agent-link/send-extensions.ts'
 import type { TemporaryFolders } from '../../blobs/temporary-folders.ts'
-import type { ChromePolicies, Driver } from '../../drivers/driver.ts'
+import type { ChromePolicies, Driver, ReachableMachine } from '../../drivers/driver.ts'
 import { checkExtension, type ExtensionService, type StoredExtension } from '../extensions/extension-service.ts'
 import type { NamedUpload } from './receive-extensions.ts'
 import type { SessionMachines } from './session-machines.ts'
@@ -38,14 +38,14 @@ export class SessionExtensions {
   }
 
   /** Gives them to an agent that waits for them, and resolves when its browser has loaded them. */
-  async give(agentSocket: string, chosen: readonly StoredExtension[], signal: AbortSignal): Promise<void> {
+  async give(machine: ReachableMachine, chosen: readonly StoredExtension[], signal: AbortSignal): Promise<void> {
     await using folder = await this.#options.temporaryFolders.make()
     const files = []
     for (const extension of chosen) {
       const path = await this.#options.extensions.unseal(extension, folder.path)
       files.push({ name: extension.name ?? extension.id, path })
     }
-    await sendExtensions(agentSocket, files, signal)
+    await sendExtensions(machine, files, signal)
   }
 
   /** Loads uploaded ones into the running browser: all of them, or none. */
@@ -56,12 +56,12 @@ export class SessionExtensions {
       const { policy } = await checkExtension(path, `${label}.zip_file`)
       if (policy) policyIds.push(policy.id)
     }
-    const agentSocket = machines.getAgentSocket(id)
+    const machine = machines.get(id)
     const limit = AbortSignal.any([signal, AbortSignal.timeout(loadLimitMilliseconds)])
-    if (policyIds.length === 0) return sendExtensions(agentSocket, uploads, limit)
+    if (policyIds.length === 0) return sendExtensions(machine, uploads, limit)
     const before = await driver.changePolicies(id, (policies) => withForced(policies, policyIds))
     try {
-      await sendExtensions(agentSocket, uploads, limit)
+      await sendExtensions(machine, uploads, limit)
     } catch (error) {
       const forcedBefore = (before[forcelist] ?? []) as readonly string[]
       const added = entriesOf(policyIds).filter((entry) => !forcedBefore.includes(entry))

@@ -5,7 +5,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
 import { AgentWatch } from '../../agent-link/agent-watch.ts'
 import { type CommandOptions, commandAgent } from '../../agent-link/command-agent.ts'
-import type { Driver, Machine, MachineSpec } from '../../drivers/driver.ts'
+import type { Driver, Machine, MachineSpec, ReachableMachine } from '../../drivers/driver.ts'
 import type { SessionStore } from './session-store.ts'
 
 const startLimitMilliseconds = 45_000
@@ -76,14 +76,14 @@ export class SessionMachines {
   async start(
     spec: MachineSpec,
     signal: AbortSignal,
-    furnish?: (agentSocket: string, signal: AbortSignal) => Promise<void>,
+    furnish?: (machine: ReachableMachine, signal: AbortSignal) => Promise<void>,
   ): Promise<{ readonly idleSince: Date | null }> {
     const id = spec.sessionId
     const limit = AbortSignal.timeout(startLimitMilliseconds)
     const either = AbortSignal.any([signal, limit])
     try {
       const live = this.adopt(await this.#driver.start(spec, either))
-      const furnished = furnish?.(live.machine.agentSocket, either)
+      const furnished = furnish?.(live.machine, either)
       // An agent that fails before it has been furnished says so on its event stream.
       await Promise.race([Promise.all([furnished, live.watch.ready]), rejectedBy(either)])
       return { idleSince: live.idleSince ?? null }
@@ -150,16 +150,16 @@ export class SessionMachines {
     }
   }
 
-  /** The socket of the session's agent, unless its machine is elsewhere or gone. */
-  findAgentSocket(id: SessionId): string | undefined {
-    return this.#live.get(id)?.machine.agentSocket
+  /** The session's machine, unless it is elsewhere or gone. */
+  find(id: SessionId): Machine | undefined {
+    return this.#live.get(id)?.machine
   }
 
   /** The same; `session_unreachable` when its machine is elsewhere or gone. */
-  getAgentSocket(id: SessionId): string {
-    const agentSocket = this.findAgentSocket(id)
-    if (!agentSocket) throw new BerthError('session_unreachable')
-    return agentSocket
+  get(id: SessionId): Machine {
+    const machine = this.find(id)
+    if (!machine) throw new BerthError('session_unreachable')
+    return machine
   }
 
   /** Has the session's agent do something. */
@@ -169,7 +169,7 @@ export class SessionMachines {
     body: z.input<Body>,
     options?: CommandOptions,
   ): Promise<z.output<Reply>> {
-    return commandAgent(this.getAgentSocket(id), endpoint, body, options)
+    return commandAgent(this.get(id), endpoint, body, options)
   }
 
   /** Ends the machine, whatever it is doing, and removes all of it. */

@@ -4,6 +4,7 @@ import type { BrowserProfile } from '@berth/contract/profiles/profile.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { AgentRefusal } from '../../agent-link/command-agent.ts'
 import { type ProfileLoading, receiveProfile, sendProfile, takeProfileBack } from '../../agent-link/profile-link.ts'
+import type { ReachableMachine } from '../../drivers/driver.ts'
 import type { ProfileService } from '../profiles/profile-service.ts'
 import type { PlanChange, RestoreSession } from './session-change.ts'
 import type { SessionMachines } from './session-machines.ts'
@@ -42,12 +43,12 @@ export class SessionProfiles {
   }
 
   /** Gives an agent the state of the profile; nothing when there is none. */
-  async load(profileId: ProfileId, agentSocket: string, loading: ProfileLoading): Promise<void> {
+  async load(profileId: ProfileId, machine: ReachableMachine, loading: ProfileLoading): Promise<void> {
     const state = await this.#options.profiles.open(profileId)
     // It had one, and nothing but the end of the whole profile takes that away.
     if (!state) throw new BerthError('profile_not_found', { profile: profileId })
     try {
-      await sendProfile(agentSocket, state, loading)
+      await sendProfile(machine, state, loading)
     } catch (cause) {
       if (!(cause instanceof AgentRefusal) && !state.errored) throw cause
       this.#options.logger.warn({ profileId, err: state.errored ?? cause }, 'a profile could not be loaded')
@@ -79,12 +80,12 @@ export class SessionProfiles {
 
   async #loadRunning(id: SessionId, profileId: ProfileId, tabs: ProfileLoading['tabs']): Promise<void> {
     const signal = AbortSignal.timeout(loadLimitMilliseconds)
-    await this.load(profileId, this.#options.machines.getAgentSocket(id), { tabs, signal }).catch(throwUnreachable)
+    await this.load(profileId, this.#options.machines.get(id), { tabs, signal }).catch(throwUnreachable)
   }
 
   async #takeBack(id: SessionId): Promise<void> {
     const signal = AbortSignal.timeout(loadLimitMilliseconds)
-    await takeProfileBack(this.#options.machines.getAgentSocket(id), signal).catch(throwUnreachable)
+    await takeProfileBack(this.#options.machines.get(id), signal).catch(throwUnreachable)
   }
 
   noteUse(profileId: ProfileId): void {
@@ -104,10 +105,10 @@ export class SessionProfiles {
     if (!session?.profile_id || !session.profile_save_changes || !session.deleted_at) return
     const facts = { sessionId: id, profileId: session.profile_id }
     try {
-      const agentSocket = machines.findAgentSocket(id)
-      if (!agentSocket) throw new Error('its machine has gone')
+      const machine = machines.find(id)
+      if (!machine) throw new Error('its machine has gone')
       const signal = AbortSignal.timeout(saveLimitMilliseconds)
-      const state = await receiveProfile(agentSocket, signal)
+      const state = await receiveProfile(machine, signal)
       const isSaved = await profiles.save(session.profile_id, session.deleted_at, state, signal)
       if (!isSaved) logger.info(facts, 'a profile was deleted, or saved by a later session: a state was dropped')
     } catch (error) {

@@ -4,7 +4,7 @@ import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SelectedProxy } from '../../database/tables.ts'
-import type { Driver, MachineSpec } from '../../drivers/driver.ts'
+import type { Driver, MachineSpec, ReachableMachine } from '../../drivers/driver.ts'
 import type { StoredExtension } from '../extensions/extension-service.ts'
 import type { LimitService } from '../limits/limit-service.ts'
 import type { ProxyService, ProxyTarget } from '../proxies/proxy-service.ts'
@@ -104,11 +104,11 @@ export class SessionService {
   #furnish({ start_url }: Session, { extensions, profile }: Furniture) {
     const { profiles, sessionExtensions } = this.#options
     const tabs = start_url === null ? 'restore' : 'blank'
-    return async (agentSocket: string, signal: AbortSignal) => {
+    return async (machine: ReachableMachine, signal: AbortSignal) => {
       // At once: extensions are answered for when the browser runs, and it waits for the profile.
       await Promise.all([
-        profile?.hasState && profiles.load(profile.id, agentSocket, { tabs, signal }),
-        extensions.length > 0 && sessionExtensions.give(agentSocket, extensions, signal),
+        profile?.hasState && profiles.load(profile.id, machine, { tabs, signal }),
+        extensions.length > 0 && sessionExtensions.give(machine, extensions, signal),
       ])
     }
   }
