@@ -80,7 +80,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     startDatabase({ config, folders, user: users.database, logger, shutdown }),
     readMasterKey(folders.data, config.masterKey),
     readDriverId(folders.data),
-    openDriver({ folders, routes: egress, trash, egressUser: users.egress, ...config.machines, logger }, shutdown),
+    openDriver({ folders, trash, egressUser: users.egress, ...config.machines, logger }, shutdown),
     egress.start(),
     openBlobs(config.blobs, join(folders.data, 'blobs')),
     TemporaryFolders.open(join(folders.data, 'incoming'), trash),
@@ -116,7 +116,6 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the audit log', () => services.audit.close())
   // What a server before this one has left.
   await services.audit.flush()
-  egress.useSettings((id) => services.egress.settingsOf(id))
   const apiKey = await ensureOrganization(services.organizations, systemClock, config.apiKey)
 
   const app = await createApp(services, {
@@ -241,7 +240,7 @@ function addressError({ host, port }: Pick<ServerConfig, 'host' | 'port'>, cause
 async function leaveSessions({ stopSessions }: ServerConfig, services: Services, driverId: string): Promise<void> {
   if (stopSessions) {
     const sessions = await services.store.listUnfinished(driverId)
-    await Promise.all(sessions.map(({ id }) => services.ender.end(id)))
+    await Promise.all(sessions.map(({ id }) => services.terminator.end(id)))
   }
   services.machines.release()
 }

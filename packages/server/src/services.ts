@@ -44,7 +44,10 @@ import { ServerHeartbeat } from './features/servers/server-heartbeat.ts'
 import { ServerStore } from './features/servers/server-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { planEgressChange } from './features/sessions/egress-change.ts'
-import { SessionEnder } from './features/sessions/end-session.ts'
+import { SessionCreator } from './features/sessions/create/create-session.ts'
+import { SessionRequests } from './features/sessions/create/session-request.ts'
+import { SessionTerminator } from './features/sessions/end-session.ts'
+import { LifecycleEvents } from './features/sessions/lifecycle-events.ts'
 import { planName, planTags, planTelemetry } from './features/sessions/plain-changes.ts'
 import { SessionResolver } from './features/sessions/resolve-session.ts'
 import type { RestoreSession } from './features/sessions/session-change.ts'
@@ -124,17 +127,18 @@ export function createServices(options: ServicesOptions) {
   const { buckets } = options.auditExport
   const secrets = new ProjectSecrets(database, masterKey)
   const tokens = new SessionTokens(masterKey)
-  const machines = new SessionMachines({ driver, store, logger })
+  const events = new LifecycleEvents()
   const proxyStore = new ProxyStore(database)
   const proxies = new ProxyService({ store: proxyStore, secrets, egress: options.egress, pools, checkUrl, jobs, clock })
-  const egress = new SessionEgress({ store, proxies, egress: options.egress, stealthProxy })
+  const egress = new SessionEgress({ proxies, egress: options.egress, stealthProxy })
+  const machines = new SessionMachines({ driver, store, egress, egressLink: options.egress, events, logger })
   const profiles = new ProfileService({
     store: new ProfileStore(database),
     states: new ProfileStates({ blobs, secrets }),
     clock,
   })
-  const sessionProfiles = new SessionProfiles({ profiles, store, machines, logger })
-  const ender = new SessionEnder({ machines, profiles: sessionProfiles, store, clock })
+  const sessionProfiles = new SessionProfiles({ profiles, machines, logger })
+  const terminator = new SessionTerminator({ machines, profiles: sessionProfiles, store, events, clock })
   const extensions = new ExtensionService({
     store: new ExtensionStore(database),
     blobs,
@@ -145,7 +149,7 @@ export function createServices(options: ServicesOptions) {
   const sessionExtensions = new SessionExtensions({ machines, driver, extensions, temporaryFolders })
   const access = new SessionAccess({ tokens, keys, organizations, resolver })
   const viewport = new ViewportChanges(machines)
-  const leave: RestoreSession = (session) => egress.change(session, {})
+  const leave: RestoreSession = (session) => machines.openRoute(session)
   const updater: SessionUpdater = new SessionUpdater({
     store,
     resolver,
@@ -163,19 +167,18 @@ export function createServices(options: ServicesOptions) {
     logger,
   })
   const deletedProxies = new DeletedProxies({
+    proxies,
     sessions: store,
     restore: (id) => updater.restore(id, [leave]),
     serverId: driverId,
     jobs,
   })
-  // Its caller does not wait for those that are starting: the job does.
-  proxies.onDeleted((id) => deletedProxies.detach(id).catch(() => {}))
   const servers = new ServerStore(database)
-  const memoryWatch = new MemoryWatch({ driver, machines, logger })
-  machines.onGone((id) => {
+  const memoryWatch = new MemoryWatch({ driver, machines, events, logger })
+  events.on('machineEnded', (id) => {
     memoryWatch
       .look(id)
-      .then(() => ender.end(id))
+      .then(() => terminator.end(id))
       .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })
 
@@ -190,7 +193,9 @@ export function createServices(options: ServicesOptions) {
     store,
     resolver,
     machines,
-    ender,
+    terminator,
+    events,
+    egressLink: options.egress,
     memoryWatch,
     proxies,
     egress,
@@ -215,21 +220,27 @@ export function createServices(options: ServicesOptions) {
     }),
     limits,
     apiKeys: new ApiKeyService({ store: new ApiKeyStore(database), projects, keys, clock }),
-    sessions: new SessionService({
+    creator: new SessionCreator({
       store,
-      resolver,
+      requests: new SessionRequests({
+        proxies,
+        profiles: sessionProfiles,
+        sessionExtensions,
+        driver,
+        driverId,
+        region,
+      }),
       machines,
       profiles: sessionProfiles,
       sessionExtensions,
+      terminator,
       limits,
-      proxies,
       egress,
-      ender,
-      driver,
-      driverId,
-      region,
+      events,
       clock,
+      logger,
     }),
+    sessions: new SessionService({ store, resolver, terminator }),
     updater,
     records: new SessionRecords({ tokens, profiles, clock }),
     relay: new Relay({ access, machines, logger }),

@@ -119,7 +119,6 @@ export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<St
   for (const name of ['home', 'run']) mkdirSync(join(folder, name))
   const config: AgentConfig = {
     contract_version: agentContractVersion,
-    session_id: 'brw_test',
     headless: true,
     stealth: false,
     gpu: false,

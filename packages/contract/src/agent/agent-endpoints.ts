@@ -21,7 +21,6 @@ const tag = 'Agent'
 /** What the agent must know to start. The driver writes it to a file that the agent reads once. */
 export const AgentConfig = z.object({
   contract_version: z.literal(agentContractVersion),
-  session_id: z.string(),
   headless: z.boolean(),
   stealth: z.boolean(),
   gpu: z.boolean(),

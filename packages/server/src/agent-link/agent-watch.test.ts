@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId, SessionId } from '@berth/contract/common/ids.ts'
 import { connectUnixSocket } from '../host/connect-unix-socket.ts'
 import { TestServer } from '../testing/server-test.ts'
 import { AgentWatch } from './agent-watch.ts'
@@ -34,7 +34,8 @@ async function watch(context: TestContext, answer: (socket: Socket) => void, pat
   const ended = Promise.withResolvers<void>()
   const gone = Promise.withResolvers<string>()
   const machine = {
-    sessionId: 'brwtest' as SessionId,
+    id: 'mchtest' as MachineId,
+    egressSocket: { path: join(folder, 'egress.sock'), mode: 0o600 },
     connect: () => connectUnixSocket(agentSocket),
     ended: ended.promise,
   }

@@ -9,6 +9,7 @@ import type {
   CredentialProviderId,
   ExportDestinationId,
   ExtensionId,
+  MachineId,
   OrganizationId,
   ProfileId,
   ProjectId,
@@ -156,6 +157,8 @@ export interface SessionTable {
   project_id: ProjectId
   state: SessionState
   driver_id: string
+  /** Whatever runs it goes by this id. */
+  machine_id: MachineId
   name: string | null
   tags: Json<Tags>
   headless: boolean

@@ -41,6 +41,7 @@ test('every server that has sessions of a deleted proxy takes it from them, also
   const restored: SessionId[] = []
   const both = Promise.withResolvers<void>()
   const deletedProxies = new DeletedProxies({
+    proxies: server.services.proxies,
     sessions: new SessionStore(server.database),
     restore: async (id) => {
       restored.push(id)

@@ -1,10 +1,10 @@
 import { newId } from '@berth/contract/common/ids.ts'
 import type { MachineSpec } from '../drivers/driver.ts'
 
-/** A small headless machine for a new session. */
+/** A small headless machine. */
 export function machineSpec(changes: Partial<MachineSpec> = {}): MachineSpec {
   return {
-    sessionId: newId('session', new Date()),
+    id: newId('machine', new Date()),
     headless: true,
     stealth: false,
     gpu: false,

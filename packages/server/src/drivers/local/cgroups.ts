@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { exists } from '@berth/runtime/files/exists.ts'
 import { groupsOf, type OwnGroup } from './own-groups.ts'
-import { settleAll } from './settle-all.ts'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
 
 export interface MachineLimits {
   readonly memoryBytes: number

@@ -12,9 +12,9 @@ import { machineCommand } from './machine-command.ts'
 import { makeDiskImage } from './machine-disk.ts'
 import { type MachineUser, makeDiskFolder, writeMachineFiles } from './machine-files.ts'
 import { type MachineFolders, makeFolder } from './machine-folders.ts'
-import type { MachineGround } from './machine-ground.ts'
+import type { HostDirectories } from './host-directories.ts'
 import { claimUser } from './machine-user.ts'
-import { settleAll } from './settle-all.ts'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
 
 export interface DiskLimits {
   /** What one machine may write, at most; less where less is free. */
@@ -25,8 +25,8 @@ export interface DiskLimits {
   readonly isImage: boolean
 }
 
-export interface MachineMakings {
-  readonly ground: MachineGround
+export interface SandboxResources {
+  readonly directories: HostDirectories
   readonly cgroups: Cgroups
   /** Who makes the egress sockets, where that is not berth's own user. */
   readonly egressUser: ServiceUser | undefined
@@ -38,7 +38,7 @@ export interface MachineMakings {
   readonly tasksPerGibibyte: number
 }
 
-export interface LaunchOptions extends MachineMakings {
+export interface LaunchOptions extends SandboxResources {
   /** Its runtime folder exists; nothing else does. */
   readonly machine: LocalMachine
   readonly spec: MachineSpec
@@ -56,7 +56,7 @@ const transitBytes = gibibyte / 2
 
 /** Makes a machine and starts its command. Resolves when the command is on its way; what it comes to, the log tells. */
 export async function launchMachine(options: LaunchOptions): Promise<ChildProcess> {
-  const { machine, spec, ground, cgroups, signal } = options
+  const { machine, spec, directories, cgroups, signal } = options
   const { folders } = machine
   const limits = limitsOf(spec.memory, options.tasksPerGibibyte)
   const user = await chooseUser(folders)
@@ -64,7 +64,7 @@ export async function launchMachine(options: LaunchOptions): Promise<ChildProces
   using lifeline = await openInheritedSocket(folders.lifeline)
   await makeFolder(folders.data, 0o700)
   const [groups] = await settleAll([
-    cgroups.open(spec.sessionId, limits),
+    cgroups.open(spec.id, limits),
     makeEgressFolder(folders, options.egressUser),
     writeMachineFiles(folders, spec, user),
     makeDisk(folders, user, options.disk),
@@ -81,7 +81,7 @@ export async function launchMachine(options: LaunchOptions): Promise<ChildProces
     gpuGroups,
     memoryBytes: limits.memoryBytes,
   })
-  return spawnMachine({ program, args, folders, ground, agentSocket, lifeline })
+  return spawnMachine({ program, args, folders, directories, agentSocket, lifeline })
 }
 
 function limitsOf(memory: BrowserMemory, tasksPerGibibyte: number): MachineLimits {
@@ -109,16 +109,16 @@ interface Spawn {
   readonly program: string
   readonly args: readonly string[]
   readonly folders: MachineFolders
-  readonly ground: MachineGround
+  readonly directories: HostDirectories
   readonly agentSocket: InheritedSocket
   readonly lifeline: InheritedSocket
 }
 
 /** Starts the command in a session of its own, with nothing that ties it to this process: a machine outlives its server. */
-function spawnMachine({ program, args, folders, ground, agentSocket, lifeline }: Spawn): ChildProcess {
+function spawnMachine({ program, args, folders, directories, agentSocket, lifeline }: Spawn): ChildProcess {
   const log = openSync(folders.log, 'a', 0o600)
   const info = openSync(folders.sandboxInfo, 'w', 0o600)
-  const filter = ground.seccompFilter === undefined ? undefined : openSync(ground.seccompFilter, 'r')
+  const filter = directories.seccompFilter === undefined ? undefined : openSync(directories.seccompFilter, 'r')
   try {
     return spawn(program, args, {
       detached: true,

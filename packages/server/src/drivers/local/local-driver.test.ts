@@ -1,4 +1,4 @@
-import { LocalGround } from '../../testing/local-ground.ts'
+import { LocalTestbed } from '../../testing/local-testbed.ts'
 import { driverSuite } from '../driver-suite.ts'
 
-driverSuite('local driver', () => LocalGround.open())
+driverSuite('local driver', () => LocalTestbed.open())

@@ -3,14 +3,14 @@ import { type Command, unprivileged } from '../../host/confined-process.ts'
 import { withDisk } from './machine-disk.ts'
 import { hostName, inMachine, type MachineUser, userName } from './machine-files.ts'
 import type { MachineFolders } from './machine-folders.ts'
-import type { MachineGround } from './machine-ground.ts'
+import type { HostDirectories } from './host-directories.ts'
 
 /** The numbers of the files that a machine's processes inherit. */
 export const descriptors = { agentSocket: 3, lifeline: 4, seccompFilter: 5, sandboxInfo: 6 } as const
 
 export interface MachineCommandOptions {
   readonly folders: MachineFolders
-  readonly ground: MachineGround
+  readonly directories: HostDirectories
   readonly user: MachineUser
   readonly memoryBytes: number
   /** Whether the machine has its disk in a file, which is mounted for it. */
@@ -57,13 +57,13 @@ const mountTerminals = `mount -t devpts -o newinstance,ptmxmode=0666,mode=620,ma
  * lets bubblewrap build the rest. Each step replaces the one before, so that the first process is bubblewrap in the end.
  */
 export function machineCommand(options: MachineCommandOptions): Command {
-  const { groups, ground, user } = options
+  const { groups, directories, user } = options
   return {
     program: '/bin/bash',
     args: [
       ...['--noprofile', '--norc', '-c', enterGroups, 'berth-machine', ...groups, '--'],
       ...['unshare', ...(user.isHostUser ? [] : ['--map-root-user']), '--net', '--'],
-      ...inMachineNetwork(ground.network, [...ownMounts(options), ...sandbox(options)]),
+      ...inMachineNetwork(directories.network, [...ownMounts(options), ...sandbox(options)]),
     ],
   }
 }
@@ -77,7 +77,7 @@ function ownMounts({ folders, user, hasDiskImage }: MachineCommandOptions): read
 }
 
 function sandbox(options: MachineCommandOptions): readonly string[] {
-  const { ground, user, gpuGroups, command } = options
+  const { directories, user, gpuGroups, command } = options
   return [
     ...['bwrap', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup', '--hostname', hostName],
     // Where berth is no root the machine gets a user namespace, and is an ordinary user in it from the start.
@@ -85,7 +85,7 @@ function sandbox(options: MachineCommandOptions): readonly string[] {
     // Away from the terminal of whoever started berth.
     '--new-session',
     ...['--sync-fd', String(descriptors.lifeline), '--info-fd', String(descriptors.sandboxInfo)],
-    ...(ground.seccompFilter ? ['--seccomp', String(descriptors.seccompFilter)] : []),
+    ...(directories.seccompFilter ? ['--seccomp', String(descriptors.seccompFilter)] : []),
     ...environment(),
     ...view(options),
     ...['--chdir', inMachine.home, '--'],
@@ -109,13 +109,13 @@ function environment(): readonly string[] {
 }
 
 /** The disk as the machine sees it. */
-function view({ folders, ground, memoryBytes, gpuGroups }: MachineCommandOptions): readonly string[] {
+function view({ folders, directories, memoryBytes, gpuGroups }: MachineCommandOptions): readonly string[] {
   return [
-    ...ground.systemFolders,
+    ...directories.systemFolders,
     // Those that bubblewrap makes by itself on the way to a mount only root could pass.
     ...folders755.flatMap((folder) => ['--perms', '0755', '--dir', folder]),
     ...hostEtc.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
-    ...timeZone(ground),
+    ...timeZone(directories),
     ...ownEtc.flatMap((name) => ['--ro-bind', `${folders.etc}/${name}`, `/etc/${name}`]),
     ...['--ro-bind', folders.policies, '/etc/chromium/policies/managed'],
     // Without this cache every new browser would read all fonts of the system first.
@@ -137,7 +137,7 @@ function view({ folders, ground, memoryBytes, gpuGroups }: MachineCommandOptions
     // The folder, not the socket: egress makes it when it is asked to. Nothing but this socket is in it, whereas the
     // folder above holds the agent's socket, which code in the machine must not be able to replace by a link.
     ...['--ro-bind', folders.egress, inMachine.egress],
-    ...['--ro-bind', ground.node, inMachine.node, '--ro-bind', ground.programs, inMachine.programs],
+    ...['--ro-bind', directories.node, inMachine.node, '--ro-bind', directories.programs, inMachine.programs],
     ...['--ro-bind', folders.agentConfig, inMachine.agentConfig],
     // What bubblewrap has built around all this is memory that no limit of a folder covers.
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
@@ -155,7 +155,7 @@ const hostEtc = [
 ]
 
 /** As a link, since Chromium reads the name of the zone from it; else it would compare the file with those of all zones. */
-function timeZone({ timeZoneFile }: MachineGround): readonly string[] {
+function timeZone({ timeZoneFile }: HostDirectories): readonly string[] {
   return timeZoneFile === undefined ? [] : ['--symlink', timeZoneFile, '/etc/localtime']
 }
 

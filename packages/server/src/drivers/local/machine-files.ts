@@ -7,7 +7,7 @@ import { gatewayAddresses } from '@berth/contract/agent/machine-network.ts'
 import type { ServiceUser } from '../../host/service-user.ts'
 import type { ChromePolicies, MachineSpec } from '../driver.ts'
 import { type MachineFolders, makeFolder } from './machine-folders.ts'
-import { settleAll } from './settle-all.ts'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
 
 /** Paths as the machine sees them. */
 export const inMachine = {
@@ -109,7 +109,6 @@ async function writeReadable(path: string, text: string): Promise<void> {
 function agentConfig(spec: MachineSpec): AgentConfig {
   return {
     contract_version: agentContractVersion,
-    session_id: spec.sessionId,
     headless: spec.headless,
     stealth: spec.stealth,
     gpu: spec.gpu,

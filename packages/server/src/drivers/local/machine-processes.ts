@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
 import { isOnHostSide, readArguments } from '../../host/own-processes.ts'
 import { type HostProcess, readProcess } from './host-process.ts'
@@ -14,35 +14,35 @@ import { machineFolders, machinesRuntimeFolder } from './machine-folders.ts'
 /** Those of all machines of one runtime folder, whoever started them. */
 export async function findMachineProcesses(
   folders: HostFolders,
-): Promise<ReadonlyMap<SessionId, readonly HostProcess[]>> {
+): Promise<ReadonlyMap<MachineId, readonly HostProcess[]>> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
   const found = await Promise.all(pids.map((pid) => lookAt(pid, folders)))
   return Map.groupBy(
     found.flatMap((entry) => entry ?? []),
-    ({ sessionId }) => sessionId,
+    ({ machineId }) => machineId,
   )
 }
 
 /** Whether the process is one of this machine. */
-export async function belongsTo(pid: number, sessionId: SessionId, folders: HostFolders): Promise<boolean> {
-  return (await lookAt(pid, folders))?.sessionId === sessionId
+export async function belongsTo(pid: number, machineId: MachineId, folders: HostFolders): Promise<boolean> {
+  return (await lookAt(pid, folders))?.machineId === machineId
 }
 
 async function lookAt(
   pid: number,
   folders: HostFolders,
-): Promise<(HostProcess & { sessionId: SessionId }) | undefined> {
-  const sessionId = sessionIn(await readArguments(pid), folders)
-  if (sessionId === undefined || !(await isOnHostSide(pid))) return undefined
+): Promise<(HostProcess & { machineId: MachineId }) | undefined> {
+  const machineId = machineIn(await readArguments(pid), folders)
+  if (machineId === undefined || !(await isOnHostSide(pid))) return undefined
   const process = await readProcess(pid)
-  return process && { ...process, sessionId }
+  return process && { ...process, machineId }
 }
 
-function sessionIn(args: readonly string[], folders: HostFolders): SessionId | undefined {
+function machineIn(args: readonly string[], folders: HostFolders): MachineId | undefined {
   const start = `${machinesRuntimeFolder(folders)}/`
   for (const argument of args) {
-    const sessionId = argument.slice(start.length).split('/', 1)[0] as SessionId
-    if (argument.startsWith(start) && argument === machineFolders(folders, sessionId).egress) return sessionId
+    const machineId = argument.slice(start.length).split('/', 1)[0] as MachineId
+    if (argument.startsWith(start) && argument === machineFolders(folders, machineId).egress) return machineId
   }
   return undefined
 }

@@ -1,35 +1,32 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
+import type { LifecycleEvents } from './lifecycle-events.ts'
 import type { SessionMachines } from './session-machines.ts'
 import type { SessionProfiles } from './session-profiles.ts'
 import type { SessionStore } from './session-store.ts'
 
-interface SessionEnderOptions {
+interface SessionTerminatorOptions {
   readonly machines: SessionMachines
   readonly profiles: SessionProfiles
   readonly store: SessionStore
+  readonly events: LifecycleEvents
   readonly clock: Clock
 }
 
 /** Ends sessions: by a caller's wish, by their time, or because their machine has gone. All end the same way. */
-export class SessionEnder {
-  readonly #machines: SessionMachines
-  readonly #profiles: SessionProfiles
-  readonly #store: SessionStore
-  readonly #clock: Clock
+export class SessionTerminator {
+  readonly #options: SessionTerminatorOptions
   readonly #finishing = new SingleFlight<SessionId, void>()
 
-  constructor({ machines, profiles, store, clock }: SessionEnderOptions) {
-    this.#machines = machines
-    this.#profiles = profiles
-    this.#store = store
-    this.#clock = clock
+  constructor(options: SessionTerminatorOptions) {
+    this.#options = options
   }
 
   /** Ends the session and says whether this call did; resolves when nothing of its machine is left. */
   async end(id: SessionId): Promise<boolean> {
-    const ended = await this.#store.beginEnd(id, this.#clock.now())
+    const { store, clock } = this.#options
+    const ended = await store.beginEnd(id, clock.now())
     if (!ended) return false
     await this.finish(id)
     return true
@@ -37,7 +34,8 @@ export class SessionEnder {
 
   /** Ends the session unless something happened in it since. */
   async endIdle(id: SessionId, idleSince: Date): Promise<boolean> {
-    const ended = await this.#store.beginTimeout(id, idleSince, this.#clock.now())
+    const { store, clock } = this.#options
+    const ended = await store.beginTimeout(id, idleSince, clock.now())
     if (!ended) return false
     await this.finish(id)
     return true
@@ -49,8 +47,12 @@ export class SessionEnder {
   }
 
   async #finish(id: SessionId): Promise<void> {
-    await this.#profiles.save(id)
-    await this.#machines.stop(id)
-    await this.#store.finishEnd(id)
+    const { machines, profiles, store, events } = this.#options
+    const session = await store.findEnding(id)
+    if (!session) return
+    await profiles.save(session)
+    await machines.stop(session)
+    await store.finishEnd(id)
+    events.emit('sessionEnded', id)
   }
 }

@@ -2,17 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { readAgentState } from '../../agent-link/agent-client.ts'
 import type { Driver, Machine } from '../../drivers/driver.ts'
-import type { SessionEnder } from './end-session.ts'
+import type { EgressLink } from '../../egress-link/egress-link.ts'
+import type { SessionTerminator } from './end-session.ts'
 import type { SessionMachines } from './session-machines.ts'
 import type { SessionStore, UnfinishedSession } from './session-store.ts'
 import type { SessionUpdater } from './update-session.ts'
 
 interface RecoverOptions {
   readonly driver: Driver
+  readonly egressLink: EgressLink
   readonly driverId: string
   readonly store: SessionStore
   readonly machines: SessionMachines
-  readonly ender: SessionEnder
+  readonly terminator: SessionTerminator
   readonly updater: SessionUpdater
   readonly logger: Logger
   /** Absent: a minute. */
@@ -32,22 +34,27 @@ const defaultReadyLimitMilliseconds = 60_000
  * takes longer goes on beside it, and what fails is left to the reaper.
  */
 export async function recoverSessions(options: RecoverOptions): Promise<void> {
-  const { driver, driverId, store, logger } = options
-  const [existing, sessions] = await Promise.all([driver.list(), store.listUnfinished(driverId)])
-  const machineOf = new Map(existing.map((machine) => [machine.sessionId, machine]))
-  const known = new Set(sessions.map((session) => session.id))
-  const strays = existing.filter((machine) => !known.has(machine.sessionId))
+  const { driver, driverId, egressLink, store, machines, logger } = options
+  const [existing, served, sessions] = await Promise.all([
+    driver.list(),
+    egressLink.listRoutes(),
+    store.listUnfinished(driverId),
+  ])
+  const found = new Set(existing)
+  const named = new Set(sessions.map(({ machine_id }) => machine_id))
+  // Machines that no session names, and routes whose machines have gone.
+  const strays = [...new Set([...existing, ...served])].filter((machineId) => !named.has(machineId))
 
   const recovery = new SessionRecovery(options)
-  const takenUp = sessions.map((session) => recovery.recover(session, machineOf.get(session.id)))
-  const removals = strays.map((machine) => driver.stop(machine.sessionId))
+  const takenUp = sessions.map((session) => recovery.recover(session, found.has(session.machine_id)))
+  const removals = strays.map((machineId) => machines.remove(machineId))
   const all = [...takenUp, ...removals].map((work) =>
     work.catch((error: unknown) => logger.error({ err: error }, 'could not recover a session; trying again')),
   )
   await Promise.race([Promise.all(all), delay(patienceMilliseconds, undefined, { ref: false })])
 
   const { adopted } = recovery
-  const others = existing.length + sessions.filter(({ id }) => !machineOf.has(id)).length - adopted
+  const others = strays.length + sessions.length - adopted
   if (adopted + others > 0) logger.info({ adopted, ended: others }, 'recovered the sessions of the last run')
 }
 
@@ -59,43 +66,63 @@ class SessionRecovery {
     this.#options = options
   }
 
-  async recover(session: UnfinishedSession, machine: Machine | undefined): Promise<void> {
-    const { driver, store, machines, ender } = this.#options
+  async recover(session: UnfinishedSession, hasMachine: boolean): Promise<void> {
+    const { store, machines, terminator } = this.#options
     switch (session.state) {
       case 'active':
-        if (!machine || !(await this.#takeUp(machine))) await ender.end(session.id)
+        if (!hasMachine || !(await this.#takeUp(session))) await terminator.end(session.id)
         return
       case 'starting':
-        await driver.stop(session.id)
+        await machines.stop(session)
         await store.removeStarting(session.id)
         return
       case 'ending':
       case 'deleted':
         // Its profile can still be saved. The reaper does that.
-        if (machine && session.profile_save_changes) machines.adopt(machine)
-        else await ender.finish(session.id)
+        if (!hasMachine || !session.profile_save_changes || !(await this.#hold(session)))
+          await terminator.finish(session.id)
     }
   }
 
   /** Says whether there was anything to take up. */
-  async #takeUp(machine: Machine): Promise<boolean> {
+  async #takeUp(session: UnfinishedSession): Promise<boolean> {
+    const { driver, machines } = this.#options
     // The reaper ends sessions that have no machine here.
-    using _expected = this.#options.machines.expect(machine.sessionId)
-    if (!(await isAlive(machine))) return false
-    this.#adopt(machine)
+    using _expected = machines.expect(session.id)
+    const machine = await driver.adopt(session.machine_id)
+    if (!machine || !(await isAlive(machine))) return false
+    this.#adopt(session, machine)
+    await this.#openRoute(session)
     return true
   }
 
-  #adopt(machine: Machine): void {
-    const { machines, updater, ender, logger } = this.#options
-    const id = machine.sessionId
+  async #hold({ id, machine_id }: UnfinishedSession): Promise<boolean> {
+    const machine = await this.#options.driver.adopt(machine_id)
+    if (machine) this.#options.machines.adopt(id, machine)
+    return machine !== undefined
+  }
+
+  /** Egress goes on serving the machine, but a later one would not know of a route that an earlier server has opened. */
+  async #openRoute({ id }: UnfinishedSession): Promise<void> {
+    const { store, machines, logger } = this.#options
+    try {
+      const session = await store.findActive(id)
+      if (session) await machines.openRoute(session)
+    } catch (error) {
+      // Restoring the session does it once more.
+      logger.warn({ err: error, sessionId: id }, 'could not open the route of a session; trying again')
+    }
+  }
+
+  #adopt({ id }: UnfinishedSession, machine: Machine): void {
+    const { machines, updater, terminator, logger } = this.#options
     this.adopted += 1
-    const { ready } = machines.adopt(machine).watch
+    const { ready } = machines.adopt(id, machine).watch
     // The last server may have been in the middle of an update. Whoever is next to use the session waits for it.
     void updater.restore(id)
     const limit = setTimeout(() => {
       logger.warn({ sessionId: id }, 'a session ends: its agent does not answer')
-      ender.end(id).catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session'))
+      terminator.end(id).catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session'))
     }, this.#options.readyLimitMilliseconds ?? defaultReadyLimitMilliseconds).unref()
     // When it is rejected, whoever ends or leaves the session does it.
     ready.catch(() => {}).finally(() => clearTimeout(limit))

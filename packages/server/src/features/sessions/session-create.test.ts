@@ -140,7 +140,7 @@ test('the machine is started with what was asked for', async () => {
   })
 
   assert.deepEqual(server.host.specOf(session.session_id as SessionId), {
-    sessionId: session.session_id,
+    id: (await server.row(session.session_id)).machine_id,
     headless: false,
     stealth: false,
     gpu: false,
@@ -205,13 +205,13 @@ test('a machine that ends between its first page and the row of its session ends
   server.host.firstState = { state: 'starting' }
   const creating = project.call<ErrorAnswer>('POST', '/browsers', { name: 'short' })
   const machine = await eventually(async () =>
-    [...server.host.machines.values()].find(({ sessionId }) => !known.has(sessionId)),
+    [...server.host.machines.values()].find(({ id }) => !known.has(id)),
   )
   server.host.firstState = {}
 
   // The row is locked, so that the session cannot become active before its machine has ended.
   await server.database.transaction().execute(async (database) => {
-    await database.selectFrom('sessions').select('id').where('id', '=', machine.sessionId).forUpdate().execute()
+    await database.selectFrom('sessions').select('id').where('machine_id', '=', machine.id).forUpdate().execute()
     machine.agent.setState({ state: 'ready' })
     await eventually(async () => {
       const { rows } = await sql`select from pg_locks where not granted`.execute(server.database)

@@ -1,17 +1,14 @@
-import type { ProxyId, SessionId } from '@berth/contract/common/ids.ts'
+import type { ProxyId } from '@berth/contract/common/ids.ts'
 import type { EgressProxy, EgressSettings, Upstream } from '@berth/contract/egress/egress-settings.ts'
 import { parseHost } from '@berth/contract/egress/host.ts'
 import { HostPatternMap, parseHostPattern } from '@berth/contract/egress/host-pattern.ts'
 import { defaultPrivateHosts } from '@berth/contract/egress/private-hosts.ts'
-import { BerthError } from '@berth/contract/errors.ts'
 import type { SelectedProxy, SessionNetwork } from '../../database/tables.ts'
 import type { EgressLink } from '../../egress-link/egress-link.ts'
 import type { ProxyService, UsableProxy } from '../proxies/proxy-service.ts'
 import type { Session } from './session.ts'
-import type { SessionStore } from './session-store.ts'
 
 interface SessionEgressOptions {
-  readonly store: SessionStore
   readonly proxies: ProxyService
   readonly egress: EgressLink
   /** The operator's, for stealth sessions that name no other. */
@@ -31,36 +28,8 @@ export class SessionEgress {
     this.#options = options
   }
 
-  /** What egress is told of a session that has a machine here. */
-  async settingsOf(id: SessionId): Promise<EgressSettings> {
-    const session = await this.#options.store.findWithMachine(id)
-    if (!session) throw new BerthError('session_not_found', { session: id })
-    return this.#settings(session)
-  }
-
-  /** Lets a running session leave by another proxy, or reach other hosts. */
-  async change(session: Session, changed: Partial<LeavesBy>): Promise<void> {
-    await this.#options.egress.setSettings(session.id, await this.#settings({ ...session, ...changed }))
-  }
-
-  /**
-   * Puts the routes of a new session in force, as the last step of its creation: until then all leaves by the
-   * top-level proxy, and what its start page has begun still does.
-   */
-  async takeUpRoutes(session: Session): Promise<void> {
-    if (!session.network?.proxy_routes?.length) return
-    const settings = await this.#settings({ ...session, state: 'active' })
-    const afterRequestTo = routedStart(session.start_url, session.network)
-    await this.#options.egress.setSettings(session.id, settings, { afterRequestTo })
-  }
-
-  /** The certificates, in base64, that the browser of a session needs for its proxies. */
-  async certificates({ project_id, proxy, network }: Chosen): Promise<readonly string[]> {
-    const certificates = await this.#options.proxies.certificates(project_id, proxiesOf(proxy, network))
-    return certificates.map((certificate) => certificate.toString('base64'))
-  }
-
-  async #settings({ id, project_id, stealth, proxy, network, state }: Chosen): Promise<EgressSettings> {
+  /** What egress is told of the machine of a session. */
+  async settingsOf({ id, project_id, stealth, proxy, network, state }: Chosen): Promise<EgressSettings> {
     const usable = await this.#options.proxies.usable(project_id, proxiesOf(proxy, network))
     const routes = state === 'starting' ? [] : (network?.proxy_routes ?? [])
     const topLevel = 'id' in proxy ? topLevelOf(usable.get(proxy.id)) : this.#modeProxy(proxy.mode, stealth)
@@ -71,6 +40,29 @@ export class SessionEgress {
       ...(network?.allowed_hosts && { allowed_hosts: [...network.allowed_hosts] }),
       routes: routes.map(({ hosts, proxy }) => ({ hosts: [...hosts], proxy: unlessGone(usable.get(proxy.id)) })),
     }
+  }
+
+  /** Lets a running session leave by another proxy, or reach other hosts. */
+  async change(session: Session, changed: Partial<LeavesBy>): Promise<void> {
+    const settings = await this.settingsOf({ ...session, ...changed })
+    await this.#options.egress.setSettings(session.machine_id, settings)
+  }
+
+  /**
+   * Puts the routes of a new session in force, as the last step of its creation: until then all leaves by the
+   * top-level proxy, and what its start page has begun still does.
+   */
+  async takeUpRoutes(session: Session): Promise<void> {
+    if (!session.network?.proxy_routes?.length) return
+    const settings = await this.settingsOf({ ...session, state: 'active' })
+    const afterRequestTo = routedStart(session.start_url, session.network)
+    await this.#options.egress.setSettings(session.machine_id, settings, { afterRequestTo })
+  }
+
+  /** The certificates, in base64, that the browser of a session needs for its proxies. */
+  async certificates({ project_id, proxy, network }: Chosen): Promise<readonly string[]> {
+    const certificates = await this.#options.proxies.certificates(project_id, proxiesOf(proxy, network))
+    return certificates.map((certificate) => certificate.toString('base64'))
   }
 
   #modeProxy(mode: 'direct' | 'default', stealth: boolean): EgressProxy | undefined {

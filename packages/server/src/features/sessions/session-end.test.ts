@@ -72,7 +72,7 @@ test('a session ends when its last activity was as long ago as its timeout says'
   await server.reap()
 
   assert.equal((await project.call('GET', `/browsers/${session_id}`)).status, 404)
-  assert.equal(server.host.machines.has(session_id as SessionId), false)
+  assert.equal(server.host.has(session_id as SessionId), false)
 })
 
 test('a session with a client does not end, and its time starts anew when the client leaves', async () => {
@@ -153,7 +153,7 @@ test('after a crash of the server dead sessions are ended, half-made ones remove
   assert.deepEqual(await idsOf(project, ''), [])
   assert.deepEqual(new Set(await idsOf(project, '?status=deleted')), new Set([dead.session_id, ending.session_id]))
   for (const { session_id } of [dead, starting, ending, stray]) {
-    assert.equal(server.host.machines.has(session_id as SessionId), false)
+    assert.equal(server.host.has(session_id as SessionId), false)
   }
 })
 
@@ -192,7 +192,7 @@ test('after a crash of the server a session whose agent never answers is ended',
   await server.start(undefined, { readyLimitMilliseconds: 200 })
 
   await until(async () => (await project.call('GET', `/browsers/${session_id}`)).status === 404)
-  await until(async () => !server.host.machines.has(session_id as SessionId))
+  await until(async () => !server.host.has(session_id as SessionId))
 })
 
 async function until(isTrue: () => Promise<boolean>): Promise<void> {

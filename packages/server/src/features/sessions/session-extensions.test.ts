@@ -141,13 +141,13 @@ test('loads uploads into the running browser under their names', async () => {
       ['two', plain],
     ],
   )
-  assert.equal(server.host.policies.has(session.session_id as SessionId), false)
+  assert.equal(server.host.policies.has(server.host.specOf(session.session_id as SessionId).id), false)
 })
 
 test('names policies before the agent loads, and takes them back when it does not', async () => {
   const project = await server.project()
   const session = await project.session({ headless: true, chrome_policy: { HomepageLocation: 'http://home.test/' } })
-  const policies = () => server.host.policies.get(session.session_id as SessionId)
+  const policies = () => server.host.policies.get(server.host.specOf(session.session_id as SessionId).id)
   const path = `/browsers/${session.session_id}/extensions`
   const refusal = { code: 'extension_not_loadable', message: 'The extension p cannot be loaded: no' }
   listen(agentOf(session), { status: 400, body: refusal })

@@ -59,13 +59,13 @@ export class SessionExtensions {
     const machine = machines.get(id)
     const limit = AbortSignal.any([signal, AbortSignal.timeout(loadLimitMilliseconds)])
     if (policyIds.length === 0) return sendExtensions(machine, uploads, limit)
-    const before = await driver.changePolicies(id, (policies) => withForced(policies, policyIds))
+    const before = await driver.changePolicies(machine.id, (policies) => withForced(policies, policyIds))
     try {
       await sendExtensions(machine, uploads, limit)
     } catch (error) {
       const forcedBefore = (before[forcelist] ?? []) as readonly string[]
       const added = entriesOf(policyIds).filter((entry) => !forcedBefore.includes(entry))
-      await driver.changePolicies(id, (policies) => withoutForced(policies, added))
+      await driver.changePolicies(machine.id, (policies) => withoutForced(policies, added))
       throw error
     }
   }

@@ -1,11 +1,16 @@
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId, SessionId } from '@berth/contract/common/ids.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { BerthError } from '@berth/contract/errors.ts'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
 import { AgentWatch } from '../../agent-link/agent-watch.ts'
 import { type CommandOptions, commandAgent } from '../../agent-link/command-agent.ts'
 import type { Driver, Machine, MachineSpec, ReachableMachine } from '../../drivers/driver.ts'
+import type { EgressLink } from '../../egress-link/egress-link.ts'
+import type { LifecycleEvents } from './lifecycle-events.ts'
+import type { Session, SessionOnMachine } from './session.ts'
+import type { SessionEgress } from './session-egress.ts'
 import type { SessionStore } from './session-store.ts'
 
 const startLimitMilliseconds = 45_000
@@ -24,28 +29,30 @@ interface LiveMachine {
 interface SessionMachinesOptions {
   readonly driver: Driver
   readonly store: SessionStore
+  readonly egress: SessionEgress
+  readonly egressLink: EgressLink
+  readonly events: LifecycleEvents
   readonly logger: Logger
 }
 
-/** The machines of the sessions that this server runs, each with the event stream of its agent. */
+interface ProvisionOptions {
+  readonly session: Session
+  /** Of the machine that the session names. */
+  readonly spec: MachineSpec
+  /** Gives the agent what it waits for before it launches the browser. */
+  readonly deliver?: (machine: ReachableMachine, signal: AbortSignal) => Promise<void>
+  readonly signal: AbortSignal
+}
+
+/** Which machine each session of this server has, with the event stream of its agent and its route to egress. */
 export class SessionMachines {
-  readonly #driver: Driver
-  readonly #store: SessionStore
-  readonly #logger: Logger
+  readonly #options: SessionMachinesOptions
   readonly #live = new Map<SessionId, LiveMachine>()
   /** Whose machines are not there, or not ready, yet: when one of these goes, its creator cleans up. */
   readonly #expected = new Set<SessionId>()
-  #onGone: (id: SessionId) => void = () => {}
 
-  constructor({ driver, store, logger }: SessionMachinesOptions) {
-    this.#driver = driver
-    this.#store = store
-    this.#logger = logger
-  }
-
-  /** Names who ends a session whose machine has gone. */
-  onGone(handler: (id: SessionId) => void): void {
-    this.#onGone = handler
+  constructor(options: SessionMachinesOptions) {
+    this.#options = options
   }
 
   /** A session that will have a machine: until the disposal it is not taken for one that has lost it. */
@@ -65,33 +72,29 @@ export class SessionMachines {
   }
 
   /** The sessions that have a machine here. */
-  list(): readonly SessionId[] {
-    return [...this.#live.keys()]
+  list(): readonly SessionOnMachine[] {
+    return [...this.#live].map(([id, { machine }]) => ({ id, machine_id: machine.id }))
   }
 
   /**
-   * Starts the machine of an expected session and resolves when its browser can be used. What the agent waits for
-   * before it launches the browser is given to it by `furnish`. After a rejection nothing of it is left.
+   * Provides an expected session with its machine and resolves when the browser can be used. After a rejection nothing
+   * of the machine is left.
    */
-  async start(
-    spec: MachineSpec,
-    signal: AbortSignal,
-    furnish?: (machine: ReachableMachine, signal: AbortSignal) => Promise<void>,
-  ): Promise<{ readonly idleSince: Date | null }> {
-    const id = spec.sessionId
+  async provision({ session, spec, deliver, signal }: ProvisionOptions): Promise<{ readonly idleSince: Date | null }> {
+    const { driver, logger } = this.#options
     const limit = AbortSignal.timeout(startLimitMilliseconds)
     const either = AbortSignal.any([signal, limit])
     try {
-      const live = this.adopt(await this.#driver.start(spec, either))
-      const furnished = furnish?.(live.machine, either)
-      // An agent that fails before it has been furnished says so on its event stream.
-      await Promise.race([Promise.all([furnished, live.watch.ready]), rejectedBy(either)])
+      const live = this.adopt(session.id, await driver.start(spec, either))
+      // An agent that fails before it has been given everything says so on its event stream.
+      const prepared = Promise.all([this.openRoute(session), deliver?.(live.machine, either)])
+      await Promise.race([Promise.all([prepared, live.watch.ready]), rejectedBy(either)])
       return { idleSince: live.idleSince ?? null }
     } catch (cause) {
-      const lastLines = await this.#driver.lastLines(id)
-      await this.stop(id)
+      const lastLines = await driver.lastLines(spec.id)
+      await this.stop(session)
       if (signal.aborted || cause instanceof BerthError) throw cause
-      this.#logger.error({ err: cause, sessionId: id, lastLines }, 'a session did not start')
+      logger.error({ err: cause, sessionId: session.id, machineId: spec.id, lastLines }, 'a session did not start')
       const reason = limit.aborted
         ? `the browser did not answer within ${startLimitMilliseconds / 1000} s`
         : firstLine((cause as Error).message)
@@ -99,22 +102,30 @@ export class SessionMachines {
     }
   }
 
-  /** Takes up a running machine: a new one, or one that an earlier server left. */
-  adopt(machine: Machine): LiveMachine {
-    const id = machine.sessionId
+  /** Takes up the running machine of a session: a new one, or one that an earlier server left. */
+  adopt(id: SessionId, machine: Machine): LiveMachine {
+    const { events, logger } = this.#options
     const watch = new AgentWatch(machine, {
       onState: (state) => this.#takeActivity(id, state.idle_since === null ? null : new Date(state.idle_since)),
       onCrash: ({ service, detail }) =>
-        this.#logger.warn({ sessionId: id, service, detail }, 'a program of a session crashed'),
+        logger.warn({ sessionId: id, service, detail }, 'a program of a session crashed'),
       onGone: (reason) => {
         if (this.#expected.has(id)) return
-        this.#logger.warn({ sessionId: id }, `a session ends: ${reason}`)
-        this.#onGone(id)
+        logger.warn({ sessionId: id }, `a session ends: ${reason}`)
+        events.emit('machineEnded', id)
       },
     })
     const live: LiveMachine = { machine, watch, idleSince: undefined, notedIdleSince: undefined, isNoting: false }
     this.#live.set(id, live)
     return live
+  }
+
+  /** Has egress serve the session's machine as its row says. Repeated for a later egress, or after an update. */
+  async openRoute(session: Session): Promise<void> {
+    const { egress, egressLink } = this.#options
+    const settings = await egress.settingsOf(session)
+    // It may have been stopped meanwhile: then no route may be opened behind the one that was closed.
+    await egressLink.openRoute(this.get(session.id), settings)
   }
 
   #takeActivity(id: SessionId, idleSince: Date | null): void {
@@ -133,18 +144,17 @@ export class SessionMachines {
   async #note(id: SessionId, live: LiveMachine): Promise<void> {
     if (live.isNoting) return
     live.isNoting = true
+    const { store, logger } = this.#options
     try {
       while (live.idleSince !== undefined && live.idleSince !== live.notedIdleSince) {
         const { idleSince } = live
-        await this.#store.setIdleSince(id, idleSince)
+        await store.setIdleSince(id, idleSince)
         live.notedIdleSince = idleSince
       }
     } catch (error) {
       // The reaper's next round has it noted.
-      this.#logger.warn(
-        { sessionId: id, reason: (error as Error).message },
-        'could not record the activity of a session; trying again',
-      )
+      const facts = { sessionId: id, reason: (error as Error).message }
+      logger.warn(facts, 'could not record the activity of a session; trying again')
     } finally {
       live.isNoting = false
     }
@@ -172,11 +182,17 @@ export class SessionMachines {
     return commandAgent(this.get(id), endpoint, body, options)
   }
 
-  /** Ends the machine, whatever it is doing, and removes all of it. */
-  async stop(id: SessionId): Promise<void> {
+  /** Ends the session's machine, whatever it is doing, and removes all of it. */
+  async stop({ id, machine_id }: SessionOnMachine): Promise<void> {
     this.#live.get(id)?.watch.close()
     this.#live.delete(id)
-    await this.#driver.stop(id)
+    await this.remove(machine_id)
+  }
+
+  /** Ends a machine and its route, and removes all of both. At once, since neither has to wait for the other to be gone. */
+  async remove(machineId: MachineId): Promise<void> {
+    const { driver, egressLink } = this.#options
+    await settleAll([driver.stop(machineId), egressLink.closeRoute(machineId)])
   }
 
   /** Lets go of every machine and leaves it running. */

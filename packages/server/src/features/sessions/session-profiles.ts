@@ -6,9 +6,9 @@ import { AgentRefusal } from '../../agent-link/command-agent.ts'
 import { type ProfileLoading, receiveProfile, sendProfile, takeProfileBack } from '../../agent-link/profile-link.ts'
 import type { ReachableMachine } from '../../drivers/driver.ts'
 import type { ProfileService } from '../profiles/profile-service.ts'
+import type { Session } from './session.ts'
 import type { PlanChange, RestoreSession } from './session-change.ts'
 import type { SessionMachines } from './session-machines.ts'
-import type { SessionStore } from './session-store.ts'
 
 /** Below the time for which official clients wait for an answer to a delete. */
 const saveLimitMilliseconds = 45_000
@@ -16,7 +16,6 @@ const loadLimitMilliseconds = 45_000
 
 interface SessionProfilesOptions {
   readonly profiles: ProfileService
-  readonly store: SessionStore
   readonly machines: SessionMachines
   readonly logger: Logger
 }
@@ -99,17 +98,16 @@ export class SessionProfiles {
    * Saves the state of an ending session to its profile, if that was asked for. Whatever comes of it, the session can
    * end then; only a database that is away is told, so that all of it is done again.
    */
-  async save(id: SessionId): Promise<void> {
-    const { profiles, store, machines, logger } = this.#options
-    const session = await store.findEnding(id)
-    if (!session?.profile_id || !session.profile_save_changes || !session.deleted_at) return
-    const facts = { sessionId: id, profileId: session.profile_id }
+  async save({ id, profile_id, profile_save_changes, deleted_at }: Session): Promise<void> {
+    const { profiles, machines, logger } = this.#options
+    if (!profile_id || !profile_save_changes || !deleted_at) return
+    const facts = { sessionId: id, profileId: profile_id }
     try {
       const machine = machines.find(id)
       if (!machine) throw new Error('its machine has gone')
       const signal = AbortSignal.timeout(saveLimitMilliseconds)
       const state = await receiveProfile(machine, signal)
-      const isSaved = await profiles.save(session.profile_id, session.deleted_at, state, signal)
+      const isSaved = await profiles.save(profile_id, deleted_at, state, signal)
       if (!isSaved) logger.info(facts, 'a profile was deleted, or saved by a later session: a state was dropped')
     } catch (error) {
       if (error instanceof BerthError && error.code === 'database_unavailable') throw error

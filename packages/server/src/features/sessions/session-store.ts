@@ -23,10 +23,10 @@ export interface OverdueSession {
   readonly idleSince: Date
 }
 
-/** What has to be known of a session to reach it. Its machine goes by its id. */
-export type ResolvedSession = Pick<Session, 'id' | 'project_id' | 'state' | 'driver_id' | 'created_at'>
+/** What has to be known of a session to reach it. */
+export type ResolvedSession = Pick<Session, 'id' | 'project_id' | 'state' | 'driver_id' | 'machine_id' | 'created_at'>
 
-export type UnfinishedSession = Pick<Session, 'id' | 'state' | 'profile_save_changes'>
+export type UnfinishedSession = Pick<Session, 'id' | 'machine_id' | 'state' | 'profile_save_changes'>
 
 export class SessionStore {
   readonly #database: Database
@@ -166,7 +166,7 @@ export class SessionStore {
   ): Promise<ResolvedSession | undefined> {
     const query = this.#database
       .selectFrom('sessions')
-      .select(['id', 'project_id', 'state', 'driver_id', 'created_at'])
+      .select(['id', 'project_id', 'state', 'driver_id', 'machine_id', 'created_at'])
       .where('state', 'in', states)
       .where((where) => where.or([where('id', '=', idOrName as SessionId), where('name', '=', idOrName)]))
       .orderBy(sql`id = ${idOrName}`, 'desc')
@@ -184,20 +184,10 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
-  /** One whose machine exists, or is being made. */
-  async findWithMachine(id: SessionId): Promise<Session | undefined> {
-    return this.#database
-      .selectFrom('sessions')
-      .selectAll()
-      .where('id', '=', id)
-      .where('state', 'in', liveStates)
-      .executeTakeFirst()
-  }
-
   /** Those of the driver that leave by the proxy, or have a route by it. */
   async listUsersOfProxy(driverId: string, proxyId: ProxyId): Promise<readonly UnfinishedSession[]> {
     return this.#usingProxy(proxyId)
-      .select(['id', 'state', 'profile_save_changes'])
+      .select(['id', 'machine_id', 'state', 'profile_save_changes'])
       .where('driver_id', '=', driverId)
       .execute()
   }
@@ -254,7 +244,7 @@ export class SessionStore {
   async listUnfinished(driverId: string): Promise<readonly UnfinishedSession[]> {
     return this.#database
       .selectFrom('sessions')
-      .select(['id', 'state', 'profile_save_changes'])
+      .select(['id', 'machine_id', 'state', 'profile_save_changes'])
       .where('driver_id', '=', driverId)
       .where('state', '<>', 'deleted')
       .execute()

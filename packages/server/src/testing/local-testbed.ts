@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { Machine } from '../drivers/driver.ts'
-import type { DriverGround } from '../drivers/driver-suite.ts'
+import type { DriverTestbed } from '../drivers/driver-suite.ts'
 import { LocalDriver, type LocalDriverOptions } from '../drivers/local/local-driver.ts'
 import { type HostFolders, openHostFolders } from '../host/host-folders.ts'
 import { openServiceUser } from '../host/service-user.ts'
@@ -14,10 +14,8 @@ const probeAgent = join(import.meta.dirname, 'probe-agent.ts')
 export const probePrograms = { entries: { agent: probeAgent }, packages: [] }
 
 /** A data folder of its own, with local machines in which the probe agent runs. */
-export class LocalGround implements DriverGround {
+export class LocalTestbed implements DriverTestbed {
   readonly folders: HostFolders
-  /** The routes that are open, by session. */
-  readonly routes = new Map<SessionId, { readonly socketPath: string; readonly socketMode: number }>()
   readonly #drivers: LocalDriver[] = []
   #trash: Promise<Trash> | undefined
 
@@ -25,19 +23,14 @@ export class LocalGround implements DriverGround {
     this.folders = folders
   }
 
-  static async open(): Promise<LocalGround> {
+  static async open(): Promise<LocalTestbed> {
     const dataFolder = await mkdtemp(join(tmpdir(), 'berth-test-'))
-    return new LocalGround(await openHostFolders({ dataFolder, userRuntimeFolder: undefined }))
+    return new LocalTestbed(await openHostFolders({ dataFolder, userRuntimeFolder: undefined }))
   }
 
   async openDriver(changes: Partial<LocalDriverOptions> = {}): Promise<LocalDriver> {
-    const { folders, routes } = this
     const driver = await LocalDriver.open({
-      folders,
-      routes: {
-        openRoute: async (sessionId, socketPath, socketMode) => void routes.set(sessionId, { socketPath, socketMode }),
-        closeRoute: async (sessionId) => void routes.delete(sessionId),
-      },
+      folders: this.folders,
       trash: await this.#openTrash(),
       egressUser: await openServiceUser('egress'),
       programs: probePrograms,
@@ -58,12 +51,12 @@ export class LocalGround implements DriverGround {
   }
 
   /** The processes of the machine as the host sees them, those of the sandbox itself included. */
-  async processesOf(sessionId: SessionId): Promise<readonly number[]> {
-    return processesThatMention(join(basename(this.folders.data), 'machines', sessionId))
+  async processesOf(machineId: MachineId): Promise<readonly number[]> {
+    return processesThatMention(join(basename(this.folders.data), 'machines', machineId))
   }
 
-  async killMachine(sessionId: SessionId): Promise<void> {
-    for (const pid of await this.processesOf(sessionId)) {
+  async killMachine(machineId: MachineId): Promise<void> {
+    for (const pid of await this.processesOf(machineId)) {
       try {
         process.kill(pid, 'SIGKILL')
       } catch {
@@ -88,13 +81,12 @@ export class LocalGround implements DriverGround {
       ...folders.flat(),
       ...claims.filter((claim) => claim.includes(runtime)),
       ...(await groups(`berth-${basename(runtime)}-`)),
-      ...[...this.routes.keys()].map((sessionId) => `route of ${sessionId}`),
     ]
   }
 
   async close(): Promise<void> {
     for (const driver of this.#drivers) {
-      for (const { sessionId } of await driver.list()) await driver.stop(sessionId)
+      for (const machineId of await driver.list()) await driver.stop(machineId)
       driver.close()
     }
     await (await this.#trash)?.emptied()

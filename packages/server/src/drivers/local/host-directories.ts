@@ -6,8 +6,8 @@ import { type BundledPrograms, bundlePrograms } from '../../host/program-bundle.
 import { systemFolders } from '../../host/system-folders.ts'
 import { seccompFilter } from './seccomp-filter.ts'
 
-/** What is the same for all machines of a driver. */
-export interface MachineGround {
+/** Folders and files of the host that all machines of a driver see, or are made with. */
+export interface HostDirectories {
   /** Arguments of bubblewrap that show the system's programs. */
   readonly systemFolders: readonly string[]
   readonly node: string
@@ -20,9 +20,9 @@ export interface MachineGround {
   readonly seccompFilter: string | undefined
 }
 
-/** Makes the files that machines share, anew with every start of the server. */
-export async function prepareGround(folders: HostFolders, programs: BundledPrograms): Promise<MachineGround> {
-  const folder = join(folders.data, 'ground')
+/** Makes those of them that are berth's own, anew with every start of the server. */
+export async function openHostDirectories(folders: HostFolders, programs: BundledPrograms): Promise<HostDirectories> {
+  const folder = join(folders.data, 'sandbox')
   await mkdir(folder, { recursive: true })
   const filter = seccompFilter(process.arch)
   const filterFile = filter && join(folder, 'seccomp')
