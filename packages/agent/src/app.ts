@@ -4,15 +4,14 @@ import { finished, pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import {
+  agentConfigurationPath,
   agentDiscoveryPath,
   agentEventsPath,
   agentExtensionsPath,
-  agentNavigationPath,
   agentOperationsPath,
   agentProfilePath,
   agentStatePath,
   agentStopPath,
-  agentViewportPath,
 } from '@berth/contract/agent/agent-protocol.ts'
 import { agentUpgrades, devToolsUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
 import { BerthError } from '@berth/contract/errors.ts'
@@ -117,15 +116,10 @@ async function answer(options: AnswerOptions, request: IncomingMessage, response
     response.writeHead(201, { 'content-length': 0 }).end()
     return
   }
-  switch (`${method} ${path}`) {
-    case `POST ${agentViewportPath}`:
-      await options.browser.resize(await readJson(request))
-      response.writeHead(204).end()
-      return
-    case `POST ${agentNavigationPath}`:
-      await options.browser.navigate((await readJson<{ url: string }>(request)).url)
-      response.writeHead(204).end()
-      return
+  if (method === 'POST' && path === agentConfigurationPath) {
+    await options.browser.configure(await readJson(request))
+    response.writeHead(204).end()
+    return
   }
   request.resume() // No other route takes a body.
   switch (`${method} ${path}`) {

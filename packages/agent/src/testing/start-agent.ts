@@ -6,7 +6,13 @@ import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { type AgentConfig, type AgentEvent, agentContractVersion } from '@berth/contract/agent/agent-endpoints.ts'
+import {
+  type AgentConfig,
+  type AgentEvent,
+  agentContractVersion,
+  type BrowserConfiguration,
+  configureAgent,
+} from '@berth/contract/agent/agent-endpoints.ts'
 import { inMachineNetwork, writeNetworkFiles } from '@berth/runtime/machine-network/network-command.ts'
 import { CdpClient } from './cdp-client.ts'
 
@@ -50,6 +56,14 @@ export class StartedAgent {
     sent.end(body && JSON.stringify(body))
     const [response] = await once(sent, 'response')
     return { status: response.statusCode, body: await text(response) }
+  }
+
+  configure(configuration: BrowserConfiguration): Promise<Answer> {
+    return this.call(configureAgent.method, configureAgent.path, configuration)
+  }
+
+  resize(viewport: AgentConfig['viewport']): Promise<Answer> {
+    return this.configure({ viewport })
   }
 
   /** The events, as they come; ends with the agent. */

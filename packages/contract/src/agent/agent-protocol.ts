@@ -4,12 +4,11 @@
  */
 
 /** Raised with every change that an older server or agent would misread. */
-export const agentContractVersion = 1
+export const agentContractVersion = 2
 
 export const agentStatePath = '/state'
 export const agentStopPath = '/stop'
-export const agentViewportPath = '/viewport'
-export const agentNavigationPath = '/navigation'
+export const agentConfigurationPath = '/configuration'
 
 /** `GET` answers `application/x-ndjson`, one AgentEvent a line, until either side ends. */
 export const agentEventsPath = '/events'

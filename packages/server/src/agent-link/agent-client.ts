@@ -110,10 +110,7 @@ class MachineConnections extends HttpAgent {
     this.#machine = machine
   }
 
-  override createConnection(
-    _options: unknown,
-    callback: (error: Error | null, connection: Duplex) => void,
-  ): undefined {
+  override createConnection(_options: unknown, callback: (error: Error | null, connection: Duplex) => void): undefined {
     this.#machine.connect().then(
       (connection) => callback(null, connection),
       // Of an error, Node.js takes no connection.

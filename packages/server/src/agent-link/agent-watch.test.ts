@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
 import type { MachineId, SessionId } from '@berth/contract/common/ids.ts'
 import { connectUnixSocket } from '../host/connect-unix-socket.ts'
 import { TestServer } from '../testing/server-test.ts'
@@ -16,7 +17,7 @@ after(() => server.close())
 
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n\r\n'
 const stateLine = (state: object) =>
-  `${JSON.stringify({ event: 'state', contract_version: 1, state: 'ready', idle_since: null, ...state })}\n`
+  `${JSON.stringify({ event: 'state', contract_version: agentContractVersion, state: 'ready', idle_since: null, ...state })}\n`
 
 /** Watches an agent that answers each of its connections as the test says; resolves with the reason of the end. */
 async function watch(context: TestContext, answer: (socket: Socket) => void, patienceMilliseconds = 500) {

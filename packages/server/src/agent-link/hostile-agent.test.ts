@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
+import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { SessionAccess } from '../access/session-access.ts'
@@ -19,7 +20,12 @@ import { Relay } from './relay.ts'
 
 const never = new AbortController().signal
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n\r\n'
-const ready = JSON.stringify({ event: 'state', contract_version: 1, state: 'ready', idle_since: null })
+const ready = JSON.stringify({
+  event: 'state',
+  contract_version: agentContractVersion,
+  state: 'ready',
+  idle_since: null,
+})
 
 /** An agent that somebody has taken over: it answers every connection as the test says. Returns its machine. */
 async function takenOver(context: TestContext, answer: (socket: Socket) => void): Promise<ReachableMachine> {

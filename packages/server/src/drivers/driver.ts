@@ -16,7 +16,6 @@ export interface MachineSpec {
   /** What the browser begins with; all of it can be changed while the machine runs. */
   readonly kioskMode: boolean
   readonly viewport: AgentConfig['viewport']
-  readonly startUrl: string | undefined
   readonly chromePolicy: ChromePolicies
   /** The agent launches the browser when it has been given the state of a profile. */
   readonly awaitsProfile: boolean

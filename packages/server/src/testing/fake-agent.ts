@@ -9,10 +9,9 @@ import {
   agentDiscoveryPath,
   agentEventsPath,
   agentProfilePath,
+  configureAgent,
   getAgentState,
-  navigateActivePage,
   type ServiceName,
-  setViewport,
   stopAgent,
 } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentExtensionsPath, agentOperationsPath, agentWebDriverPath } from '@berth/contract/agent/agent-protocol.ts'
@@ -130,11 +129,12 @@ export class FakeAgent {
       request.raw.socket.once('close', () => this.kill())
     })
     app.post(agentExtensionsPath, () => {}) // Taken before.
-    mount(app, setViewport, async ({ body }) => {
-      this.viewports.push(body)
+    mount(app, configureAgent, async ({ body }) => {
+      if (body.start_url !== undefined) this.navigations.push(body.start_url)
+      if (!body.viewport) return
+      this.viewports.push(body.viewport)
       await this.onResize()
     })
-    mount(app, navigateActivePage, ({ body }) => void this.navigations.push(body.url))
     app.get(agentEventsPath, (_request, reply) => this.#listen(reply))
     app.addContentTypeParser('*', (_request, body, done) => done(null, body))
     app.put(agentProfilePath, async (request, reply) => {

@@ -11,7 +11,6 @@ export function machineSpec(changes: Partial<MachineSpec> = {}): MachineSpec {
     kioskMode: false,
     viewport: { width: 1280, height: 800, refresh_rate: 60 },
     memory: '1GiB',
-    startUrl: undefined,
     chromePolicy: {},
     awaitsProfile: false,
     awaitsExtensions: false,

@@ -23,7 +23,6 @@ const trialSpec: MachineSpec = {
   kioskMode: false,
   viewport: { width: 1, height: 1, refresh_rate: 1 },
   memory: '1GiB',
-  startUrl: undefined,
   chromePolicy: {},
   awaitsProfile: false,
   awaitsExtensions: false,
@@ -54,7 +53,12 @@ async function firstFailure(checks: readonly HostCheck[]): Promise<string | unde
 /** Starts a machine as for a session, with a command that ends at once. Returns what it wrote if it failed. */
 async function tryMachine(hostFolders: HostFolders, resources: SandboxResources): Promise<string | undefined> {
   const { cgroups, trash } = resources
-  const machine = new LocalMachine({ hostFolders, cgroups, id: trialId, hasEgressUser: resources.egressUser !== undefined })
+  const machine = new LocalMachine({
+    hostFolders,
+    cgroups,
+    id: trialId,
+    hasEgressUser: resources.egressUser !== undefined,
+  })
   const remove = () => removeMachine({ machine, cgroups, trash })
   try {
     // What an earlier trial left whose server was killed.

@@ -4,10 +4,10 @@ import { chmod, chown, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AgentConfig, agentContractVersion } from '@berth/contract/agent/agent-endpoints.ts'
 import { gatewayAddresses } from '@berth/contract/agent/machine-network.ts'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { ServiceUser } from '../../host/service-user.ts'
 import type { ChromePolicies, MachineSpec } from '../driver.ts'
 import { type MachineFolders, makeFolder } from './machine-folders.ts'
-import { settleAll } from '@berth/runtime/async/settle-all.ts'
 
 /** Paths as the machine sees them. */
 export const inMachine = {
@@ -114,7 +114,6 @@ function agentConfig(spec: MachineSpec): AgentConfig {
     gpu: spec.gpu,
     kiosk_mode: spec.kioskMode,
     viewport: spec.viewport,
-    ...(spec.startUrl !== undefined && { start_url: spec.startUrl }),
     awaits_profile: spec.awaitsProfile,
     awaits_extensions: spec.awaitsExtensions,
     home_folder: inMachine.home,

@@ -122,7 +122,9 @@ class SessionRecovery {
     void updater.restore(id)
     const limit = setTimeout(() => {
       logger.warn({ sessionId: id }, 'a session ends: its agent does not answer')
-      terminator.end(id).catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session'))
+      terminator
+        .end(id)
+        .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session'))
     }, this.#options.readyLimitMilliseconds ?? defaultReadyLimitMilliseconds).unref()
     // When it is rejected, whoever ends or leaves the session does it.
     ready.catch(() => {}).finally(() => clearTimeout(limit))

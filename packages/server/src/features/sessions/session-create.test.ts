@@ -147,11 +147,11 @@ test('the machine is started with what was asked for', async () => {
     kioskMode: true,
     viewport: { width: 800, height: 600, refresh_rate: 60 },
     memory: '16GiB',
-    startUrl: 'about:blank',
     chromePolicy: chrome_policy,
     awaitsProfile: false,
     awaitsExtensions: false,
   })
+  assert.deepEqual(server.host.agentOf(session.session_id as SessionId).navigations, ['about:blank'])
 })
 
 test('a window that nobody could make is as large as one can be, and the record tells what was asked for', async () => {
@@ -204,9 +204,7 @@ test('a machine that ends between its first page and the row of its session ends
   const known = new Set(server.host.machines.keys())
   server.host.firstState = { state: 'starting' }
   const creating = project.call<ErrorAnswer>('POST', '/browsers', { name: 'short' })
-  const machine = await eventually(async () =>
-    [...server.host.machines.values()].find(({ id }) => !known.has(id)),
-  )
+  const machine = await eventually(async () => [...server.host.machines.values()].find(({ id }) => !known.has(id)))
   server.host.firstState = {}
 
   // The row is locked, so that the session cannot become active before its machine has ended.

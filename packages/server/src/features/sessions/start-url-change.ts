@@ -1,4 +1,4 @@
-import { navigateActivePage } from '@berth/contract/agent/agent-endpoints.ts'
+import { configureAgent } from '@berth/contract/agent/agent-endpoints.ts'
 import type { PlanChange } from './session-change.ts'
 import type { SessionMachines } from './session-machines.ts'
 
@@ -8,7 +8,7 @@ export function planNavigation(machines: SessionMachines): PlanChange {
     if (!start_url) return undefined
     return {
       columns: { start_url },
-      afterwards: () => void machines.command(id, navigateActivePage, { url: start_url }).catch(() => {}),
+      afterwards: () => void machines.command(id, configureAgent, { start_url }).catch(() => {}),
     }
   }
 }

@@ -1,4 +1,4 @@
-import { setViewport } from '@berth/contract/agent/agent-endpoints.ts'
+import { configureAgent } from '@berth/contract/agent/agent-endpoints.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { AgentRefusal } from '../../agent-link/command-agent.ts'
@@ -34,10 +34,12 @@ export class ViewportChanges {
 
   async #resize(id: SessionId, viewport: Session['viewport']): Promise<void> {
     const options = { limitMilliseconds: resizeLimitMilliseconds }
-    await this.#machines.command(id, setViewport, windowOf(viewport), options).catch((cause: unknown) => {
-      if (!(cause instanceof AgentRefusal)) throw cause
-      const reason = 'the browser did not take the new size.'
-      throw new BerthError('session_update_failed', { reason }, { cause })
-    })
+    await this.#machines
+      .command(id, configureAgent, { viewport: windowOf(viewport) }, options)
+      .catch((cause: unknown) => {
+        if (!(cause instanceof AgentRefusal)) throw cause
+        const reason = 'the browser did not take the new size.'
+        throw new BerthError('session_update_failed', { reason }, { cause })
+      })
   }
 }

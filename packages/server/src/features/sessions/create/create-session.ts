@@ -1,7 +1,9 @@
+import { configureAgent } from '@berth/contract/agent/agent-endpoints.ts'
 import { newId, type ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import { commandAgent } from '../../../agent-link/command-agent.ts'
 import type { ReachableMachine } from '../../../drivers/driver.ts'
 import type { LimitService } from '../../limits/limit-service.ts'
 import type { SessionTerminator } from '../end-session.ts'
@@ -14,6 +16,9 @@ import type { SessionProfiles } from '../session-profiles.ts'
 import type { SessionStore } from '../session-store.ts'
 import { attributeError, type LaunchInputs, machineSpec } from './machine-spec.ts'
 import type { SessionRequest, SessionRequests } from './session-request.ts'
+
+/** Of an agent that is still loading its programs on a busy host. */
+const configurationLimitMilliseconds = 45_000
 
 interface SessionCreatorOptions {
   readonly store: SessionStore
@@ -52,7 +57,10 @@ export class SessionCreator {
     const [id, machineId] = [newId('session', now), newId('machine', now)]
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
     using _expected = machines.expect(id)
-    const session = await this.#allocate(projectId, requests.rowOf({ id, machineId, projectId, request, selected, now }))
+    const session = await this.#allocate(
+      projectId,
+      requests.rowOf({ id, machineId, projectId, request, selected, now }),
+    )
 
     let active: Session | undefined
     try {
@@ -108,6 +116,7 @@ export class SessionCreator {
     await Promise.all([
       profile?.hasState && profiles.load(profile.id, machine, { tabs, signal }),
       extensions.length > 0 && sessionExtensions.give(machine, extensions, signal),
+      start_url !== null && openStartPage(machine, start_url),
     ])
   }
 
@@ -130,4 +139,12 @@ export class SessionCreator {
     const found = await this.#options.store.find(project_id, id, true)
     return found !== undefined && found.state !== 'active'
   }
+}
+
+/** Answered before there is a page: the agent opens it then, and what comes of it shows in the page. */
+async function openStartPage(machine: ReachableMachine, startUrl: string): Promise<void> {
+  const options = { limitMilliseconds: configurationLimitMilliseconds }
+  await commandAgent(machine, configureAgent, { start_url: startUrl }, options).catch((cause: unknown) => {
+    throw new Error('its agent did not take the start page', { cause })
+  })
 }

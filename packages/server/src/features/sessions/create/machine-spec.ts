@@ -29,7 +29,6 @@ export function machineSpec(session: Session, request: SessionRequest, inputs: M
     kioskMode: session.kiosk_mode,
     viewport: windowOf(session.viewport),
     memory: session.memory,
-    startUrl: session.start_url ?? undefined,
     chromePolicy: policiesWith(trusting(certificates, request.chrome_policy ?? {}), extensions),
     awaitsExtensions: extensions.length > 0,
     awaitsProfile: profile?.hasState ?? false,
