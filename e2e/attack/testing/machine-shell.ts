@@ -66,7 +66,8 @@ export class MachineShell {
 async function findAgent(sessionId: string): Promise<number> {
   for (const name of await readdir('/proc')) {
     const [commandLine, mounts] = await Promise.all(['cmdline', 'mountinfo'].map((file) => read(name, file)))
-    if (commandLine?.startsWith('/opt/berth/node') && mounts?.includes(`machines/${machineOf(sessionId)}/`)) return Number(name)
+    if (commandLine?.startsWith('/opt/berth/node') && mounts?.includes(`machines/${machineOf(sessionId)}/`))
+      return Number(name)
   }
   throw new Error(`there is no agent of ${sessionId}`)
 }

@@ -16,8 +16,8 @@ import { type Database, openDatabase } from './database/database.ts'
 import { DatabaseLock } from './database/database-lock.ts'
 import { EmbeddedPostgres } from './database/embedded-postgres.ts'
 import { migrate } from './database/migrate.ts'
-import { LocalDriver, type LocalDriverOptions } from './drivers/local/local-driver.ts'
 import { machinesRuntimeFolder, openMachinesFolders } from './drivers/local/machine-folders.ts'
+import { type DriverContext, type OpenDriver, registeredDrivers } from './drivers/registered-drivers.ts'
 import { EgressDaemon } from './egress-link/egress-daemon.ts'
 import { ensureOrganization } from './features/organizations/first-start.ts'
 import { recoverSessions } from './features/sessions/recover-sessions.ts'
@@ -80,7 +80,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     startDatabase({ config, folders, user: users.database, logger, shutdown }),
     readMasterKey(folders.data, config.masterKey),
     readDriverId(folders.data),
-    openDriver({ folders, trash, egressUser: users.egress, ...config.machines, logger }, shutdown),
+    openDriver(config, { folders, trash, egressUser: users.egress, options: config.machines, logger }, shutdown),
     egress.start(),
     openBlobs(config.blobs, join(folders.data, 'blobs')),
     TemporaryFolders.open(join(folders.data, 'incoming'), trash),
@@ -148,8 +148,12 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   })
 }
 
-async function openDriver(options: LocalDriverOptions, shutdown: Shutdown): Promise<LocalDriver> {
-  const driver = await LocalDriver.open(options)
+async function openDriver(
+  { driver: name }: ServerConfig,
+  context: DriverContext,
+  shutdown: Shutdown,
+): Promise<OpenDriver> {
+  const driver = await registeredDrivers[name](context)
   shutdown.add('the driver', () => driver.close())
   return driver
 }

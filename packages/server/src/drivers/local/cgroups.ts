@@ -1,9 +1,9 @@
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import { exists } from '@berth/runtime/files/exists.ts'
 import { groupsOf, type OwnGroup } from './own-groups.ts'
-import { settleAll } from '@berth/runtime/async/settle-all.ts'
 
 export interface MachineLimits {
   readonly memoryBytes: number

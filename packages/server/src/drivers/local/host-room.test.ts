@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { test } from 'node:test'
-import { newId, type MachineId } from '@berth/contract/common/ids.ts'
+import { type MachineId, newId } from '@berth/contract/common/ids.ts'
 import { HostRoom } from './host-room.ts'
 
 const mebibyte = 1024 ** 2

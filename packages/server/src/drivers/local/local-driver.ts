@@ -13,6 +13,7 @@ import { agentPrograms } from './agent-programs.ts'
 import { findHierarchies } from './cgroup-hierarchies.ts'
 import { Cgroups } from './cgroups.ts'
 import { findGpuGroups } from './gpu.ts'
+import { openHostDirectories } from './host-directories.ts'
 import type { HostProcess } from './host-process.ts'
 import { type HostReserve, HostRoom, lackOfRoomIn } from './host-room.ts'
 import { type DiskLimits, launchMachine, type SandboxResources } from './launch-machine.ts'
@@ -21,7 +22,6 @@ import { findLocalProblem, trialId } from './local-problem.ts'
 import { findDiskImageProblem } from './machine-disk.ts'
 import { changePolicies, inMachine } from './machine-files.ts'
 import { listMachineFolders, makeFolder, openMachinesFolders } from './machine-folders.ts'
-import { openHostDirectories } from './host-directories.ts'
 import { readLastLines } from './machine-log.ts'
 import { findMachineProcesses } from './machine-processes.ts'
 import { releaseOrphanedUsers } from './machine-user.ts'
@@ -251,7 +251,13 @@ export class LocalDriver implements Driver {
 
   #newMachine(id: MachineId, processes: readonly HostProcess[] = []): LocalMachine {
     const { cgroups, egressUser } = this.#resources
-    return new LocalMachine({ hostFolders: this.#folders, cgroups, id, hasEgressUser: egressUser !== undefined, processes })
+    return new LocalMachine({
+      hostFolders: this.#folders,
+      cgroups,
+      id,
+      hasEgressUser: egressUser !== undefined,
+      processes,
+    })
   }
 
   /** Its end is noticed, and the rest removed, as of a machine that ends by itself. */

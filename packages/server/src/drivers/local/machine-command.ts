@@ -1,9 +1,9 @@
 import { inMachineNetwork } from '@berth/runtime/machine-network/network-command.ts'
 import { type Command, unprivileged } from '../../host/confined-process.ts'
+import type { HostDirectories } from './host-directories.ts'
 import { withDisk } from './machine-disk.ts'
 import { hostName, inMachine, type MachineUser, userName } from './machine-files.ts'
 import type { MachineFolders } from './machine-folders.ts'
-import type { HostDirectories } from './host-directories.ts'
 
 /** The numbers of the files that a machine's processes inherit. */
 export const descriptors = { agentSocket: 3, lifeline: 4, seccompFilter: 5, sandboxInfo: 6 } as const

@@ -104,10 +104,7 @@ test('does not take a program in a machine for a machine', async (context) => {
 
   const listed = await (await testbed.openDriver()).list()
 
-  assert.deepEqual(
-    listed,
-    [machine.id],
-  )
+  assert.deepEqual(listed, [machine.id])
 })
 
 test('keeps a machine to its number of processes', async (context) => {
