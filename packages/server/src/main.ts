@@ -20,7 +20,7 @@ import { machinesRuntimeFolder, openMachinesFolders } from './drivers/local/mach
 import { type DriverContext, type OpenDriver, registeredDrivers } from './drivers/registered-drivers.ts'
 import { EgressDaemon } from './egress-link/egress-daemon.ts'
 import { ensureOrganization } from './features/organizations/first-start.ts'
-import { recoverSessions } from './features/sessions/recover-sessions.ts'
+import { recoverSessions } from './features/sessions/machines/recover-sessions.ts'
 import { type HostFolders, openHostFolders, removeUnusedRuntimeFolder } from './host/host-folders.ts'
 import { readKeptFile } from './host/kept-file.ts'
 import { lockDataFolder } from './host/lock-data-folder.ts'

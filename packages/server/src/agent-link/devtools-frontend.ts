@@ -8,8 +8,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { publicUrlOf } from '../access/public-url.ts'
 import type { SessionAccess } from '../access/session-access.ts'
 import { readSessionCredentials, type SessionCredentials } from '../access/session-credentials.ts'
-import type { SessionMachines } from '../features/sessions/session-machines.ts'
-import { sessionRoot } from '../features/sessions/session-urls.ts'
+import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
+import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { askAgent, callAgent } from './agent-client.ts'
 
 interface FrontendOptions {

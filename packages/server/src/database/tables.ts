@@ -21,7 +21,7 @@ import type { ProxyType } from '@berth/contract/proxies/proxy.ts'
 import type { Targeting } from '@berth/contract/proxies/targeting.ts'
 import type { ColumnType, Generated } from 'kysely'
 import type { TotpSettings } from '../features/credentials/totp.ts'
-import type { SessionState } from '../features/sessions/session-state.ts'
+import type { SessionState } from '../features/sessions/records/session-state.ts'
 
 /** Written as JSON text: the driver would make a PostgreSQL array of a JavaScript one. */
 type Json<Value> = ColumnType<Value, string, string>

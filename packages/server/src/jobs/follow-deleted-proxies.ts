@@ -1,6 +1,6 @@
 import type { ProjectId, ProxyId, SessionId } from '@berth/contract/common/ids.ts'
 import type { ProxyService } from '../features/proxies/proxy-service.ts'
-import type { SessionStore } from '../features/sessions/session-store.ts'
+import type { SessionStore } from '../features/sessions/records/session-store.ts'
 import { detachProxy } from './declared-jobs.ts'
 import type { JobQueue } from './job-runner.ts'
 

@@ -1,8 +1,8 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Driver } from '../drivers/driver.ts'
-import type { LifecycleEvents } from '../features/sessions/lifecycle-events.ts'
-import type { SessionMachines } from '../features/sessions/session-machines.ts'
+import type { LifecycleEvents } from '../features/sessions/machines/lifecycle-events.ts'
+import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
 
 interface MemoryWatchOptions {
   readonly driver: Driver

@@ -4,11 +4,11 @@ import type { MachineId } from '@berth/contract/common/ids.ts'
 import { connectUnixSocket } from '../../host/connect-unix-socket.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
 import type { EgressSocket, Machine } from '../driver.ts'
-import type { Cgroups } from './cgroups.ts'
-import { type HostProcess, isAlive, readProcess, sendSignal, waitForEnd } from './host-process.ts'
-import { type Lifeline, watchLifeline } from './lifeline.ts'
+import type { Cgroups } from './cgroups/cgroups.ts'
 import { type MachineFolders, machineFolders } from './machine-folders.ts'
-import { belongsTo } from './machine-processes.ts'
+import { type HostProcess, isAlive, readProcess, sendSignal, waitForEnd } from './process/host-process.ts'
+import { type Lifeline, watchLifeline } from './process/lifeline.ts'
+import { belongsTo } from './process/machine-processes.ts'
 
 export interface LocalMachineOptions {
   readonly hostFolders: HostFolders

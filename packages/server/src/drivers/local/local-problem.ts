@@ -6,11 +6,11 @@ import { namespaceChecks } from '../../host-checks/namespace-checks.ts'
 import { networkCheck } from '../../host-checks/network-check.ts'
 import { programPresenceChecks } from '../../host-checks/program-checks.ts'
 import type { MachineSpec } from '../driver.ts'
-import { launchMachine, type SandboxResources } from './launch-machine.ts'
 import { LocalMachine } from './local-machine.ts'
 import { makeFolder } from './machine-folders.ts'
 import { readLastLines } from './machine-log.ts'
 import { removeMachine } from './remove-machine.ts'
+import { launchMachine, type SandboxResources } from './sandbox/launch-machine.ts'
 
 /** The machine in which the driver tries out whether machines can be started. It has no session. */
 export const trialId = 'trial' as MachineId

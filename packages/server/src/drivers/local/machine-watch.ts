@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile, statfs } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import type { MachineId } from '@berth/contract/common/ids.ts'
-import type { Cgroups } from './cgroups.ts'
-import type { DiskLimits } from './launch-machine.ts'
+import type { Cgroups } from './cgroups/cgroups.ts'
 import type { LocalMachine } from './local-machine.ts'
-import { diskSize } from './machine-disk.ts'
 import { shortenLog } from './machine-log.ts'
+import type { DiskLimits } from './sandbox/launch-machine.ts'
+import { diskSize } from './sandbox/machine-disk.ts'
 
 const run = promisify(execFile)
 

@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises'
 import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { Trash } from '../../host/trash.ts'
-import type { Cgroups } from './cgroups.ts'
+import type { Cgroups } from './cgroups/cgroups.ts'
 import type { LocalMachine } from './local-machine.ts'
-import { releaseUser } from './machine-user.ts'
+import { releaseUser } from './sandbox/machine-user.ts'
 
 export interface RemoveOptions {
   readonly machine: LocalMachine

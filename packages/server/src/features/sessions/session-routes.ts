@@ -9,10 +9,10 @@ import type { FastifyRequest } from 'fastify'
 import type { MountForCallers } from '../../access/mount-for-callers.ts'
 import { publicUrlOf } from '../../access/public-url.ts'
 import type { SessionCreator } from './create/create-session.ts'
-import type { Session } from './session.ts'
-import type { SessionRecords } from './session-record.ts'
+import type { Session } from './records/session.ts'
+import type { SessionRecords } from './records/session-record.ts'
 import type { SessionService } from './session-service.ts'
-import type { SessionUpdater } from './update-session.ts'
+import type { SessionUpdater } from './update/update-session.ts'
 
 interface SessionRoutesOptions {
   readonly creator: SessionCreator

@@ -1,10 +1,10 @@
 import type { ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import type { SessionTerminator } from './end-session.ts'
-import type { SessionResolver } from './resolve-session.ts'
-import type { Session } from './session.ts'
-import type { SessionFilter, SessionStore } from './session-store.ts'
+import type { SessionTerminator } from './end/end-session.ts'
+import type { SessionResolver } from './records/resolve-session.ts'
+import type { Session } from './records/session.ts'
+import type { SessionFilter, SessionStore } from './records/session-store.ts'
 
 interface SessionServiceOptions {
   readonly store: SessionStore

@@ -1,11 +1,11 @@
+import type { BrowserRequest } from '@berth/contract/browsers/browser.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { MachineSpec } from '../../../drivers/driver.ts'
 import type { StoredExtension } from '../../extensions/extension-service.ts'
-import type { Session } from '../session.ts'
-import { policiesWith } from '../session-extensions.ts'
-import type { ReferredProfile } from '../session-profiles.ts'
-import { windowOf } from '../session-viewport.ts'
-import type { SessionRequest } from './session-request.ts'
+import { policiesWith } from '../launch-inputs/session-extensions.ts'
+import type { ReferredProfile } from '../launch-inputs/session-profiles.ts'
+import { windowOf } from '../machines/session-viewport.ts'
+import type { Session } from '../records/session.ts'
 
 /** What a session starts with besides its request. */
 export interface LaunchInputs {
@@ -19,7 +19,7 @@ interface MachineInputs extends LaunchInputs {
 }
 
 /** What the machine of a new session is started with. */
-export function machineSpec(session: Session, request: SessionRequest, inputs: MachineInputs): MachineSpec {
+export function machineSpec(session: Session, request: BrowserRequest, inputs: MachineInputs): MachineSpec {
   const { extensions, profile, certificates } = inputs
   return {
     id: session.machine_id,
@@ -43,7 +43,7 @@ function trusting(certificates: readonly string[], policy: Readonly<Record<strin
 }
 
 /** Chromium takes a policy of the wrong kind, or some pairs of them, for a reason to end: that is a fault of the request. */
-export function attributeError(error: unknown, { chrome_policy = {} }: SessionRequest): unknown {
+export function attributeError(error: unknown, { chrome_policy = {} }: BrowserRequest): unknown {
   const hasNotStarted = error instanceof BerthError && error.code === 'session_start_failed'
   if (!hasNotStarted || Object.keys(chrome_policy).length === 0) return error
   const reason = 'the browser does not start with these policies.'
