@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { packProfile } from './browser/profile-archive.ts'
 import { type StartedAgent, startAgent } from './testing/start-agent.ts'
 
 const run = promisify(execFile)
@@ -12,19 +19,34 @@ const flagsOf = (agent: StartedAgent) => {
   return readFileSync(`/proc/${browser}/cmdline`, 'utf8').split('\0')
 }
 
+async function sendProfile(agent: StartedAgent): Promise<number> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-agent-configuration-'))
+  await mkdir(join(folder.path, 'Default'))
+  await writeFile(join(folder.path, 'Default', 'Bookmarks'), '{}')
+  const sent = request({ socketPath: agent.socketPath, method: 'PUT', path: '/profile?tabs=blank', agent: false })
+  sent.end(await buffer(packProfile(folder.path)))
+  const [response] = await once(sent, 'response')
+  response.resume()
+  return response.statusCode
+}
+
 test('a browser that waits for its profile begins with what it was configured to be meanwhile', async () => {
   await using agent = await startAgent({ headless: false, awaits_profile: true })
   const viewport = { width: 1000, height: 700, refresh_rate: 60 }
+  const startUrl = 'data:text/html,<title>first</title>'
 
-  const { status } = await agent.configure({
-    viewport,
-    kiosk_mode: true,
-    start_url: 'data:text/html,<title>first</title>',
-  })
-  assert.equal(status, 204)
-  assert.deepEqual(agent.children('chromium'), [], 'nothing is launched for that')
-  const refused = await agent.call('PUT', '/profile?tabs=blank')
-  assert.equal(refused.status, 500, 'an empty body is no profile, and the browser goes on waiting')
+  const { status } = await agent.configure({ viewport, kiosk_mode: true, start_url: startUrl })
+  assert.deepEqual([status, agent.children('chromium')], [204, []], 'nothing is launched for that')
+  assert.equal(await sendProfile(agent), 204)
+  await agent.becomesReady()
+
+  assert.ok(flagsOf(agent).includes('--kiosk'))
+  const cdp = await agent.connect()
+  const page = await cdp.attach()
+  // What it begins with is opened when the first page is there.
+  const deadline = performance.now() + 10_000
+  while ((await cdp.evaluate('location.href', page)) !== startUrl) assert.ok(performance.now() < deadline, startUrl)
+  assert.equal(await cdp.evaluate('innerWidth + "x" + innerHeight', page), '1000x700')
 })
 
 test('a running browser takes another size, mode and page, and keeps its tabs', async () => {
