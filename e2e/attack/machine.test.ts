@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type Kernel from '@onkernel/sdk'
 import { CdpClient } from '../testing/cdp.ts'
+import { machineOf } from '../testing/machine-of.ts'
 import { BesiegedBerth, canaryPort, secrets, stunPort } from './testing/besieged-berth.ts'
 import { connectTo, connectToUnix, lookUp, sendDatagrams } from './testing/machine-attacks.ts'
 import { MachineShell } from './testing/machine-shell.ts'
@@ -103,7 +104,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     // The kernel tells the name under which a socket was made; those of machines are renamed after that.
     for (const path of ofHost) ofHost.add(path.replace(/\.new$/, ''))
     assert.ok(
-      [...ofHost].some((path) => path.endsWith(`${neighbour.session_id}/agent.sock`)),
+      [...ofHost].some((path) => path.endsWith(`${machineOf(neighbour.session_id)}/agent.sock`)),
       'the agents’ are among them',
     )
     assert.ok(
@@ -138,7 +139,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
 
     assert.match(own, /\/opt\/berth\/programs\/agent\.mjs/)
     assert.doesNotMatch(own, /postgres|packages\/(server|egress)|worker\.mjs|Xtigervnc/)
-    assert.ok(!own.includes(neighbour.session_id))
+    assert.ok(!own.includes(machineOf(neighbour.session_id)))
     assert.equal(signalled, '')
     assert.equal((await fetch(`${berth.url}/health`)).status, 200)
   })

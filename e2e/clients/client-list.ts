@@ -43,7 +43,12 @@ export const clients: readonly Client[] = [
     needsSession: false,
   },
   {
-    ...python('kernel', '0.131.0', 'kernel/try.py', 'creates, finds, controls, and deletes a session; config registry; searches'),
+    ...python(
+      'kernel',
+      '0.131.0',
+      'kernel/try.py',
+      'creates, finds, controls, and deletes a session; config registry; searches',
+    ),
     needsSession: false,
   },
   ...['1.65.1', '1.52.0', '1.44.1'].map((version) => node('playwright-core', version, 'playwright/try.mjs', drive)),

@@ -48,7 +48,7 @@ const momentsOfDelete: readonly Moment[] = [
   { name: 'its runtime folder is gone', isReached: () => socketFolder() === undefined },
 ]
 /** The short form leaves out those whose neighbours tell almost the same. */
-const inShortForm = new Set([0, 2, 4, 6])
+const inShortForm = new Set([0, 2, 4, 6, 7])
 const chosen = (moments: readonly Moment[]) =>
   moments.filter((_moment, index) => rounds({ short: 0, deep: 1 }) || inShortForm.has(index))
 

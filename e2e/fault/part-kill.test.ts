@@ -98,11 +98,11 @@ for (const part of ['chromium', 'display'] satisfies SessionPart[]) {
 test('an agent or a Chromium that dies while its session starts or ends leaves nothing', async () => {
   for (const part of ['agent', 'chromium'] satisfies SessionPart[]) {
     const creation = call(berth, 'POST', '/browsers', { headless: true, name: `dies-${part}` })
-    const sessionId = await until('a machine', startingSession, { limitSeconds: 10, everyMilliseconds: 2 })
+    const machineId = await until('a machine', startingMachine, { limitSeconds: 10, everyMilliseconds: 2 })
     await until(
       `its ${part}`,
       () =>
-        killPart(view, sessionId, part).then(
+        killPart(view, machineId, part).then(
           () => true,
           () => false,
         ),
@@ -183,7 +183,7 @@ async function areFree(...names: readonly string[]): Promise<boolean> {
   return true
 }
 
-async function startingSession(): Promise<string | undefined> {
+async function startingMachine(): Promise<string | undefined> {
   const { folders } = await view.holdings()
   return /[^/]+$/.exec(folders.at(-1) ?? '')?.[0]
 }

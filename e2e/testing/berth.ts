@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Kernel from '@onkernel/sdk'
 import { createCheckedFetch } from './checked-fetch.ts'
+import { rememberLog } from './machine-of.ts'
 import { SharedBerths } from './shared-berths.ts'
 
 const launcher = join(import.meta.dirname, '../../berth')
@@ -95,6 +96,7 @@ export class Berth {
     const args = ['serve', '--json', '--port', '0', '--data-dir', folder, ...flags]
     const child = launch(args, { BERTH_API_KEY: Berth.testKey, ...environment }, isOwnGroup)
     const log: string[] = []
+    rememberLog(log)
     createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => log.push(line))
     const ready = await Promise.race([readReady(child), once(child, 'exit').then(() => undefined)])
     if (!ready) throw new Error(`berth did not start:\n${log.join('\n')}`)

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { machineOf } from './machine-of.ts'
 
 export interface ProcessInfo {
   readonly pid: number
@@ -35,7 +36,8 @@ export async function agentProcess(sessionId: string): Promise<number> {
 
 async function findBrowser(sessionId: string): Promise<ProcessInfo> {
   const processes = await listProcesses()
-  const machine = new Set(processes.filter(({ command }) => command.includes(`/${sessionId}/`)).map(({ pid }) => pid))
+  const folder = `/${machineOf(sessionId)}/`
+  const machine = new Set(processes.filter(({ command }) => command.includes(folder)).map(({ pid }) => pid))
   for (let size = -1; size !== machine.size; ) {
     size = machine.size
     for (const { pid, parent } of processes) if (machine.has(parent)) machine.add(pid)

@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream'
 import Kernel from '@onkernel/sdk'
 import type { ReadyMessage } from '../../testing/berth.ts'
+import { rememberLog } from '../../testing/machine-of.ts'
 import { type Canary, startCanary } from './canary.ts'
 import { createNetworks, type Networks } from './networks.ts'
 
@@ -85,6 +86,7 @@ async function serve(networks: Networks, dataFolder: string, open: AsyncDisposab
   const args = ['serve', '--json', '--port', '0', '--data-dir', dataFolder]
   const child = start([...networks.inHost, launcher, ...args], { ...secrets })
   const log: string[] = []
+  rememberLog(log)
   createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => log.push(line))
   const ready = await readLine(child, '{')
   if (!ready) throw new Error(`berth did not start:\n${log.join('\n')}`)

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
+import { machineOf } from '../../testing/machine-of.ts'
 
 const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/home/kernel', LANG: 'C.UTF-8' }
 const noRights = ['--clear-groups', '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all']
@@ -65,7 +66,8 @@ export class MachineShell {
 async function findAgent(sessionId: string): Promise<number> {
   for (const name of await readdir('/proc')) {
     const [commandLine, mounts] = await Promise.all(['cmdline', 'mountinfo'].map((file) => read(name, file)))
-    if (commandLine?.startsWith('/opt/berth/node') && mounts?.includes(`machines/${sessionId}/`)) return Number(name)
+    if (commandLine?.startsWith('/opt/berth/node') && mounts?.includes(`machines/${machineOf(sessionId)}/`))
+      return Number(name)
   }
   throw new Error(`there is no agent of ${sessionId}`)
 }

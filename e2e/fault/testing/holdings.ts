@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { lstat, readdir, readFile, readlink, realpath } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { machineOf } from '../../testing/machine-of.ts'
 import { listProcesses, type ProcessInfo } from '../../testing/processes.ts'
 import { rounds } from './deep.ts'
 
@@ -116,12 +117,13 @@ export class HostView {
     }
   }
 
-  /** The processes of one session. */
-  async processesOf(sessionId: string): Promise<readonly ProcessInfo[]> {
+  /** The processes of one session, or machine. */
+  async processesOf(id: string): Promise<readonly ProcessInfo[]> {
+    const machineId = machineOf(id)
     const { machines } = await this.processes()
     const belongs = await Promise.all(
       machines.map(
-        async ({ pid, command }) => command.includes(sessionId) || (await read(pid, 'cgroup')).includes(sessionId),
+        async ({ pid, command }) => command.includes(machineId) || (await read(pid, 'cgroup')).includes(machineId),
       ),
     )
     return machines.filter((_process, index) => belongs[index])

@@ -94,12 +94,8 @@ function handlersOf(options: AppOptions, webDriver: ClassicSessions): RouteHandl
       await stop()
       response.writeHead(204).end()
     },
-    setViewport: async (request, response) => {
-      await browser.resize(await readJson(request))
-      response.writeHead(204).end()
-    },
-    navigate: async (request, response) => {
-      await browser.navigate((await readJson<{ url: string }>(request)).url)
+    configure: async (request, response) => {
+      await browser.configure(await readJson(request))
       response.writeHead(204).end()
     },
     fetchPage: async (request, response) => {

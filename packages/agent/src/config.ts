@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
+import type { ListenOptions } from 'node:net'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
+import { inheritedDescriptors } from '@berth/contract/agent/machine-network.ts'
 
 /**
  * Reads the file that the driver wrote. Only its version is checked: the driver has its type from the same contract, and
@@ -13,4 +15,13 @@ export async function readConfig(path: string | undefined): Promise<AgentConfig>
     throw new Error(`the driver speaks version ${config.contract_version}, this agent version ${agentContractVersion}`)
   }
   return config
+}
+
+/** Where the agent listens: on the socket that it inherits, unless it is given an address. */
+export function listenOptions({ listen_address: address }: AgentConfig): ListenOptions | { readonly fd: number } {
+  if (address === undefined) return { fd: inheritedDescriptors.agentSocket }
+  const [, ipv6, other, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(address) ?? []
+  const host = ipv6 ?? other
+  if (host === undefined || !(Number(port) <= 65_535)) throw new Error(`${address} is no address to listen on`)
+  return { host, port: Number(port) }
 }

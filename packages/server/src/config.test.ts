@@ -15,6 +15,7 @@ test('has the documented defaults', () => {
   assert.equal(config.metrics, true)
   assert.equal(config.region, 'us-east')
   assert.deepEqual(config.machines.reserve, { memoryBytes: 256 * 1024 ** 2, diskBytes: 256 * 1024 ** 2 })
+  assert.equal(config.driver, 'local')
   assert.equal(config.apiKey, undefined)
   assert.deepEqual(config.blobs, { kind: 'folder' })
 })
@@ -149,6 +150,7 @@ for (const [flags, environment, named] of [
   [{ logLevel: 'loud' }, {}, 'log-level'],
   [{}, { BERTH_JSON: 'maybe' }, 'BERTH_JSON'],
   [{}, { BERTH_REGION: 'mars' }, 'BERTH_REGION'],
+  [{}, { BERTH_DRIVER: 'mainframe' }, 'BERTH_DRIVER must be one of local'],
   [{}, { BERTH_API_KEY: 'short' }, 'BERTH_API_KEY'],
   [{}, { BERTH_API_KEY: 'with a space in the middle' }, 'BERTH_API_KEY'],
   [{}, { BERTH_MASTER_KEY: 'short' }, 'BERTH_MASTER_KEY'],

@@ -5,6 +5,8 @@ import { Region } from '@berth/contract/browsers/browser.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
 import type { BlobsConfig } from './blobs/open-blobs.ts'
+import { type DriverName, driverNames } from './drivers/driver-names.ts'
+import type { DriverOptions } from './drivers/driver-options.ts'
 import type { AuditExportConfig } from './features/audit-export/late-s3-target.ts'
 import type { ConfigRegistryConfig } from './features/config-registry/config-registry-service.ts'
 import type { ModelConfig } from './features/config-registry/workloads/model-client.ts'
@@ -67,14 +69,9 @@ export interface ServerConfig {
   readonly chromeStoreUrl: string
   readonly egressAllow: readonly string[]
   readonly proxying: ProxyingConfig
-  readonly machines: {
-    /** What new sessions leave of the host's memory and of the data folder's disk. */
-    readonly reserve: { readonly memoryBytes: number; readonly diskBytes: number }
-    /** What a session may write to its disk. */
-    readonly diskBytes: number
-    /** Whether sessions have disks in files, where the host can. */
-    readonly hasDiskImages: boolean
-  }
+  /** What runs the machines. */
+  readonly driver: DriverName
+  readonly machines: DriverOptions
   /** The region that this server runs in. */
   readonly region: Region
   /** Where an ordinary user's sockets may go. */
@@ -141,6 +138,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       stealthProxy: stealthProxy(text('BERTH_STEALTH_PROXY')),
       checkUrl: webAddress('BERTH_PROXY_CHECK_URL', text('BERTH_PROXY_CHECK_URL')),
     },
+    driver: oneOf('BERTH_DRIVER', text('BERTH_DRIVER') ?? 'local', driverNames),
     machines: {
       reserve: {
         memoryBytes: mebibytes('BERTH_RESERVED_MEMORY_MIB', text('BERTH_RESERVED_MEMORY_MIB') ?? '256'),

@@ -18,11 +18,11 @@ import { type Database, openDatabase } from './database/database.ts'
 import { DatabaseLock } from './database/database-lock.ts'
 import { EmbeddedPostgres } from './database/embedded-postgres.ts'
 import { migrate } from './database/migrate.ts'
-import { LocalDriver, type LocalDriverOptions } from './drivers/local/local-driver.ts'
 import { machinesRuntimeFolder, openMachinesFolders } from './drivers/local/machine-folders.ts'
+import { type DriverContext, type OpenDriver, registeredDrivers } from './drivers/registered-drivers.ts'
 import { EgressDaemon } from './egress-link/egress-daemon.ts'
 import { ensureOrganization } from './features/organizations/first-start.ts'
-import { recoverSessions } from './features/sessions/recover-sessions.ts'
+import { recoverSessions } from './features/sessions/machines/recover-sessions.ts'
 import { type HostFolders, openHostFolders, removeUnusedRuntimeFolder } from './host/host-folders.ts'
 import { readKeptFile } from './host/kept-file.ts'
 import { lockDataFolder } from './host/lock-data-folder.ts'
@@ -82,7 +82,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   const opening = [
     startDatabase({ config, folders, user: users.database, serverId: driverId, logger, shutdown }),
     readMasterKey(folders.data, config.masterKey),
-    openDriver({ folders, routes: egress, trash, egressUser: users.egress, ...config.machines, logger }, shutdown),
+    openDriver(config, { folders, trash, egressUser: users.egress, options: config.machines, logger }, shutdown),
     egress.start(),
     openBlobs(config.blobs, join(folders.data, 'blobs')),
     TemporaryFolders.open(join(folders.data, 'incoming'), trash),
@@ -127,7 +127,6 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the reading of pages', () => services.extractor.close())
   // What a server before this one has left.
   await services.audit.flush()
-  egress.useSettings((id) => services.egress.settingsOf(id))
   const apiKey = await ensureOrganization(services.organizations, systemClock, config.apiKey)
 
   const app = await createApp(services, {
@@ -164,8 +163,12 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   })
 }
 
-async function openDriver(options: LocalDriverOptions, shutdown: Shutdown): Promise<LocalDriver> {
-  const driver = await LocalDriver.open(options)
+async function openDriver(
+  { driver: name }: ServerConfig,
+  context: DriverContext,
+  shutdown: Shutdown,
+): Promise<OpenDriver> {
+  const driver = await registeredDrivers[name](context)
   shutdown.add('the driver', () => driver.close())
   return driver
 }
@@ -266,7 +269,7 @@ function addressError({ host, port }: Pick<ServerConfig, 'host' | 'port'>, cause
 async function leaveSessions({ stopSessions }: ServerConfig, services: Services, driverId: string): Promise<void> {
   if (stopSessions) {
     const sessions = await services.store.listUnfinished(driverId)
-    await Promise.all(sessions.map(({ id }) => services.ender.end(id)))
+    await Promise.all(sessions.map(({ id }) => services.terminator.end(id)))
   }
   services.machines.release()
 }

@@ -67,21 +67,24 @@ import { SearchStore } from './features/search/search-store.ts'
 import { ServerHeartbeat } from './features/servers/server-heartbeat.ts'
 import { type KnownServer, ServerStore } from './features/servers/server-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
-import { planEgressChange } from './features/sessions/egress-change.ts'
-import { SessionEnder } from './features/sessions/end-session.ts'
-import { planName, planTags, planTelemetry } from './features/sessions/plain-changes.ts'
-import { SessionResolver } from './features/sessions/resolve-session.ts'
-import type { RestoreSession } from './features/sessions/session-change.ts'
-import { SessionEgress } from './features/sessions/session-egress.ts'
-import { SessionExtensions } from './features/sessions/session-extensions.ts'
-import { SessionMachines } from './features/sessions/session-machines.ts'
-import { SessionProfiles } from './features/sessions/session-profiles.ts'
-import { SessionRecords } from './features/sessions/session-record.ts'
+import { SessionCreator } from './features/sessions/create/create-session.ts'
+import { SessionRequests } from './features/sessions/create/session-request.ts'
+import { SessionTerminator } from './features/sessions/end/end-session.ts'
+import { SessionExtensions } from './features/sessions/launch-inputs/session-extensions.ts'
+import { SessionProfiles } from './features/sessions/launch-inputs/session-profiles.ts'
+import { LifecycleEvents } from './features/sessions/machines/lifecycle-events.ts'
+import { SessionEgress } from './features/sessions/machines/session-egress.ts'
+import { SessionMachines } from './features/sessions/machines/session-machines.ts'
+import { SessionResolver } from './features/sessions/records/resolve-session.ts'
+import { SessionRecords } from './features/sessions/records/session-record.ts'
+import { SessionStore } from './features/sessions/records/session-store.ts'
 import { SessionService } from './features/sessions/session-service.ts'
-import { SessionStore } from './features/sessions/session-store.ts'
-import { planNavigation } from './features/sessions/start-url-change.ts'
-import { SessionUpdater } from './features/sessions/update-session.ts'
-import { ViewportChanges } from './features/sessions/viewport-change.ts'
+import { planEgressChange } from './features/sessions/update/egress-change.ts'
+import { planName, planTags, planTelemetry } from './features/sessions/update/plain-changes.ts'
+import type { RestoreSession } from './features/sessions/update/session-change.ts'
+import { planNavigation } from './features/sessions/update/start-url-change.ts'
+import { SessionUpdater } from './features/sessions/update/update-session.ts'
+import { ViewportChanges } from './features/sessions/update/viewport-change.ts'
 
 import { LostSessions } from './jobs/end-lost-sessions.ts'
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
@@ -158,17 +161,18 @@ export function createServices(options: ServicesOptions) {
   const { buckets } = options.auditExport
   const secrets = new ProjectSecrets(database, masterKey)
   const tokens = new SessionTokens(masterKey)
-  const machines = new SessionMachines({ driver, store, logger })
+  const events = new LifecycleEvents()
   const proxyStore = new ProxyStore(database)
   const proxies = new ProxyService({ store: proxyStore, secrets, egress: options.egress, pools, checkUrl, jobs, clock })
-  const egress = new SessionEgress({ store, proxies, egress: options.egress, stealthProxy })
+  const egress = new SessionEgress({ proxies, egress: options.egress, stealthProxy })
+  const machines = new SessionMachines({ driver, store, egress, egressLink: options.egress, events, logger })
   const profiles = new ProfileService({
     store: new ProfileStore(database),
     states: new ProfileStates({ blobs, secrets }),
     clock,
   })
-  const sessionProfiles = new SessionProfiles({ profiles, store, machines, logger })
-  const ender = new SessionEnder({ machines, profiles: sessionProfiles, store, clock })
+  const sessionProfiles = new SessionProfiles({ profiles, machines, logger })
+  const terminator = new SessionTerminator({ machines, profiles: sessionProfiles, store, events, clock })
   const extensions = new ExtensionService({
     store: new ExtensionStore(database),
     blobs,
@@ -179,8 +183,7 @@ export function createServices(options: ServicesOptions) {
   const sessionExtensions = new SessionExtensions({ machines, driver, extensions, temporaryFolders })
   const access = new SessionAccess({ tokens, keys, organizations, resolver })
   const viewport = new ViewportChanges(machines)
-  const leave: RestoreSession = (session) => egress.change(session, {})
-  const servers = new ServerStore(database)
+  const leave: RestoreSession = (session) => machines.openRoute(session)
   const isShared = options.serverAddress !== undefined
   const sessionLocks = isShared ? new DatabaseSessionLocks(options.connectionString) : undefined
   const updater: SessionUpdater = new SessionUpdater({
@@ -202,48 +205,54 @@ export function createServices(options: ServicesOptions) {
     logger,
   })
   const deletedProxies = new DeletedProxies({
+    proxies,
     sessions: store,
     restore: (id) => updater.restore(id, [leave]),
     serverId: driverId,
     jobs,
   })
-  // Its caller does not wait for those that are starting: the job does.
-  proxies.onDeleted((id) => deletedProxies.detach(id).catch(() => {}))
+  const servers = new ServerStore(database)
   const signature = new PeerSignature(masterKey, clock)
   const peers = new Peers(servers, clock)
   const sharedBlobs = new SharedBlobs(database, blobs)
-  const memoryWatch = new MemoryWatch({ driver, machines, logger })
-  machines.onGone((id) => {
+  const memoryWatch = new MemoryWatch({ driver, machines, events, logger })
+  events.on('machineEnded', (id) => {
     memoryWatch
       .look(id)
-      .then(() => ender.end(id))
+      .then(() => terminator.end(id))
       .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })
 
-  const sessions = new SessionService({
+  const sessions = new SessionService({ store, resolver, terminator, driverId })
+  const creator = new SessionCreator({
     store,
-    resolver,
+    requests: new SessionRequests({ proxies, profiles: sessionProfiles, sessionExtensions, driver, driverId, region }),
     machines,
     profiles: sessionProfiles,
     sessionExtensions,
+    terminator,
     limits,
-    proxies,
     egress,
-    ender,
-    driver,
-    driverId,
-    region,
+    events,
     clock,
+    logger,
   })
   const analyses = new AnalysisStore(database)
   const runs = new RunStore(database)
   const { pauseMilliseconds } = options.configRegistry
-  const analysisSessions = new AnalysisSessions({ sessions, agents: machines, proxies, pauseMilliseconds, logger })
+  const analysisSessions = new AnalysisSessions({
+    creator,
+    sessions,
+    agents: machines,
+    proxies,
+    pauseMilliseconds,
+    logger,
+  })
   const model = options.model && new ModelClient(options.model)
   const pageSessions: PageSessions = {
     find: async (projectId, idOrName) => (await resolver.resolve({ projectId }, idOrName)).id,
-    create: async (projectId, request, signal) => (await sessions.create(projectId, request, signal)).id,
-    end: async (id) => void (await ender.end(id)),
+    create: async (projectId, request, signal) => (await creator.create(projectId, request, signal)).id,
+    end: async (id) => void (await terminator.end(id)),
     fetchPage: (id, request, limits) => machines.command(id, fetchPage, request, limits),
   }
   const searchStore = new SearchStore(database)
@@ -270,7 +279,9 @@ export function createServices(options: ServicesOptions) {
     store,
     resolver,
     machines,
-    ender,
+    terminator,
+    events,
+    egressLink: options.egress,
     memoryWatch,
     proxies,
     egress,
@@ -326,6 +337,7 @@ export function createServices(options: ServicesOptions) {
     limits,
     apiKeys: new ApiKeyService({ store: new ApiKeyStore(database), projects, keys, clock }),
     sessions,
+    creator,
     configRegistry: new ConfigRegistryService({
       analyses,
       runs,

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
-import type { AgentConfig, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
+import type { AgentConfig, BrowserConfiguration, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { ExtensionSet } from '../extensions/extension-set.ts'
 import type { EventLog } from '../reporting/event-log.ts'
@@ -65,6 +65,9 @@ export class Browser {
   readonly #options: BrowserOptions
   /** What the next launch takes. */
   #config: AgentConfig
+  /** Where the first page goes when it is there. */
+  #startUrl: string | undefined
+  #hasFirstPage = false
   #chromium: Promise<Chromium> | undefined
   /** Set while clients are let in. */
   #running: RunningChromium | undefined
@@ -198,9 +201,24 @@ export class Browser {
     return this.displayName()
   }
 
-  /** Changes the size of what runs; the next Chromium has it from its start. One at a time: the server sees to that. */
-  async resize(viewport: AgentConfig['viewport']): Promise<void> {
-    this.#config = { ...this.#config, viewport }
+  /**
+   * Changes what runs, and what later launches begin with. Before the first launch, it begins with it. One at a time:
+   * the server sees to that.
+   */
+  async configure({ viewport, kiosk_mode, start_url }: BrowserConfiguration): Promise<void> {
+    const { headless, kiosk_mode: isKiosk } = this.#config
+    this.#config = { ...this.#config, ...(viewport && { viewport }), ...(kiosk_mode !== undefined && { kiosk_mode }) }
+    if (this.#hasBegun) {
+      const mustRelaunch = !headless && kiosk_mode !== undefined && kiosk_mode !== isKiosk
+      if (mustRelaunch) await this.relaunch()
+      if (viewport) await this.#resize(viewport)
+    }
+    if (start_url === undefined) return
+    if (this.#hasFirstPage) await this.navigate(start_url)
+    else this.#startUrl = start_url
+  }
+
+  async #resize(viewport: AgentConfig['viewport']): Promise<void> {
     const endpoint = await this.endpoint()
     const running = this.#current()
     const { chromium, size } = running
@@ -243,10 +261,11 @@ export class Browser {
   }
 
   async #keepRunning(): Promise<void> {
-    const { state, config } = this.#options
+    const { state } = this.#options
     const first = await this.#launchFirst()
     state.becomeReady()
-    this.#openStartPage(first, config.start_url)
+    this.#hasFirstPage = true
+    this.#openStartPage(first, this.#startUrl)
 
     for (let current = first; ; ) {
       const how = await current.chromium.ended

@@ -145,7 +145,8 @@ test('the browser asks egress for what a page needs, and for nothing by itself',
 })
 
 test('opens the start page without being waited for', async () => {
-  await using agent = await startAgent({ start_url: 'http://start.test/' })
+  await using agent = await startAgent()
+  await agent.configure({ start_url: 'http://start.test/' })
   const asked = Promise.withResolvers<string>()
   await using _egress = await startFakeEgress(agent, (request, response) => {
     asked.resolve(String(request.url))

@@ -235,7 +235,7 @@ function testDialogs(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     await page.operate('screenshot')
     await page.client.send('Page.enable', {}, page.session)
     // A change of size attaches to every page for a moment.
-    assert.equal((await agent.call('POST', '/viewport', { width: 1000, height: 700, refresh_rate: 60 })).status, 204)
+    assert.equal((await agent.resize({ width: 1000, height: 700, refresh_rate: 60 })).status, 204)
     const opening = page.client.nextEvent('Page.javascriptDialogOpening')
     const answer = page.evaluate(`confirm('Still?')`)
     await opening
@@ -243,7 +243,7 @@ function testDialogs(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     await page.operate('press_key', { keys: ['Return'] })
 
     assert.equal(await answer, true)
-    await agent.call('POST', '/viewport', { width: 1280, height: 800, refresh_rate: 60 })
+    await agent.resize({ width: 1280, height: 800, refresh_rate: 60 })
   })
 
   test('acts in the page that was brought to the front last', async () => {

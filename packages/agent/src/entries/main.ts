@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { inheritedDescriptors } from '@berth/contract/agent/machine-network.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import { Browser } from '../browser/browser.ts'
-import { readConfig } from '../config.ts'
+import { listenOptions, readConfig } from '../config.ts'
 import { ExtensionSet } from '../extensions/extension-set.ts'
 import { Capture } from '../network/capture.ts'
 import { startDevToolsGuard } from '../network/devtools-guard.ts'
@@ -31,7 +30,7 @@ process.on('unhandledRejection', (reason) => logger.error({ err: reason }, 'a fa
 browser.start()
 
 const { createApp } = await import('../app.ts')
-createApp({ config, browser, extensions, state, events, logger, stop }).listen({ fd: inheritedDescriptors.agentSocket })
+createApp({ config, browser, extensions, state, events, logger, stop }).listen(listenOptions(config))
 
 const reason = await browser.givenUp
 logger.error({ reason }, 'the browser is given up')

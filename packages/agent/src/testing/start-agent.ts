@@ -6,7 +6,14 @@ import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import type { AgentConfig, AgentEvent, AgentEventRecord, AgentState } from '@berth/contract/agent/agent-endpoints.ts'
+import {
+  type AgentConfig,
+  type AgentEvent,
+  type AgentEventRecord,
+  type AgentState,
+  type BrowserConfiguration,
+  configureAgent,
+} from '@berth/contract/agent/agent-endpoints.ts'
 import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
 import { agentRoutes } from '@berth/contract/agent/agent-routes.ts'
 import { eventDataOf } from '@berth/runtime/http/event-stream.ts'
@@ -53,6 +60,14 @@ export class StartedAgent {
     sent.end(body && JSON.stringify(body))
     const [response] = await once(sent, 'response')
     return { status: response.statusCode, body: await text(response) }
+  }
+
+  configure(configuration: BrowserConfiguration): Promise<Answer> {
+    return this.call(configureAgent.method, configureAgent.path, configuration)
+  }
+
+  resize(viewport: AgentConfig['viewport']): Promise<Answer> {
+    return this.configure({ viewport })
   }
 
   /** What a stream tells, as it comes; ends with the agent. */
@@ -144,7 +159,6 @@ export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<St
   for (const name of ['home', 'run']) mkdirSync(join(folder, name))
   const config: AgentConfig = {
     contract_version: agentContractVersion,
-    session_id: 'brw_test',
     headless: true,
     stealth: false,
     gpu: false,

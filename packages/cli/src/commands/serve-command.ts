@@ -39,6 +39,7 @@ Environment only:
   BERTH_AUDIT_DAYS       how long entries of the audit log are kept (default: 365)
   BERTH_AUDIT_EXPORT_BUCKETS  buckets, with commas, that organizations may export their audit log to
   BERTH_PROJECTS         whether callers may see and make projects: on or off (default: on)
+  BERTH_DRIVER           what runs the machines of sessions: local (default: local)
   BERTH_REGION           us-east, eu-west or ap-southeast (default: us-east)
   DATABASE_URL           a PostgreSQL to use instead of berth's own`
 

@@ -7,16 +7,14 @@ import { agentRoutes } from './agent-routes.ts'
 
 const tag = 'Agent'
 
-/** What the agent must know to start. The driver writes it to a file that the agent reads once. */
+/** What the agent must know to start. The driver writes it to a file that the agent reads once. `configureAgent` changes the rest. */
 export const AgentConfig = z.object({
   contract_version: z.literal(agentContractVersion),
-  session_id: z.string(),
   headless: z.boolean(),
   stealth: z.boolean(),
   gpu: z.boolean(),
   kiosk_mode: z.boolean(),
   viewport: BrowserViewport.required(),
-  start_url: z.string().optional(),
   /** Chromium is not launched before the state of a profile has come in. */
   awaits_profile: z.boolean().default(false),
   /** Chromium is not launched before the extensions that it is to start with have come in. */
@@ -28,6 +26,8 @@ export const AgentConfig = z.object({
   /** Unix socket of egress: the only way out. */
   egress_socket: z.string(),
   chromium_path: z.string(),
+  /** `host:port` to listen on. Absent: on a socket that the agent inherits. */
+  listen_address: z.string().optional(),
 })
 export type AgentConfig = z.infer<typeof AgentConfig>
 
@@ -138,26 +138,27 @@ export const stopAgent = defineEndpoint({
   errors: [],
 })
 
-/** Gives the running browser another size, and answers when it has it. The one it has is fine: nothing happens then. */
-export const setViewport = defineEndpoint({
-  operationId: 'setViewport',
-  ...agentRoutes.setViewport,
-  summary: 'Change the size of the browser',
-  tag,
-  access: 'internal',
-  body: BrowserViewport.required(),
-  status: 204,
-  errors: [],
+/** What of a browser can be changed while it runs, besides its profile and its extensions, which come as streams. */
+export const BrowserConfiguration = z.object({
+  viewport: BrowserViewport.required().optional(),
+  /** Of a headful browser. Another value than the one it has takes a new launch, with the same tabs. */
+  kiosk_mode: z.boolean().optional(),
+  /** Where the page goes that a person would see. */
+  start_url: z.string().optional(),
 })
+export type BrowserConfiguration = z.infer<typeof BrowserConfiguration>
 
-/** Sends the page that a person would see somewhere else, and answers when Chromium has taken the order. */
-export const navigateActivePage = defineEndpoint({
-  operationId: 'navigateActivePage',
-  ...agentRoutes.navigate,
-  summary: 'Navigate the active page',
+/**
+ * Changes the browser, and answers when it has the size and the mode, and has taken the order to navigate. What it has
+ * already is fine: nothing happens then. Before the browser is there, the agent keeps what it begins with.
+ */
+export const configureAgent = defineEndpoint({
+  operationId: 'configureAgent',
+  ...agentRoutes.configure,
+  summary: 'Change the configuration of the browser',
   tag,
   access: 'internal',
-  body: z.object({ url: z.string() }),
+  body: BrowserConfiguration,
   status: 204,
   errors: [],
 })

@@ -6,6 +6,7 @@ import { z } from 'zod'
  */
 export const idPattern = /^[a-z][a-z0-9]{23}$/
 
+export type MachineId = string & { readonly idOf: 'machine' }
 export type SessionId = string & { readonly idOf: 'session' }
 export type ProjectId = string & { readonly idOf: 'project' }
 export type OrganizationId = string & { readonly idOf: 'organization' }
@@ -22,6 +23,7 @@ export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
   session: 'brw',
+  machine: 'mch',
   project: 'prj',
   organization: 'org',
   'api-key': 'key',

@@ -3,7 +3,7 @@ import { defineEndpoint } from '../endpoint.ts'
 import { EgressProxy, EgressSettings } from './egress-settings.ts'
 
 /** Raised with every change that an older server or egress would misread. */
-export const egressContractVersion = 4
+export const egressContractVersion = 5
 
 const tag = 'Egress'
 

@@ -28,6 +28,8 @@ export type EgressProxy = z.infer<typeof EgressProxy>
 
 /** How each connection of a machine leaves. */
 export const EgressSettings = z.object({
+  /** The session that the machine runs: at berth's own addresses it reaches this one alone. Absent: it reaches none. */
+  session_id: z.string().optional(),
   /** Absent: directly. Null: not at all, because it cannot be had any more. */
   proxy: EgressProxy.nullable().optional(),
   /** What is reached without any proxy, as far as the guard permits it. */

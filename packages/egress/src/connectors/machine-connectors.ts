@@ -9,11 +9,6 @@ import { type ConnectorOptions, DirectConnector } from './direct-connector.ts'
 import { OwnSessionConnector } from './own-session-connector.ts'
 import { ProxyConnectors } from './proxy-connector.ts'
 
-interface MachineConnectorOptions extends ConnectorOptions {
-  /** Whose machine it is. */
-  readonly id: string
-}
-
 interface Rule {
   connectorFor(name: string | undefined): Connector
 }
@@ -24,8 +19,9 @@ interface Rule {
  * to say.
  */
 export class MachineConnectors {
-  readonly #options: MachineConnectorOptions
+  readonly #options: ConnectorOptions
   readonly #direct: Connector
+  #sessionId: string | undefined
   #privateHosts: readonly PrivateHost[] = []
   #allowedHosts: readonly AllowedHost[] | undefined
   #routes = new HostPatternMap<Rule>([])
@@ -33,7 +29,7 @@ export class MachineConnectors {
   /** Whether every name may decide how its connections leave. */
   #namesDecide = false
 
-  constructor(settings: EgressSettings, options: MachineConnectorOptions) {
+  constructor(settings: EgressSettings, options: ConnectorOptions) {
     this.#options = options
     this.#direct = new DirectConnector(options)
     this.#otherwise = { connectorFor: () => this.#direct }
@@ -41,7 +37,8 @@ export class MachineConnectors {
   }
 
   /** Holds for connections that are opened from now on. */
-  set({ proxy, private_hosts, routes, allowed_hosts }: EgressSettings): void {
+  set({ session_id, proxy, private_hosts, routes, allowed_hosts }: EgressSettings): void {
+    this.#sessionId = session_id
     this.#privateHosts = private_hosts.map(parsePrivateHost)
     this.#allowedHosts = allowed_hosts?.map(parseAllowedHost)
     this.#routes = new HostPatternMap(
@@ -56,9 +53,10 @@ export class MachineConnectors {
   }
 
   connectorFor(destination: HostAndPort): Connector {
-    const { guard, id } = this.#options
-    const ownSession = guard.ownSessionSocket(destination)
-    if (ownSession !== undefined) return new OwnSessionConnector(ownSession, id)
+    const ownSession = this.#options.guard.ownSessionSocket(destination)
+    if (ownSession !== undefined) {
+      return this.#sessionId === undefined ? noSession : new OwnSessionConnector(ownSession, this.#sessionId)
+    }
     if (this.#privateHosts.some((entry) => isPrivateHost(entry, destination))) return this.#direct
     if (this.#allowedHosts?.some((entry) => isAllowedHost(entry, destination.host)) === false) return notAllowed
     const name = destination.host.kind === 'name' ? destination.host.name : undefined
@@ -95,3 +93,5 @@ function failing(kind: FailureKind): Connector {
 /** In the place of a proxy that is gone: nothing leaves. */
 const closed = failing('route-gone')
 const notAllowed = failing('not-allowed')
+/** For a machine that no session has yet. */
+const noSession = failing('refused')

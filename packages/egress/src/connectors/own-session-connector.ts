@@ -5,17 +5,17 @@ import { EgressFailure } from '../egress-failure.ts'
 import type { Connector } from './connector.ts'
 import { withinLimit } from './time-limit.ts'
 
-/** To berth itself, which serves the session its own addresses; the first line says whose machine it is. */
+/** To berth itself, which serves the session its own addresses; the first line says which session it is. */
 export class OwnSessionConnector implements Connector {
   readonly key: string
   readonly isDirect = false
   readonly #socketPath: string
   readonly #line: string
 
-  constructor(socketPath: string, machineId: string) {
-    this.key = `own-session ${socketPath}`
+  constructor(socketPath: string, sessionId: string) {
+    this.key = `own-session ${socketPath} ${sessionId}`
     this.#socketPath = socketPath
-    this.#line = `${JSON.stringify({ type: 'own-session', session_id: machineId } satisfies OwnSessionLine)}\n`
+    this.#line = `${JSON.stringify({ type: 'own-session', session_id: sessionId } satisfies OwnSessionLine)}\n`
   }
 
   connect(_destination: unknown, signal: AbortSignal): Promise<Socket> {

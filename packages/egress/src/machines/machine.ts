@@ -24,7 +24,6 @@ const maxNotedDestinations = 100
 const highWaterMark = 1
 
 interface MachineOptions {
-  readonly id: string
   readonly settings: EgressSettings
   readonly guard: Guard
   readonly names: Pick<NameResolver, 'lookup' | 'addresses' | 'close'>

@@ -44,7 +44,7 @@ export class Machines {
     if (gently?.after_request_to !== undefined) await this.#machines.get(id)?.untilAsked(gently.after_request_to)
     return this.#changes.run(id, async () => {
       const known = this.#machines.get(id)
-      const machine = known ?? this.#createMachine(id, settings)
+      const machine = known ?? this.#createMachine(settings)
       try {
         known?.setSettings(settings, gently !== undefined)
         await machine.listen(route)
@@ -70,9 +70,9 @@ export class Machines {
     await Promise.all(this.ids.map((id) => this.delete(id)))
   }
 
-  #createMachine(id: string, settings: EgressSettings): Machine {
+  #createMachine(settings: EgressSettings): Machine {
     const { guard, createNames, logger } = this.#options
-    return new Machine({ id, settings, guard, names: createNames(), logger })
+    return new Machine({ settings, guard, names: createNames(), logger })
   }
 
   /** So many connections for each that all of them together find files enough. */

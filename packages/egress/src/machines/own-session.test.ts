@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { startTcpServer } from '../testing/loopback-server.ts'
-import { type StartedEgress, startEgress } from '../testing/started-egress.ts'
+import { directly, type StartedEgress, startEgress } from '../testing/started-egress.ts'
 import { closeOf, NotConnected } from '../testing/test-machine.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'berth-own-session-'))
@@ -22,7 +22,8 @@ after(async () => {
   await rm(folder, { recursive: true })
 })
 
-const firstLine = '{"type":"own-session","session_id":"machine-1"}\n'
+const firstLine = '{"type":"own-session","session_id":"session-1"}\n'
+const ofSession = { ...directly, session_id: 'session-1' }
 const proxy = {
   proxy: {
     upstreams: [{ protocol: 'http' as const, host: 'proxy.test', port: 80 }],
@@ -45,15 +46,20 @@ for (const destination of [
   ...['127.0.0.1:8080', 'berth.test:80', 'BERTH.test:80', '127.0.0.1:9090', '127.0.0.2:9090', '[::1]:9090'],
   ...['[::ffff:127.0.0.1]:8080', 'host.berth.internal:8080', 'host.berth.internal:9090'],
 ]) {
-  test(`a connection to berth at ${destination} is brought to the server with the machine's name`, async () => {
-    await using egress = await startEgress({ own, ownSessionSocket, lookup: async () => ['127.0.0.1'] })
+  test(`a connection to berth at ${destination} is brought to the server with the session of the machine`, async () => {
+    await using egress = await startEgress({
+      own,
+      ownSessionSocket,
+      settings: ofSession,
+      lookup: async () => ['127.0.0.1'],
+    })
 
     assert.equal(await reached(egress, destination), `${firstLine}hello`)
   })
 }
 
 test('no proxy and no list of allowed hosts is in the way of it', async () => {
-  const settings = { private_hosts: [], routes: [], ...proxy, allowed_hosts: ['elsewhere.test'] }
+  const settings = { ...ofSession, ...proxy, allowed_hosts: ['elsewhere.test'] }
   await using egress = await startEgress({ own, ownSessionSocket, settings })
 
   assert.equal(await reached(egress, 'berth.test:80'), `${firstLine}hello`)
@@ -68,15 +74,35 @@ for (const destination of ['127.0.0.1:8081', 'berth.test:8080', 'other.test:8080
 }
 
 test('without a socket of the server, or while it is away, there is no connection', async () => {
-  await using without = await startEgress({ own })
-  await using away = await startEgress({ own, ownSessionSocket: join(folder, 'nobody.sock') })
+  await using without = await startEgress({ own, settings: ofSession })
+  await using away = await startEgress({ own, ownSessionSocket: join(folder, 'nobody.sock'), settings: ofSession })
 
   await assert.rejects(without.machine.connect('127.0.0.1:8080'), { kind: 'refused' })
   await assert.rejects(away.machine.connect('127.0.0.1:8080'), { kind: 'connection-refused' })
 })
 
+test('a machine without a session reaches nothing of berth, whatever its proxy, until it is given one', async () => {
+  const settings = { ...directly, ...proxy }
+  await using egress = await startEgress({ own, ownSessionSocket, settings })
+
+  await assert.rejects(egress.machine.connect('berth.test:80'), { kind: 'refused' })
+  await egress.change({ ...settings, session_id: 'session-1' })
+
+  assert.equal(await reached(egress, 'berth.test:80'), `${firstLine}hello`)
+})
+
+test('a connection to berth ends when its machine is given to another session', async () => {
+  await using egress = await startEgress({ own, ownSessionSocket, settings: ofSession })
+  const connection = await egress.machine.connect('127.0.0.1:8080')
+  const closed = closeOf(connection.socket)
+
+  await egress.change({ ...ofSession, session_id: 'session-2' })
+
+  await closed
+})
+
 test('a machine is deleted while it is connected to berth', async () => {
-  await using egress = await startEgress({ own, ownSessionSocket })
+  await using egress = await startEgress({ own, ownSessionSocket, settings: ofSession })
   const connection = await egress.machine.connect('127.0.0.1:8080')
   const closed = closeOf(connection.socket)
 

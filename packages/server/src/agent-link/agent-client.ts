@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { type Duplex, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AgentState, getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
+import type { ReachableMachine } from '../drivers/driver.ts'
 
 /*
  * Whoever runs programs in a machine can take its agent over: it has the same user. So an agent is believed nothing
@@ -21,22 +22,21 @@ interface AgentCall {
   readonly signal?: AbortSignal
 }
 
-/** Calls an agent over the unix socket of its machine; the body of the answer is the caller's to read. */
+/** Calls the agent of a machine, on a connection of its own; the body of the answer is the caller's to read. */
 export async function callAgent(
-  agentSocket: string,
+  machine: ReachableMachine,
   { method, path, headers, body, signal }: AgentCall,
 ): Promise<IncomingMessage> {
   const request: ClientRequest = httpRequest({
-    socketPath: agentSocket,
     method,
     path,
     // An agent may answer before it has all of the body, and must not hang up on the rest: what was written last would
     // fail, and its answer would go with it.
     headers: { host: 'agent', ...(body && { connection: 'keep-alive' }), ...headers },
-    agent: false,
+    agent: new MachineConnections(machine),
     ...(signal && { signal }),
   })
-  // An answer that becomes malformed is an error of the request once more, and unheard it would end the process.
+  // A malformed answer is an error of the request once more, and unheard it would end the process.
   // Whoever reads the body learns of it there.
   request.on('error', () => {})
   // What ends it early is heard where the answer is waited for.
@@ -48,10 +48,10 @@ export async function callAgent(
 
 /** Calls an agent and reads all of its answer; rejects when that is too long or does not come before the signal. */
 export async function askAgent(
-  agentSocket: string,
+  machine: ReachableMachine,
   call: AgentCall & { readonly signal: AbortSignal; readonly maxBytes?: number },
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const response = await callAgent(agentSocket, call)
+  const response = await callAgent(machine, call)
   const chunks: Buffer[] = []
   const { maxBytes = maxAnswerBytes } = call
   let bytes = 0
@@ -64,9 +64,27 @@ export async function askAgent(
 }
 
 /** What the agent says of itself; rejects when it does not answer in time. */
-export async function readAgentState(agentSocket: string): Promise<AgentState> {
+export async function readAgentState(machine: ReachableMachine): Promise<AgentState> {
   const { method, path } = getAgentState
   const signal = AbortSignal.timeout(answerLimitMilliseconds)
-  const { text } = await askAgent(agentSocket, { method, path, signal })
+  const { text } = await askAgent(machine, { method, path, signal })
   return AgentState.parse(JSON.parse(text))
+}
+
+/** Has Node.js speak HTTP over connections of the machine's driver. */
+class MachineConnections extends HttpAgent {
+  readonly #machine: ReachableMachine
+
+  constructor(machine: ReachableMachine) {
+    super()
+    this.#machine = machine
+  }
+
+  override createConnection(_options: unknown, callback: (error: Error | null, connection: Duplex) => void): undefined {
+    this.#machine.connect().then(
+      (connection) => callback(null, connection),
+      // Of an error, Node.js takes no connection.
+      (error: Error) => callback(error, undefined as unknown as Duplex),
+    )
+  }
 }

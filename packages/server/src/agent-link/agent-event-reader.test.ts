@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import type { AgentEventRecord } from '@berth/contract/agent/agent-endpoints.ts'
+import type { ReachableMachine } from '../drivers/driver.ts'
+import { connectUnixSocket } from '../host/connect-unix-socket.ts'
 import { FakeAgent } from '../testing/fake-agent.ts'
 import { readAgentState } from './agent-client.ts'
 import { AgentEventReader, type TakeAgentEvent } from './agent-event-reader.ts'
@@ -24,9 +26,13 @@ async function fakeAgent(context: TestContext): Promise<{ readonly agent: FakeAg
   return { agent, socketPath }
 }
 
+function machineAt(socketPath: string): ReachableMachine {
+  return { connect: () => connectUnixSocket(socketPath) }
+}
+
 function read(context: TestContext, socketPath: string, take: TakeAgentEvent): AgentEventReader {
   // The pace of a real session would let a test wait for minutes.
-  const reader = new AgentEventReader(socketPath, take, { price: 0, longestPauseMilliseconds: 100 })
+  const reader = new AgentEventReader(machineAt(socketPath), take, { price: 0, longestPauseMilliseconds: 100 })
   context.after(() => reader.close())
   return reader
 }
@@ -135,7 +141,7 @@ test('a reader that takes nothing holds up no other stream of its agent', { time
   await waits.promise
 
   for (let number = 2; number <= 2_000; number++) agent.crash('chromium', `${number} ${'x'.repeat(5_000)}`)
-  const { state } = await readAgentState(socketPath)
+  const { state } = await readAgentState(machineAt(socketPath))
 
   assert.equal(state, 'ready')
 })

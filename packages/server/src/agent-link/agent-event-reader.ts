@@ -5,6 +5,7 @@ import {
   followAgentEvents,
 } from '@berth/contract/agent/agent-endpoints.ts'
 import { within } from '@berth/runtime/async/deadline.ts'
+import type { ReachableMachine } from '../drivers/driver.ts'
 import { commandAgent } from './command-agent.ts'
 import { EventPace } from './event-pace.ts'
 import { followAgent } from './follow-agent.ts'
@@ -33,7 +34,7 @@ const farewellMilliseconds = 1_000
  * whether the machine is alive: a stream that ends, or cannot be read, is opened again after the last event that was taken.
  */
 export class AgentEventReader {
-  readonly #agentSocket: string
+  readonly #machine: ReachableMachine
   readonly #take: TakeAgentEvent
   readonly #abort = new AbortController()
   /** Aborts when no stream is opened any more. */
@@ -45,11 +46,11 @@ export class AgentEventReader {
   #acknowledged: number | undefined
   #isAcknowledging = false
 
-  constructor(agentSocket: string, take: TakeAgentEvent, options: AgentEventReaderOptions = {}) {
+  constructor(machine: ReachableMachine, take: TakeAgentEvent, options: AgentEventReaderOptions = {}) {
     const { price = eventPrice, longestPauseMilliseconds = defaultLongestPauseMilliseconds } = options
     this.#pace = new EventPace(price)
     this.#longestPauseMilliseconds = longestPauseMilliseconds
-    this.#agentSocket = agentSocket
+    this.#machine = machine
     this.#take = take
     this.#ended = this.#readAgainAndAgain()
   }
@@ -83,7 +84,7 @@ export class AgentEventReader {
   async #read(): Promise<void> {
     const { signal } = this.#abort
     const query = this.#taken === undefined ? '' : `?after=${this.#taken}`
-    for await (const record of followAgent(this.#agentSocket, followAgentEvents, { query, signal, pace: this.#pace })) {
+    for await (const record of followAgent(this.#machine, followAgentEvents, { query, signal, pace: this.#pace })) {
       this.#checkOrder(record)
       await this.#take(record)
       if (signal.aborted) return
@@ -105,7 +106,7 @@ export class AgentEventReader {
     try {
       while (this.#taken !== undefined && this.#taken !== this.#acknowledged && !this.#abort.signal.aborted) {
         const sequence = this.#taken
-        await commandAgent(this.#agentSocket, acknowledgeAgentEvents, { sequence })
+        await commandAgent(this.#machine, acknowledgeAgentEvents, { sequence })
         this.#acknowledged = sequence
       }
     } catch {

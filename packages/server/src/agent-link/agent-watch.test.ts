@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId, SessionId } from '@berth/contract/common/ids.ts'
+import { connectUnixSocket } from '../host/connect-unix-socket.ts'
 import { TestServer } from '../testing/server-test.ts'
 import { AgentWatch } from './agent-watch.ts'
 
@@ -33,7 +34,12 @@ async function watch(context: TestContext, answer: (socket: Socket) => void, pat
   await once(agent, 'listening')
   const ended = Promise.withResolvers<void>()
   const gone = Promise.withResolvers<string>()
-  const machine = { sessionId: 'brwtest' as SessionId, agentSocket, ended: ended.promise }
+  const machine = {
+    id: 'mchtest' as MachineId,
+    egressSocket: { path: join(folder, 'egress.sock'), mode: 0o600 },
+    connect: () => connectUnixSocket(agentSocket),
+    ended: ended.promise,
+  }
   const handlers = { onState: () => {}, onGone: gone.resolve }
   const agentWatch = new AgentWatch(machine, handlers, { patienceMilliseconds })
   context.after(async () => {

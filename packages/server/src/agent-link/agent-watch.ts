@@ -93,7 +93,7 @@ export class AgentWatch {
     try {
       const signal = AbortSignal.any([this.#abort.signal, silence.signal])
       const following = { signal, pace: this.#pace }
-      for await (const state of followAgent(this.#machine.agentSocket, followAgentState, following)) {
+      for await (const state of followAgent(this.#machine, followAgentState, following)) {
         if (this.isOver) break
         clearTimeout(timer)
         this.#takeState(state)

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { defineEndpoint } from '@berth/contract/endpoint.ts'
 import { z } from 'zod'
+import { connectUnixSocket } from '../host/connect-unix-socket.ts'
 import { AgentRefusal, commandAgent } from './command-agent.ts'
 
 const double = defineEndpoint({
@@ -34,7 +35,8 @@ after(() => {
   rmSync(folder, { recursive: true })
 })
 
-const command = (limitMilliseconds = 5_000) => commandAgent(agentSocket, double, { number: 21 }, { limitMilliseconds })
+const machine = { connect: () => connectUnixSocket(agentSocket) }
+const command = (limitMilliseconds = 5_000) => commandAgent(machine, double, { number: 21 }, { limitMilliseconds })
 
 test('sends the body as JSON and resolves with the answer', async () => {
   answer = (response, body) => response.end(JSON.stringify({ number: JSON.parse(body).number * 2 }))
@@ -75,7 +77,7 @@ for (const [what, reply] of [
 }
 
 test('holds an agent that is not there for unreachable', async () => {
-  await assert.rejects(commandAgent(join(folder, 'nobody.sock'), double, { number: 1 }), {
-    code: 'session_unreachable',
-  })
+  const absent = { connect: () => connectUnixSocket(join(folder, 'nobody.sock')) }
+
+  await assert.rejects(commandAgent(absent, double, { number: 1 }), { code: 'session_unreachable' })
 })

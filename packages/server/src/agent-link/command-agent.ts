@@ -1,6 +1,7 @@
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { z } from 'zod'
+import type { ReachableMachine } from '../drivers/driver.ts'
 import { askAgent } from './agent-client.ts'
 
 const answerLimitMilliseconds = 10_000
@@ -19,7 +20,7 @@ export interface CommandOptions {
  * do it, and with `session_unreachable` when no answer comes in time, or none that the endpoint declares.
  */
 export async function commandAgent<Body extends z.ZodType, Reply extends z.ZodType>(
-  agentSocket: string,
+  machine: ReachableMachine,
   { method, path, status: success, reply }: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
   body: z.input<Body>,
   { limitMilliseconds = answerLimitMilliseconds, maxAnswerBytes, signal: caller }: CommandOptions = {},
@@ -32,7 +33,7 @@ export async function commandAgent<Body extends z.ZodType, Reply extends z.ZodTy
   const limit = AbortSignal.timeout(limitMilliseconds)
   const signal = caller ? AbortSignal.any([limit, caller]) : limit
   const bounds = { signal, ...(maxAnswerBytes !== undefined && { maxBytes: maxAnswerBytes }) }
-  const answer = await askAgent(agentSocket, { method, path, headers, body: text, ...bounds }).catch(unreachable)
+  const answer = await askAgent(machine, { method, path, headers, body: text, ...bounds }).catch(unreachable)
   if (answer.status !== success) throw new AgentRefusal(path, answer.status, answer.text)
   try {
     return (reply ? reply.parse(JSON.parse(answer.text)) : undefined) as z.output<Reply>

@@ -8,8 +8,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { publicUrlOf } from '../access/public-url.ts'
 import type { SessionAccess } from '../access/session-access.ts'
 import { readSessionCredentials, type SessionCredentials } from '../access/session-credentials.ts'
-import type { SessionMachines } from '../features/sessions/session-machines.ts'
-import { sessionRoot } from '../features/sessions/session-urls.ts'
+import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
+import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { askAgent, callAgent } from './agent-client.ts'
 
 interface FrontendOptions {
@@ -112,17 +112,17 @@ export function mountDevToolsFrontend(app: FastifyInstance, { access, machines, 
     reply.headers(headers).type(type)
     if (file === storageFile) return reply.send(storageScript)
 
-    const agentSocket = machines.getAgentSocket(session.id)
+    const machine = machines.get(session.id)
     const signal = AbortSignal.timeout(answerLimitMilliseconds)
     const asked = { method: 'GET', path: `${devToolsUpgrade.path}${file}`, signal }
     if (file.endsWith('.html')) {
-      const { status, text } = await askAgent(agentSocket, asked).catch(throwUnreachable)
+      const { status, text } = await askAgent(machine, asked).catch(throwUnreachable)
       if (status !== 200) throw notFound(request)
       const root = `${publicUrlOf(request.raw, publicUrl)}${sessionRoot}/${session.id}${devToolsUpgrade.path}`
       const base = `${root}${await access.tokenOf(session)}/`
       return reply.send(withBase(text, base))
     }
-    const response = await callAgent(agentSocket, asked).catch(throwUnreachable)
+    const response = await callAgent(machine, asked).catch(throwUnreachable)
     if (response.statusCode !== 200) {
       response.destroy()
       throw notFound(request)

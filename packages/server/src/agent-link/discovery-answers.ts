@@ -1,7 +1,7 @@
 import { devToolsUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { z } from 'zod'
-import { sessionRoot } from '../features/sessions/session-urls.ts'
+import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { frontendUrl } from './devtools-frontend.ts'
 
 /*

@@ -8,8 +8,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { publicUrlOf } from '../access/public-url.ts'
 import type { SessionAccess } from '../access/session-access.ts'
 import { readSessionCredentials, readTokenQuery } from '../access/session-credentials.ts'
-import type { SessionMachines } from '../features/sessions/session-machines.ts'
-import { sessionRoot } from '../features/sessions/session-urls.ts'
+import type { ReachableMachine } from '../drivers/driver.ts'
+import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
+import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { askAgent } from './agent-client.ts'
 import { devToolsProtocol } from './devtools-protocol.ts'
 import { rebuildDiscoveryAnswer } from './discovery-answers.ts'
@@ -62,11 +63,11 @@ export function mountDiscovery(app: FastifyInstance, { access, machines, publicU
     }
     if (named !== undefined) checkText(named)
     const session = await access.admit(credentials, named)
-    const agentSocket = machines.getAgentSocket(session.id)
+    const machine = machines.get(session.id)
 
     // `/json/new?https://example.org` carries its address as the bare query: only the token is taken out.
     const agentPath = `${agentDiscoveryPath}${path.split('/').map(encodeURIComponent).join('/')}${readTokenQuery(request.url).rest}`
-    const text = await ask(agentSocket, request, agentPath)
+    const text = await ask(machine, request, agentPath)
     const address = {
       base: publicUrlOf(request.raw, publicUrl),
       id: session.id,
@@ -79,10 +80,10 @@ export function mountDiscovery(app: FastifyInstance, { access, machines, publicU
 }
 
 /** What the agent answers with success. */
-async function ask(agentSocket: string, { method, url }: FastifyRequest, path: string): Promise<string> {
+async function ask(machine: ReachableMachine, { method, url }: FastifyRequest, path: string): Promise<string> {
   const signal = AbortSignal.timeout(answerLimitMilliseconds)
   const asked = method === 'HEAD' ? 'GET' : method
-  const { status, text } = await askAgent(agentSocket, { method: asked, path, signal, maxBytes: maxAnswerBytes }).catch(
+  const { status, text } = await askAgent(machine, { method: asked, path, signal, maxBytes: maxAnswerBytes }).catch(
     throwUnreachable,
   )
   if (status === 404) throw new BerthError('route_not_found', { method, path: pathOf(url) })

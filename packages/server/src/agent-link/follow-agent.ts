@@ -3,6 +3,7 @@ import { PassThrough, type Readable } from 'node:stream'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { eventDataOf } from '@berth/runtime/http/event-stream.ts'
 import type { z } from 'zod'
+import type { ReachableMachine } from '../drivers/driver.ts'
 import { callAgent } from './agent-client.ts'
 import type { EventPace } from './event-pace.ts'
 
@@ -21,12 +22,12 @@ interface FollowOptions {
 
 /** Follows a stream of an agent until that goes away or the signal ends it; rejects at the first event that is none. */
 export async function* followAgent<Event extends z.ZodType>(
-  agentSocket: string,
+  machine: ReachableMachine,
   stream: Endpoint<z.ZodType, z.ZodType, z.ZodType, Event>,
   { query = '', signal, pace }: FollowOptions,
 ): AsyncGenerator<z.output<Event>> {
   const { method, path, reply, status } = stream
-  const response = await callAgent(agentSocket, { method, path: `${path}${query}`, signal })
+  const response = await callAgent(machine, { method, path: `${path}${query}`, signal })
   if (response.statusCode !== status) {
     response.destroy()
     throw new Error(`it answers ${path} with ${response.statusCode}`)

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { BerthError } from '@berth/contract/errors.ts'
 
 const maxHeadBytes = 16 * 1024
@@ -24,7 +24,7 @@ interface Head {
  * Reads what an agent answers to a handshake and leaves the socket paused behind it. An answer that opens no websocket
  * becomes an error of berth's own: nothing that a taken-over agent writes stands in an answer as it is.
  */
-export async function readHandshakeAnswer(agent: Socket): Promise<HandshakeAnswer> {
+export async function readHandshakeAnswer(agent: Duplex): Promise<HandshakeAnswer> {
   const limit = setTimeout(() => agent.destroy(), answerLimitMilliseconds)
   try {
     const head = await readHead(agent)
@@ -38,7 +38,7 @@ export async function readHandshakeAnswer(agent: Socket): Promise<HandshakeAnswe
   }
 }
 
-async function readHead(agent: Socket): Promise<Head> {
+async function readHead(agent: Duplex): Promise<Head> {
   const bytes = await readUntil(agent, (read) => read.includes('\r\n\r\n') || read.length > maxHeadBytes)
   const end = bytes.indexOf('\r\n\r\n')
   if (end === -1) throw new Error('the agent ends, or writes a head that is too long')
@@ -52,7 +52,7 @@ async function readHead(agent: Socket): Promise<Head> {
 }
 
 /** The agent's refusals are JSON errors, of which the message is told to the owner of its session. */
-async function refusalIn({ status, headers, rest }: Head, agent: Socket): Promise<BerthError> {
+async function refusalIn({ status, headers, rest }: Head, agent: Duplex): Promise<BerthError> {
   const length = Math.min(Number(headers.get('content-length') ?? 0), maxRefusalBytes)
   const body = await readUntil(agent, (read) => read.length >= length, rest)
   const reason = messageIn(body.toString())
@@ -73,7 +73,7 @@ function messageIn(text: string): string {
 
 /** All that comes until it is enough, or the stream ends. The socket is paused then. */
 function readUntil(
-  agent: Socket,
+  agent: Duplex,
   isEnough: (read: Buffer) => boolean,
   before: Buffer = Buffer.alloc(0),
 ): Promise<Buffer> {

@@ -13,7 +13,9 @@ import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { SessionAccess } from '../access/session-access.ts'
-import type { SessionMachines } from '../features/sessions/session-machines.ts'
+import type { ReachableMachine } from '../drivers/driver.ts'
+import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
+import { connectUnixSocket } from '../host/connect-unix-socket.ts'
 import { askAgent, callAgent, readAgentState } from './agent-client.ts'
 import { EventPace } from './event-pace.ts'
 import { followAgent } from './follow-agent.ts'
@@ -23,12 +25,12 @@ const never = new AbortController().signal
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
 const ready = `data: ${JSON.stringify({ contract_version: agentContractVersion, state: 'ready', idle_since: null })}`
 
-function follow(agent: string, signal: AbortSignal = never) {
+function follow(agent: ReachableMachine, signal: AbortSignal = never) {
   return followAgent(agent, followAgentState, { signal, pace: new EventPace() })
 }
 
-/** An agent that somebody has taken over: it answers every connection as the test says. Returns its socket. */
-async function takenOver(context: TestContext, answer: (socket: Socket) => void): Promise<string> {
+/** An agent that somebody has taken over: it answers every connection as the test says. Returns its machine. */
+async function takenOver(context: TestContext, answer: (socket: Socket) => void): Promise<ReachableMachine> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-agent-'))
   const path = join(folder, 'agent.sock')
   const open = new Set<Socket>()
@@ -43,7 +45,7 @@ async function takenOver(context: TestContext, answer: (socket: Socket) => void)
     server.close()
     await rm(folder, { recursive: true })
   })
-  return path
+  return { connect: () => connectUnixSocket(path) }
 }
 
 /** Writes the same for as long as somebody reads. */
@@ -196,11 +198,11 @@ test('what an agent sends behind its handshake, in however many pieces, comes be
 })
 
 /** A relay that admits everybody to the one agent. */
-async function serveRelay(context: TestContext, agentSocket: string): Promise<number> {
+async function serveRelay(context: TestContext, machine: ReachableMachine): Promise<number> {
   const server = createHttpServer()
   const relay = new Relay({
     access: { admit: async () => ({ id: 'brwtest' as SessionId }) } as unknown as SessionAccess,
-    machines: { getAgentSocket: () => agentSocket } as unknown as SessionMachines,
+    machines: { get: () => machine } as unknown as SessionMachines,
     logger: createLogger({ name: 'test', level: 'silent', json: true }),
   })
   server.on('upgrade', relay.take)

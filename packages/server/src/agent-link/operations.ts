@@ -13,10 +13,10 @@ import type { SessionAccess } from '../access/session-access.ts'
 import { readSessionCredentials, readTokenQuery } from '../access/session-credentials.ts'
 import type { RequestAudit } from '../features/audit/request-audit.ts'
 import type { OrganizationStore } from '../features/organizations/organization-store.ts'
-import type { SessionResolver } from '../features/sessions/resolve-session.ts'
-import type { SessionMachines } from '../features/sessions/session-machines.ts'
-import type { ResolvedSession } from '../features/sessions/session-store.ts'
-import { sessionRoot } from '../features/sessions/session-urls.ts'
+import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
+import type { SessionResolver } from '../features/sessions/records/resolve-session.ts'
+import type { ResolvedSession } from '../features/sessions/records/session-store.ts'
+import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { callAgent } from './agent-client.ts'
 import { answerHeadFor, pick } from './answer-head.ts'
 import { passedRequestHeaders } from './pass-through-headers.ts'
@@ -92,8 +92,8 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> {
-    const agentSocket = machines.getAgentSocket(id)
-    const answer = await callAgent(agentSocket, {
+    const machine = machines.get(id)
+    const answer = await callAgent(machine, {
       method: operation.method,
       path: agentPath(operation, request),
       headers: { ...requestHeadersOf(operation, request.headers), 'x-request-id': request.id },

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { agentProfilePath } from '@berth/contract/agent/agent-protocol.ts'
+import type { ReachableMachine } from '../drivers/driver.ts'
 import { askAgent, callAgent } from './agent-client.ts'
 import { AgentRefusal } from './command-agent.ts'
 
@@ -12,18 +13,18 @@ export interface ProfileLoading {
 
 /** Has the browser of the agent use the state. Rejects with an `AgentRefusal` when the agent cannot. */
 export async function sendProfile(
-  agentSocket: string,
+  machine: ReachableMachine,
   state: Readable,
   { tabs, signal }: ProfileLoading,
 ): Promise<void> {
   const path = `${agentProfilePath}?tabs=${tabs}`
-  const { status, text } = await askAgent(agentSocket, { method: 'PUT', path, body: state, signal })
+  const { status, text } = await askAgent(machine, { method: 'PUT', path, body: state, signal })
   if (status !== 204) throw new AgentRefusal(agentProfilePath, status, text)
 }
 
 /** Has a running browser go back to the state that it had before a profile was sent; nothing when none was. */
-export async function takeProfileBack(agentSocket: string, signal: AbortSignal): Promise<void> {
-  const { status, text } = await askAgent(agentSocket, { method: 'DELETE', path: agentProfilePath, signal })
+export async function takeProfileBack(machine: ReachableMachine, signal: AbortSignal): Promise<void> {
+  const { status, text } = await askAgent(machine, { method: 'DELETE', path: agentProfilePath, signal })
   if (status !== 204) throw new AgentRefusal(agentProfilePath, status, text)
 }
 
@@ -31,8 +32,8 @@ export async function takeProfileBack(agentSocket: string, signal: AbortSignal):
  * Has the agent end its browser and give out what its state is then: bytes that may be anything, and that are only
  * whole when their stream has ended well.
  */
-export async function receiveProfile(agentSocket: string, signal: AbortSignal): Promise<IncomingMessage> {
-  const response = await callAgent(agentSocket, { method: 'POST', path: agentProfilePath, signal })
+export async function receiveProfile(machine: ReachableMachine, signal: AbortSignal): Promise<IncomingMessage> {
+  const response = await callAgent(machine, { method: 'POST', path: agentProfilePath, signal })
   if (response.statusCode === 200) return response
   response.destroy()
   throw new Error(`the agent answers ${agentProfilePath} with ${response.statusCode}`)

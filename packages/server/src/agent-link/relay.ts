@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { webDriverSessionPattern } from '@berth/contract/agent/agent-protocol.ts'
 import { agentUpgrades, cdpUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
@@ -10,15 +10,15 @@ import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionAccess } from '../access/session-access.ts'
 import { readSessionCredentials } from '../access/session-credentials.ts'
-import type { SessionMachines } from '../features/sessions/session-machines.ts'
-import { seleniumCdpPath, sessionRoot } from '../features/sessions/session-urls.ts'
+import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
+import { seleniumCdpPath, sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { keepToOwnSession } from '../own-session/own-session-guard.ts'
 import { acceptance, checkHandshake, handshakeForAgent } from './handshake.ts'
 import { readHandshakeAnswer } from './handshake-answer.ts'
 
 interface RelayOptions {
   readonly access: Pick<SessionAccess, 'admit'>
-  readonly machines: Pick<SessionMachines, 'getAgentSocket'>
+  readonly machines: Pick<SessionMachines, 'get'>
   readonly logger: Logger
 }
 
@@ -58,9 +58,13 @@ export class Relay {
     const { sessionId, agentPath } = upgradeTarget(request)
     const session = await this.#options.access.admit(readSessionCredentials(request), sessionId)
     checkHandshake(request.headers)
-    const agent = connect(this.#options.machines.getAgentSocket(session.id))
+    const machine = this.#options.machines.get(session.id)
+    const agent = await machine.connect().catch((cause: unknown) => {
+      throw new BerthError('session_unreachable', undefined, { cause })
+    })
     agent.on('error', () => agent.destroy())
     client.on('close', () => agent.destroy())
+    if (client.destroyed) return void agent.destroy()
     agent.write(handshakeForAgent(agentPath, request.headers))
     const { protocol, rest } = await readHandshakeAnswer(agent)
     if (client.destroyed) return
@@ -70,7 +74,7 @@ export class Relay {
     this.#splice(client, agent)
   }
 
-  #splice(client: Duplex, agent: Socket): void {
+  #splice(client: Duplex, agent: Duplex): void {
     const tcp = client as Socket
     tcp.setNoDelay(true)
     tcp.setTimeout(0)

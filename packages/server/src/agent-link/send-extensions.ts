@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { agentExtensionsPath } from '@berth/contract/agent/agent-protocol.ts'
 import { BerthError } from '@berth/contract/errors.ts'
+import type { ReachableMachine } from '../drivers/driver.ts'
 import { askAgent } from './agent-client.ts'
 import { AgentRefusal } from './command-agent.ts'
 
@@ -15,7 +16,7 @@ export interface ExtensionFile {
 
 /** Resolves when the agent has loaded all of them; after a rejection none of them is there. */
 export async function sendExtensions(
-  agentSocket: string,
+  machine: ReachableMachine,
   files: readonly ExtensionFile[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -23,7 +24,7 @@ export async function sendExtensions(
   const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` }
   const body = Readable.from(multipart(boundary, files), { objectMode: false })
   const call = { method: 'POST', path: agentExtensionsPath, headers, body, signal }
-  const { status, text } = await askAgent(agentSocket, call).catch((cause: unknown) => {
+  const { status, text } = await askAgent(machine, call).catch((cause: unknown) => {
     throw new BerthError('operation_interrupted', undefined, { cause })
   })
   if (status !== 201) throw refusalOf(new AgentRefusal(agentExtensionsPath, status, text), files)

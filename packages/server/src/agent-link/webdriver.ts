@@ -11,9 +11,9 @@ import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { publicUrlOf } from '../access/public-url.ts'
 import type { SessionAccess } from '../access/session-access.ts'
-import type { SessionMachines } from '../features/sessions/session-machines.ts'
-import type { ResolvedSession } from '../features/sessions/session-store.ts'
-import { sessionRoot, sessionUrls, webDriverSessionUrls } from '../features/sessions/session-urls.ts'
+import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
+import type { ResolvedSession } from '../features/sessions/records/session-store.ts'
+import { sessionRoot, sessionUrls, webDriverSessionUrls } from '../features/sessions/records/session-urls.ts'
 import { callAgent } from './agent-client.ts'
 import { webDriverAddress } from './webdriver-address.ts'
 
@@ -55,7 +55,7 @@ export async function mountWebDriver(app: FastifyInstance, options: WebDriverOpt
     const { path, token, bearer } = webDriverAddress(rootOf(named), request.url, request.headers)
     const session = await options.access.admit({ token, bearer }, named)
     const isPost = request.method === 'POST'
-    const answered = await callAgent(options.machines.getAgentSocket(session.id), {
+    const answered = await callAgent(options.machines.get(session.id), {
       method: request.method,
       path: `${agentWebDriverPath}${path}`,
       headers: { 'x-request-id': request.id, ...(isPost && lengthOf(request)) },

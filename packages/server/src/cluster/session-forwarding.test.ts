@@ -42,7 +42,7 @@ test('reads, changes and deletes a session through the server that does not have
 
   assert.deepEqual([changed.status, changed.body.name, changed.body.viewport?.width], [200, 'renamed', 800])
   assert.deepEqual([read.body.session_id, listed.body.map(({ session_id }) => session_id)], [id, [id]])
-  assert.deepEqual([deleted.status, first.host.machines.has(id)], [204, false])
+  assert.deepEqual([deleted.status, first.host.has(id)], [204, false])
   assert.equal((await project.call('DELETE', `/browsers/${id}`)).status, 404)
 })
 

@@ -47,7 +47,7 @@ test('an update that is under way when others end the sessions of its server cha
   assert.notEqual(viewport.width, 640)
   assert.equal((await project.on(second).call('POST', '/browsers', { headless: true, name: 'overtaken' })).status, 200)
   await first.reap()
-  assert.ok(!first.host.machines.has(id), 'its server ends the machine when it sees that the session has ended')
+  assert.ok(!first.host.has(id), 'its server ends the machine when it sees that the session has ended')
 })
 
 test('a delete does not wait for an update that hangs, on whichever server they come in', async () => {
@@ -98,5 +98,5 @@ test('a server that is asked to change or end the session of another one leaves 
   await second.reap()
 
   const { state, name } = await readRow(id)
-  assert.deepEqual([state, name, first.host.machines.has(id)], ['active', 'not-here', true])
+  assert.deepEqual([state, name, first.host.has(id)], ['active', 'not-here', true])
 })

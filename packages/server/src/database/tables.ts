@@ -10,6 +10,7 @@ import type {
   CredentialProviderId,
   ExportDestinationId,
   ExtensionId,
+  MachineId,
   OrganizationId,
   ProfileId,
   ProjectId,
@@ -24,7 +25,7 @@ import type { Targeting } from '@berth/contract/proxies/targeting.ts'
 import type { ColumnType, Generated } from 'kysely'
 import type { AnalysisResult, Configuration, RunOutcome, Visit } from '../features/config-registry/analysis.ts'
 import type { TotpSettings } from '../features/credentials/totp.ts'
-import type { SessionState } from '../features/sessions/session-state.ts'
+import type { SessionState } from '../features/sessions/records/session-state.ts'
 
 /** Written as JSON text: the driver would make a PostgreSQL array of a JavaScript one. */
 type Json<Value> = ColumnType<Value, string, string>
@@ -165,6 +166,8 @@ export interface SessionTable {
   project_id: ProjectId
   state: SessionState
   driver_id: string
+  /** Whatever runs it goes by this id. */
+  machine_id: MachineId
   name: string | null
   tags: Json<Tags>
   headless: boolean

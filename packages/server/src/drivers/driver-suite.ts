@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict'
+import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId } from '@berth/contract/common/ids.ts'
 import { ask } from '../testing/ask.ts'
 import { machineSpec } from '../testing/machine-spec.ts'
 import type { Driver, Machine } from './driver.ts'
 
 /** What a driver needs to be tried: a place for machines that is empty at first and that only this test uses. */
-export interface DriverGround {
+export interface DriverTestbed {
   /** Each call opens another driver over the same machines, as a restarted server does. */
   openDriver(): Promise<Driver>
   /** Ends a machine past all drivers, as a crash does. */
-  killMachine(sessionId: SessionId): Promise<void>
+  killMachine(machineId: MachineId): Promise<void>
   /** Names everything that exists because of a machine: processes, sockets, folders and whatever else its kind has. */
   remains(): Promise<readonly string[]>
   close(): Promise<void>
@@ -20,60 +21,60 @@ export interface DriverGround {
 const never = new AbortController().signal
 
 /** What every driver must do, whatever its machines are. */
-export function driverSuite(name: string, openGround: () => Promise<DriverGround>): void {
-  const check = (sentence: string, body: (ground: DriverGround, context: TestContext) => Promise<void>) =>
+export function driverSuite(name: string, openTestbed: () => Promise<DriverTestbed>): void {
+  const check = (sentence: string, body: (testbed: DriverTestbed, context: TestContext) => Promise<void>) =>
     test(`${name}: ${sentence}`, async (context) => {
-      const ground = await openGround()
-      context.after(() => ground.close())
-      await body(ground, context)
+      const testbed = await openTestbed()
+      context.after(() => testbed.close())
+      await body(testbed, context)
     })
 
-  check('has no problem', async (ground) => {
-    const driver = await ground.openDriver()
+  check('has no problem', async (testbed) => {
+    const driver = await testbed.openDriver()
 
     const problem = await driver.problem()
 
     assert.equal(problem, undefined)
-    assert.deepEqual(await ground.remains(), [])
+    assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('starts a machine whose agent answers', async (ground) => {
-    const driver = await ground.openDriver()
+  check('starts a machine whose agent answers', async (testbed) => {
+    const driver = await testbed.openDriver()
     const spec = machineSpec()
 
     const machine = await driver.start(spec, never)
 
-    assert.equal(machine.sessionId, spec.sessionId)
+    assert.equal(machine.id, spec.id)
     assert.equal(await answers(machine), true)
     assert.equal(await hasEnded(machine), false)
   })
 
-  check('leaves nothing of a machine that it stops', async (ground) => {
-    const driver = await ground.openDriver()
+  check('leaves nothing of a machine that it stops', async (testbed) => {
+    const driver = await testbed.openDriver()
     const machine = await driver.start(machineSpec(), never)
-    assert.notDeepEqual(await ground.remains(), [])
+    assert.notDeepEqual(await testbed.remains(), [])
 
-    await driver.stop(machine.sessionId)
+    await driver.stop(machine.id)
 
     await machine.ended
     assert.equal(await answers(machine), false)
-    assert.deepEqual(await ground.remains(), [])
+    assert.deepEqual(await testbed.remains(), [])
     assert.deepEqual(await driver.list(), [])
   })
 
-  check('can be told to stop a machine twice, at once, or one that it never saw', async (ground) => {
-    const driver = await ground.openDriver()
-    const { sessionId } = await driver.start(machineSpec(), never)
+  check('can be told to stop a machine twice, at once, or one that it never saw', async (testbed) => {
+    const driver = await testbed.openDriver()
+    const { id } = await driver.start(machineSpec(), never)
 
-    await Promise.all([driver.stop(sessionId), driver.stop(sessionId)])
-    await driver.stop(sessionId)
-    await driver.stop(machineSpec().sessionId)
+    await Promise.all([driver.stop(id), driver.stop(id)])
+    await driver.stop(id)
+    await driver.stop(machineSpec().id)
 
-    assert.deepEqual(await ground.remains(), [])
+    assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('refuses a second machine for a session and leaves the first alone', async (ground) => {
-    const driver = await ground.openDriver()
+  check('refuses a second machine with the same id and leaves the first alone', async (testbed) => {
+    const driver = await testbed.openDriver()
     const spec = machineSpec()
     const machine = await driver.start(spec, never)
 
@@ -83,19 +84,19 @@ export function driverSuite(name: string, openGround: () => Promise<DriverGround
     assert.equal((await driver.list()).length, 1)
   })
 
-  check('stops a machine that is still starting', async (ground) => {
-    const driver = await ground.openDriver()
+  check('stops a machine that is still starting', async (testbed) => {
+    const driver = await testbed.openDriver()
     const spec = machineSpec()
     const rejection = assert.rejects(driver.start(spec, never))
 
-    await driver.stop(spec.sessionId)
+    await driver.stop(spec.id)
 
-    assert.deepEqual(await ground.remains(), [])
+    assert.deepEqual(await testbed.remains(), [])
     await rejection
   })
 
-  check('leaves nothing of a start that was aborted, at whatever moment', async (ground) => {
-    const driver = await ground.openDriver()
+  check('leaves nothing of a start that was aborted, at whatever moment', async (testbed) => {
+    const driver = await testbed.openDriver()
     const aborted = new AbortController()
     aborted.abort(new Error('nobody wants it any more'))
     await assert.rejects(driver.start(machineSpec(), aborted.signal), /nobody wants it/)
@@ -104,101 +105,130 @@ export function driverSuite(name: string, openGround: () => Promise<DriverGround
       const signal = AbortSignal.timeout(milliseconds)
       const outcome = await driver.start(machineSpec(), signal).catch((error: unknown) => error)
       // A fast driver may have started by then.
-      if (outcome === signal.reason) assert.deepEqual(await ground.remains(), [], `after ${milliseconds} ms`)
-      else await driver.stop((outcome as Machine).sessionId)
+      if (outcome === signal.reason) assert.deepEqual(await testbed.remains(), [], `after ${milliseconds} ms`)
+      else await driver.stop((outcome as Machine).id)
     }
 
-    assert.deepEqual(await ground.remains(), [])
+    assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('starts many machines at once, each for itself', async (ground) => {
-    const driver = await ground.openDriver()
+  check('starts many machines at once, each for itself', async (testbed) => {
+    const driver = await testbed.openDriver()
 
     const machines = await Promise.all(Array.from({ length: 5 }, () => driver.start(machineSpec(), never)))
 
-    assert.equal(new Set(machines.map((machine) => machine.agentSocket)).size, 5)
     assert.deepEqual(await Promise.all(machines.map(answers)), [true, true, true, true, true])
-    const listed = (await driver.list()).map((machine) => machine.sessionId)
-    assert.deepEqual(listed.toSorted(), machines.map((machine) => machine.sessionId).toSorted())
-    await Promise.all(machines.map((machine) => driver.stop(machine.sessionId)))
-    assert.deepEqual(await ground.remains(), [])
+    const listed = await driver.list()
+    assert.deepEqual(listed.toSorted(), machines.map((machine) => machine.id).toSorted())
+    await Promise.all(machines.map((machine) => driver.stop(machine.id)))
+    assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('finds the machines that another driver has started, and can stop them', async (ground) => {
-    const [first, second] = [await ground.openDriver(), await ground.openDriver()]
+  check('finds the machines that another driver has started, and can stop them', async (testbed) => {
+    const [first, second] = [await testbed.openDriver(), await testbed.openDriver()]
     const machine = await first.start(machineSpec(), never)
 
-    const [found, ...others] = await second.list()
+    const listed = await second.list()
+    const found = await second.adopt(machine.id)
 
-    assert.deepEqual(others, [])
+    assert.deepEqual(listed, [machine.id])
     assert.ok(found)
-    assert.equal(found.sessionId, machine.sessionId)
-    assert.equal(found.agentSocket, machine.agentSocket)
+    assert.equal(found.id, machine.id)
+    assert.deepEqual(found.egressSocket, machine.egressSocket)
+    assert.equal(await answers(found), true)
     assert.equal(await hasEnded(found), false)
-    await second.stop(found.sessionId)
+    await second.stop(found.id)
     await Promise.all([machine.ended, found.ended])
-    assert.deepEqual(await ground.remains(), [])
+    assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('tells of the end of a machine that is killed, its own or another driver’s', async (ground) => {
-    const [first, second] = [await ground.openDriver(), await ground.openDriver()]
+  check('tells of the end of a machine that is killed, its own or another driver’s', async (testbed) => {
+    const [first, second] = [await testbed.openDriver(), await testbed.openDriver()]
     const machine = await first.start(machineSpec(), never)
-    const [adopted] = await second.list()
+    const adopted = await second.adopt(machine.id)
 
-    await ground.killMachine(machine.sessionId)
+    await testbed.killMachine(machine.id)
 
     await Promise.all([machine.ended, adopted?.ended])
     assert.equal(await answers(machine), false)
   })
 
-  check('lists a machine that has died until it is stopped', async (ground) => {
-    const driver = await ground.openDriver()
-    const { sessionId } = await driver.start(machineSpec(), never)
-    await ground.killMachine(sessionId)
+  check('lists a machine that has died until it is stopped', async (testbed) => {
+    const driver = await testbed.openDriver()
+    const { id } = await driver.start(machineSpec(), never)
+    await testbed.killMachine(id)
+    const next = await testbed.openDriver()
 
-    const [found] = await (await ground.openDriver()).list()
+    const listed = await next.list()
+    const found = await next.adopt(id)
 
-    assert.equal(found?.sessionId, sessionId)
-    await found?.ended
-    await driver.stop(sessionId)
+    assert.deepEqual(listed, [id])
+    assert.ok(found)
+    await found.ended
+    await driver.stop(id)
     assert.deepEqual(await driver.list(), [])
-    assert.deepEqual(await ground.remains(), [])
+    assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('freezes a machine and lets it go on', async (ground, context) => {
-    const driver = await ground.openDriver()
+  check('takes up no machine that is not there', async (testbed) => {
+    const driver = await testbed.openDriver()
+    const machine = await driver.start(machineSpec(), never)
+
+    assert.equal(await driver.adopt(machineSpec().id), undefined)
+
+    await driver.stop(machine.id)
+    assert.equal(await (await testbed.openDriver()).adopt(machine.id), undefined)
+  })
+
+  check('opens as many connections to an agent as are asked for, each of its own', async (testbed) => {
+    const driver = await testbed.openDriver()
+    const machine = await driver.start(machineSpec(), never)
+
+    const connections = await Promise.all([machine.connect(), machine.connect()])
+    connections[0].destroy()
+
+    connections[1].end('GET /state HTTP/1.1\r\nhost: agent\r\nconnection: close\r\n\r\n')
+    assert.match(await text(connections[1]), /^HTTP\/1\.1 200 /)
+    await driver.stop(machine.id)
+    await assert.rejects(machine.connect(), (error: NodeJS.ErrnoException) =>
+      ['ENOENT', 'ECONNREFUSED'].includes(error.code ?? ''),
+    )
+  })
+
+  check('freezes a machine and lets it go on', async (testbed, context) => {
+    const driver = await testbed.openDriver()
     if (!driver.capabilities.canFreeze) return context.skip('this driver cannot freeze')
     const [frozen, other] = [await driver.start(machineSpec(), never), await driver.start(machineSpec(), never)]
 
-    await driver.freeze(frozen.sessionId)
+    await driver.freeze(frozen.id)
     let hasAnswered = false
     const answer = answers(frozen).finally(() => {
       hasAnswered = true
     })
     for (let round = 0; round < 5; round++) assert.equal(await answers(other), true)
     const hasAnsweredWhileFrozen = hasAnswered
-    await driver.thaw(frozen.sessionId)
+    await driver.thaw(frozen.id)
 
     assert.equal(await answer, true)
     assert.equal(hasAnsweredWhileFrozen, false)
   })
 
-  check('stops a frozen machine', async (ground, context) => {
-    const driver = await ground.openDriver()
+  check('stops a frozen machine', async (testbed, context) => {
+    const driver = await testbed.openDriver()
     if (!driver.capabilities.canFreeze) return context.skip('this driver cannot freeze')
     const machine = await driver.start(machineSpec(), never)
-    await driver.freeze(machine.sessionId)
+    await driver.freeze(machine.id)
 
-    await driver.stop(machine.sessionId)
+    await driver.stop(machine.id)
 
     await machine.ended
-    assert.deepEqual(await ground.remains(), [])
+    assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('knows no last lines of a machine that is not there', async (ground) => {
-    const driver = await ground.openDriver()
+  check('knows no last lines of a machine that is not there', async (testbed) => {
+    const driver = await testbed.openDriver()
 
-    const lines = await driver.lastLines(machineSpec().sessionId)
+    const lines = await driver.lastLines(machineSpec().id)
 
     assert.equal(lines, '')
   })

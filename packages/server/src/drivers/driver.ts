@@ -1,35 +1,51 @@
+import type { Duplex } from 'node:stream'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import type { BrowserMemory } from '@berth/contract/browsers/browser.ts'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId } from '@berth/contract/common/ids.ts'
 
 /** Chromium's policies by their names. */
 export type ChromePolicies = Readonly<Record<string, unknown>>
 
 /** What a machine is started with. */
 export interface MachineSpec {
-  readonly sessionId: SessionId
+  readonly id: MachineId
   readonly headless: boolean
   readonly stealth: boolean
   readonly gpu: boolean
+  readonly memory: BrowserMemory
+  /** What the browser begins with; all of it can be changed while the machine runs. */
   readonly kioskMode: boolean
   readonly viewport: AgentConfig['viewport']
-  readonly memory: BrowserMemory
-  readonly startUrl: string | undefined
+  readonly chromePolicy: ChromePolicies
   /** The agent launches the browser when it has been given the state of a profile. */
   readonly awaitsProfile: boolean
-  readonly chromePolicy: ChromePolicies
-  /** Whether the browser starts only when its extensions have been given to the agent. */
+  /** The agent launches the browser when it has been given its extensions. */
   readonly awaitsExtensions: boolean
 }
 
-/** A running machine. It is addressed by its session: a session has one machine, and a machine one session. */
+/** A unix socket on which egress is to listen. */
+export interface EgressSocket {
+  readonly path: string
+  /** The machine may run under another user than egress. */
+  readonly mode: number
+}
+
+/** A machine with an agent. It may exist before its session, and it runs one session at most. */
 export interface Machine {
-  readonly sessionId: SessionId
-  /** Unix socket of the machine's agent. Connections wait there until the agent takes them. */
-  readonly agentSocket: string
+  readonly id: MachineId
+  /**
+   * Opens a connection to the machine's agent. It is there at once, and waits until the agent takes it. Rejects with
+   * `ENOENT` or `ECONNREFUSED` when the machine has gone. Whoever asks for it closes it, and hears its errors.
+   */
+  connect(): Promise<Duplex>
+  /** Where the machine looks for egress. Whoever provisions the machine has egress listen there. */
+  readonly egressSocket: EgressSocket
   /** Settles when the machine is gone, however it ended. Never rejects. */
   readonly ended: Promise<void>
 }
+
+/** A machine, to whoever only speaks to its agent. */
+export type ReachableMachine = Pick<Machine, 'connect'>
 
 /** What a kind of machine can do; callers ask for the capability and never for the driver's name. */
 export interface DriverCapabilities {
@@ -64,26 +80,29 @@ export interface Driver {
   start(spec: MachineSpec, signal: AbortSignal): Promise<Machine>
 
   /** Ends a machine at once and removes all of it. An unknown machine is fine: stopping twice is not an error. */
-  stop(sessionId: SessionId): Promise<void>
+  stop(machineId: MachineId): Promise<void>
 
   /** The last lines that the machine wrote, to explain a failure. Empty for an unknown machine. */
-  lastLines(sessionId: SessionId): Promise<string>
+  lastLines(machineId: MachineId): Promise<string>
 
   /** How many processes of the machine were ended because it had reached its memory limit. 0 for an unknown machine. */
-  countMemoryKills(sessionId: SessionId): Promise<number>
+  countMemoryKills(machineId: MachineId): Promise<number>
 
   /**
    * Changes the policies of a running machine's browser, which takes them up within seconds or with its next launch.
    * Resolves with those from before. Nothing in the machine can change them.
    */
-  changePolicies(sessionId: SessionId, change: (policies: ChromePolicies) => ChromePolicies): Promise<ChromePolicies>
+  changePolicies(machineId: MachineId, change: (policies: ChromePolicies) => ChromePolicies): Promise<ChromePolicies>
 
-  freeze(sessionId: SessionId): Promise<void>
-  thaw(sessionId: SessionId): Promise<void>
+  freeze(machineId: MachineId): Promise<void>
+  thaw(machineId: MachineId): Promise<void>
 
   /**
-   * Every machine that exists, whoever started it: what a restarted server adopts or ends. Asks the system, not a
-   * record of ours, so that a crash at any point is seen. Remains of dead machines are listed too (`ended` is settled).
+   * Every machine that exists, whoever started it, and changes nothing. Asks the system, not a record of ours, so that
+   * a crash at any point is seen. Remains of dead machines are listed too.
    */
-  list(): Promise<readonly Machine[]>
+  list(): Promise<readonly MachineId[]>
+
+  /** Takes up a machine that an earlier server has started: nothing when there is none, and `ended` is settled for a dead one. */
+  adopt(machineId: MachineId): Promise<Machine | undefined>
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { chown, mkdir, open } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId } from '@berth/contract/common/ids.ts'
 import {
   type EgressPolicy,
   type EgressProbe,
@@ -20,7 +20,7 @@ import { bundlePrograms } from '../host/program-bundle.ts'
 import type { ServiceUser } from '../host/service-user.ts'
 import { ownSessionSocketPath } from '../own-session/own-session-path.ts'
 import { EgressClient } from './egress-client.ts'
-import type { EgressLink } from './egress-link.ts'
+import type { EgressLink, GentleChange, RoutedMachine } from './egress-link.ts'
 
 const startLimitMilliseconds = 15_000
 /** How long egress may take to end when it is asked to. */
@@ -49,8 +49,6 @@ interface Route {
   readonly settings: EgressSettings
 }
 
-type ReadSettings = (sessionId: SessionId) => Promise<EgressSettings>
-
 /**
  * The egress of this host. It is a process of its own that outlives the server, so that pages of live sessions keep
  * their connections while the server restarts. When egress ends, it is started again and told everything anew.
@@ -65,13 +63,10 @@ export class EgressDaemon implements EgressLink {
   readonly #controlSocket: string
   /** Where the server listens for what sessions connect to at berth's own addresses. */
   readonly #ownSessionSocket: string
-  readonly #routes = new Map<SessionId, Route>()
-  /** Of each session, one update is sent at a time: the last one holds. */
-  readonly #updates = new KeyedQueue<SessionId>()
+  readonly #routes = new Map<MachineId, Route>()
+  /** Of each machine, one update is sent at a time: the last one holds. */
+  readonly #updates = new KeyedQueue<MachineId>()
   readonly #closing = new AbortController()
-  #readSettings: ReadSettings = async () => {
-    throw new Error('nobody knows how sessions leave')
-  }
   #policy: EgressPolicy | undefined
   #isUp = false
 
@@ -118,31 +113,25 @@ export class EgressDaemon implements EgressLink {
     await this.#client.putPolicy(this.#policy)
   }
 
-  /** Names who knows how a session leaves. */
-  useSettings(readSettings: ReadSettings): void {
-    this.#readSettings = readSettings
+  async openRoute({ id, egressSocket: { path, mode } }: RoutedMachine, settings: EgressSettings): Promise<void> {
+    this.#routes.set(id, { socketPath: path, socketMode: mode, settings })
+    await this.#untilItAnswers(() => this.#tell(id))
   }
 
-  async openRoute(sessionId: SessionId, socketPath: string, socketMode: number): Promise<void> {
-    const settings = this.#routes.get(sessionId)?.settings ?? (await this.#readSettings(sessionId))
-    this.#routes.set(sessionId, { socketPath, socketMode, settings })
-    await this.#untilItAnswers(() => this.#tell(sessionId))
+  async closeRoute(machineId: MachineId): Promise<void> {
+    this.#routes.delete(machineId)
+    await this.#untilItAnswers(() => this.#updates.run(machineId, () => this.#client.deleteMachine(machineId)))
   }
 
-  async closeRoute(sessionId: SessionId): Promise<void> {
-    this.#routes.delete(sessionId)
-    await this.#untilItAnswers(() => this.#updates.run(sessionId, () => this.#client.deleteMachine(sessionId)))
+  async listRoutes(): Promise<readonly MachineId[]> {
+    return (await this.#client.state()).machines as MachineId[]
   }
 
-  async setSettings(
-    sessionId: SessionId,
-    settings: EgressSettings,
-    gently?: { readonly afterRequestTo: string | undefined },
-  ): Promise<void> {
-    const route = this.#routes.get(sessionId)
+  async setSettings(machineId: MachineId, settings: EgressSettings, gently?: GentleChange): Promise<void> {
+    const route = this.#routes.get(machineId)
     if (!route) throw new BerthError('session_unreachable')
-    this.#routes.set(sessionId, { ...route, settings })
-    await this.#untilItAnswers(() => this.#tell(sessionId, gently)).catch(throwUnavailable)
+    this.#routes.set(machineId, { ...route, settings })
+    await this.#untilItAnswers(() => this.#tell(machineId, gently)).catch(throwUnavailable)
   }
 
   async probe(probe: EgressProbe): Promise<EgressProbeResult> {
@@ -153,12 +142,12 @@ export class EgressDaemon implements EgressLink {
     return result as EgressProbeResult
   }
 
-  /** Tells what is known now of the session's route; nothing when it was closed meanwhile. */
-  #tell(sessionId: SessionId, gently?: { readonly afterRequestTo: string | undefined }): Promise<void> {
-    return this.#updates.run(sessionId, async () => {
-      const route = this.#routes.get(sessionId)
+  /** Tells what is known now of the machine's route; nothing when it was closed meanwhile. */
+  #tell(machineId: MachineId, gently?: GentleChange): Promise<void> {
+    return this.#updates.run(machineId, async () => {
+      const route = this.#routes.get(machineId)
       if (!route) return
-      await this.#client.putMachine(sessionId, {
+      await this.#client.putMachine(machineId, {
         socket_path: route.socketPath,
         socket_mode: route.socketMode,
         settings: route.settings,

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
-import { findHierarchies } from '../drivers/local/cgroup-hierarchies.ts'
-import { findBounds, type Hierarchy } from '../drivers/local/cgroups.ts'
-import { findDiskImageProblem } from '../drivers/local/machine-disk.ts'
+import { findHierarchies } from '../drivers/local/cgroups/cgroup-hierarchies.ts'
+import { findBounds, type Hierarchy } from '../drivers/local/cgroups/cgroups.ts'
+import { findDiskImageProblem } from '../drivers/local/sandbox/machine-disk.ts'
 import { type HostCheck, ok, type Verdict, warning } from './host-check.ts'
 
 /** What of this host one session can take at most. */

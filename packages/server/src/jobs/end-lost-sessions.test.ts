@@ -102,8 +102,8 @@ test('a server that comes back stops the machines of the sessions that were ende
 
   await server.reap()
 
-  assert.ok(!server.host.machines.has(id))
-  assert.ok(server.host.machines.has(other.session_id as SessionId))
+  assert.ok(!server.host.has(id))
+  assert.ok(server.host.has(other.session_id as SessionId))
 })
 
 test('a server that has been gone for a week is forgotten when it has no sessions left', async () => {

@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import { sql } from 'kysely'
-import { SessionStore } from '../features/sessions/session-store.ts'
+import { SessionStore } from '../features/sessions/records/session-store.ts'
 import { quickPace } from '../testing/quick-pace.ts'
 import { TestServer } from '../testing/server-test.ts'
 import { detachProxy } from './declared-jobs.ts'
@@ -41,6 +41,7 @@ test('every server that has sessions of a deleted proxy takes it from them, also
   const restored: SessionId[] = []
   const both = Promise.withResolvers<void>()
   const deletedProxies = new DeletedProxies({
+    proxies: server.services.proxies,
     sessions: new SessionStore(server.database),
     restore: async (id) => {
       restored.push(id)

@@ -1,9 +1,11 @@
-import type { ProxyId, SessionId } from '@berth/contract/common/ids.ts'
-import type { SessionStore } from '../features/sessions/session-store.ts'
+import type { ProjectId, ProxyId, SessionId } from '@berth/contract/common/ids.ts'
+import type { ProxyService } from '../features/proxies/proxy-service.ts'
+import type { SessionStore } from '../features/sessions/records/session-store.ts'
 import { detachProxy } from './declared-jobs.ts'
 import type { JobQueue } from './job-runner.ts'
 
 interface DeletedProxiesOptions {
+  readonly proxies: ProxyService
   readonly sessions: SessionStore
   /** Lets a session leave as its row says. */
   readonly restore: (id: SessionId) => Promise<void>
@@ -11,12 +13,18 @@ interface DeletedProxiesOptions {
   readonly jobs: JobQueue
 }
 
-/** Takes deleted proxies from the sessions that use them, whichever servers these run on. */
+/** Deletes proxies and takes them from the sessions that use them, whichever servers these run on. */
 export class DeletedProxies {
   readonly #options: DeletedProxiesOptions
 
   constructor(options: DeletedProxiesOptions) {
     this.#options = options
+  }
+
+  /** Resolves when the sessions of this server go without it. Those that are starting, and those of others, follow by the job. */
+  async delete(projectId: ProjectId, idOrName: string): Promise<void> {
+    const proxyId = await this.#options.proxies.delete(projectId, idOrName)
+    await this.detach(proxyId).catch(() => {})
   }
 
   /** Asks every server that has such sessions. A session that starts later finds the proxy deleted. */

@@ -11,7 +11,7 @@ test('a row that a broken-off create has left is removed, and its name is free',
   const project = await server.project()
   const { session_id } = await project.session({ name: 'half-made' })
   const id = session_id as SessionId
-  await server.services.machines.stop(id)
+  await server.services.machines.stop(await server.row(id))
   await server.database.updateTable('sessions').set({ state: 'starting' }).where('id', '=', id).execute()
 
   await server.reap()
@@ -23,7 +23,7 @@ test('a row that a broken-off create has left is removed, and its name is free',
 test('an active session whose machine is gone without anybody having heard is ended', async () => {
   const project = await server.project()
   const { session_id } = await project.session()
-  await server.services.machines.stop(session_id as SessionId)
+  await server.services.machines.stop(await server.row(session_id))
 
   await server.reap()
 
@@ -69,11 +69,11 @@ test('processes that the memory limit of a session has ended are counted once', 
 
   await memoryWatch.lookAtAll()
   assert.equal(await total(), '0')
-  server.host.memoryKills.set(session_id as SessionId, 2)
+  server.host.memoryKills.set(server.host.specOf(session_id as SessionId).id, 2)
   await memoryWatch.lookAtAll()
   await memoryWatch.lookAtAll()
   assert.equal(await total(), '2')
-  server.host.memoryKills.set(session_id as SessionId, 3)
+  server.host.memoryKills.set(server.host.specOf(session_id as SessionId).id, 3)
   await memoryWatch.lookAtAll()
 
   assert.equal(await total(), '3')

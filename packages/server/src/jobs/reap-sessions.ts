@@ -3,10 +3,10 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import { within } from '@berth/runtime/async/deadline.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { readAgentState } from '../agent-link/agent-client.ts'
-import type { SessionEnder } from '../features/sessions/end-session.ts'
-import type { SessionMachines } from '../features/sessions/session-machines.ts'
-import type { OverdueSession, SessionStore, UnfinishedSession } from '../features/sessions/session-store.ts'
-import type { SessionUpdater } from '../features/sessions/update-session.ts'
+import type { SessionTerminator } from '../features/sessions/end/end-session.ts'
+import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
+import type { OverdueSession, SessionStore, UnfinishedSession } from '../features/sessions/records/session-store.ts'
+import type { SessionUpdater } from '../features/sessions/update/update-session.ts'
 
 const closeLimitMilliseconds = 2_000
 
@@ -14,7 +14,7 @@ interface ReaperOptions {
   readonly driverId: string
   readonly store: SessionStore
   readonly machines: SessionMachines
-  readonly ender: SessionEnder
+  readonly terminator: SessionTerminator
   readonly updater: SessionUpdater
   readonly clock: Clock
   readonly logger: Logger
@@ -68,7 +68,7 @@ export class SessionReaper {
     const held = machines.list()
     const unfinished = await store.listUnfinished(driverId)
     const known = new Set(unfinished.map(({ id }) => id))
-    for (const id of held) if (!known.has(id)) this.#begin(id, () => machines.stop(id))
+    for (const session of held) if (!known.has(session.id)) this.#begin(session.id, () => machines.stop(session))
     for (const session of overdue) this.#begin(session.id, () => this.#reapOne(session))
     for (const session of unfinished) this.#begin(session.id, () => this.#finishInterrupted(session))
   }
@@ -83,28 +83,29 @@ export class SessionReaper {
   }
 
   /** A crash of the database can come between any two steps, and leave a row that nobody is at work on. */
-  async #finishInterrupted({ id, state }: UnfinishedSession): Promise<void> {
-    const { store, machines, ender } = this.#options
-    if (state === 'ending') return ender.finish(id)
+  async #finishInterrupted(session: UnfinishedSession): Promise<void> {
+    const { id, state } = session
+    const { store, machines, terminator } = this.#options
+    if (state === 'ending') return terminator.finish(id)
     // The row was read before: whoever has a machine by now had one expected then.
     if (machines.has(id)) return
-    if (state === 'active') return void (await ender.end(id))
-    await machines.stop(id)
+    if (state === 'active') return void (await terminator.end(id))
+    await machines.stop(session)
     await store.removeStarting(id)
   }
 
   /** Asks the agent first: a client may have come whose note has not reached the database. */
   async #reapOne({ id, idleSince }: OverdueSession): Promise<void> {
-    const { ender, store, logger } = this.#options
+    const { terminator, store, logger } = this.#options
     const current = await this.#idleSince(id)
     if (current !== undefined && (current === null || current > idleSince)) return store.setIdleSince(id, current)
-    if (await ender.endIdle(id, idleSince)) logger.info({ sessionId: id }, 'a session ended by its timeout')
+    if (await terminator.endIdle(id, idleSince)) logger.info({ sessionId: id }, 'a session ended by its timeout')
   }
 
   async #idleSince(id: SessionId): Promise<Date | null | undefined> {
-    const socket = this.#options.machines.findAgentSocket(id)
-    if (!socket) return undefined
-    const state = await readAgentState(socket).catch(() => undefined)
+    const machine = this.#options.machines.find(id)
+    if (!machine) return undefined
+    const state = await readAgentState(machine).catch(() => undefined)
     if (!state) return undefined // An agent that does not answer holds no session up.
     return state.idle_since === null ? null : new Date(state.idle_since)
   }

@@ -14,7 +14,14 @@ import type { JobRunner } from './job-runner.ts'
 
 type Workers = Pick<
   Services,
-  'analysisRunner' | 'audit' | 'auditExporter' | 'blobSweep' | 'configRegistry' | 'deletedProxies' | 'lostSessions' | 'searchExpiry'
+  | 'analysisRunner'
+  | 'audit'
+  | 'auditExporter'
+  | 'blobSweep'
+  | 'configRegistry'
+  | 'deletedProxies'
+  | 'lostSessions'
+  | 'searchExpiry'
 >
 
 interface StartJobsOptions {

@@ -1,11 +1,13 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Driver } from '../drivers/driver.ts'
-import type { SessionMachines } from '../features/sessions/session-machines.ts'
+import type { LifecycleEvents } from '../features/sessions/machines/lifecycle-events.ts'
+import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
 
 interface MemoryWatchOptions {
   readonly driver: Driver
   readonly machines: SessionMachines
+  readonly events: LifecycleEvents
   readonly logger: Logger
 }
 
@@ -21,6 +23,7 @@ export class MemoryWatch {
 
   constructor(options: MemoryWatchOptions) {
     this.#options = options
+    options.events.on('sessionEnded', (id) => this.#seen.delete(id))
   }
 
   /** The processes that were ended so, of all sessions since the start of this server. */
@@ -37,17 +40,15 @@ export class MemoryWatch {
   }
 
   async lookAtAll(): Promise<void> {
-    const sessions = new Set(this.#options.machines.list())
-    for (const id of this.#seen.keys()) {
-      if (!sessions.has(id)) this.#seen.delete(id)
-    }
-    await Promise.all([...sessions].map((id) => this.look(id)))
+    await Promise.all(this.#options.machines.list().map(({ id }) => this.look(id)))
   }
 
   /** Looks at one session; also at one whose machine has just ended, as long as it was not removed. */
   async look(id: SessionId): Promise<void> {
-    const { driver, logger } = this.#options
-    const kills = await driver.countMemoryKills(id)
+    const { driver, machines, logger } = this.#options
+    const machine = machines.find(id)
+    if (!machine) return
+    const kills = await driver.countMemoryKills(machine.id)
     const fresh = kills - (this.#seen.get(id) ?? 0)
     if (fresh <= 0) return
     this.#seen.set(id, kills)

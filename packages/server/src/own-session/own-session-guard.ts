@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
-import { sessionRoot } from '../features/sessions/session-urls.ts'
+import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 
 /** Connections that come out of a machine, and the session that it belongs to. */
 const sessions = new WeakMap<Duplex, SessionId>()

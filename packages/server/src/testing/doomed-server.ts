@@ -2,12 +2,12 @@ import childProcess from 'node:child_process'
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId } from '@berth/contract/common/ids.ts'
 import { LocalDriver } from '../drivers/local/local-driver.ts'
 import { openHostFolders } from '../host/host-folders.ts'
 import { openServiceUser } from '../host/service-user.ts'
 import { Trash } from '../host/trash.ts'
-import { probePrograms } from './local-ground.ts'
+import { probePrograms } from './local-testbed.ts'
 import { machineSpec } from './machine-spec.ts'
 
 /*
@@ -15,9 +15,9 @@ import { machineSpec } from './machine-spec.ts'
  * some milliseconds after it has started the machine's first process. A step is each change to the host that a next
  * server could meet. If neither comes, the process ends well, with exit code 0.
  *
- * Arguments: data folder, session id, number of the deadly step, milliseconds from the process to the end (or `never`).
+ * Arguments: data folder, machine id, number of the deadly step, milliseconds from the process to the end (or `never`).
  */
-const [dataFolder = '', sessionId, deadlyStep, millisecondsAfterSpawn] = process.argv.slice(2)
+const [dataFolder = '', machineId, deadlyStep, millisecondsAfterSpawn] = process.argv.slice(2)
 let step = 0
 
 function die(): void {
@@ -43,7 +43,6 @@ const trash = await Trash.open(join(folders.data, 'trash'))
 const driver = await LocalDriver.open({
   folders,
   trash,
-  routes: { openRoute: async () => {}, closeRoute: async () => {} },
   egressUser: await openServiceUser('egress'),
   programs: probePrograms,
 })
@@ -53,7 +52,7 @@ countSteps(fs, ['chmodSync', 'openSync', 'renameSync'])
 countSteps(childProcess, ['spawn'])
 syncBuiltinESMExports()
 
-await driver.start(machineSpec({ sessionId: sessionId as SessionId }), new AbortController().signal)
-await driver.stop(sessionId as SessionId)
+await driver.start(machineSpec({ id: machineId as MachineId }), new AbortController().signal)
+await driver.stop(machineId as MachineId)
 driver.close()
 await trash.close()

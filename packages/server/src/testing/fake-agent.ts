@@ -6,15 +6,14 @@ import {
   type AgentEvent,
   type AgentState,
   acknowledgeAgentEvents,
+  configureAgent,
   type FetchPageReply,
   type FetchPageRequest,
   fetchPage,
   followAgentEvents,
   followAgentState,
   getAgentState,
-  navigateActivePage,
   type ServiceName,
-  setViewport,
   stopAgent,
 } from '@berth/contract/agent/agent-endpoints.ts'
 import {
@@ -158,11 +157,12 @@ export class FakeAgent {
       request.raw.socket.once('close', () => this.kill())
     })
     app.post(agentExtensionsPath, () => {}) // Taken before.
-    mount(app, setViewport, async ({ body }) => {
-      this.viewports.push(body)
+    mount(app, configureAgent, async ({ body }) => {
+      if (body.start_url !== undefined) this.navigations.push(body.start_url)
+      if (!body.viewport) return
+      this.viewports.push(body.viewport)
       await this.onResize()
     })
-    mount(app, navigateActivePage, ({ body }) => void this.navigations.push(body.url))
     mount(app, fetchPage, ({ body }) => {
       this.fetched.push(body)
       return this.fetchPage(body)

@@ -5,7 +5,7 @@ driverSuite('fake driver', async () => {
   const host = await FakeHost.open()
   return {
     openDriver: async () => new FakeDriver(host),
-    killMachine: async (sessionId) => host.agentOf(sessionId).kill(),
+    killMachine: async (machineId) => host.agentOf(machineId).kill(),
     remains: () => host.remains(),
     close: () => host.close(),
   }

@@ -3,8 +3,9 @@ import type { RequestListener } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AgentState } from '@berth/contract/agent/agent-endpoints.ts'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId, SessionId } from '@berth/contract/common/ids.ts'
 import type { ChromePolicies, Driver, DriverCapabilities, FreeRoom, Machine, MachineSpec } from '../drivers/driver.ts'
+import { connectUnixSocket } from '../host/connect-unix-socket.ts'
 import { FakeAgent } from './fake-agent.ts'
 
 interface FakeMachine extends Machine {
@@ -22,8 +23,10 @@ interface StartUnderWay {
 
 /** Where fake machines live: agents in this process. It outlives the drivers, as a host outlives servers. */
 export class FakeHost {
-  readonly machines = new Map<SessionId, FakeMachine>()
-  readonly starts = new Map<SessionId, StartUnderWay>()
+  readonly machines = new Map<MachineId, FakeMachine>()
+  readonly starts = new Map<MachineId, StartUnderWay>()
+  /** Which machine each session has, as far as egress was told. */
+  readonly machineOf = new Map<SessionId, MachineId>()
   readonly folder: string
   /** What each new agent says of itself first. */
   firstState: Partial<AgentState> = {}
@@ -31,13 +34,13 @@ export class FakeHost {
   refusesProfiles = false
   /** Answers the operations of new agents. */
   operationsOf: ((spec: MachineSpec) => RequestListener) | undefined
-  readonly memoryKills = new Map<SessionId, number>()
+  readonly memoryKills = new Map<MachineId, number>()
   /** Of machines whose policies were changed since their start. */
-  readonly policies = new Map<SessionId, ChromePolicies>()
+  readonly policies = new Map<MachineId, ChromePolicies>()
   problem: string | undefined
   /** How new agents fetch pages; absent: not at all. */
   fetchPage: FakeAgent['fetchPage'] | undefined
-  /** Runs in each start, when the session is known and its machine is not there yet. */
+  /** Runs in each start, when the row of the session is there and its machine is not yet. */
   onStart: (spec: MachineSpec) => Promise<void> = async () => {}
   capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false }
   readonly #nextStarts: NextStart[] = []
@@ -65,19 +68,28 @@ export class FakeHost {
   }
 
   /** The agent of a machine that was started. Killing it is the end of its machine. */
-  agentOf(sessionId: SessionId): FakeAgent {
-    return this.#machine(sessionId).agent
+  agentOf(id: MachineId | SessionId): FakeAgent {
+    return this.#machine(id).agent
   }
 
   /** What a machine was started with. */
-  specOf(sessionId: SessionId): MachineSpec {
-    return this.#machine(sessionId).spec
+  specOf(id: MachineId | SessionId): MachineSpec {
+    return this.#machine(id).spec
   }
 
-  #machine(sessionId: SessionId): FakeMachine {
-    const machine = this.machines.get(sessionId)
-    if (!machine) throw new Error(`there is no machine of session ${sessionId}`)
+  /** Whether the machine, or that of the session, is there. */
+  has(id: MachineId | SessionId): boolean {
+    return this.#find(id) !== undefined
+  }
+
+  #machine(id: MachineId | SessionId): FakeMachine {
+    const machine = this.#find(id)
+    if (!machine) throw new Error(`there is no machine of ${id}`)
     return machine
+  }
+
+  #find(id: MachineId | SessionId): FakeMachine | undefined {
+    return this.machines.get(this.machineOf.get(id as SessionId) ?? (id as MachineId))
   }
 
   async close(): Promise<void> {
@@ -114,13 +126,13 @@ export class FakeDriver implements Driver {
 
   async start(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
     signal.throwIfAborted()
-    const { sessionId } = spec
+    const { id } = spec
     const { machines, starts } = this.#host
-    if (machines.has(sessionId) || starts.has(sessionId)) throw new Error(`session ${sessionId} has a machine`)
+    if (machines.has(id) || starts.has(id)) throw new Error(`there is a machine ${id} already`)
 
     const cancel = new AbortController()
-    const start = this.#start(spec, AbortSignal.any([signal, cancel.signal])).finally(() => starts.delete(sessionId))
-    starts.set(sessionId, { cancel, settled: start.catch(() => {}) })
+    const start = this.#start(spec, AbortSignal.any([signal, cancel.signal])).finally(() => starts.delete(id))
+    starts.set(id, { cancel, settled: start.catch(() => {}) })
     return start
   }
 
@@ -128,7 +140,7 @@ export class FakeDriver implements Driver {
     await this.#passNextStart(signal)
     await this.#host.onStart(spec)
     const machine = await this.#startAgent(spec)
-    this.#host.machines.set(spec.sessionId, machine)
+    this.#host.machines.set(spec.id, machine)
     if (signal.aborted) await this.#remove(machine)
     signal.throwIfAborted()
     return machine
@@ -145,56 +157,66 @@ export class FakeDriver implements Driver {
   }
 
   async #startAgent(spec: MachineSpec): Promise<FakeMachine> {
-    const { sessionId } = spec
-    const agentSocket = join(this.#host.folder, `${sessionId}.sock`)
+    const { id } = spec
+    const agentSocket = this.#socketOf(id)
     const agent = await FakeAgent.listen(agentSocket, this.#host.firstState)
     agent.refusesProfiles = this.#host.refusesProfiles
     if (this.#host.operationsOf) agent.operate = this.#host.operationsOf(spec)
     if (this.#host.fetchPage) agent.fetchPage = this.#host.fetchPage
-    return { sessionId, agentSocket, ended: agent.ended, spec, agent }
+    const connect = () => connectUnixSocket(agentSocket)
+    const egressSocket = { path: join(this.#host.folder, `${id}.egress`), mode: 0o600 }
+    return { id, connect, egressSocket, ended: agent.ended, spec, agent }
   }
 
-  async stop(sessionId: SessionId): Promise<void> {
-    const start = this.#host.starts.get(sessionId)
+  async stop(machineId: MachineId): Promise<void> {
+    const start = this.#host.starts.get(machineId)
     start?.cancel.abort(new Error('the machine was stopped while it was starting'))
     await start?.settled
-    const machine = this.#host.machines.get(sessionId)
+    const machine = this.#host.machines.get(machineId)
     if (machine) await this.#remove(machine)
   }
 
-  async #remove({ sessionId, agent, agentSocket }: FakeMachine): Promise<void> {
+  async #remove({ id, agent }: FakeMachine): Promise<void> {
     agent.kill()
     await agent.ended
-    await rm(agentSocket, { force: true })
-    this.#host.machines.delete(sessionId)
+    await rm(this.#socketOf(id), { force: true })
+    this.#host.machines.delete(id)
   }
 
-  async lastLines(sessionId: SessionId): Promise<string> {
-    return this.#host.machines.has(sessionId) ? `the fake machine of ${sessionId}` : ''
+  #socketOf(machineId: MachineId): string {
+    return join(this.#host.folder, `${machineId}.sock`)
   }
 
-  async countMemoryKills(sessionId: SessionId): Promise<number> {
-    return this.#host.memoryKills.get(sessionId) ?? 0
+  async lastLines(machineId: MachineId): Promise<string> {
+    return this.#host.machines.has(machineId) ? `the fake machine of ${machineId}` : ''
+  }
+
+  async countMemoryKills(machineId: MachineId): Promise<number> {
+    return this.#host.memoryKills.get(machineId) ?? 0
   }
 
   async changePolicies(
-    sessionId: SessionId,
+    machineId: MachineId,
     change: (policies: ChromePolicies) => ChromePolicies,
   ): Promise<ChromePolicies> {
-    const before = this.#host.policies.get(sessionId) ?? this.#host.specOf(sessionId).chromePolicy
-    this.#host.policies.set(sessionId, change(before))
+    const before = this.#host.policies.get(machineId) ?? this.#host.specOf(machineId).chromePolicy
+    this.#host.policies.set(machineId, change(before))
     return before
   }
 
-  async freeze(sessionId: SessionId): Promise<void> {
-    this.#host.agentOf(sessionId).freeze()
+  async freeze(machineId: MachineId): Promise<void> {
+    this.#host.agentOf(machineId).freeze()
   }
 
-  async thaw(sessionId: SessionId): Promise<void> {
-    this.#host.agentOf(sessionId).thaw()
+  async thaw(machineId: MachineId): Promise<void> {
+    this.#host.agentOf(machineId).thaw()
   }
 
-  async list(): Promise<readonly Machine[]> {
-    return [...this.#host.machines.values()]
+  async list(): Promise<readonly MachineId[]> {
+    return [...this.#host.machines.keys()]
+  }
+
+  async adopt(machineId: MachineId): Promise<Machine | undefined> {
+    return this.#host.machines.get(machineId)
   }
 }

@@ -63,8 +63,8 @@ export class FakeSite {
       this.#url = this.leadsTo ?? this.#url
       return answer({ success: true, result: { done: true, reason: '' } })
     }
-    const { headless, stealth, sessionId } = spec
-    const browser = { headless, stealth, proxy: await this.#proxyOf(sessionId) }
+    const { headless, stealth, id } = spec
+    const browser = { headless, stealth, proxy: await this.#proxyOf(id) }
     this.visits.push(browser)
     this.#url = JSON.parse(/page\.goto\(("[^"]*")/.exec(code)?.[1] ?? '""')
     this.#onVisit.resolve()
@@ -73,12 +73,12 @@ export class FakeSite {
     if (sight !== 'hang') answer({ success: true, result: { ...page, ...sight } })
   }
 
-  async #proxyOf(sessionId: MachineSpec['sessionId']): Promise<string> {
+  async #proxyOf(machineId: MachineSpec['id']): Promise<string> {
     const { database } = this.#server
     const session = await database
       .selectFrom('sessions')
       .select('proxy')
-      .where('id', '=', sessionId)
+      .where('machine_id', '=', machineId)
       .executeTakeFirstOrThrow()
     if (!('id' in session.proxy)) return session.proxy.mode
     const { type, config } = await database

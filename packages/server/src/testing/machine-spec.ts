@@ -1,17 +1,16 @@
 import { newId } from '@berth/contract/common/ids.ts'
 import type { MachineSpec } from '../drivers/driver.ts'
 
-/** A small headless machine for a new session. */
+/** A small headless machine. */
 export function machineSpec(changes: Partial<MachineSpec> = {}): MachineSpec {
   return {
-    sessionId: newId('session', new Date()),
+    id: newId('machine', new Date()),
     headless: true,
     stealth: false,
     gpu: false,
     kioskMode: false,
     viewport: { width: 1280, height: 800, refresh_rate: 60 },
     memory: '1GiB',
-    startUrl: undefined,
     chromePolicy: {},
     awaitsProfile: false,
     awaitsExtensions: false,

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
-import { newId, type OrganizationId, type ProjectId } from '@berth/contract/common/ids.ts'
+import { newId, type OrganizationId, type ProjectId, type SessionId } from '@berth/contract/common/ids.ts'
 import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { FastifyInstance } from 'fastify'
@@ -22,7 +22,8 @@ import type { OnePasswordOptions } from '../features/credential-providers/onepas
 import type { LimitsConfig } from '../features/limits/limit-service.ts'
 import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
 import type { SearchConfig } from '../features/search/providers/known-providers.ts'
-import { recoverSessions } from '../features/sessions/recover-sessions.ts'
+import { recoverSessions } from '../features/sessions/machines/recover-sessions.ts'
+import type { Session } from '../features/sessions/records/session.ts'
 import type { ConnectionLimits } from '../front/connection-limits.ts'
 import { Trash } from '../host/trash.ts'
 import { JobRunner } from '../jobs/job-runner.ts'
@@ -94,7 +95,7 @@ interface TestParts {
 export class TestServer {
   readonly host: FakeHost
   readonly clock: TestClock
-  readonly egress = new FakeEgress()
+  readonly egress: FakeEgress
   /** Nothing is run before a test asks it to. */
   readonly jobs: JobRunner
   readonly database: Database
@@ -113,6 +114,7 @@ export class TestServer {
       pace: quickPace,
     })
     this.host = parts.host
+    this.egress = new FakeEgress(parts.host.machineOf)
     this.clock = parts.clock
     this.#driver = new FakeDriver(parts.host)
     this.#services = this.#createServices()
@@ -194,6 +196,15 @@ export class TestServer {
     await this.#app?.close()
     await this.#services.sessionLocks?.close()
     this.#services = this.#createServices()
+  }
+
+  /** The row of a session, in whatever state. */
+  async row(id: string): Promise<Session> {
+    return this.database
+      .selectFrom('sessions')
+      .selectAll()
+      .where('id', '=', id as SessionId)
+      .executeTakeFirstOrThrow()
   }
 
   /** One round of the timer that ends idle sessions. */

@@ -13,7 +13,7 @@ const oddSizes = [
 const tabStripHeight = 87
 
 async function resize(agent: StartedAgent, size: { width: number; height: number }): Promise<void> {
-  const { status, body } = await agent.call('POST', '/viewport', { ...size, refresh_rate: 25 })
+  const { status, body } = await agent.resize({ ...size, refresh_rate: 25 })
   assert.equal(status, 204, `${body}\n${agent.log}`)
 }
 
@@ -166,7 +166,7 @@ for (const headless of [true, false]) {
     const opened = async (page: string, to: string) => {
       await cdp.send('Page.enable', {}, page)
       const navigated = cdp.nextEvent('Page.frameNavigated', ({ frame }) => frame.url === to)
-      const { status, body } = await agent.call('POST', '/navigation', { url: to })
+      const { status, body } = await agent.configure({ start_url: to })
       assert.equal(status, 204, `${body}\n${agent.log}`)
       await navigated
       assert.equal(await cdp.evaluate('location.href', page), to)
@@ -177,7 +177,7 @@ for (const headless of [true, false]) {
     await opened(pages[0], 'data:text/html,first')
     await cdp.send('Page.bringToFront', {}, pages[1])
     void cdp.ask('Runtime.evaluate', { expression: 'for (;;) {}' }, pages[1])
-    const { status } = await agent.call('POST', '/navigation', { url: 'data:text/html,busy' })
+    const { status } = await agent.configure({ start_url: 'data:text/html,busy' })
     assert.equal(status, 204)
     assert.equal(await cdp.evaluate('location.href', pages[0]), 'data:text/html,first')
     await cdp.send('Page.bringToFront', {}, pages[2])

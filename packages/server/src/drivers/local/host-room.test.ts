@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { test } from 'node:test'
-import { newId, type SessionId } from '@berth/contract/common/ids.ts'
+import { type MachineId, newId } from '@berth/contract/common/ids.ts'
 import { HostRoom } from './host-room.ts'
 
 const mebibyte = 1024 ** 2
-const newSession = () => newId('session', new Date())
+const newSession = () => newId('machine', new Date())
 
 /** A host with so much memory to give, of which machines take what `taken` says. */
-function openRoom(availableMebibytes: () => number, taken = new Map<SessionId, number>()) {
+function openRoom(availableMebibytes: () => number, taken = new Map<MachineId, number>()) {
   return new HostRoom({
     dataFolder: tmpdir(),
     reserve: { memoryBytes: 100 * mebibyte, diskBytes: 0 },
-    memoryOf: async (sessionId) => taken.get(sessionId),
+    memoryOf: async (machineId) => taken.get(machineId),
     availableMemory: async () => availableMebibytes() * mebibyte,
   })
 }
@@ -26,7 +26,7 @@ test('of many starts at once those pass that there is room for', async () => {
 })
 
 test('a start counts until its session has taken the memory, and not beside it', async () => {
-  const taken = new Map<SessionId, number>()
+  const taken = new Map<MachineId, number>()
   let available = 800
   const room = openRoom(() => available, taken)
   const [first, second] = [newSession(), newSession()]

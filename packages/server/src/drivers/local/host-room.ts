@@ -1,5 +1,5 @@
 import { readFile, statfs } from 'node:fs/promises'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 
 const mebibyte = 1024 ** 2
@@ -23,7 +23,7 @@ interface HostRoomOptions {
   readonly dataFolder: string
   readonly reserve: HostReserve
   /** What a machine takes now; undefined where the host does not count it. */
-  readonly memoryOf: (sessionId: SessionId) => Promise<number | undefined>
+  readonly memoryOf: (machineId: MachineId) => Promise<number | undefined>
   /** Absent: the host's own. */
   readonly availableMemory?: () => Promise<number>
 }
@@ -34,20 +34,20 @@ interface HostRoomOptions {
  */
 export class HostRoom {
   readonly #options: HostRoomOptions
-  readonly #starts = new Map<SessionId, { readonly until: number }>()
+  readonly #starts = new Map<MachineId, { readonly until: number }>()
 
   constructor(options: HostRoomOptions) {
     this.#options = options
   }
 
   /** Throws `capacity_exhausted` when there is no room for this start beside those under way. */
-  async take(sessionId: SessionId): Promise<void> {
+  async take(machineId: MachineId): Promise<void> {
     // Before the first look, so that whoever looks meanwhile counts this one.
-    this.#starts.set(sessionId, { until: performance.now() + startMilliseconds })
+    this.#starts.set(machineId, { until: performance.now() + startMilliseconds })
     try {
-      await this.#ensure(sessionId)
+      await this.#ensure(machineId)
     } catch (error) {
-      this.free(sessionId)
+      this.free(machineId)
       throw error
     }
   }
@@ -60,26 +60,26 @@ export class HostRoom {
   }
 
   /** Its machine is gone. */
-  free(sessionId: SessionId): void {
-    this.#starts.delete(sessionId)
+  free(machineId: MachineId): void {
+    this.#starts.delete(machineId)
   }
 
-  async #ensure(sessionId: SessionId): Promise<void> {
+  async #ensure(machineId: MachineId): Promise<void> {
     const { dataFolder, reserve, availableMemory: available = availableMemory } = this.#options
-    const [memory, owed, disk] = await Promise.all([available(), this.#owedMemory(sessionId), freeDisk(dataFolder)])
+    const [memory, owed, disk] = await Promise.all([available(), this.#owedMemory(machineId), freeDisk(dataFolder)])
     const neededMemory = reserve.memoryBytes + owed
     if (memory < neededMemory) throw noRoom('memory', memory, neededMemory)
     if (disk < reserve.diskBytes) throw noRoom('disk', disk, reserve.diskBytes)
   }
 
   /** What this start, and those that asked before it, have not taken yet. Of a burst, those pass that there is room for. */
-  async #owedMemory(sessionId: SessionId): Promise<number> {
+  async #owedMemory(machineId: MachineId): Promise<number> {
     const now = performance.now()
-    for (const [sessionId, { until }] of this.#starts) {
-      if (until < now) this.#starts.delete(sessionId)
+    for (const [machineId, { until }] of this.#starts) {
+      if (until < now) this.#starts.delete(machineId)
     }
     const asked = [...this.#starts.keys()]
-    const counted = asked.slice(0, asked.indexOf(sessionId) + 1)
+    const counted = asked.slice(0, asked.indexOf(machineId) + 1)
     const taken = await Promise.all(counted.map((id) => this.#options.memoryOf(id)))
     return taken.reduce<number>((owed, bytes = 0) => owed + Math.max(0, startBytes - bytes), 0)
   }

@@ -1,8 +1,6 @@
-import { chown } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId } from '@berth/contract/common/ids.ts'
 import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { callAgent } from '../../agent-link/agent-client.ts'
@@ -11,37 +9,28 @@ import type { BundledPrograms } from '../../host/program-bundle.ts'
 import type { ServiceUser } from '../../host/service-user.ts'
 import type { Trash } from '../../host/trash.ts'
 import type { ChromePolicies, Driver, DriverCapabilities, FreeRoom, Machine, MachineSpec } from '../driver.ts'
-import { agentPrograms } from './agent-programs.ts'
-import { findHierarchies } from './cgroup-hierarchies.ts'
-import { Cgroups } from './cgroups.ts'
-import { findGpuGroups } from './gpu.ts'
-import type { HostProcess } from './host-process.ts'
+import { findHierarchies } from './cgroups/cgroup-hierarchies.ts'
+import { Cgroups } from './cgroups/cgroups.ts'
 import { type HostReserve, HostRoom, lackOfRoomIn } from './host-room.ts'
-import { type DiskLimits, launchMachine, type MachineMakings } from './launch-machine.ts'
 import { LocalMachine } from './local-machine.ts'
 import { findLocalProblem, trialId } from './local-problem.ts'
-import { findDiskImageProblem } from './machine-disk.ts'
-import { changePolicies, inMachine } from './machine-files.ts'
 import { listMachineFolders, makeFolder, openMachinesFolders } from './machine-folders.ts'
-import { prepareGround } from './machine-ground.ts'
 import { readLastLines } from './machine-log.ts'
-import { findMachineProcesses } from './machine-processes.ts'
-import { releaseOrphanedUsers } from './machine-user.ts'
 import { MachineWatch } from './machine-watch.ts'
-import { continueTree, stopTree } from './process-tree.ts'
+import type { HostProcess } from './process/host-process.ts'
+import { findMachineProcesses } from './process/machine-processes.ts'
+import { continueTree, stopTree } from './process/process-tree.ts'
 import { removeMachine } from './remove-machine.ts'
-import { settleAll } from './settle-all.ts'
-
-/** A machine's way out: a socket in its own folder, on which egress listens. */
-export interface MachineRoutes {
-  openRoute(sessionId: SessionId, socketPath: string, socketMode: number): Promise<void>
-  /** Also of a machine that has none. */
-  closeRoute(sessionId: SessionId): Promise<void>
-}
+import { agentPrograms } from './sandbox/agent-programs.ts'
+import { findGpuGroups } from './sandbox/gpu.ts'
+import { openHostDirectories } from './sandbox/host-directories.ts'
+import { type DiskLimits, launchMachine, type SandboxResources } from './sandbox/launch-machine.ts'
+import { findDiskImageProblem } from './sandbox/machine-disk.ts'
+import { changePolicies, inMachine } from './sandbox/machine-files.ts'
+import { releaseOrphanedUsers } from './sandbox/machine-user.ts'
 
 export interface LocalDriverOptions {
   readonly folders: HostFolders
-  readonly routes: MachineRoutes
   readonly trash: Trash
   /** Where berth is root. */
   readonly egressUser: ServiceUser | undefined
@@ -66,11 +55,8 @@ interface StartUnderWay {
 
 /** A browser with a hundred tabs has some 2,000; a machine that makes ever more of them stops at this. */
 const defaultTasksPerGibibyte = 1024
-/** For so long a trial counts that went well. */
-const proofMilliseconds = 60_000
+const trialResultTtlMilliseconds = 60_000
 const watchMilliseconds = 2_000
-/** For so long a list of machines waits for their routes: one that cannot be opened holds none of the others up. */
-const routesMilliseconds = 2_000
 const defaultDiskBytes = 8 * 1024 ** 3
 const agentCommand = [inMachine.node, inMachine.agent, inMachine.agentConfig]
 
@@ -79,31 +65,30 @@ export class LocalDriver implements Driver {
   readonly name = 'local'
   readonly capabilities: DriverCapabilities
   readonly #folders: HostFolders
-  readonly #routes: MachineRoutes
   readonly #room: HostRoom
   readonly #trash: Trash
   readonly #logger: Logger | undefined
-  readonly #makings: MachineMakings
+  readonly #resources: SandboxResources
   /** Those that this server has started or found. */
-  readonly #machines = new Map<SessionId, LocalMachine>()
-  readonly #starts = new Map<SessionId, StartUnderWay>()
-  readonly #stops = new SingleFlight<SessionId, void>()
+  readonly #machines = new Map<MachineId, LocalMachine>()
+  readonly #starts = new Map<MachineId, StartUnderWay>()
+  readonly #stops = new SingleFlight<MachineId, void>()
+  readonly #scans = new SingleFlight<'all', ReadonlyMap<MachineId, readonly HostProcess[]>>()
   readonly #watch: MachineWatch
   #trial: Promise<string | undefined> | undefined
-  #provenUntil = 0
+  #trialResultExpiresAt = 0
 
-  private constructor({ folders, routes, trash, reserve, logger }: LocalDriverOptions, makings: MachineMakings) {
-    const { cgroups, gpuGroups, disk } = makings
+  private constructor({ folders, trash, reserve, logger }: LocalDriverOptions, resources: SandboxResources) {
+    const { cgroups, gpuGroups, disk } = resources
     this.capabilities = { canFreeze: true, canLimit: cgroups.canLimit, hasGpu: gpuGroups !== undefined }
     this.#folders = folders
-    this.#routes = routes
     this.#trash = trash
     this.#logger = logger
-    this.#makings = makings
+    this.#resources = resources
     this.#room = new HostRoom({
       dataFolder: folders.data,
       reserve: reserve ?? { memoryBytes: 0, diskBytes: 0 },
-      memoryOf: (sessionId) => cgroups.readMemory(sessionId),
+      memoryOf: (machineId) => cgroups.readMemory(machineId),
     })
     const watched = { dataFolder: folders.data, machines: this.#machines, cgroups, disk }
     this.#watch = new MachineWatch({ ...watched, end: (...found) => this.#endGreedy(...found) }, watchMilliseconds)
@@ -113,8 +98,8 @@ export class LocalDriver implements Driver {
   static async open(options: LocalDriverOptions): Promise<LocalDriver> {
     const { folders } = options
     await openMachinesFolders(folders)
-    const [ground, hierarchies, gpuGroups, disk] = await Promise.all([
-      prepareGround(folders, options.programs ?? agentPrograms),
+    const [directories, hierarchies, gpuGroups, disk] = await Promise.all([
+      openHostDirectories(folders, options.programs ?? agentPrograms),
       findHierarchies(),
       findGpuGroups(),
       findDiskLimits(options),
@@ -123,7 +108,7 @@ export class LocalDriver implements Driver {
     const cgroups = new Cgroups(hierarchies, `berth-${basename(folders.runtime)}`)
     const tasksPerGibibyte = options.tasksPerGibibyte ?? defaultTasksPerGibibyte
     const { trash, egressUser } = options
-    return new LocalDriver(options, { ground, cgroups, gpuGroups, disk, trash, tasksPerGibibyte, egressUser })
+    return new LocalDriver(options, { directories, cgroups, gpuGroups, disk, trash, tasksPerGibibyte, egressUser })
   }
 
   /** Lets go of all machines and leaves them running. */
@@ -133,7 +118,7 @@ export class LocalDriver implements Driver {
   }
 
   async problem(): Promise<string | undefined> {
-    if (performance.now() < this.#provenUntil) return undefined
+    if (performance.now() < this.#trialResultExpiresAt) return undefined
     this.#trial ??= this.#tryOut().finally(() => {
       this.#trial = undefined
     })
@@ -145,28 +130,28 @@ export class LocalDriver implements Driver {
   }
 
   async #tryOut(): Promise<string | undefined> {
-    const problem = await findLocalProblem(this.#folders, this.#makings)
-    if (problem === undefined) this.#provenUntil = performance.now() + proofMilliseconds
+    const problem = await findLocalProblem(this.#folders, this.#resources)
+    if (problem === undefined) this.#trialResultExpiresAt = performance.now() + trialResultTtlMilliseconds
     return problem
   }
 
   async start(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
     signal.throwIfAborted()
-    const { sessionId } = spec
-    if (this.#starts.has(sessionId)) throw new Error(`the machine of session ${sessionId} is starting already`)
+    const { id } = spec
+    if (this.#starts.has(id)) throw new Error(`the machine ${id} is starting already`)
     const cancel = new AbortController()
     const start = this.#startOrRemove(spec, AbortSignal.any([signal, cancel.signal]))
     // In the same turn, so that a stop that comes at once finds it.
-    this.#starts.set(sessionId, { cancel, settled: start.catch(() => {}) })
-    return start.finally(() => this.#starts.delete(sessionId))
+    this.#starts.set(id, { cancel, settled: start.catch(() => {}) })
+    return start.finally(() => this.#starts.delete(id))
   }
 
   async #startOrRemove(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
-    await this.#room.take(spec.sessionId)
-    const machine = this.#newMachine(spec.sessionId)
-    // Whoever makes this folder owns the session's one machine: another start fails here and leaves the first alone.
+    await this.#room.take(spec.id)
+    const machine = this.#newMachine(spec.id)
+    // Whoever makes this folder owns the machine: another start with its id fails here and leaves the first alone.
     await makeFolder(machine.folders.runtime, 0o711)
-    this.#machines.set(spec.sessionId, machine)
+    this.#machines.set(spec.id, machine)
     try {
       await this.#launch(machine, spec, signal)
       return machine
@@ -183,124 +168,105 @@ export class LocalDriver implements Driver {
   }
 
   async #launch(machine: LocalMachine, spec: MachineSpec, signal: AbortSignal): Promise<void> {
-    const { folders } = machine
     const failure = new AbortController()
     const either = AbortSignal.any([signal, failure.signal])
-    const child = await launchMachine({ ...this.#makings, machine, spec, command: agentCommand, signal })
+    const child = await launchMachine({ ...this.#resources, machine, spec, command: agentCommand, signal })
     child.once('error', (error) => failure.abort(error))
     child.unref()
     await machine.watch(child.pid)
-
-    const route = this.#openRoute(machine)
-    route.catch((error: Error) => failure.abort(error))
-    await settleAll([route, firstAnswer(folders.agentSocket, either)]).catch((error: unknown) => {
+    await firstAnswer(machine, either).catch((error: unknown) => {
       throw failure.signal.aborted ? failure.signal.reason : error
     })
     await machine.noteFirstProcess()
   }
 
-  async #openRoute({ sessionId, folders }: LocalMachine): Promise<void> {
-    const { egressUser } = this.#makings
-    // Again for a machine of an earlier version, whose egress had another user.
-    if (egressUser) await chown(folders.egress, egressUser.uid, egressUser.gid)
-    await this.#routes.openRoute(sessionId, folders.egressSocket, egressUser ? 0o666 : 0o600)
+  stop(machineId: MachineId): Promise<void> {
+    return this.#stops.run(machineId, () => this.#stop(machineId))
   }
 
-  stop(sessionId: SessionId): Promise<void> {
-    return this.#stops.run(sessionId, () => this.#stop(sessionId))
-  }
-
-  async #stop(sessionId: SessionId): Promise<void> {
-    const start = this.#starts.get(sessionId)
+  async #stop(machineId: MachineId): Promise<void> {
+    const start = this.#starts.get(machineId)
     start?.cancel.abort(new Error('the machine was stopped while it was starting'))
     await start?.settled
-    const machine = await this.#find(sessionId)
+    const machine = await this.adopt(machineId)
     if (machine) await this.#remove(machine)
   }
 
   async #remove(machine: LocalMachine): Promise<void> {
-    const { sessionId } = machine
-    await removeMachine({
-      machine,
-      cgroups: this.#makings.cgroups,
-      trash: this.#trash,
-      closeRoute: () => this.#routes.closeRoute(sessionId),
-    })
+    await removeMachine({ machine, cgroups: this.#resources.cgroups, trash: this.#trash })
     machine.release()
-    this.#machines.delete(sessionId)
-    this.#room.free(sessionId)
+    this.#machines.delete(machine.id)
+    this.#room.free(machine.id)
   }
 
-  async lastLines(sessionId: SessionId): Promise<string> {
-    return readLastLines(this.#newMachine(sessionId).folders.log)
+  async lastLines(machineId: MachineId): Promise<string> {
+    return readLastLines(this.#newMachine(machineId).folders.log)
   }
 
-  countMemoryKills(sessionId: SessionId): Promise<number> {
-    return this.#makings.cgroups.countMemoryKills(sessionId)
+  countMemoryKills(machineId: MachineId): Promise<number> {
+    return this.#resources.cgroups.countMemoryKills(machineId)
   }
 
   async changePolicies(
-    sessionId: SessionId,
+    machineId: MachineId,
     change: (policies: ChromePolicies) => ChromePolicies,
   ): Promise<ChromePolicies> {
-    return changePolicies(this.#newMachine(sessionId).folders, change)
+    return changePolicies(this.#newMachine(machineId).folders, change)
   }
 
-  async freeze(sessionId: SessionId): Promise<void> {
-    const { cgroups } = this.#makings
-    if (cgroups.canFreeze) return cgroups.freeze(sessionId)
-    const first = await (await this.#find(sessionId))?.findFirstProcess()
+  async freeze(machineId: MachineId): Promise<void> {
+    const { cgroups } = this.#resources
+    if (cgroups.canFreeze) return cgroups.freeze(machineId)
+    const first = await (await this.adopt(machineId))?.findFirstProcess()
     if (first) await stopTree(first)
   }
 
-  async thaw(sessionId: SessionId): Promise<void> {
-    const { cgroups } = this.#makings
-    if (cgroups.canFreeze) return cgroups.thaw(sessionId)
-    const first = await (await this.#find(sessionId))?.findFirstProcess()
+  async thaw(machineId: MachineId): Promise<void> {
+    const { cgroups } = this.#resources
+    if (cgroups.canFreeze) return cgroups.thaw(machineId)
+    const first = await (await this.adopt(machineId))?.findFirstProcess()
     if (first) await continueTree(first)
   }
 
-  async list(): Promise<readonly LocalMachine[]> {
+  async list(): Promise<readonly MachineId[]> {
     const processes = await findMachineProcesses(this.#folders)
     // After the processes: a machine whose folders are seen before them could end in between.
-    const sessionIds = new Set([...processes.keys(), ...(await listMachineFolders(this.#folders))])
-    if (this.#trial) sessionIds.delete(trialId)
-    const machines = await Promise.all([...sessionIds].map((id) => this.#adopt(id, processes.get(id))))
-    // Egress goes on serving them, but a later egress would not know of routes that an earlier server has opened. A
-    // machine that is half made or half gone has no place for one, and needs none.
-    const routes = machines
-      .filter(({ sessionId }) => processes.has(sessionId))
-      .map((machine) => this.#openRoute(machine).catch(() => {}))
-    await Promise.race([Promise.all(routes), delay(routesMilliseconds, undefined, { ref: false })])
-    return machines
+    const machineIds = new Set([...processes.keys(), ...(await listMachineFolders(this.#folders))])
+    // Of its own trial a driver knows; what is left of another's is removed like any machine.
+    if (this.#trial) machineIds.delete(trialId)
+    return [...machineIds]
   }
 
-  /** A machine that this server has started or seen, or else one that exists. */
-  async #find(sessionId: SessionId): Promise<LocalMachine | undefined> {
-    const known = this.#machines.get(sessionId)
+  async adopt(machineId: MachineId): Promise<LocalMachine | undefined> {
+    const known = this.#machines.get(machineId)
     if (known) return known
-    const exists = (await listMachineFolders(this.#folders)).has(sessionId)
-    return exists ? this.#adopt(sessionId, (await findMachineProcesses(this.#folders)).get(sessionId)) : undefined
-  }
-
-  async #adopt(sessionId: SessionId, processes: readonly HostProcess[] = []): Promise<LocalMachine> {
-    const known = this.#machines.get(sessionId)
-    if (known) return known
-    const machine = this.#newMachine(sessionId, processes)
+    // One look for all that are asked for at once: it reads the command line of every process of the host.
+    const scan = await this.#scans.run('all', () => findMachineProcesses(this.#folders))
+    const processes = scan.get(machineId) ?? []
     const [process] = processes
-    if (process) await this.#makings.cgroups.locate(sessionId, process.pid)
-    this.#machines.set(sessionId, machine)
+    if (!process && !(await listMachineFolders(this.#folders)).has(machineId)) return undefined
+    if (process) await this.#resources.cgroups.locate(machineId, process.pid)
+    const machine = this.#machines.get(machineId) ?? this.#newMachine(machineId, processes)
+    if (this.#machines.has(machineId)) return machine
+    this.#machines.set(machineId, machine)
     await machine.watch()
     return machine
   }
 
-  #newMachine(sessionId: SessionId, processes: readonly HostProcess[] = []): LocalMachine {
-    return new LocalMachine({ hostFolders: this.#folders, cgroups: this.#makings.cgroups, sessionId, processes })
+  #newMachine(id: MachineId, processes: readonly HostProcess[] = []): LocalMachine {
+    const { cgroups, egressUser } = this.#resources
+    return new LocalMachine({
+      hostFolders: this.#folders,
+      cgroups,
+      id,
+      hasEgressUser: egressUser !== undefined,
+      processes,
+    })
   }
 
   /** Its end is noticed, and the rest removed, as of a machine that ends by itself. */
   async #endGreedy(machine: LocalMachine, reason: string): Promise<void> {
-    this.#logger?.warn({ sessionId: machine.sessionId }, `a machine takes too much and is ended: ${reason}`)
+    this.#logger?.warn({ machineId: machine.id }, `a machine takes too much and is ended: ${reason}`)
     await machine.kill()
   }
 }
@@ -312,9 +278,9 @@ async function findDiskLimits(options: LocalDriverOptions): Promise<DiskLimits> 
 }
 
 /** The connection waits until the agent takes it, and is cut when the machine ends before. */
-async function firstAnswer(agentSocket: string, signal: AbortSignal): Promise<void> {
+async function firstAnswer(machine: Machine, signal: AbortSignal): Promise<void> {
   const { method, path } = getAgentState
-  const answer = callAgent(agentSocket, { method, path, signal })
+  const answer = callAgent(machine, { method, path, signal })
   const response = await answer.catch((cause: unknown) => {
     throw new Error('its agent did not answer', { cause })
   })

@@ -1,24 +1,29 @@
 import { readFile } from 'node:fs/promises'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { Duplex } from 'node:stream'
+import type { MachineId } from '@berth/contract/common/ids.ts'
+import { connectUnixSocket } from '../../host/connect-unix-socket.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
-import type { Machine } from '../driver.ts'
-import type { Cgroups } from './cgroups.ts'
-import { type HostProcess, isAlive, readProcess, sendSignal, waitForEnd } from './host-process.ts'
-import { type Lifeline, watchLifeline } from './lifeline.ts'
+import type { EgressSocket, Machine } from '../driver.ts'
+import type { Cgroups } from './cgroups/cgroups.ts'
 import { type MachineFolders, machineFolders } from './machine-folders.ts'
-import { belongsTo } from './machine-processes.ts'
+import { type HostProcess, isAlive, readProcess, sendSignal, waitForEnd } from './process/host-process.ts'
+import { type Lifeline, watchLifeline } from './process/lifeline.ts'
+import { belongsTo } from './process/machine-processes.ts'
 
 export interface LocalMachineOptions {
   readonly hostFolders: HostFolders
   readonly cgroups: Cgroups
-  readonly sessionId: SessionId
+  readonly id: MachineId
+  /** Whether egress runs under a user of its own. */
+  readonly hasEgressUser: boolean
   /** Those that are known already, of a machine that an earlier server started. */
   readonly processes?: readonly HostProcess[]
 }
 
 /** One machine of this host, started by this server or by an earlier one. */
 export class LocalMachine implements Machine {
-  readonly sessionId: SessionId
+  readonly id: MachineId
+  readonly egressSocket: EgressSocket
   readonly folders: MachineFolders
   readonly ended: Promise<void>
   readonly #hostFolders: HostFolders
@@ -28,10 +33,11 @@ export class LocalMachine implements Machine {
   #firstProcess: HostProcess | undefined
   #lifeline: Lifeline | undefined
 
-  constructor({ hostFolders, cgroups, sessionId, processes = [] }: LocalMachineOptions) {
+  constructor({ hostFolders, cgroups, id, hasEgressUser, processes = [] }: LocalMachineOptions) {
     const { promise, resolve } = Promise.withResolvers<void>()
-    this.sessionId = sessionId
-    this.folders = machineFolders(hostFolders, sessionId)
+    this.id = id
+    this.folders = machineFolders(hostFolders, id)
+    this.egressSocket = { path: this.folders.egressSocket, mode: hasEgressUser ? 0o666 : 0o600 }
     this.ended = promise
     this.#hostFolders = hostFolders
     this.#cgroups = cgroups
@@ -39,8 +45,8 @@ export class LocalMachine implements Machine {
     this.#processes = processes
   }
 
-  get agentSocket(): string {
-    return this.folders.agentSocket
+  connect(): Promise<Duplex> {
+    return connectUnixSocket(this.folders.agentSocket)
   }
 
   /** The process inside whose end ends all others of the machine. */
@@ -48,7 +54,7 @@ export class LocalMachine implements Machine {
     if (this.#firstProcess) return this.#firstProcess
     const text = await readFile(this.folders.sandboxInfo, 'utf8').catch(() => '')
     const pid = Number(/"child-pid":\s*(\d+)/.exec(text)?.[1])
-    return pid > 0 && (await belongsTo(pid, this.sessionId, this.#hostFolders)) ? readProcess(pid) : undefined
+    return pid > 0 && (await belongsTo(pid, this.id, this.#hostFolders)) ? readProcess(pid) : undefined
   }
 
   /** Takes note of the command that builds the machine, and settles `ended` when the machine is gone. */
@@ -81,7 +87,7 @@ export class LocalMachine implements Machine {
         sendSignal(pid, 'SIGKILL')
       }
       // The frozen die only when they are thawed, and by then without another instruction of their own.
-      await this.#cgroups.thaw(this.sessionId)
+      await this.#cgroups.thaw(this.id)
       await waitForEnd(living)
     }
   }

@@ -1,29 +1,28 @@
 import { once } from 'node:events'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
 import type { HostCheck } from '../../host-checks/host-check.ts'
 import { namespaceChecks } from '../../host-checks/namespace-checks.ts'
 import { networkCheck } from '../../host-checks/network-check.ts'
 import { programPresenceChecks } from '../../host-checks/program-checks.ts'
 import type { MachineSpec } from '../driver.ts'
-import { launchMachine, type MachineMakings } from './launch-machine.ts'
 import { LocalMachine } from './local-machine.ts'
 import { makeFolder } from './machine-folders.ts'
 import { readLastLines } from './machine-log.ts'
 import { removeMachine } from './remove-machine.ts'
+import { launchMachine, type SandboxResources } from './sandbox/launch-machine.ts'
 
-/** The machine in which the driver tries out whether machines can be. It has no session. */
-export const trialId = 'trial' as SessionId
+/** The machine in which the driver tries out whether machines can be started. It has no session. */
+export const trialId = 'trial' as MachineId
 
 const trialSpec: MachineSpec = {
-  sessionId: trialId,
+  id: trialId,
   headless: true,
   stealth: false,
   gpu: false,
   kioskMode: false,
   viewport: { width: 1, height: 1, refresh_rate: 1 },
   memory: '1GiB',
-  startUrl: undefined,
   chromePolicy: {},
   awaitsProfile: false,
   awaitsExtensions: false,
@@ -33,10 +32,10 @@ const trialSpec: MachineSpec = {
 const trialCommand = ['/usr/bin/unshare', '--user', '--map-root-user', '/usr/bin/true']
 
 /** Says in one line what keeps machines from being started and what to do, or nothing. */
-export async function findLocalProblem(folders: HostFolders, makings: MachineMakings): Promise<string | undefined> {
+export async function findLocalProblem(folders: HostFolders, resources: SandboxResources): Promise<string | undefined> {
   const missing = await firstFailure(programPresenceChecks)
   if (missing !== undefined) return missing
-  const failure = await tryMachine(folders, makings)
+  const failure = await tryMachine(folders, resources)
   if (failure === undefined) return undefined
   return (
     (await firstFailure([...namespaceChecks, networkCheck])) ?? `A machine for trial could not be started: ${failure}`
@@ -52,16 +51,21 @@ async function firstFailure(checks: readonly HostCheck[]): Promise<string | unde
 }
 
 /** Starts a machine as for a session, with a command that ends at once. Returns what it wrote if it failed. */
-async function tryMachine(hostFolders: HostFolders, makings: MachineMakings): Promise<string | undefined> {
-  const { cgroups, trash } = makings
-  const machine = new LocalMachine({ hostFolders, cgroups, sessionId: trialId })
-  const remove = () => removeMachine({ machine, cgroups, trash, closeRoute: async () => {} })
+async function tryMachine(hostFolders: HostFolders, resources: SandboxResources): Promise<string | undefined> {
+  const { cgroups, trash } = resources
+  const machine = new LocalMachine({
+    hostFolders,
+    cgroups,
+    id: trialId,
+    hasEgressUser: resources.egressUser !== undefined,
+  })
+  const remove = () => removeMachine({ machine, cgroups, trash })
   try {
     // What an earlier trial left whose server was killed.
     await remove()
     await makeFolder(machine.folders.runtime, 0o711)
     const signal = AbortSignal.timeout(10_000)
-    const child = await launchMachine({ ...makings, machine, spec: trialSpec, command: trialCommand, signal })
+    const child = await launchMachine({ ...resources, machine, spec: trialSpec, command: trialCommand, signal })
     const [exitCode] = await once(child, 'exit', { signal })
     return exitCode === 0 ? undefined : await readLastLines(machine.folders.log)
   } catch (error) {

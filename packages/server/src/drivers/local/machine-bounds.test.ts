@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { stat } from 'node:fs/promises'
 import { type TestContext, test } from 'node:test'
 import { ask } from '../../testing/ask.ts'
-import { LocalGround, runIn } from '../../testing/local-ground.ts'
+import { LocalTestbed, runIn } from '../../testing/local-testbed.ts'
 import { machineSpec } from '../../testing/machine-spec.ts'
 import type { Machine } from '../driver.ts'
-import { findHierarchies } from './cgroup-hierarchies.ts'
-import { findBounds } from './cgroups.ts'
+import { findHierarchies } from './cgroups/cgroup-hierarchies.ts'
+import { findBounds } from './cgroups/cgroups.ts'
 import type { LocalDriverOptions } from './local-driver.ts'
 import { machineFolders } from './machine-folders.ts'
 
@@ -17,11 +17,11 @@ const mebibyte = 1024 ** 2
 const isRoot = process.geteuid?.() === 0
 
 async function startMachine(context: TestContext, options: Partial<LocalDriverOptions> = {}) {
-  const ground = await LocalGround.open()
-  context.after(() => ground.close())
-  const driver = await ground.openDriver(options)
+  const testbed = await LocalTestbed.open()
+  context.after(() => testbed.close())
+  const driver = await testbed.openDriver(options)
   const machine = await driver.start(machineSpec(), never)
-  return { ground, driver, machine, folders: machineFolders(ground.folders, machine.sessionId) }
+  return { testbed, driver, machine, folders: machineFolders(testbed.folders, machine.id) }
 }
 
 async function perl(machine: Machine, script: string): Promise<string> {

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { LocalGround, runIn } from '../../testing/local-ground.ts'
+import { LocalTestbed, runIn } from '../../testing/local-testbed.ts'
 import { machineSpec } from '../../testing/machine-spec.ts'
 import type { Machine } from '../driver.ts'
 import type { LocalDriver } from './local-driver.ts'
@@ -18,16 +18,16 @@ const never = new AbortController().signal
 const isRoot = process.geteuid?.() === 0
 const isX64 = process.arch === 'x64'
 
-let ground: LocalGround
+let testbed: LocalTestbed
 let driver: LocalDriver
 let machine: Machine
 
 before(async () => {
-  ground = await LocalGround.open()
-  driver = await ground.openDriver()
+  testbed = await LocalTestbed.open()
+  driver = await testbed.openDriver()
   machine = await driver.start(machineSpec(), never)
 })
-after(() => ground.close())
+after(() => testbed.close())
 
 async function shell(script: string, inside = machine): Promise<string> {
   return (await runIn(inside, '/bin/bash', '-c', script)).output.trim()
@@ -185,9 +185,9 @@ test('a user namespace cannot give the kernel packet filters', {
 })
 
 test('links lead nowhere but into the machine’s own view', async () => {
-  const secret = join(ground.folders.data, 'master-key')
+  const secret = join(testbed.folders.data, 'master-key')
   await writeFile(secret, 'secret of the host')
-  const folders = machineFolders(ground.folders, machine.sessionId)
+  const folders = machineFolders(testbed.folders, machine.id)
 
   await shell(
     `ln -s ${secret} /tmp/key; ln -s /etc/shadow /home/kernel/shadow; ln -s ${folders.data} /tmp/own; ln -s / /tmp/root; ln -s /proc/1/root /tmp/first`,
@@ -216,7 +216,7 @@ test('what a machine leaves on its disk is removed, however deep, closed and lin
   timeout: 60_000,
 }, async () => {
   const doomed = await driver.start(machineSpec(), never)
-  const { data, runtime } = machineFolders(ground.folders, doomed.sessionId)
+  const { data, runtime } = machineFolders(testbed.folders, doomed.id)
   const bystander = await mkdtemp(join(tmpdir(), 'berth-bystander-'))
   await writeFile(join(bystander, 'file'), 'must stay')
   // Deeper than a path can be told: 4,096 bytes are all that a system call takes.
@@ -228,7 +228,7 @@ test('what a machine leaves on its disk is removed, however deep, closed and lin
   await rm(join(data, 'policies'), { recursive: true })
   await symlink(bystander, join(data, 'policies'))
 
-  await driver.stop(doomed.sessionId)
+  await driver.stop(doomed.id)
 
   assert.deepEqual(await readdir(bystander), ['file'])
   for (const folder of [data, runtime]) await assert.rejects(readdir(folder), { code: 'ENOENT' })
@@ -239,10 +239,10 @@ test('nothing of a machine changes what its processes are counted by', {
   skip: !isRoot && 'groups are made by root',
 }, async () => {
   const groups = await shell('cat /proc/self/cgroup')
-  const pids = await ground.processesOf(machine.sessionId)
+  const pids = await testbed.processesOf(machine.id)
   const seen = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '')))
 
   for (const line of groups.split('\n'))
     assert.match(line, /:\/(\.\.)*$|:\/$|:.*:\/\.\.\//, 'the machine does not see where its groups are')
-  assert.ok(seen.every((text) => text.includes(machine.sessionId)))
+  assert.ok(seen.every((text) => text.includes(machine.id)))
 })

@@ -1,6 +1,6 @@
 import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
 
 /** Where everything of one machine is. Both folders exist from before its first process until after its last one. */
@@ -42,9 +42,9 @@ export function machinesRuntimeFolder(folders: HostFolders): string {
   return join(folders.runtime, 'm')
 }
 
-export function machineFolders(folders: HostFolders, sessionId: SessionId): MachineFolders {
-  const data = join(machinesFolder(folders), sessionId)
-  const runtime = join(machinesRuntimeFolder(folders), sessionId)
+export function machineFolders(folders: HostFolders, machineId: MachineId): MachineFolders {
+  const data = join(machinesFolder(folders), machineId)
+  const runtime = join(machinesRuntimeFolder(folders), machineId)
   const egress = join(runtime, 'egress')
   const disk = join(data, 'disk')
   return {
@@ -78,12 +78,12 @@ export async function openMachinesFolders(folders: HostFolders): Promise<void> {
   await chmod(machinesRuntimeFolder(folders), 0o711)
 }
 
-/** Every session that has a folder, living or not. */
-export async function listMachineFolders(folders: HostFolders): Promise<ReadonlySet<SessionId>> {
+/** Every machine that has a folder, living or not. */
+export async function listMachineFolders(folders: HostFolders): Promise<ReadonlySet<MachineId>> {
   const names = await Promise.all(
     [machinesFolder(folders), machinesRuntimeFolder(folders)].map((folder) => readdir(folder)),
   )
-  return new Set(names.flat() as SessionId[])
+  return new Set(names.flat() as MachineId[])
 }
 
 export async function makeFolder(path: string, mode: number): Promise<void> {

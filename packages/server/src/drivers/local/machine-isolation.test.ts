@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { after, before, test } from 'node:test'
 import { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { ask } from '../../testing/ask.ts'
-import { LocalGround, runIn } from '../../testing/local-ground.ts'
+import { LocalTestbed, runIn } from '../../testing/local-testbed.ts'
 import { machineSpec } from '../../testing/machine-spec.ts'
 import type { Machine } from '../driver.ts'
 import type { LocalDriver } from './local-driver.ts'
@@ -13,7 +13,7 @@ import type { LocalDriver } from './local-driver.ts'
 const never = new AbortController().signal
 const isRoot = process.geteuid?.() === 0
 
-let ground: LocalGround
+let testbed: LocalTestbed
 let driver: LocalDriver
 /** Most tests only look around in one and the same machine; each of them says what it leaves there. */
 let machine: Machine
@@ -22,12 +22,12 @@ let other: Machine
 before(async () => {
   // A secret of the host, for the machine to search.
   process.env.BERTH_TEST_SECRET = 'do-not-pass-on'
-  ground = await LocalGround.open()
-  driver = await ground.openDriver()
+  testbed = await LocalTestbed.open()
+  driver = await testbed.openDriver()
   const spec = machineSpec({ memory: '2GiB', chromePolicy: { HomepageLocation: 'http://home.test/' } })
   ;[machine, other] = await Promise.all([driver.start(spec, never), driver.start(machineSpec(), never)])
 })
-after(() => ground.close())
+after(() => testbed.close())
 
 async function shell(script: string, inside = machine): Promise<string> {
   return (await runIn(inside, '/bin/bash', '-c', script)).output.trim()
@@ -36,7 +36,6 @@ async function shell(script: string, inside = machine): Promise<string> {
 test('tells the agent what it needs to start', async () => {
   const config = AgentConfig.parse(await ask(machine, '/config'))
 
-  assert.equal(config.session_id, machine.sessionId)
   assert.deepEqual(config.viewport, { width: 1280, height: 800, refresh_rate: 60 })
   const folders = await shell(
     `ls -d ${config.home_folder} ${config.run_folder} ${config.chromium_path} && touch ${config.run_folder}/x`,
@@ -66,7 +65,7 @@ test('runs each machine under a user of its own, never as root', { skip: !isRoot
     assert.ok(Number(uid) >= 10_000)
     assert.deepEqual([gid, groups], [uid, uid])
   }
-  const outside = await Promise.all((await ground.processesOf(machine.sessionId)).map(hostUser))
+  const outside = await Promise.all((await testbed.processesOf(machine.id)).map(hostUser))
   // Root outside is bubblewrap alone: one process that waits, and the first one inside, without a right of root.
   assert.deepEqual(outside.toSorted(), ['0', '0', own.split('\n')[0]])
 })
@@ -92,7 +91,7 @@ test('shows nothing of the host’s disk but programs and a few settings', async
     shell('ls /'),
     shell('ls -A /etc'),
     shell(
-      `cat ${ground.folders.data}/machines/*/machine.log /etc/shadow /root/.bash_history /proc/1/environ /proc/1/mem`,
+      `cat ${testbed.folders.data}/machines/*/machine.log /etc/shadow /root/.bash_history /proc/1/environ /proc/1/mem`,
     ),
   ])
 
@@ -156,7 +155,7 @@ test('keeps the files and processes of one machine from the other', async () => 
   const seen = await shell('ls -A /tmp /home/kernel /dev/shm; ps -e -o pid,args', other)
 
   assert.doesNotMatch(seen, /of-this-machine/)
-  assert.doesNotMatch(seen, new RegExp(machine.sessionId))
+  assert.doesNotMatch(seen, new RegExp(machine.id))
   const ids = await Promise.all([machine, other].map((each) => shell('cat /etc/machine-id', each)))
   assert.equal(new Set([...ids, await readFile('/etc/machine-id', 'utf8').catch(() => '')]).size, 3)
 })
@@ -196,11 +195,10 @@ test('reaches no network but its own', async () => {
 })
 
 test('reaches egress by a socket that is made in its folder later', async () => {
-  const route = ground.routes.get(machine.sessionId)
-  assert.ok(route)
-  const egress = createServer((socket) => socket.end('hello from egress')).listen(route.socketPath)
+  const { path, mode } = machine.egressSocket
+  const egress = createServer((socket) => socket.end('hello from egress')).listen(path)
   await once(egress, 'listening')
-  await chmod(route.socketPath, route.socketMode)
+  await chmod(path, mode)
 
   const { egress_socket } = AgentConfig.parse(await ask(machine, '/config'))
   const heard = await shell(

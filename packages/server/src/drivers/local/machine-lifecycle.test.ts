@@ -1,117 +1,79 @@
 import assert from 'node:assert/strict'
-import { chmod, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import { openServiceUser } from '../../host/service-user.ts'
 import { ask } from '../../testing/ask.ts'
-import { LocalGround, runIn } from '../../testing/local-ground.ts'
+import { LocalTestbed, runIn } from '../../testing/local-testbed.ts'
 import { machineSpec } from '../../testing/machine-spec.ts'
 import { machineFolders } from './machine-folders.ts'
 
 const never = new AbortController().signal
 
-async function openGround(context: TestContext): Promise<LocalGround> {
-  const ground = await LocalGround.open()
-  context.after(() => ground.close())
-  return ground
+async function openTestbed(context: TestContext): Promise<LocalTestbed> {
+  const testbed = await LocalTestbed.open()
+  context.after(() => testbed.close())
+  return testbed
 }
 
 test('explains a start that fails by the last lines that the machine wrote', async (context) => {
-  const ground = await openGround(context)
-  const agent = join(ground.folders.data, 'broken-agent.ts')
+  const testbed = await openTestbed(context)
+  const agent = join(testbed.folders.data, 'broken-agent.ts')
   await writeFile(agent, "console.error('the display is missing'); process.exit(3)")
-  const driver = await ground.openDriver({ programs: { entries: { agent }, packages: [] } })
+  const driver = await testbed.openDriver({ programs: { entries: { agent }, packages: [] } })
 
   const start = driver.start(machineSpec(), never)
 
   await assert.rejects(start, /its agent did not answer\nthe display is missing/)
-  assert.deepEqual(await ground.remains(), [])
+  assert.deepEqual(await testbed.remains(), [])
 })
 
 test('explains a sandbox that cannot be built', async (context) => {
-  const ground = await openGround(context)
-  const driver = await ground.openDriver()
+  const testbed = await openTestbed(context)
+  const driver = await testbed.openDriver()
   // A machine's view needs this file of all machines.
-  const agent = join(ground.folders.data, 'agent')
+  const agent = join(testbed.folders.data, 'agent')
   await chmod(agent, 0)
-  await writeFile(join(ground.folders.data, 'ground', 'interfaces'), 'link set nothing up\n')
+  await writeFile(join(testbed.folders.data, 'sandbox', 'interfaces'), 'link set nothing up\n')
 
   const start = driver.start(machineSpec(), never)
 
   await assert.rejects(start, /Cannot find device "nothing"/)
   assert.match((await driver.problem()) ?? '', /could not be started: .*Cannot find device "nothing"/s)
-  assert.deepEqual(await ground.remains(), [])
+  assert.deepEqual(await testbed.remains(), [])
   await chmod(agent, 0o700)
 })
 
-test('opens a route for the machine’s time, and starts none without', async (context) => {
-  const ground = await openGround(context)
-  const driver = await ground.openDriver()
-  const closed: SessionId[] = []
-  const cutOff = await ground.openDriver({
-    routes: {
-      openRoute: async () => Promise.reject(new Error('egress is away')),
-      closeRoute: async (sessionId) => void closed.push(sessionId),
-    },
-  })
-  const refused = machineSpec()
+test('names a socket for egress in a folder that the machine sees, and only egress can write', async (context) => {
+  const testbed = await openTestbed(context)
+  const driver = await testbed.openDriver()
+  const egressUser = await openServiceUser('egress')
 
-  const { sessionId } = await driver.start(machineSpec(), never)
-  const rejection = assert.rejects(cutOff.start(refused, never), /egress is away/)
+  const { id, egressSocket } = await driver.start(machineSpec(), never)
 
-  assert.equal(ground.routes.get(sessionId)?.socketPath, machineFolders(ground.folders, sessionId).egressSocket)
-  assert.equal(ground.routes.get(sessionId)?.socketMode, process.geteuid?.() === 0 ? 0o666 : 0o600)
-  await rejection
-  assert.deepEqual(closed, [refused.sessionId])
-  await driver.stop(sessionId)
-  assert.equal(ground.routes.size, 0)
+  assert.equal(egressSocket.path, machineFolders(testbed.folders, id).egressSocket)
+  assert.equal(egressSocket.mode, egressUser ? 0o666 : 0o600)
+  const { uid, mode } = await stat(dirname(egressSocket.path))
+  assert.equal(uid, egressUser?.uid ?? process.geteuid?.())
+  assert.equal(mode & 0o777, 0o755)
 })
 
-test('removes what is left although egress fails, and says so', async (context) => {
-  const ground = await openGround(context)
-  let isAway = true
-  const routes = {
-    openRoute: async () => {},
-    closeRoute: async () => (isAway ? Promise.reject(new Error('egress is away')) : undefined),
-  }
-  const driver = await ground.openDriver({ routes })
-  const machine = await driver.start(machineSpec(), never)
+test('lists machines without watching them', async (context) => {
+  const testbed = await openTestbed(context)
+  const { id } = await (await testbed.openDriver()).start(machineSpec(), never)
+  const next = await testbed.openDriver()
+  const lifelines = () => countSockets(machineFolders(testbed.folders, id).lifeline)
+  const before = await lifelines()
 
-  await assert.rejects(driver.stop(machine.sessionId), /egress is away/)
-  await machine.ended
-  assert.deepEqual(await ground.processesOf(machine.sessionId), [])
-  isAway = false
-  await driver.stop(machine.sessionId)
-
-  assert.deepEqual(await ground.remains(), [])
-})
-
-test('starts and stops other machines, and lists all, while egress hangs over one', async (context) => {
-  const ground = await openGround(context)
-  const hanging = Promise.withResolvers<void>()
-  const hung = machineSpec()
-  const routes = {
-    openRoute: async () => {},
-    closeRoute: (sessionId: SessionId) => (sessionId === hung.sessionId ? hanging.promise : Promise.resolve()),
-  }
-  const driver = await ground.openDriver({ routes })
-  await driver.start(hung, never)
-  const stopping = driver.stop(hung.sessionId)
-
-  const { sessionId } = await driver.start(machineSpec(), never)
-  const next = await ground.openDriver({ routes: { ...routes, openRoute: () => hanging.promise } })
   const listed = await next.list()
-  await driver.stop(sessionId)
 
-  assert.ok(listed.some((machine) => machine.sessionId === sessionId))
-  hanging.resolve()
-  await stopping
-  assert.deepEqual(await ground.remains(), [])
+  assert.deepEqual(listed, [id])
+  assert.equal(await lifelines(), before, 'no connection is opened')
 })
 
 test('ends what a machine has started to outlive it, and removes what it has locked', async (context) => {
-  const ground = await openGround(context)
-  const driver = await ground.openDriver()
+  const testbed = await openTestbed(context)
+  const driver = await testbed.openDriver()
   const machine = await driver.start(machineSpec(), never)
   const script = `
     trap '' TERM HUP INT
@@ -121,36 +83,33 @@ test('ends what a machine has started to outlive it, and removes what it has loc
     mkdir -p ~/locked/inner && touch ~/locked/inner/file && chmod 0 ~/locked/inner ~/locked`
   const { output } = await runIn(machine, '/bin/bash', '-c', script)
   assert.equal(output, '')
-  assert.ok((await ground.processesOf(machine.sessionId)).length >= 8)
+  assert.ok((await testbed.processesOf(machine.id)).length >= 8)
 
-  await driver.stop(machine.sessionId)
+  await driver.stop(machine.id)
 
-  assert.deepEqual(await ground.remains(), [])
+  assert.deepEqual(await testbed.remains(), [])
 })
 
 test('does not take a program in a machine for a machine', async (context) => {
-  const ground = await openGround(context)
-  const driver = await ground.openDriver()
+  const testbed = await openTestbed(context)
+  const driver = await testbed.openDriver()
   const machine = await driver.start(machineSpec(), never)
-  const invented = machineSpec().sessionId
-  const disguise = machineFolders(ground.folders, invented).egress
+  const invented = machineSpec().id
+  const disguise = machineFolders(testbed.folders, invented).egress
   const script = `
     bash -c 'exec -a ${disguise} sleep 1000' >/dev/null 2>&1 &
     unshare --user --map-root-user --pid --fork bash -c 'exec -a ${disguise} sleep 1000' >/dev/null 2>&1 &
     until [ $(pgrep -c -x sleep) = 2 ]; do :; done`
   await runIn(machine, '/bin/bash', '-c', script)
 
-  const listed = await (await ground.openDriver()).list()
+  const listed = await (await testbed.openDriver()).list()
 
-  assert.deepEqual(
-    listed.map(({ sessionId }) => sessionId),
-    [machine.sessionId],
-  )
+  assert.deepEqual(listed, [machine.id])
 })
 
 test('keeps a machine to its number of processes', async (context) => {
-  const ground = await openGround(context)
-  const driver = await ground.openDriver({ tasksPerGibibyte: 100 })
+  const testbed = await openTestbed(context)
+  const driver = await testbed.openDriver({ tasksPerGibibyte: 100 })
   if (!driver.capabilities.canLimit) return context.skip('no control groups here')
   const [greedy, other] = await Promise.all([driver.start(machineSpec(), never), driver.start(machineSpec(), never)])
 
@@ -159,7 +118,7 @@ test('keeps a machine to its number of processes', async (context) => {
   const { output } = await runIn(greedy, '/usr/bin/perl', '-e', script)
 
   assert.equal(output, 'Resource temporarily unavailable')
-  assert.ok((await ground.processesOf(greedy.sessionId)).length <= 110)
+  assert.ok((await testbed.processesOf(greedy.id)).length <= 110)
   assert.equal(
     (await runIn(other, '/bin/bash', '-c', 'for i in $(seq 50); do sleep 0 & done; wait; echo ok')).output,
     'ok\n',
@@ -167,8 +126,8 @@ test('keeps a machine to its number of processes', async (context) => {
 })
 
 test('keeps a machine to its memory, and ends only the program that took it', async (context) => {
-  const ground = await openGround(context)
-  const driver = await ground.openDriver()
+  const testbed = await openTestbed(context)
+  const driver = await testbed.openDriver()
   if (!driver.capabilities.canLimit) return context.skip('no control groups here')
   const machine = await driver.start(machineSpec({ memory: '1GiB' }), never)
   const take = (mebibytes: number) =>
@@ -178,18 +137,23 @@ test('keeps a machine to its memory, and ends only the program that took it', as
 
   assert.equal(less.output, 'taken')
   assert.notEqual(more.output, 'taken')
-  assert.equal(await driver.countMemoryKills(machine.sessionId), 1)
+  assert.equal(await driver.countMemoryKills(machine.id), 1)
   assert.equal((await runIn(machine, '/bin/echo', 'alive')).output, 'alive\n')
 })
 
 test('passes what the machine writes to its log', async (context) => {
-  const ground = await openGround(context)
-  const driver = await ground.openDriver()
+  const testbed = await openTestbed(context)
+  const driver = await testbed.openDriver()
   const machine = await driver.start(machineSpec(), never)
   await ask(machine, '/write', Array.from({ length: 30 }, (_, index) => `line ${index + 1}\n`).join(''))
 
-  const lines = (await driver.lastLines(machine.sessionId)).split('\n')
+  const lines = (await driver.lastLines(machine.id)).split('\n')
 
   assert.equal(lines.length, 20)
   assert.equal(lines.at(-1), 'line 30')
 })
+
+/** How many unix sockets have the path: the listener, and each connection to it. */
+async function countSockets(path: string): Promise<number> {
+  return (await readFile('/proc/net/unix', 'utf8')).split('\n').filter((line) => line.endsWith(path)).length
+}

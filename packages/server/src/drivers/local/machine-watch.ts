@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile, statfs } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import type { SessionId } from '@berth/contract/common/ids.ts'
-import type { Cgroups } from './cgroups.ts'
-import type { DiskLimits } from './launch-machine.ts'
+import type { MachineId } from '@berth/contract/common/ids.ts'
+import type { Cgroups } from './cgroups/cgroups.ts'
 import type { LocalMachine } from './local-machine.ts'
-import { diskSize } from './machine-disk.ts'
 import { shortenLog } from './machine-log.ts'
+import type { DiskLimits } from './sandbox/launch-machine.ts'
+import { diskSize } from './sandbox/machine-disk.ts'
 
 const run = promisify(execFile)
 
@@ -25,7 +25,7 @@ const measureLimitMilliseconds = 60_000
 
 interface MachineWatchOptions {
   readonly dataFolder: string
-  readonly machines: ReadonlyMap<SessionId, LocalMachine>
+  readonly machines: ReadonlyMap<MachineId, LocalMachine>
   readonly cgroups: Cgroups
   readonly disk: DiskLimits
   /** Ends the machine that takes more than its part. */
@@ -81,8 +81,8 @@ export class MachineWatch {
     this.#openFiles = isCalm ? Math.min(this.#openFiles, allocated) : allocated
     if (isCalm) return
     const { machines, cgroups, end } = this.#options
-    for (const [sessionId, machine] of machines) {
-      if (await hasManyFiles(await cgroups.listProcesses(sessionId)))
+    for (const [machineId, machine] of machines) {
+      if (await hasManyFiles(await cgroups.listProcesses(machineId)))
         await end(machine, `it has more than ${maxOpenFiles} files open`)
     }
   }

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const uid = 54_321
 
 const files = [
-  'local-driver',
+  '../registered-drivers',
   'machine-isolation',
   'machine-escape',
   'machine-lifecycle',

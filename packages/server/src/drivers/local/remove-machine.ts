@@ -1,15 +1,14 @@
 import { rm } from 'node:fs/promises'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { Trash } from '../../host/trash.ts'
-import type { Cgroups } from './cgroups.ts'
+import type { Cgroups } from './cgroups/cgroups.ts'
 import type { LocalMachine } from './local-machine.ts'
-import { releaseUser } from './machine-user.ts'
-import { settleAll } from './settle-all.ts'
+import { releaseUser } from './sandbox/machine-user.ts'
 
 export interface RemoveOptions {
   readonly machine: LocalMachine
   readonly cgroups: Cgroups
   readonly trash: Trash
-  readonly closeRoute: () => Promise<void>
 }
 
 /**
@@ -17,10 +16,10 @@ export interface RemoveOptions {
  * which nobody waits for. The runtime folder goes last: as long as it is there, the machine is listed, and a removal
  * that was cut off can be done again.
  */
-export async function removeMachine({ machine, cgroups, trash, closeRoute }: RemoveOptions): Promise<void> {
-  const { sessionId, folders } = machine
+export async function removeMachine({ machine, cgroups, trash }: RemoveOptions): Promise<void> {
+  const { id, folders } = machine
   await machine.kill()
-  await settleAll([closeRoute(), cgroups.remove(sessionId), trash.discard(folders.data)])
+  await settleAll([cgroups.remove(id), trash.discard(folders.data)])
   // Not before its files are in the trash, where no machine comes: the next machine may get this user.
   await releaseUser(folders.runtime)
   await rm(folders.runtime, { recursive: true, force: true })

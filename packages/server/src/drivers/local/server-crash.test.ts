@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { newId } from '@berth/contract/common/ids.ts'
-import { LocalGround } from '../../testing/local-ground.ts'
+import { LocalTestbed } from '../../testing/local-testbed.ts'
 import type { LocalDriver } from './local-driver.ts'
 
 const doomedServer = fileURLToPath(new URL('../../testing/doomed-server.ts', import.meta.url))
@@ -13,44 +13,44 @@ const doomedServer = fileURLToPath(new URL('../../testing/doomed-server.ts', imp
 const manySteps = 200
 
 test('a killed server leaves nothing that the next one cannot remove, whatever step the kill comes before', async (context) => {
-  const ground = await LocalGround.open()
-  context.after(() => ground.close())
-  const nextServer = await ground.openDriver()
+  const testbed = await LocalTestbed.open()
+  context.after(() => testbed.close())
+  const nextServer = await testbed.openDriver()
 
   let step = 0
   let outcome: Outcome = 'killed'
   while (outcome === 'killed') {
     step += 1
     assert.ok(step < manySteps, 'a start and a stop come to an end')
-    outcome = await runUntil(ground, step, 'never')
+    outcome = await runUntil(testbed, step, 'never')
     await removeAll(nextServer)
-    assert.deepEqual(await ground.remains(), [], `killed before step ${step}`)
+    assert.deepEqual(await testbed.remains(), [], `killed before step ${step}`)
   }
 
   assert.ok(step > 20, `a start and a stop have ${step} steps`)
 })
 
 test('a killed server leaves nothing that the next one cannot remove, however far its machine has come', async (context) => {
-  const ground = await LocalGround.open()
-  context.after(() => ground.close())
-  const nextServer = await ground.openDriver()
+  const testbed = await LocalTestbed.open()
+  context.after(() => testbed.close())
+  const nextServer = await testbed.openDriver()
 
   for (const milliseconds of [0, 4, 8, 12, 16, 24, 32, 48]) {
-    await runUntil(ground, manySteps, milliseconds)
+    await runUntil(testbed, manySteps, milliseconds)
     await removeAll(nextServer)
 
-    assert.deepEqual(await ground.remains(), [], `killed ${milliseconds} ms after the spawn`)
+    assert.deepEqual(await testbed.remains(), [], `killed ${milliseconds} ms after the spawn`)
   }
 })
 
 type Outcome = 'killed' | 'came to its end'
 
 async function runUntil(
-  { folders }: LocalGround,
+  { folders }: LocalTestbed,
   step: number,
   millisecondsAfterSpawn: number | 'never',
 ): Promise<Outcome> {
-  const args = [doomedServer, folders.data, newId('session', new Date()), String(step), String(millisecondsAfterSpawn)]
+  const args = [doomedServer, folders.data, newId('machine', new Date()), String(step), String(millisecondsAfterSpawn)]
   const env = { ...process.env, NODE_COMPILE_CACHE: join(folders.data, 'compile-cache') }
   const server = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'], env })
   const [exitCode, signal] = (await once(server, 'exit')) as [number | null, NodeJS.Signals | null]
@@ -59,5 +59,5 @@ async function runUntil(
 }
 
 async function removeAll(driver: LocalDriver): Promise<void> {
-  for (const { sessionId } of await driver.list()) await driver.stop(sessionId)
+  for (const machineId of await driver.list()) await driver.stop(machineId)
 }

@@ -1,3 +1,4 @@
+import type { ProjectId } from '@berth/contract/common/ids.ts'
 import {
   checkProxy,
   createProxy,
@@ -10,7 +11,13 @@ import type { MountForCallers } from '../../access/mount-for-callers.ts'
 import { writeProxy } from './proxy-record.ts'
 import type { ProxyService } from './proxy-service.ts'
 
-export function mountProxyRoutes(mount: MountForCallers, { proxies }: { readonly proxies: ProxyService }): void {
+interface ProxyRoutesOptions {
+  readonly proxies: ProxyService
+  /** Deletes a proxy, and takes it from the sessions that use it. */
+  readonly deletedProxies: { delete(projectId: ProjectId, idOrName: string): Promise<void> }
+}
+
+export function mountProxyRoutes(mount: MountForCallers, { proxies, deletedProxies }: ProxyRoutesOptions): void {
   mount(createProxy, async ({ caller, body }) => writeProxy(await proxies.create(caller.projectId, body)))
 
   mount(listProxies, async ({ caller, query }) => {
@@ -24,7 +31,7 @@ export function mountProxyRoutes(mount: MountForCallers, { proxies }: { readonly
     writeProxy(await proxies.rename(caller.projectId, params.id_or_name, body.name)),
   )
 
-  mount(deleteProxy, ({ caller, params }) => proxies.delete(caller.projectId, params.id_or_name))
+  mount(deleteProxy, ({ caller, params }) => deletedProxies.delete(caller.projectId, params.id_or_name))
 
   mount(checkProxy, async ({ caller, params, body }) => {
     const { proxy, latencyMilliseconds } = await proxies.check(caller.projectId, params.id_or_name, body.url)

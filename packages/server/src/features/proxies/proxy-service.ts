@@ -48,15 +48,9 @@ export type UsableProxy = EgressProxy | 'deleted' | 'unavailable'
 /** The rules of proxies. */
 export class ProxyService {
   readonly #options: ProxyServiceOptions
-  #onDeleted: (id: ProxyId) => Promise<void> = async () => {}
 
   constructor(options: ProxyServiceOptions) {
     this.#options = options
-  }
-
-  /** Names who tells this server's sessions that use a deleted proxy; those of others are told by a job. */
-  onDeleted(handler: (id: ProxyId) => Promise<void>): void {
-    this.#onDeleted = handler
   }
 
   /** Where the operator's proxies leave, by type. */
@@ -111,12 +105,12 @@ export class ProxyService {
     return found(await this.#options.store.rename(projectId, id, name), idOrName)
   }
 
-  /** Sessions that use it go on without it; their routes by it are closed. */
-  async delete(projectId: ProjectId, idOrName: string): Promise<void> {
+  /** Sessions that use it go on without it, and their routes by it are closed: a job sees to that. Resolves with its id. */
+  async delete(projectId: ProjectId, idOrName: string): Promise<ProxyId> {
     const { store, clock } = this.#options
     const { id } = await this.get(projectId, idOrName)
     found(await store.delete(projectId, id, clock.now(), this.#options), idOrName)
-    await this.#onDeleted(id)
+    return id
   }
 
   /**

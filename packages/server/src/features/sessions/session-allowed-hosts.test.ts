@@ -12,21 +12,21 @@ const create = (project: TestProject, body: object) =>
 const update = (project: TestProject, { session_id }: Browser, body: object) =>
   project.call<Browser>('PATCH', `/browsers/${session_id}`, body)
 const messageOf = ({ body }: { readonly body: unknown }) => (body as { message: string }).message
-const settingsOf = (session: Browser) => server.services.egress.settingsOf(session.session_id as SessionId)
+const settingsOf = async (session: Browser) => server.services.egress.settingsOf(await server.row(session.session_id))
 
 test('allowed hosts are told in one spelling, and in force from the first request', async () => {
   const project = await server.project()
   const written = ['Example.com', '*.Example.COM.', 'example.com', '8.8.8.8', '[2001:4860:4860:0::8888]', ' 8.8.4.0/24']
   let atStart: readonly string[] | undefined
-  server.host.onStart = async ({ sessionId }) => {
-    atStart = (await server.services.egress.settingsOf(sessionId)).allowed_hosts
+  server.egress.onOpen = async (settings) => {
+    atStart = settings.allowed_hosts
   }
 
   const { status, body } = await create(project, {
     network: { allowed_hosts: written },
     start_url: 'https://www.example.com/',
   })
-  server.host.onStart = async () => {}
+  server.egress.onOpen = async () => {}
 
   const told = ['example.com', '*.example.com', '8.8.8.8', '[2001:4860:4860::8888]', '8.8.4.0/24']
   assert.equal(status, 200)

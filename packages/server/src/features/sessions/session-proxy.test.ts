@@ -43,7 +43,7 @@ function exitOf({ proxy }: EgressSettings): string {
   return proxy ? proxy.upstreams.map(({ host }) => host).join() : 'direct'
 }
 
-const settingsOf = (session: Browser) => server.services.egress.settingsOf(session.session_id as SessionId)
+const settingsOf = async (session: Browser) => server.services.egress.settingsOf(await server.row(session.session_id))
 
 interface Row {
   readonly rule: string
@@ -283,12 +283,12 @@ test('network: routes are told by id, and in force once the session is created, 
   const route = { hosts: ['*.Routed.test', 'exact.test', 'EXACT.test.'], proxy: { name: 'one' } }
   const network = { private_hosts: ['DB.internal:5432', '[FD00::1]', '10.0.0.0/8'], proxy_routes: [route] }
   let beforeItWasCreated: EgressSettings | undefined
-  server.host.onStart = async ({ sessionId }) => {
-    beforeItWasCreated = await server.services.egress.settingsOf(sessionId)
+  server.egress.onOpen = async (settings) => {
+    beforeItWasCreated = settings
   }
 
   const { body } = await at.create({ network, proxy: { id: '$two' }, start_url: 'https://www.routed.test/x' })
-  server.host.onStart = async () => {}
+  server.egress.onOpen = async () => {}
 
   const told = server.egress.settings.get(body.session_id as SessionId)
   assert.deepEqual(body.network, {

@@ -8,12 +8,14 @@ import {
 import type { FastifyRequest } from 'fastify'
 import type { MountForCallers } from '../../access/mount-for-callers.ts'
 import { publicUrlOf } from '../../access/public-url.ts'
-import type { Session } from './session.ts'
-import type { SessionRecords } from './session-record.ts'
+import type { SessionCreator } from './create/create-session.ts'
+import type { Session } from './records/session.ts'
+import type { SessionRecords } from './records/session-record.ts'
 import type { SessionService } from './session-service.ts'
-import type { SessionUpdater } from './update-session.ts'
+import type { SessionUpdater } from './update/update-session.ts'
 
 interface SessionRoutesOptions {
+  readonly creator: SessionCreator
   readonly sessions: SessionService
   readonly updater: SessionUpdater
   readonly records: SessionRecords
@@ -22,13 +24,13 @@ interface SessionRoutesOptions {
 
 export function mountSessionRoutes(
   mount: MountForCallers,
-  { sessions, updater, records, publicUrl }: SessionRoutesOptions,
+  { creator, sessions, updater, records, publicUrl }: SessionRoutesOptions,
 ): void {
   const record = (session: Session, request: FastifyRequest) =>
     records.write(session, publicUrlOf(request.raw, publicUrl))
 
   mount(createBrowser, async ({ caller, body, request, signal }) =>
-    record(await sessions.create(caller.projectId, body, signal), request),
+    record(await creator.create(caller.projectId, body, signal), request),
   )
 
   mount(listBrowsers, async ({ caller, query, request }) => {

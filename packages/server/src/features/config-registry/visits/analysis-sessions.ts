@@ -11,6 +11,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
 import { AgentRefusal, type CommandOptions } from '../../../agent-link/command-agent.ts'
 import type { ProxyService } from '../../proxies/proxy-service.ts'
+import type { SessionCreator } from '../../sessions/create/create-session.ts'
 import type { SessionService } from '../../sessions/session-service.ts'
 import type { Configuration } from '../analysis.ts'
 import { browserOf } from '../configurations.ts'
@@ -36,6 +37,7 @@ interface Agents {
 }
 
 interface AnalysisSessionsOptions {
+  readonly creator: SessionCreator
   readonly sessions: SessionService
   readonly agents: Agents
   readonly proxies: ProxyService
@@ -111,7 +113,7 @@ export class AnalysisSessions {
   async #start({ project_id }: StoredAnalysis, request: BrowserRequest, signal: AbortSignal): Promise<SessionId> {
     for (const pauses of [...waitsForRoom, undefined]) {
       try {
-        return (await this.#options.sessions.create(project_id, request, signal)).id
+        return (await this.#options.creator.create(project_id, request, signal)).id
       } catch (error) {
         const mayHelp = error instanceof BerthError && untilRoom.includes(error.code)
         if (pauses === undefined || !mayHelp) throw error

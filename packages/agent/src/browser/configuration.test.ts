@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
+import { packProfile } from './profile/profile-archive.ts'
+
+const run = promisify(execFile)
+
+const flagsOf = (agent: StartedAgent) => {
+  const [browser] = agent.children('chromium')
+  return readFileSync(`/proc/${browser}/cmdline`, 'utf8').split('\0')
+}
+
+async function sendProfile(agent: StartedAgent): Promise<number> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-agent-configuration-'))
+  await mkdir(join(folder.path, 'Default'))
+  await writeFile(join(folder.path, 'Default', 'Bookmarks'), '{}')
+  const sent = request({ socketPath: agent.socketPath, method: 'PUT', path: '/profile?tabs=blank', agent: false })
+  sent.end(await buffer(packProfile(folder.path)))
+  const [response] = await once(sent, 'response')
+  response.resume()
+  return response.statusCode
+}
+
+test('a browser that waits for its profile begins with what it was configured to be meanwhile', async () => {
+  await using agent = await startAgent({ headless: false, awaits_profile: true })
+  const viewport = { width: 1000, height: 700, refresh_rate: 60 }
+  const startUrl = 'data:text/html,<title>first</title>'
+
+  const { status } = await agent.configure({ viewport, kiosk_mode: true, start_url: startUrl })
+  assert.deepEqual([status, agent.children('chromium')], [204, []], 'nothing is launched for that')
+  assert.equal(await sendProfile(agent), 204)
+  await agent.becomesReady()
+
+  assert.ok(flagsOf(agent).includes('--kiosk'))
+  const cdp = await agent.connect()
+  const page = await cdp.attach()
+  // What it begins with is opened when the first page is there.
+  const deadline = performance.now() + 10_000
+  while ((await cdp.evaluate('location.href', page)) !== startUrl) assert.ok(performance.now() < deadline, startUrl)
+  assert.equal(await cdp.evaluate('innerWidth + "x" + innerHeight', page), '1000x700')
+})
+
+test('a running browser takes another size, mode and page, and keeps its tabs', async () => {
+  await using agent = await startAgent({ headless: false })
+  await agent.becomesReady()
+  const before = agent.children('chromium')
+  assert.ok(!flagsOf(agent).includes('--kiosk'))
+
+  const viewport = { width: 1000, height: 700, refresh_rate: 60 }
+  const { status, body } = await agent.configure({
+    viewport,
+    kiosk_mode: true,
+    start_url: 'data:text/html,<p>given</p>',
+  })
+
+  assert.equal(status, 204, `${body}\n${agent.log}`)
+  assert.ok(flagsOf(agent).includes('--kiosk'))
+  assert.notDeepEqual(agent.children('chromium'), before)
+  const cdp = await agent.connect()
+  const page = await cdp.attach()
+  assert.equal(await cdp.evaluate('innerWidth + "x" + innerHeight', page), '1000x700', 'in kiosk mode the page is all')
+  assert.equal(await cdp.evaluate('location.href', page), 'data:text/html,<p>given</p>')
+
+  const kept = agent.children('chromium')
+  assert.equal((await agent.configure({ viewport, kiosk_mode: true })).status, 204)
+  assert.deepEqual(agent.children('chromium'), kept, 'what it has already takes no launch')
+})
+
+test('an agent listens on the address that it is given', async () => {
+  await using agent = await startAgent({ listen_address: '127.0.0.1:4711' })
+  const script = `
+    for (;;) {
+      const answer = await fetch('http://127.0.0.1:4711/state').catch(() => undefined)
+      if (answer) { console.log(JSON.stringify(await answer.json())); break }
+    }`
+  const asUser = process.getuid?.() === 0 ? [] : ['--user', '--preserve-credentials']
+  const enter = ['--target', String(agent.process.pid), '--net', ...asUser, '--']
+  // The network of the agent is there a moment after its process.
+  const ask = () =>
+    run('nsenter', [...enter, process.execPath, '--input-type=module', '-e', script], { timeout: 5_000 })
+
+  const { stdout } = await ask().catch(ask).catch(ask)
+
+  assert.equal(typeof JSON.parse(stdout).contract_version, 'number')
+})
+
+for (const address of ['nowhere', '127.0.0.1', '127.0.0.1:70000', ':80']) {
+  test(`an agent does not start with ${address} for an address`, async () => {
+    await using agent = await startAgent({ listen_address: address })
+
+    assert.equal(await agent.exited, 1)
+    assert.match(agent.log, new RegExp(`${address} is no address to listen on`))
+  })
+}

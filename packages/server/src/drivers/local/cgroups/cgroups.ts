@@ -1,0 +1,209 @@
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
+import { exists } from '@berth/runtime/files/exists.ts'
+import { groupsOf, type OwnGroup } from './own-groups.ts'
+
+export interface MachineLimits {
+  readonly memoryBytes: number
+  /** Processes and their threads together. */
+  readonly tasks: number
+}
+
+type Controller = 'memory' | 'pids' | 'freezer' | 'cpu'
+
+/** A folder below which berth may make groups that have the controllers. */
+export interface Hierarchy {
+  readonly version: 1 | 2
+  readonly folder: string
+  readonly controllers: readonly Controller[]
+}
+
+/** What of a machine can be limited by the groups of these hierarchies, in words. */
+export async function findBounds(hierarchies: readonly Hierarchy[]): Promise<readonly string[]> {
+  const find = (name: Controller) => hierarchies.find(({ controllers }) => controllers.includes(name))
+  const memory = find('memory')
+  const countsConnections = memory?.version === 2 || (memory && (await exists(join(memory.folder, tcpLimit))))
+  return [
+    ...(memory ? ['memory'] : []),
+    ...(countsConnections ? ['memory of connections'] : []),
+    ...(find('pids') ? ['processes'] : []),
+    ...(find('cpu') ? ['share of the processor'] : []),
+  ]
+}
+
+const stateLimitMilliseconds = 5_000
+/** Of the kernel's memory for a machine's TCP connections, where it is counted apart: in version 2 it is part of the rest. */
+const tcpBytes = 64 * 1024 ** 2
+const tcpLimit = 'memory.kmem.tcp.limit_in_bytes'
+/**
+ * Machines share the processor evenly, however many threads they have. Beside them a process outside, as the server, counts
+ * half as much in version 1, where it has no group of its own; a start is the work of many threads at once.
+ */
+const cpuShare = { 1: ['cpu.shares', '2048'], 2: ['cpu.weight', '100'] } as const
+
+/** The control groups of this host's machines: limits, and the freezer. A machine has one group in each hierarchy. */
+export class Cgroups {
+  readonly #hierarchies: readonly Hierarchy[]
+  readonly #prefix: string
+  /** Of machines that an earlier server has started, which may have been in other groups itself. */
+  readonly #located = new Map<string, ReadonlyMap<Hierarchy, string>>()
+
+  /** `prefix` begins the name of each group and tells the machines of one data folder from those of another. */
+  constructor(hierarchies: readonly Hierarchy[], prefix: string) {
+    this.#hierarchies = hierarchies
+    this.#prefix = prefix
+  }
+
+  get canLimit(): boolean {
+    return this.#find('memory') !== undefined && this.#find('pids') !== undefined
+  }
+
+  get canFreeze(): boolean {
+    return this.#find('freezer') !== undefined
+  }
+
+  /** Finds the groups of a machine that runs, by one of its processes. */
+  async locate(name: string, pid: number): Promise<void> {
+    const found = (await groupsOf(pid)).filter(({ path }) => basename(path) === `${this.#prefix}-${name}`)
+    const folderOf = ({ version, controllers }: Hierarchy) => {
+      const isMeant = (group: OwnGroup) =>
+        group.version === version && (version === 2 || controllers.every((one) => group.controllers.includes(one)))
+      const group = found.find(isMeant)
+      return group && join(group.mount, group.path)
+    }
+    const entries = this.#hierarchies.map((hierarchy) => [hierarchy, folderOf(hierarchy)] as const)
+    this.#located.set(name, new Map(entries.flatMap(([hierarchy, folder]) => (folder ? [[hierarchy, folder]] : []))))
+  }
+
+  /** Makes the groups of a machine and returns their folders, for its first process to enter. */
+  async open(name: string, { memoryBytes, tasks }: MachineLimits): Promise<readonly string[]> {
+    const groups = this.#hierarchies.map((hierarchy) => ({ ...hierarchy, folder: this.#folder(hierarchy, name) }))
+    await settleAll(groups.map((group) => mkdir(group.folder)))
+    await settleAll(groups.map((group) => limit(group, memoryBytes, tasks)))
+    return groups.map(({ folder }) => folder)
+  }
+
+  /** How often the kernel has ended a process of the machine for want of memory within its limit. */
+  async countMemoryKills(name: string): Promise<number> {
+    const hierarchy = this.#find('memory')
+    if (!hierarchy) return 0
+    const file = hierarchy.version === 1 ? 'memory.oom_control' : 'memory.events'
+    // A machine that is gone has no group.
+    const text = await readFile(join(this.#folder(hierarchy, name), file), 'utf8').catch(() => '')
+    return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
+  }
+
+  /** What the machine has of the host's memory; undefined where that is not counted, or it is gone. */
+  async readMemory(name: string): Promise<number | undefined> {
+    const hierarchy = this.#find('memory')
+    if (!hierarchy) return undefined
+    const file = hierarchy.version === 1 ? 'memory.usage_in_bytes' : 'memory.current'
+    const text = await readFile(join(this.#folder(hierarchy, name), file), 'utf8').catch(() => undefined)
+    return text === undefined ? undefined : Number(text)
+  }
+
+  /** The processes of the machine, where there are groups. */
+  async listProcesses(name: string): Promise<readonly number[]> {
+    const hierarchy = this.#hierarchies[0]
+    if (!hierarchy) return []
+    const text = await readFile(join(this.#folder(hierarchy, name), 'cgroup.procs'), 'utf8').catch(() => '')
+    return text.split('\n').filter(Boolean).map(Number)
+  }
+
+  freeze(name: string): Promise<void> {
+    return this.#setFrozen(name, true)
+  }
+
+  /** A group that is not there, or not frozen, is fine. */
+  thaw(name: string): Promise<void> {
+    return this.#setFrozen(name, false)
+  }
+
+  /** Removes the groups of a machine; those that are not there are fine. */
+  async remove(name: string): Promise<void> {
+    await settleAll(this.#hierarchies.map((hierarchy) => removeGroup(this.#folder(hierarchy, name))))
+    this.#located.delete(name)
+  }
+
+  async #setFrozen(name: string, isFrozen: boolean): Promise<void> {
+    const hierarchy = this.#find('freezer')
+    if (!hierarchy) return
+    const folder = this.#folder(hierarchy, name)
+    try {
+      await (hierarchy.version === 1 ? setStateV1(folder, isFrozen) : setStateV2(folder, isFrozen))
+    } catch (error) {
+      if (isFrozen || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  }
+
+  #find(controller: Controller): Hierarchy | undefined {
+    return this.#hierarchies.find(({ controllers }) => controllers.includes(controller))
+  }
+
+  #folder(hierarchy: Hierarchy, name: string): string {
+    return this.#located.get(name)?.get(hierarchy) ?? join(hierarchy.folder, `${this.#prefix}-${name}`)
+  }
+}
+
+async function limit({ version, folder, controllers }: Hierarchy, memoryBytes: number, tasks: number): Promise<void> {
+  const [shareFile, share] = cpuShare[version]
+  if (controllers.includes('cpu')) await writeFile(join(folder, shareFile), share)
+  if (controllers.includes('pids')) await writeFile(join(folder, 'pids.max'), String(tasks))
+  if (!controllers.includes('memory')) return
+  const [memory, swap, allowedSwap] =
+    version === 1
+      ? (['memory.limit_in_bytes', 'memory.memsw.limit_in_bytes', memoryBytes] as const)
+      : (['memory.max', 'memory.swap.max', 0] as const)
+  await writeFile(join(folder, memory), String(memoryBytes))
+  // A kernel without accounting for swap lacks this file, and then a machine may swap beyond its limit.
+  await writeIfPresent(join(folder, swap), allowedSwap)
+  if (version === 1) await writeIfPresent(join(folder, tcpLimit), tcpBytes)
+}
+
+/** Nothing can be made in these folders, and what is not there is not allowed to be: that is EACCES. */
+async function writeIfPresent(path: string, value: number): Promise<void> {
+  await writeFile(path, String(value)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT' && error.code !== 'EACCES') throw error
+  })
+}
+
+async function setStateV1(folder: string, isFrozen: boolean): Promise<void> {
+  const state = isFrozen ? 'FROZEN' : 'THAWED'
+  const file = join(folder, 'freezer.state')
+  await writeFile(file, state)
+  await waitUntil(async () => (await readFile(file, 'utf8')).trim() === state, folder)
+}
+
+async function setStateV2(folder: string, isFrozen: boolean): Promise<void> {
+  const state = isFrozen ? '1' : '0'
+  await writeFile(join(folder, 'cgroup.freeze'), state)
+  await waitUntil(
+    async () => (await readFile(join(folder, 'cgroup.events'), 'utf8')).includes(`frozen ${state}`),
+    folder,
+  )
+}
+
+async function waitUntil(isReached: () => Promise<boolean>, folder: string): Promise<void> {
+  const deadline = performance.now() + stateLimitMilliseconds
+  for (let wait = 1; !(await isReached()); wait = Math.min(wait * 2, 50)) {
+    if (performance.now() > deadline) throw new Error(`the control group ${folder} does not change its state`)
+    await delay(wait)
+  }
+}
+
+/** A group counts as busy until the kernel has cleared the last of its processes, which their parent does not wait for. */
+async function removeGroup(folder: string): Promise<void> {
+  const deadline = performance.now() + stateLimitMilliseconds
+  for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {
+    try {
+      return await rmdir(folder)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'ENOENT') return
+      if (code !== 'EBUSY' || performance.now() > deadline) throw error
+    }
+    await delay(wait)
+  }
+}

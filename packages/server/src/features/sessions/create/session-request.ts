@@ -1,0 +1,132 @@
+import type { BrowserMemory, BrowserRequest, Region } from '@berth/contract/browsers/browser.ts'
+import type { MachineId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Insertable } from 'kysely'
+import type { SelectedProxy, SessionTable } from '../../../database/tables.ts'
+import type { Driver } from '../../../drivers/driver.ts'
+import type { ProxyService, ProxyTarget } from '../../proxies/proxy-service.ts'
+import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
+import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
+import { viewportOf } from '../machines/session-viewport.ts'
+import { selectProxy } from '../update/egress-change.ts'
+import type { LaunchInputs } from './machine-spec.ts'
+import { selectNetwork } from './network-selection.ts'
+import { selectTelemetry } from './telemetry-selection.ts'
+
+/** What a session is made of, after the defaults of the contract. */
+export type SessionRequest = BrowserRequest
+
+/** What the names in a request stand for. */
+interface Selected {
+  readonly inputs: LaunchInputs
+  /** How the session leaves, as columns of its row. */
+  readonly egress: Pick<Insertable<SessionTable>, 'proxy' | 'network'>
+}
+
+interface RowOptions {
+  readonly id: SessionId
+  readonly machineId: MachineId
+  readonly projectId: ProjectId
+  readonly request: SessionRequest
+  readonly selected: Selected
+  readonly now: Date
+}
+
+interface SessionRequestsOptions {
+  readonly proxies: ProxyService
+  readonly profiles: SessionProfiles
+  readonly sessionExtensions: SessionExtensions
+  readonly driver: Driver
+  readonly driverId: string
+  readonly region: Region
+}
+
+/** Reads requests for sessions: refuses what cannot be done, finds what they name, and writes the row. */
+export class SessionRequests {
+  readonly #options: SessionRequestsOptions
+
+  constructor(options: SessionRequestsOptions) {
+    this.#options = options
+  }
+
+  async select(projectId: ProjectId, request: SessionRequest): Promise<Selected> {
+    const { profiles, sessionExtensions } = this.#options
+    this.#refuseWhatThisHostCannotDo(request)
+    const egress = await this.#selectEgress(projectId, request)
+    const extensions = await sessionExtensions.choose(projectId, request.extensions)
+    const profile = request.profile ? await profiles.refer(projectId, request.profile) : undefined
+    return { inputs: { extensions, profile }, egress }
+  }
+
+  rowOf({ id, machineId, projectId, request, selected, now }: RowOptions): Insertable<SessionTable> {
+    const { profile } = selected.inputs
+    const telemetry = selectTelemetry(request.telemetry)
+    return {
+      id,
+      project_id: projectId,
+      state: 'starting' as const,
+      driver_id: this.#options.driverId,
+      machine_id: machineId,
+      name: request.name ?? null,
+      tags: JSON.stringify(request.tags ?? {}),
+      headless: request.headless,
+      stealth: request.stealth,
+      gpu: request.gpu,
+      kiosk_mode: request.kiosk_mode,
+      memory: memoryOf(request),
+      region: request.region ?? this.#options.region,
+      timeout_seconds: request.timeout_seconds,
+      viewport: JSON.stringify(viewportOf(request.viewport, request.gpu)),
+      start_url: request.start_url || null,
+      chrome_policy: JSON.stringify(request.chrome_policy ?? {}),
+      invocation_id: request.invocation_id ?? null,
+      telemetry: telemetry && JSON.stringify(telemetry),
+      created_at: now,
+      idle_since: null,
+      deleted_at: null,
+      uptime_ms: null,
+      profile_id: profile?.id ?? null,
+      profile_save_changes: profile?.saveChanges ?? null,
+      ...selected.egress,
+    }
+  }
+
+  #refuseWhatThisHostCannotDo({ headless, gpu, memory, region, telemetry }: SessionRequest): void {
+    const refuse = (field: string, reason: string) => {
+      throw new BerthError('field_not_supported', { field, reason })
+    }
+    if (gpu && headless) refuse('gpu', 'only a headful session can have a GPU.')
+    if (gpu && !this.#options.driver.capabilities.hasGpu) refuse('gpu', 'this host has no GPU.')
+    if (memory && gpu) refuse('memory', 'a session with a GPU has no choice of memory.')
+    const choices = headless ? headlessMemory : headfulMemory
+    if (memory && !choices.includes(memory)) {
+      refuse('memory', `a ${headless ? 'headless' : 'headful'} session has ${choices.join(' or ')}.`)
+    }
+    if (region && region !== this.#options.region) {
+      refuse('region', `${region} is not served here; this service runs in ${this.#options.region}.`)
+    }
+    if (telemetry?.export?.otlp?.destination || telemetry?.export?.otlp?.enabled) {
+      refuse('telemetry.export', 'is not supported by this version of berth.')
+    }
+  }
+
+  /** By which proxies the session leaves. */
+  async #selectEgress(projectId: ProjectId, request: SessionRequest) {
+    const { proxies } = this.#options
+    const byDefault: SelectedProxy = { mode: 'default' }
+    const select = (target: ProxyTarget, field: string) => proxies.select(projectId, target, field)
+    const [proxy, network] = await Promise.all([
+      selectProxy(request, byDefault, select),
+      selectNetwork(projectId, request.network, proxies),
+    ])
+    return { proxy: JSON.stringify(proxy ?? byDefault), network: network && JSON.stringify(network) }
+  }
+}
+
+const headlessMemory: readonly BrowserMemory[] = ['1GiB', '2GiB']
+const headfulMemory: readonly BrowserMemory[] = ['8GiB', '16GiB']
+
+/** A headless browser needs little; a headful one gets what the field gives it. */
+function memoryOf({ memory, headless }: SessionRequest): BrowserMemory {
+  return memory ?? (headless ? '1GiB' : '8GiB')
+}

@@ -1,0 +1,58 @@
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
+import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
+import type { LifecycleEvents } from '../machines/lifecycle-events.ts'
+import type { SessionMachines } from '../machines/session-machines.ts'
+import type { SessionStore } from '../records/session-store.ts'
+
+interface SessionTerminatorOptions {
+  readonly machines: SessionMachines
+  readonly profiles: SessionProfiles
+  readonly store: SessionStore
+  readonly events: LifecycleEvents
+  readonly clock: Clock
+}
+
+/** Ends sessions: by a caller's wish, by their time, or because their machine has gone. All end the same way. */
+export class SessionTerminator {
+  readonly #options: SessionTerminatorOptions
+  readonly #finishing = new SingleFlight<SessionId, void>()
+
+  constructor(options: SessionTerminatorOptions) {
+    this.#options = options
+  }
+
+  /** Ends the session and says whether this call did; resolves when nothing of its machine is left. */
+  async end(id: SessionId): Promise<boolean> {
+    const { store, clock } = this.#options
+    const ended = await store.beginEnd(id, clock.now())
+    if (!ended) return false
+    await this.finish(id)
+    return true
+  }
+
+  /** Ends the session unless something happened in it since. */
+  async endIdle(id: SessionId, idleSince: Date): Promise<boolean> {
+    const { store, clock } = this.#options
+    const ended = await store.beginTimeout(id, idleSince, clock.now())
+    if (!ended) return false
+    await this.finish(id)
+    return true
+  }
+
+  /** Brings an ending session to its end. Safe to repeat: what a crash or an error interrupted is done again. */
+  finish(id: SessionId): Promise<void> {
+    return this.#finishing.run(id, () => this.#finish(id))
+  }
+
+  async #finish(id: SessionId): Promise<void> {
+    const { machines, profiles, store, events } = this.#options
+    const session = await store.findEnding(id)
+    if (!session) return
+    await profiles.save(session)
+    await machines.stop(session)
+    await store.finishEnd(id)
+    events.emit('sessionEnded', id)
+  }
+}

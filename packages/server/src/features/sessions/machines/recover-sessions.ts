@@ -1,0 +1,142 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { readAgentState } from '../../../agent-link/agent-client.ts'
+import type { Driver, Machine } from '../../../drivers/driver.ts'
+import type { EgressLink } from '../../../egress-link/egress-link.ts'
+import type { SessionTerminator } from '../end/end-session.ts'
+import type { SessionStore, UnfinishedSession } from '../records/session-store.ts'
+import type { SessionUpdater } from '../update/update-session.ts'
+import type { SessionMachines } from './session-machines.ts'
+
+interface RecoverOptions {
+  readonly driver: Driver
+  readonly egressLink: EgressLink
+  readonly driverId: string
+  readonly store: SessionStore
+  readonly machines: SessionMachines
+  readonly terminator: SessionTerminator
+  readonly updater: SessionUpdater
+  readonly logger: Logger
+  /** Absent: a minute. */
+  readonly readyLimitMilliseconds?: number
+}
+
+/** For so long a start waits for what has to be ended. It goes on afterwards. */
+const patienceMilliseconds = 2_000
+/** An agent that takes longer to answer is taken up without. */
+const answerMilliseconds = 1_000
+/** An agent that has not said that it is ready by then will not. */
+const defaultReadyLimitMilliseconds = 60_000
+
+/**
+ * Makes rows and machines agree after a start, whatever the last server was doing when it ended: live sessions are
+ * taken up, dead ones ended, half-made ones removed, interrupted ends finished. No session holds the start up: what
+ * takes longer goes on beside it, and what fails is left to the reaper.
+ */
+export async function recoverSessions(options: RecoverOptions): Promise<void> {
+  const { driver, driverId, egressLink, store, machines, logger } = options
+  const [existing, served, sessions] = await Promise.all([
+    driver.list(),
+    egressLink.listRoutes(),
+    store.listUnfinished(driverId),
+  ])
+  const found = new Set(existing)
+  const named = new Set(sessions.map(({ machine_id }) => machine_id))
+  // Machines that no session names, and routes whose machines have gone.
+  const strays = [...new Set([...existing, ...served])].filter((machineId) => !named.has(machineId))
+
+  const recovery = new SessionRecovery(options)
+  const takenUp = sessions.map((session) => recovery.recover(session, found.has(session.machine_id)))
+  const removals = strays.map((machineId) => machines.remove(machineId))
+  const all = [...takenUp, ...removals].map((work) =>
+    work.catch((error: unknown) => logger.error({ err: error }, 'could not recover a session; trying again')),
+  )
+  await Promise.race([Promise.all(all), delay(patienceMilliseconds, undefined, { ref: false })])
+
+  const { adopted } = recovery
+  const others = strays.length + sessions.length - adopted
+  if (adopted + others > 0) logger.info({ adopted, ended: others }, 'recovered the sessions of the last run')
+}
+
+class SessionRecovery {
+  readonly #options: RecoverOptions
+  adopted = 0
+
+  constructor(options: RecoverOptions) {
+    this.#options = options
+  }
+
+  async recover(session: UnfinishedSession, hasMachine: boolean): Promise<void> {
+    const { store, machines, terminator } = this.#options
+    switch (session.state) {
+      case 'active':
+        if (!hasMachine || !(await this.#takeUp(session))) await terminator.end(session.id)
+        return
+      case 'starting':
+        await machines.stop(session)
+        await store.removeStarting(session.id)
+        return
+      case 'ending':
+      case 'deleted':
+        // Its profile can still be saved. The reaper does that.
+        if (!hasMachine || !session.profile_save_changes || !(await this.#hold(session)))
+          await terminator.finish(session.id)
+    }
+  }
+
+  /** Says whether there was anything to take up. */
+  async #takeUp(session: UnfinishedSession): Promise<boolean> {
+    const { driver, machines } = this.#options
+    // The reaper ends sessions that have no machine here.
+    using _expected = machines.expect(session.id)
+    const machine = await driver.adopt(session.machine_id)
+    if (!machine || !(await isAlive(machine))) return false
+    this.#adopt(session, machine)
+    await this.#openRoute(session)
+    return true
+  }
+
+  async #hold({ id, machine_id }: UnfinishedSession): Promise<boolean> {
+    const machine = await this.#options.driver.adopt(machine_id)
+    if (machine) this.#options.machines.adopt(id, machine)
+    return machine !== undefined
+  }
+
+  /** Egress goes on serving the machine, but a later one would not know of a route that an earlier server has opened. */
+  async #openRoute({ id }: UnfinishedSession): Promise<void> {
+    const { store, machines, logger } = this.#options
+    try {
+      const session = await store.findActive(id)
+      if (session) await machines.openRoute(session)
+    } catch (error) {
+      // Restoring the session does it once more.
+      logger.warn({ err: error, sessionId: id }, 'could not open the route of a session; trying again')
+    }
+  }
+
+  #adopt({ id }: UnfinishedSession, machine: Machine): void {
+    const { machines, updater, terminator, logger } = this.#options
+    this.adopted += 1
+    const { ready } = machines.adopt(id, machine).watch
+    // The last server may have been in the middle of an update. Whoever is next to use the session waits for it.
+    void updater.restore(id)
+    const limit = setTimeout(() => {
+      logger.warn({ sessionId: id }, 'a session ends: its agent does not answer')
+      terminator
+        .end(id)
+        .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session'))
+    }, this.#options.readyLimitMilliseconds ?? defaultReadyLimitMilliseconds).unref()
+    // When it is rejected, whoever ends or leaves the session does it.
+    ready.catch(() => {}).finally(() => clearTimeout(limit))
+  }
+}
+
+/** Whether the machine runs, and nothing says that its agent has failed. One that takes its time is alive. */
+async function isAlive(machine: Machine): Promise<boolean> {
+  const gone = machine.ended.then(() => false)
+  const answered = readAgentState(machine).then(
+    ({ state }) => state !== 'failed',
+    (error: Error) => error.name === 'TimeoutError',
+  )
+  return Promise.race([gone, answered, delay(answerMilliseconds, true, { ref: false })])
+}

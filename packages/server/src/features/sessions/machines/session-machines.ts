@@ -1,0 +1,237 @@
+import type { AgentEventRecord } from '@berth/contract/agent/agent-endpoints.ts'
+import type { MachineId, SessionId } from '@berth/contract/common/ids.ts'
+import type { Endpoint } from '@berth/contract/endpoint.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { z } from 'zod'
+import { AgentEventReader } from '../../../agent-link/agent-event-reader.ts'
+import { AgentWatch } from '../../../agent-link/agent-watch.ts'
+import { type CommandOptions, commandAgent } from '../../../agent-link/command-agent.ts'
+import type { Driver, Machine, MachineSpec, ReachableMachine } from '../../../drivers/driver.ts'
+import type { EgressLink } from '../../../egress-link/egress-link.ts'
+import type { Session, SessionOnMachine } from '../records/session.ts'
+import type { SessionStore } from '../records/session-store.ts'
+import type { LifecycleEvents } from './lifecycle-events.ts'
+import type { SessionEgress } from './session-egress.ts'
+
+const startLimitMilliseconds = 45_000
+const maxReasonLength = 200
+
+interface LiveMachine {
+  readonly machine: Machine
+  readonly watch: AgentWatch
+  readonly agentEvents: AgentEventReader
+  /** When the last activity ended, as the agent tells it; null while there is some; undefined before it has told. */
+  idleSince: Date | null | undefined
+  /** What of it is in the database. */
+  notedIdleSince: Date | null | undefined
+  isNoting: boolean
+}
+
+interface SessionMachinesOptions {
+  readonly driver: Driver
+  readonly store: SessionStore
+  readonly egress: SessionEgress
+  readonly egressLink: EgressLink
+  readonly events: LifecycleEvents
+  readonly logger: Logger
+}
+
+interface ProvisionOptions {
+  readonly session: Session
+  /** Of the machine that the session names. */
+  readonly spec: MachineSpec
+  /** Gives the agent what it waits for before it launches the browser. */
+  readonly deliver?: (machine: ReachableMachine, signal: AbortSignal) => Promise<void>
+  readonly signal: AbortSignal
+}
+
+/** Which machine each session of this server has, with the streams of its agent and its route to egress. */
+export class SessionMachines {
+  readonly #options: SessionMachinesOptions
+  readonly #live = new Map<SessionId, LiveMachine>()
+  /** Whose machines are not there, or not ready, yet: when one of these goes, its creator cleans up. */
+  readonly #expected = new Set<SessionId>()
+
+  constructor(options: SessionMachinesOptions) {
+    this.#options = options
+  }
+
+  /** A session that will have a machine: until the disposal it is not taken for one that has lost it. */
+  expect(id: SessionId): Disposable {
+    this.#expected.add(id)
+    return { [Symbol.dispose]: () => this.#expected.delete(id) }
+  }
+
+  /** Whether the session has a machine here, or will have one. */
+  has(id: SessionId): boolean {
+    return this.#live.has(id) || this.#expected.has(id)
+  }
+
+  /** Whether the session had a machine here that has ended, and is not removed yet. */
+  hasGone(id: SessionId): boolean {
+    return this.#live.get(id)?.watch.isOver ?? false
+  }
+
+  /** The sessions that have a machine here. */
+  list(): readonly SessionOnMachine[] {
+    return [...this.#live].map(([id, { machine }]) => ({ id, machine_id: machine.id }))
+  }
+
+  /**
+   * Provides an expected session with its machine and resolves when the browser can be used. After a rejection nothing
+   * of the machine is left.
+   */
+  async provision({ session, spec, deliver, signal }: ProvisionOptions): Promise<{ readonly idleSince: Date | null }> {
+    const { driver, logger } = this.#options
+    const limit = AbortSignal.timeout(startLimitMilliseconds)
+    const either = AbortSignal.any([signal, limit])
+    try {
+      const live = this.adopt(session.id, await driver.start(spec, either))
+      // An agent that fails before it has been given everything says so on its stream of states.
+      const prepared = Promise.all([this.openRoute(session), deliver?.(live.machine, either)])
+      await Promise.race([Promise.all([prepared, live.watch.ready]), rejectedBy(either)])
+      return { idleSince: live.idleSince ?? null }
+    } catch (cause) {
+      const lastLines = await driver.lastLines(spec.id)
+      await this.stop(session)
+      if (signal.aborted || cause instanceof BerthError) throw cause
+      logger.error({ err: cause, sessionId: session.id, machineId: spec.id, lastLines }, 'a session did not start')
+      const reason = limit.aborted
+        ? `the browser did not answer within ${startLimitMilliseconds / 1000} s`
+        : firstLine((cause as Error).message)
+      throw new BerthError('session_start_failed', { reason }, { cause })
+    }
+  }
+
+  /** Takes up the running machine of a session: a new one, or one that an earlier server left. */
+  adopt(id: SessionId, machine: Machine): LiveMachine {
+    const { events, logger } = this.#options
+    const watch = new AgentWatch(machine, {
+      onState: (state) => this.#takeActivity(id, state.idle_since === null ? null : new Date(state.idle_since)),
+      onGone: (reason) => {
+        if (this.#expected.has(id)) return
+        logger.warn({ sessionId: id }, `a session ends: ${reason}`)
+        events.emit('machineEnded', id)
+      },
+    })
+    const agentEvents = new AgentEventReader(machine, (record) => this.#logEvent(id, record))
+    const unknown = { idleSince: undefined, notedIdleSince: undefined }
+    const live: LiveMachine = { machine, watch, agentEvents, ...unknown, isNoting: false }
+    this.#live.set(id, live)
+    return live
+  }
+
+  #logEvent(sessionId: SessionId, record: AgentEventRecord): void {
+    const { logger } = this.#options
+    const { sequence } = record
+    if ('lost' in record) {
+      logger.warn({ sessionId, sequence, lost: record.lost }, 'events of a session are lost')
+      return
+    }
+    const { service, detail, at } = record.event
+    logger.warn({ sessionId, sequence, service, detail, at: new Date(at) }, 'a program of a session crashed')
+  }
+
+  /** Has egress serve the session's machine as its row says. Repeated for a later egress, or after an update. */
+  async openRoute(session: Session): Promise<void> {
+    const { egress, egressLink } = this.#options
+    const settings = await egress.settingsOf(session)
+    // It may have been stopped meanwhile: then no route may be opened behind the one that was closed.
+    await egressLink.openRoute(this.get(session.id), settings)
+  }
+
+  #takeActivity(id: SessionId, idleSince: Date | null): void {
+    const live = this.#live.get(id)
+    if (!live) return
+    live.idleSince = idleSince
+    void this.#note(id, live)
+  }
+
+  /** Notes again what the database has missed. */
+  noteMissed(): void {
+    for (const [id, live] of this.#live) void this.#note(id, live)
+  }
+
+  /** One note at a time: of two on their way at once, the older could arrive last, and a session would never be idle. */
+  async #note(id: SessionId, live: LiveMachine): Promise<void> {
+    if (live.isNoting) return
+    live.isNoting = true
+    const { store, logger } = this.#options
+    try {
+      while (live.idleSince !== undefined && live.idleSince !== live.notedIdleSince) {
+        const { idleSince } = live
+        await store.setIdleSince(id, idleSince)
+        live.notedIdleSince = idleSince
+      }
+    } catch (error) {
+      // The reaper's next round has it noted.
+      const facts = { sessionId: id, reason: (error as Error).message }
+      logger.warn(facts, 'could not record the activity of a session; trying again')
+    } finally {
+      live.isNoting = false
+    }
+  }
+
+  /** The session's machine, unless it is elsewhere or gone. */
+  find(id: SessionId): Machine | undefined {
+    return this.#live.get(id)?.machine
+  }
+
+  /** The same; `session_unreachable` when its machine is elsewhere or gone. */
+  get(id: SessionId): Machine {
+    const machine = this.find(id)
+    if (!machine) throw new BerthError('session_unreachable')
+    return machine
+  }
+
+  /** Has the session's agent do something. */
+  async command<Body extends z.ZodType, Reply extends z.ZodType>(
+    id: SessionId,
+    endpoint: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
+    body: z.input<Body>,
+    options?: CommandOptions,
+  ): Promise<z.output<Reply>> {
+    return commandAgent(this.get(id), endpoint, body, options)
+  }
+
+  /** Ends the session's machine, whatever it is doing, and removes all of it. */
+  async stop({ id, machine_id }: SessionOnMachine): Promise<void> {
+    const live = this.#live.get(id)
+    live?.watch.close()
+    this.#live.delete(id)
+    try {
+      await this.remove(machine_id)
+    } finally {
+      await live?.agentEvents.finish()
+    }
+  }
+
+  /** Ends a machine and its route, and removes all of both. At once, since neither has to wait for the other to be gone. */
+  async remove(machineId: MachineId): Promise<void> {
+    const { driver, egressLink } = this.#options
+    await settleAll([driver.stop(machineId), egressLink.closeRoute(machineId)])
+  }
+
+  /** Lets go of every machine and leaves it running. */
+  release(): void {
+    for (const { watch, agentEvents } of this.#live.values()) {
+      watch.close()
+      agentEvents.close()
+    }
+    this.#live.clear()
+  }
+}
+
+/** What programs wrote behind it is for the log: it can be long, and tell of the host. */
+function firstLine(message: string): string {
+  return message.split('\n', 1)[0]?.slice(0, maxReasonLength) ?? ''
+}
+
+function rejectedBy(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+}

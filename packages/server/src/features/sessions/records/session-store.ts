@@ -1,0 +1,271 @@
+import type { Region } from '@berth/contract/browsers/browser.ts'
+import type { ProjectId, ProxyId, SessionId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { type Insertable, sql, type Updateable } from 'kysely'
+import { type Database, violates } from '../../../database/database.ts'
+import { newestPage } from '../../../database/newest-page.ts'
+import type { SessionTable } from '../../../database/tables.ts'
+import type { Session } from './session.ts'
+import { liveStates, type SessionState } from './session-state.ts'
+
+export interface SessionFilter {
+  readonly projectId: ProjectId
+  readonly status: 'active' | 'deleted' | 'all'
+  readonly text: string | undefined
+  readonly tags: Readonly<Record<string, string>> | undefined
+  readonly region: Region | undefined
+}
+
+/** A session that its last activity ended so long ago that its time is over. */
+export interface OverdueSession {
+  readonly id: SessionId
+  readonly idleSince: Date
+}
+
+/** What has to be known of a session to reach it. */
+export type ResolvedSession = Pick<Session, 'id' | 'project_id' | 'state' | 'driver_id' | 'machine_id' | 'created_at'>
+
+export type UnfinishedSession = Pick<Session, 'id' | 'machine_id' | 'state' | 'profile_save_changes'>
+
+export class SessionStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Records a session before its machine exists. Of two with one name, the index lets one through. */
+  async insert(session: Insertable<SessionTable>, database: Database = this.#database): Promise<Session> {
+    return database
+      .insertInto('sessions')
+      .values(session)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+      .catch((error: unknown) => throwRefused(error, session))
+  }
+
+  /** Changes an active session; `session_not_found` when it is none any more. Of two that take one name, the index lets one through. */
+  async update(id: SessionId, columns: Updateable<SessionTable>): Promise<Session> {
+    const updated = await this.#database
+      .updateTable('sessions')
+      .set(columns)
+      .where('id', '=', id)
+      .where('state', '=', 'active')
+      .returningAll()
+      .executeTakeFirst()
+      .catch((error: unknown) => throwRefused(error, columns))
+    if (!updated) throw new BerthError('session_not_found', { session: id })
+    return updated
+  }
+
+  /** Whether another session of the project holds the name. */
+  async isNameTaken(projectId: ProjectId, name: string, except: SessionId): Promise<boolean> {
+    const holder = await this.#database
+      .selectFrom('sessions')
+      .select('id')
+      .where('project_id', '=', projectId)
+      .where('name', '=', name)
+      .where('state', 'in', liveStates)
+      .where('id', '<>', except)
+      .executeTakeFirst()
+    return holder !== undefined
+  }
+
+  /** The session is usable; nothing when it was deleted before. */
+  async activate(id: SessionId, idleSince: Date | null): Promise<Session | undefined> {
+    return this.#database
+      .updateTable('sessions')
+      .set({ state: 'active', idle_since: idleSince })
+      .where('id', '=', id)
+      .where('state', '=', 'starting')
+      .returningAll()
+      .executeTakeFirst()
+  }
+
+  /** Forgets a session whose start failed. One that was deleted meanwhile is left to whoever deletes it. */
+  async removeStarting(id: SessionId): Promise<void> {
+    await this.#database.deleteFrom('sessions').where('id', '=', id).where('state', '=', 'starting').execute()
+  }
+
+  async setIdleSince(id: SessionId, idleSince: Date | null): Promise<void> {
+    await this.#database
+      .updateTable('sessions')
+      .set({ idle_since: idleSince })
+      .where('id', '=', id)
+      .where('state', '=', 'active')
+      .execute()
+  }
+
+  /** Takes a session from its callers; of several that end it, one is told. It keeps its row and loses its name. */
+  async beginEnd(id: SessionId, now: Date): Promise<Session | undefined> {
+    return this.#database
+      .updateTable('sessions')
+      .set({ state: 'ending', deleted_at: now })
+      .where('id', '=', id)
+      .where('state', 'in', liveStates)
+      .returningAll()
+      .executeTakeFirst()
+  }
+
+  /** The same, if its last activity still ended when the caller saw it end. */
+  async beginTimeout(id: SessionId, idleSince: Date, now: Date): Promise<Session | undefined> {
+    return this.#database
+      .updateTable('sessions')
+      .set({ state: 'ending', deleted_at: now })
+      .where('id', '=', id)
+      .where('state', '=', 'active')
+      .where('idle_since', '<=', idleSince)
+      .returningAll()
+      .executeTakeFirst()
+  }
+
+  /** A session that is being ended. */
+  async findEnding(id: SessionId): Promise<Session | undefined> {
+    return this.#database
+      .selectFrom('sessions')
+      .selectAll()
+      .where('id', '=', id)
+      .where('state', '=', 'ending')
+      .executeTakeFirst()
+  }
+
+  /** Nothing of the machine is left: what the session used is final. */
+  async finishEnd(id: SessionId): Promise<void> {
+    await this.#database
+      .updateTable('sessions')
+      .set({ state: 'deleted', uptime_ms: sql<number>`extract(epoch from deleted_at - created_at) * 1000` })
+      .where('id', '=', id)
+      .where('state', '=', 'ending')
+      .execute()
+  }
+
+  /** The active session with the id or, failing that, the name; with `includeDeleted` also an ended one, by id. */
+  async find(projectId: ProjectId, idOrName: string, includeDeleted: boolean): Promise<Session | undefined> {
+    return this.#database
+      .selectFrom('sessions')
+      .selectAll()
+      .where('project_id', '=', projectId)
+      .where((where) => {
+        const active = where.and([
+          where('state', '=', 'active'),
+          where.or([where('id', '=', idOrName as SessionId), where('name', '=', idOrName)]),
+        ])
+        const ended = where.and([where('state', 'in', ['ending', 'deleted']), where('id', '=', idOrName as SessionId)])
+        return includeDeleted ? where.or([active, ended]) : active
+      })
+      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .executeTakeFirst()
+  }
+
+  /** The session with the id or, failing that, the name: of a project, or one session alone. */
+  async resolve(
+    scope: { readonly projectId: ProjectId } | { readonly sessionId: SessionId },
+    idOrName: string,
+    states: readonly SessionState[],
+  ): Promise<ResolvedSession | undefined> {
+    const query = this.#database
+      .selectFrom('sessions')
+      .select(['id', 'project_id', 'state', 'driver_id', 'machine_id', 'created_at'])
+      .where('state', 'in', states)
+      .where((where) => where.or([where('id', '=', idOrName as SessionId), where('name', '=', idOrName)]))
+      .orderBy(sql`id = ${idOrName}`, 'desc')
+    const scoped =
+      'projectId' in scope ? query.where('project_id', '=', scope.projectId) : query.where('id', '=', scope.sessionId)
+    return scoped.executeTakeFirst()
+  }
+
+  async findActive(id: SessionId): Promise<Session | undefined> {
+    return this.#database
+      .selectFrom('sessions')
+      .selectAll()
+      .where('id', '=', id)
+      .where('state', '=', 'active')
+      .executeTakeFirst()
+  }
+
+  /** Those of the driver that leave by the proxy, or have a route by it. */
+  async listUsersOfProxy(driverId: string, proxyId: ProxyId): Promise<readonly UnfinishedSession[]> {
+    return this.#usingProxy(proxyId)
+      .select(['id', 'machine_id', 'state', 'profile_save_changes'])
+      .where('driver_id', '=', driverId)
+      .execute()
+  }
+
+  /** The servers that run such sessions. */
+  async listServersUsingProxy(proxyId: ProxyId): Promise<readonly string[]> {
+    const rows = await this.#usingProxy(proxyId).select('driver_id').distinct().execute()
+    return rows.map(({ driver_id }) => driver_id)
+  }
+
+  #usingProxy(proxyId: ProxyId) {
+    const route = JSON.stringify([{ proxy: { id: proxyId } }])
+    return this.#database
+      .selectFrom('sessions')
+      .where('state', 'in', liveStates)
+      .where(sql<boolean>`(proxy ->> 'id' = ${proxyId} or network -> 'proxy_routes' @> ${route}::jsonb)`)
+  }
+
+  /** Newest first. */
+  async list(filter: SessionFilter, page: PageRequest): Promise<Page<Session>> {
+    const states = { active: ['active'], deleted: ['ending', 'deleted'], all: ['active', 'ending', 'deleted'] } as const
+    let query = this.#database
+      .selectFrom('sessions')
+      .selectAll()
+      .where('project_id', '=', filter.projectId)
+      .where('state', 'in', states[filter.status])
+    if (filter.region) query = query.where('region', '=', filter.region)
+    if (filter.tags) query = query.where(sql<boolean>`tags @> ${JSON.stringify(filter.tags)}::jsonb`)
+    if (filter.text) {
+      const text = filter.text.toLowerCase()
+      query = query.where(
+        sql<boolean>`(strpos(lower(coalesce(name, '')), ${text}) > 0 or strpos(id, ${text}) > 0
+          or strpos(coalesce(proxy ->> 'id', ''), ${text}) > 0
+          or exists (select from profiles where profiles.id = sessions.profile_id
+            and (strpos(profiles.id, ${text}) > 0 or strpos(lower(coalesce(profiles.name, '')), ${text}) > 0)))`,
+      )
+    }
+    return newestPage(query, page)
+  }
+
+  async listOverdue(driverId: string, now: Date): Promise<readonly OverdueSession[]> {
+    const rows = await this.#database
+      .selectFrom('sessions')
+      .select(['id', 'idle_since'])
+      .where('driver_id', '=', driverId)
+      .where('state', '=', 'active')
+      .where('idle_since', 'is not', null)
+      .where(sql<boolean>`idle_since + make_interval(secs => timeout_seconds) <= ${now}`)
+      .execute()
+    return rows.map(({ id, idle_since }) => ({ id, idleSince: idle_since as Date }))
+  }
+
+  /** Every session of the driver whose machine may exist. */
+  async listUnfinished(driverId: string): Promise<readonly UnfinishedSession[]> {
+    return this.#database
+      .selectFrom('sessions')
+      .select(['id', 'machine_id', 'state', 'profile_save_changes'])
+      .where('driver_id', '=', driverId)
+      .where('state', '<>', 'deleted')
+      .execute()
+  }
+
+  async countActive(): Promise<number> {
+    const { count } = await this.#database
+      .selectFrom('sessions')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('state', '=', 'active')
+      .executeTakeFirstOrThrow()
+    return count
+  }
+}
+
+function throwRefused(error: unknown, { name, profile_id }: Updateable<SessionTable>): never {
+  if (violates(error, 'session_names'))
+    throw new BerthError('session_name_taken', { name: name ?? '' }, { cause: error })
+  // It was deleted since it was looked up.
+  if (violates(error, 'sessions_profile_id_fkey')) {
+    throw new BerthError('profile_not_found', { profile: profile_id ?? '' }, { cause: error })
+  }
+  throw error
+}

@@ -1,0 +1,8 @@
+import type { Selectable } from 'kysely'
+import type { SessionTable } from '../../../database/tables.ts'
+
+/** One running browser and the machine under it, from create to delete. */
+export type Session = Selectable<SessionTable>
+
+/** A session, as far as its machine goes. */
+export type SessionOnMachine = Pick<Session, 'id' | 'machine_id'>

@@ -1,5 +1,0 @@
-import type { Selectable } from 'kysely'
-import type { SessionTable } from '../../database/tables.ts'
-
-/** One running browser and the machine under it, from create to delete. */
-export type Session = Selectable<SessionTable>

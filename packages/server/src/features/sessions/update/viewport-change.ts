@@ -1,0 +1,45 @@
+import { configureAgent } from '@berth/contract/agent/agent-endpoints.ts'
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { AgentRefusal } from '../../../agent-link/command-agent.ts'
+import type { SessionMachines } from '../machines/session-machines.ts'
+import { viewportOf, windowOf } from '../machines/session-viewport.ts'
+import type { Session } from '../records/session.ts'
+import type { PlanChange, RestoreSession } from './session-change.ts'
+
+/** An agent waits 15 s for a browser that is starting again. */
+const resizeLimitMilliseconds = 20_000
+
+/** Changes the size of a running browser, without a restart. */
+export class ViewportChanges {
+  readonly #machines: SessionMachines
+
+  constructor(machines: SessionMachines) {
+    this.#machines = machines
+  }
+
+  readonly plan: PlanChange = async ({ id, gpu, viewport: before }, { viewport: asked }) => {
+    if (!asked) return undefined
+    // This is the place that refuses while somebody watches the session or records it, unless `asked.force`:
+    // the answer is then a 409 with x-should-retry: false. There is neither live view nor recording yet.
+    const viewport = viewportOf(asked, gpu)
+    return {
+      columns: { viewport: JSON.stringify(viewport) },
+      apply: () => this.#resize(id, viewport),
+      revert: () => this.#resize(id, before),
+    }
+  }
+
+  readonly restore: RestoreSession = ({ id, viewport }) => this.#resize(id, viewport)
+
+  async #resize(id: SessionId, viewport: Session['viewport']): Promise<void> {
+    const options = { limitMilliseconds: resizeLimitMilliseconds }
+    await this.#machines
+      .command(id, configureAgent, { viewport: windowOf(viewport) }, options)
+      .catch((cause: unknown) => {
+        if (!(cause instanceof AgentRefusal)) throw cause
+        const reason = 'the browser did not take the new size.'
+        throw new BerthError('session_update_failed', { reason }, { cause })
+      })
+  }
+}
