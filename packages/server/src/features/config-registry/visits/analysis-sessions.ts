@@ -11,7 +11,6 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
 import { AgentRefusal, type CommandOptions } from '../../../agent-link/command-agent.ts'
 import type { ProxyService } from '../../proxies/proxy-service.ts'
-import type { SessionCreator } from '../../sessions/create/create-session.ts'
 import type { SessionService } from '../../sessions/session-service.ts'
 import type { Configuration } from '../analysis.ts'
 import { browserOf } from '../configurations.ts'
@@ -37,7 +36,11 @@ interface Agents {
 }
 
 interface AnalysisSessionsOptions {
-  readonly creator: SessionCreator
+  readonly createSession: (
+    projectId: ProjectId,
+    request: BrowserRequest,
+    signal: AbortSignal,
+  ) => Promise<{ readonly id: SessionId }>
   readonly sessions: SessionService
   readonly agents: Agents
   readonly proxies: ProxyService
@@ -113,7 +116,7 @@ export class AnalysisSessions {
   async #start({ project_id }: StoredAnalysis, request: BrowserRequest, signal: AbortSignal): Promise<SessionId> {
     for (const pauses of [...waitsForRoom, undefined]) {
       try {
-        return (await this.#options.creator.create(project_id, request, signal)).id
+        return (await this.#options.createSession(project_id, request, signal)).id
       } catch (error) {
         const mayHelp = error instanceof BerthError && untilRoom.includes(error.code)
         if (pauses === undefined || !mayHelp) throw error
