@@ -15,7 +15,7 @@ import { closeOf } from './testing/test-machine.ts'
 const minute = 60_000
 const route = { socket_path: '/nowhere/a.sock', settings: directly }
 
-/** The control socket, with workers that only take note. */
+/** Runs the control socket with workers that only record requests. */
 async function startApp({ onEnd = () => {} }: { onEnd?: (reason: string) => void } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'berth-egress-'))
   const served = new Set<string>()

@@ -8,7 +8,7 @@ const ownPublicAddress = '45.0.0.1'
 const ownPublicIPv6Address = '2a00:45::1'
 const unlistedAddress = '45.1.0.1'
 
-/** Public to the guard, and reached by nobody but the canary in `world`. */
+/** The guard takes these for public. Only the canary in the outside namespace answers on them. */
 const publicAddresses = words('8.8.8.8 1.1.1.1:8080 [2606:4700::1111] [64:ff9b::8.8.8.8] public.test mixed.test')
 
 const forbiddenAddresses = words(`
@@ -82,7 +82,7 @@ suite('egress between networks of its own', { skip: networksProblem(), timeout: 
     await networks?.[Symbol.asyncDispose]()
   })
 
-  /** What a connection to the destination comes to: what is heard there, or why there is none. */
+  /** Connects to the destination and returns what it sends, or why the connection failed. */
   async function outcomeOf(destination: string): Promise<string> {
     const authority = /^\[.*\]$|^[^:]*$/.test(destination) ? `${destination}:80` : destination
     try {
@@ -95,7 +95,7 @@ suite('egress between networks of its own', { skip: networksProblem(), timeout: 
     }
   }
 
-  /** What the canaries have seen of all that was sent before. */
+  /** Returns everything that the canaries received so far. */
   async function reachedSoFar(): Promise<string[]> {
     await outcomeOf('11.11.11.11:8080')
     await world.untilReached('11.11.11.11 8080 said true')

@@ -162,7 +162,7 @@ test('has no more files open after its machines have gone than before', async ()
   while ((await openFiles()) > before) await egress.control('GET', '/state')
 })
 
-/** Reads slower than a sender on loopback writes. */
+/** Reads more slowly than a sender on loopback writes. */
 async function countSlowly(stream: Readable): Promise<number> {
   let length = 0
   for await (const chunk of stream) {

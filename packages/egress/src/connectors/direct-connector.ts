@@ -12,7 +12,7 @@ export interface ConnectorOptions {
   readonly logger: EgressLogger
 }
 
-/** Straight to the destination, where the guard permits it. */
+/** Connects directly to destinations that the guard permits. */
 export class DirectConnector implements Connector {
   readonly key = 'direct'
   readonly isDirect = true

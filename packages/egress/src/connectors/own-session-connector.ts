@@ -5,7 +5,7 @@ import { EgressFailure } from '../egress-failure.ts'
 import type { Connector } from './connector.ts'
 import { withinLimit } from './time-limit.ts'
 
-/** To berth itself, which serves the session its own addresses; the first line says whose machine it is. */
+/** Connects to berth itself, which serves the session its own addresses. The first line names the session. */
 export class OwnSessionConnector implements Connector {
   readonly key: string
   readonly isDirect = false
@@ -27,7 +27,7 @@ export class OwnSessionConnector implements Connector {
       } catch (cause) {
         socket.destroy()
         either.throwIfAborted()
-        // The server is being started again.
+        // The server is restarting.
         throw new EgressFailure('connection-refused', 'The server does not listen.', { cause })
       }
       socket.write(this.#line)

@@ -10,7 +10,7 @@ import { closeOf, type TestMachine, textOf } from '../testing/test-machine.ts'
 const credentials = { username: 'us-er', password: 'p@ss:w%rd/é' }
 const authorization = `Basic ${Buffer.from('us-er:p@ss:w%rd/é').toString('base64')}`
 
-/** What a connection gets that speaks no HTTP: an end without a word, and how it was announced. */
+/** Opens a connection that does not use HTTP, and returns how it was closed. It must end without data. */
 async function brokenBy(machine: TestMachine, destination: string): Promise<string> {
   const connection = await machine.connect(destination)
   connection.socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, ...Buffer.alloc(32)]))

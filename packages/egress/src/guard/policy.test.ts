@@ -10,7 +10,7 @@ interface Rules {
   readonly host?: string[]
 }
 
-/** The refusal of `name>address:port`, or of `address:port` alone. */
+/** Returns the refusal of `name>address:port` or `address:port`. */
 function judge(target: string, { allow = [], own = [], host = [] }: Rules = {}): string | undefined {
   const [, name, address = '', port] = /^(?:(.+)>)?(.+):(\d+)$/.exec(target) ?? []
   const parsed: Target = { name, address, port: Number(port) }

@@ -16,7 +16,7 @@ export interface ConnectionRequest {
   readonly isWhole: boolean
 }
 
-/** Reads the first line of a connection; undefined when it is none. What a machine sends may be anything. */
+/** Parses the first line of a connection, or returns undefined. The input is untrusted. */
 export function parseGreeting(line: string): Greeting | undefined {
   const { type, version, id, host: hostText, port } = parseLine(line) ?? {}
   if (type === 'control') return isPositive(version) ? { type, version } : undefined
@@ -28,7 +28,7 @@ export function parseGreeting(line: string): Greeting | undefined {
 
 export interface ParsedLookup {
   readonly id: number
-  /** Undefined when it is no name of a host. */
+  /** Undefined when the requested name is not a valid host name. */
   readonly name: string | undefined
   readonly isWhole: boolean
   readonly family: AddressFamily

@@ -19,7 +19,7 @@ export interface LookupOptions {
   readonly share: MachineShare
 }
 
-/** Answers the lookups of one connection, in parallel; resolves or rejects when it ends. */
+/** Answers the lookups of one connection in parallel. Settles when the connection ends. */
 export async function serveLookups(socket: Socket, options: LookupOptions): Promise<void> {
   const { share } = options
   for await (const line of linesOf(socket)) {
@@ -45,7 +45,7 @@ async function answer(request: ParsedLookup, options: LookupOptions): Promise<Lo
 
   const found = await names.lookup(isWhole ? `${name}.` : name, family)
   if ('failed' in found) return { id, failed: found.failed }
-  // While the name was looked up, the settings may have come to need it.
+  // The settings may have changed during the lookup, so that the name is needed now.
   if (connectors.needsName(name)) return { id, by_name: true }
   answered.remember(name, found.addresses)
   return { id, addresses: found.addresses, ttl: found.ttl }

@@ -107,7 +107,7 @@ async function serves(socketPath: string): Promise<boolean> {
   return 'failed' in answer
 }
 
-/** What is left of a listener that had no time to clean up: a process that is killed leaves its socket. */
+/** Leaves a socket file behind, as a killed process does. */
 async function leaveSocket(path: string): Promise<void> {
   const server = createServer().listen(path)
   await once(server, 'listening')

@@ -5,15 +5,18 @@ interface PumpOptions {
   readonly from: Socket
   readonly to: Socket
   readonly share: MachineShare
-  /** What goes on in the place of a chunk. Absent: the chunk. */
+  /** Replaces each chunk. When absent, chunks pass unchanged. */
   readonly transform?: ((chunk: Buffer) => Buffer) | undefined
-  /** Called once, when all has been handed over that comes. */
+  /** Called once, when everything has been written to the destination. */
   readonly onEnd: () => void
-  /** Called when `transform` throws, and when the machine has too much waiting for slow readers. */
+  /** Called when `transform` throws, or when the machine has too many bytes queued. */
   readonly onFailure: (error: unknown) => void
 }
 
-/** Copies bytes in one direction, at the pace of the slower side and in turns with the other machines, until stopped. */
+/**
+ * Copies bytes in one direction until stopped. Follows the pace of the slower side and shares processing time with
+ * other machines.
+ */
 export function pump({ from, to, share, transform, onEnd, onFailure }: PumpOptions): { stop(): void } {
   let queued = 0
   let isWaiting = false

@@ -1,15 +1,15 @@
-/** What one machine may do in one turn of the event loop, in bytes. */
+/** The bytes that one machine may process in one slice. */
 const turnBytes = 512 * 1024
-/** What a chunk costs besides its bytes: many small ones are as dear as a few large ones. */
+/** The fixed cost of a chunk, in bytes: many small chunks cost as much as a few large ones. */
 const chunkBytes = 8 * 1024
-/** So many may go on with each turn: what they do then is about as much as a turn allows. */
+/** How many waiting tasks resume per slice. Together they use about a slice. */
 const turnStarts = 8
-/** How long the next one waits while much of the machine waits for slow readers: all of it may have to go out at once. */
+/** The pause between slices while much of the machine waits for slow readers, all of which may resume at once. */
 const crowdedMilliseconds = 5
 
 /**
- * Divides the time of this process between machines: what one has to do waits when it has done its part of a turn, so
- * that no flood delays a neighbour by more than that.
+ * Divides this process's time between machines. Work beyond a machine's slice waits for a later one, so that no flood
+ * delays another machine for longer than a slice.
  */
 export class Turn {
   #left = turnBytes
@@ -21,14 +21,14 @@ export class Turn {
     this.#isCrowded = isCrowded
   }
 
-  /** Takes work into account; false when the turn is used up: then `next` tells when to go on. */
+  /** Charges work to the slice. Returns false when the slice is used up: call `next` then. */
   spend(bytes: number): boolean {
     this.#schedule()
     this.#left -= bytes + chunkBytes
     return this.#left > 0
   }
 
-  /** Calls back in a later turn, in order. */
+  /** Calls back in a later slice, in order. */
   next(goOn: () => void): void {
     this.#waiting.push(goOn)
     this.#schedule()

@@ -131,7 +131,7 @@ test('does not wait for a family that nobody answers for', async () => {
   await using server = await startNameServer({ 'four.test': ['192.0.2.1'] })
   const asked = hostAsking([server.authority])
   using names = resolverOf(asked)
-  // Only the questions for IPv6 addresses get no answer.
+  // Only queries for IPv6 addresses get no response.
   const silent = await startNameServer({ 'four.test': 'silent' })
   const lookup = names.lookup.bind(names)
   using other = resolverOf(hostAsking([silent.authority]))

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 
-/** Tells of each connection, and greets it. Runs in a network namespace of its own; arguments are ports. */
+/** Prints each connection and greets it. Runs in a network namespace of its own. The arguments are ports. */
 for (const port of process.argv.slice(2)) {
   const server = createServer(tell)
   server.listen(Number(port), '::')

@@ -6,16 +6,16 @@ import { type LoopbackServer, startHttpServer, startTcpServer } from './loopback
 import { directly } from './started-egress.ts'
 import { textOf } from './test-machine.ts'
 
-/** A proxy that answers for every name itself, and says what it was asked. */
+/** A proxy that answers for every name itself and records its requests. */
 export interface FakeProxy extends LoopbackServer {
   /** `CONNECT page.test:80 Basic …`, or `POST http://page.test/ Basic … the body`. */
   readonly asked: readonly string[]
 }
 
 interface FakeProxyOptions {
-  /** What it answers CONNECT with; 0 for an end without an answer. */
+  /** The status of responses to CONNECT. 0 closes the connection without a response. */
   readonly connectStatus?: number
-  /** What it answers requests with. */
+  /** The status of responses to other requests. */
   readonly status?: number
 }
 
@@ -44,7 +44,7 @@ export async function startFakeProxy(
   return Object.assign(proxy, { asked })
 }
 
-/** A SOCKS5 proxy (RFC 1928 and 1929) that wants these credentials, and answers requests for every name itself. */
+/** A SOCKS5 proxy (RFC 1928 and 1929) that requires these credentials and answers requests for every name itself. */
 export function startSocksProxy({
   username,
   password,
@@ -73,7 +73,7 @@ export function startSocksProxy({
   })
 }
 
-/** Settings under which everything leaves by the server. */
+/** Settings under which everything leaves through the server. */
 export function through(port: number, more: Partial<Upstream> = {}, proxy: Partial<EgressProxy> = {}): EgressSettings {
   return { ...directly, proxy: proxyAt(port, more, proxy) }
 }

@@ -8,13 +8,13 @@ import { startTcpServer } from '../testing/loopback-server.ts'
 import { closeOf, type TestConnection, TestMachine } from '../testing/test-machine.ts'
 
 const backLimitMilliseconds = 300
-/** On a computer that is busy with other things, one measurement says little. */
+/** A single measurement says little on a busy computer. */
 const attempts = 4
 
-/** Resolves when the spare is there that takes the place of a worker. */
+/** Resolves when a spare that replaces a worker is running. */
 async function untilSpare(egress: EgressProcess, count: number): Promise<void> {
   while ((await egress.workers()).length < count) await delay(20)
-  // It has opened the channel by which it is told things.
+  // Allows it to open its message channel.
   await delay(500)
 }
 
@@ -46,7 +46,7 @@ test('a worker that is killed costs its machines their connections, and is back 
 
     const killedAt = performance.now()
     process.kill(worker, 'SIGKILL')
-    // The first worker serves the first machine and the third.
+    // The first worker serves the first and the third machine.
     await Promise.all([first, third].map((socket) => socket && closeOf(socket)))
     const after = await reopen((before[0] as TestMachine).socketPath)
     const again = await after.connect(server.authority)
@@ -62,7 +62,7 @@ test('a worker that is killed costs its machines their connections, and is back 
   assert.ok(Math.min(...times) < backLimitMilliseconds, `back after ${times} ms`)
 })
 
-/** As an agent does: tries again until somebody answers. */
+/** Retries until the socket is served, as an agent does. */
 async function reopen(socketPath: string): Promise<TestMachine> {
   for (;;) {
     try {

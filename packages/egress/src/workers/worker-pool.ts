@@ -9,10 +9,10 @@ import type {
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { WorkerEnded, WorkerProcess } from './worker-process.ts'
 
-/** Before a spare is started: machines that start now need the processors more. */
+/** The delay before a spare is started: machines that start now need the processors more. */
 const sparePauseMilliseconds = 1_000
 
-/** A place for a worker, and the machines that are served there, whichever worker it is. */
+/** A fixed set of machines, and the worker that currently serves them. */
 interface Shard {
   worker: WorkerProcess
   readonly routes: Map<string, EgressRoute>
@@ -21,9 +21,9 @@ interface Shard {
 }
 
 /**
- * Spreads machines over worker processes, so that a crash costs a share of them their connections and no flood takes more
- * than one processor. There are as many workers as processors, since each of them uses one at most, and at least two.
- * They are started as machines need them; one more is always ready, to take the place of a worker that ends.
+ * Spreads machines over worker processes, so that a crash affects only some of them and no flood uses more than one
+ * processor. There are as many workers as processors, and at least two. They are started when machines need them. One
+ * spare is always ready to replace a worker that ends.
  */
 export class WorkerPool {
   readonly #logger: Logger
@@ -54,7 +54,7 @@ export class WorkerPool {
     await Promise.all(this.#shards.map((shard) => this.#ask(shard, { do: 'set-policy', policy })))
   }
 
-  /** Serves the machine at the route, from now on or as before. */
+  /** Starts serving the machine, or applies a changed route. */
   async put(id: string, route: EgressRoute): Promise<void> {
     const known = this.#shards.find(({ routes }) => routes.has(id))
     const shard = known ?? (await this.#leastUsed())
@@ -72,7 +72,7 @@ export class WorkerPool {
     }
   }
 
-  /** Cuts the machine off. An unknown machine is fine. */
+  /** Stops serving the machine. Does nothing for an unknown machine. */
   async delete(id: string): Promise<void> {
     const shard = this.#shards.find(({ routes }) => routes.has(id))
     shard?.routes.delete(id)
@@ -101,7 +101,7 @@ export class WorkerPool {
     return shard
   }
 
-  /** Asks the worker of the shard; when that ends meanwhile, its successor has been told by the end of it. */
+  /** Sends a request to the worker of the shard. If the worker ends meanwhile, its successor gets all routes anyway. */
   async #ask(shard: Shard, request: Parameters<WorkerProcess['ask']>[0]): Promise<void> {
     for (;;) {
       await shard.up
@@ -116,7 +116,7 @@ export class WorkerPool {
     }
   }
 
-  /** Has the worker serve the machines of the shard; with its end, another takes its place. */
+  /** Has the worker serve the machines of the shard. When it ends, another replaces it. */
   #serve(shard: Shard): void {
     const { worker } = shard
     shard.up = this.#bringUp(worker, shard.routes)
@@ -128,7 +128,7 @@ export class WorkerPool {
     })
   }
 
-  /** Never rejects: a worker that ends meanwhile has a successor. */
+  /** Never rejects: a worker that ends meanwhile is replaced. */
   async #bringUp(worker: WorkerProcess, routes: ReadonlyMap<string, EgressRoute>): Promise<void> {
     const told = [worker.ask({ do: 'set-policy', policy: this.#policy })]
     for (const [id, route] of routes) {
@@ -141,7 +141,7 @@ export class WorkerPool {
     }
   }
 
-  /** Of two workers that end at once, the second waits for a cold start. */
+  /** When two workers end at once, the second has to wait for a cold start. */
   #takeSpare(): WorkerProcess {
     const worker = this.#spare ?? new WorkerProcess(this.#logger)
     this.#spare = undefined

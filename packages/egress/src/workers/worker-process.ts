@@ -4,14 +4,14 @@ import type { EgressProbeResult } from '@berth/contract/egress/egress-endpoints.
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { NumberedRequest, WorkerMessage, WorkerRequest } from './worker-messages.ts'
 
-// Beside this file, also where both are bundled.
+// The program is beside this file, also in the bundle.
 const program = new URL(`worker${extname(import.meta.url)}`, import.meta.url).pathname
 const endLimitMilliseconds = 3_000
 
-/** What was asked of a worker that has ended. */
+/** The worker ended before it answered. */
 export class WorkerEnded extends Error {}
 
-/** A worker, from its start to its end. */
+/** A worker process. */
 export class WorkerProcess {
   readonly #child: ChildProcess
   readonly #logger: Logger
@@ -29,12 +29,11 @@ export class WorkerProcess {
     this.#ready.promise.catch(() => {})
   }
 
-  /** Resolves when it serves; rejects when it has ended before. */
+  /** Resolves when it serves. Rejects when it ends first. */
   get ready(): Promise<void> {
     return this.#ready.promise
   }
 
-  /** Resolves with its end. */
   get ended(): Promise<void> {
     return this.#ended.promise
   }
@@ -43,7 +42,7 @@ export class WorkerProcess {
     return this.#child.pid
   }
 
-  /** Rejects with WorkerEnded when the worker ends before it has answered. */
+  /** Rejects with WorkerEnded when the worker ends before it answers. */
   async ask(request: WorkerRequest): Promise<EgressProbeResult | undefined> {
     await this.#ready.promise
     if (!this.#child.connected) throw new WorkerEnded('a worker has ended')
@@ -54,7 +53,7 @@ export class WorkerProcess {
     return answer.promise
   }
 
-  /** Lets go of its machines and ends. */
+  /** Closes its machines and ends. */
   async end(): Promise<void> {
     if (this.#child.connected) this.#child.disconnect()
     const limit = setTimeout(() => this.#child.kill('SIGKILL'), endLimitMilliseconds)

@@ -10,12 +10,12 @@ import { NameResolver } from '../names/name-resolver.ts'
 import { probeProxy } from '../probe.ts'
 import type { NumberedRequest, WorkerMessage, WorkerRequest } from './worker-messages.ts'
 
-/** A process that serves some of the machines. It ends with the process that started it, and alone otherwise. */
+/** A process that serves some of the machines. It ends together with its parent, and only then. */
 
 const levels = ['trace', 'debug']
 const [level = 'info'] = process.argv.slice(2)
 
-// Sockets are the only files that egress makes. Until the mode of one is set, it is for nobody else.
+// Sockets are the only files that egress creates. They are inaccessible to others until their mode is set.
 process.umask(0o177)
 
 const logger: EgressLogger = {
@@ -39,11 +39,11 @@ process.on('message', ({ number, request }: NumberedRequest) => {
     (error: Error) => tell({ type: 'failed', number, reason: error.message }),
   )
 })
-// A worker whose parent has gone can be told nothing any more: it would go by settings that do not hold.
+// Without its parent, a worker would apply outdated settings.
 process.on('disconnect', () => void machines.close().finally(() => process.exit(0)))
-// It is the parent that ends its workers, after it has let go of the machines.
+// The parent ends its workers after it has stopped serving machines.
 for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {})
-// Whatever this is, it is a bug of one connection. The others go on.
+// An unexpected error affects one connection. The others continue.
 process.on('uncaughtException', (err) => logger.error({ err }, 'an error came up where none was expected'))
 process.on('unhandledRejection', (err) => logger.error({ err }, 'an error came up where none was expected'))
 tell({ type: 'ready' })
