@@ -1,4 +1,6 @@
-/** Who may import whom; scripts/check-lists.ts makes sure that every pattern still matches a file. */
+/**
+ * The permitted imports between packages and layers. scripts/check-lists.ts verifies that every pattern matches a file.
+ */
 export default {
   forbidden: [
     {
@@ -117,7 +119,7 @@ export default {
   ],
   options: {
     doNotFollow: { path: '^node_modules/' },
-    // Type imports count: a type is a promise between two parts as much as a function is.
+    // Type imports count: a type couples two parts as much as a function does.
     tsPreCompilationDeps: true,
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
   },

@@ -1,16 +1,15 @@
-/** A websocket of a session: clients reach it below `/s/{session}`, and the server at the agent, by the same path. */
+/** A WebSocket of a session. Clients open it below `/s/{session}`, and the server opens the same path at the agent. */
 export interface Upgrade<Name extends string = string> {
   readonly name: Name
-  /** A path with a slash at its end stands for everything below it. */
+  /** A path that ends with a slash matches everything below it. */
   readonly path: `/${string}` | RegExp
 }
 
-/** Declares a websocket. */
 export function defineUpgrade<const Declared extends Upgrade>(upgrade: Declared): Declared {
   return upgrade
 }
 
-/** The websocket that is served at the path. */
+/** Finds the WebSocket that is served at the path. */
 export function findUpgrade<Name extends string>(
   upgrades: readonly Upgrade<Name>[],
   path: string,

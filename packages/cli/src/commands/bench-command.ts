@@ -8,7 +8,7 @@ interface BenchFlags {
   readonly json?: boolean
 }
 
-/** What a session does while nobody uses it is seen in this time. */
+/** Long enough to see what an unused session does. */
 const idleSeconds = 10
 
 export function addBenchCommand(program: Command): void {
@@ -37,7 +37,7 @@ async function bench(names: readonly MeasurementName[], { rounds, sessions, json
   ])
   const interrupt = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    // Not once: a second one, as Ctrl-C and `timeout` send them, would end the bench before its sessions.
+    // A second signal, as Ctrl-C and `timeout` send it, must not end the benchmark before its sessions are closed.
     process.on(signal, () => interrupt.abort(new Error(`ended by ${signal}`)))
   }
 

@@ -20,14 +20,14 @@ export function addTestCommand(program: Command): void {
         if (!(await testClients(parts))) process.exitCode = 1
         return
       }
-      // The files are processes of their own, and this is how they hear of it.
+      // Test files run in processes of their own and read this variable.
       if (deep) process.env.BERTH_DEEP = '1'
       const hasPassed = await test(parts)
       if (!hasPassed) process.exitCode = 1
     })
 }
 
-/** Not part of the other tests: it downloads what it runs, and takes minutes. */
+/** Separate from the other tests, because it downloads its clients and takes minutes. */
 async function testClients(names: readonly string[]): Promise<boolean> {
   const { runClients } = await import('../../../../e2e/clients/run-clients.ts')
   await installSystemPackages({ demand: 'required' })
@@ -54,7 +54,7 @@ async function test(parts: readonly string[]): Promise<boolean> {
   return isClean && counts.failed === 0 && counts.passed > 0
 }
 
-/** The last line is the one that CI systems look for. */
+/** The last line is the one that CI systems read. */
 function summary({ passed, failed, skipped }: TestCounts, isClean: boolean, duration: string): string {
   const checks = isClean ? '' : 'The checks of the source FAILED, see above.\n'
   return `${checks}All of it took ${duration}.\ntests: ${passed} passed, ${failed} failed, ${skipped} skipped`

@@ -21,13 +21,13 @@ interface Stage {
 }
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
-// Their files start browsers: more of them at once make each other late, and then fail for it.
+// These files start browsers. Running several at once slows them down until they fail.
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\//
-// A file that leaves something open does not end, and must not take all the time that CI has.
+// A file that leaves something open never ends, and must not use up the time of CI.
 const silenceLimitMilliseconds = 4 * 60 * 1000
 const tooQuiet = 'nothing happened for 4 minutes: a test hangs, or its file left something open'
 
-/** The test files of the checkout, or those that `parts` name: a path, or a piece of one. */
+/** Finds all test files, or those whose path is or contains one of `parts`. */
 export async function findTestFiles(parts: readonly string[]): Promise<readonly string[]> {
   const all = (await Array.fromAsync(glob(testPatterns, { cwd: checkoutFolder }))).toSorted()
   if (parts.length === 0) return all
@@ -44,7 +44,7 @@ function isMeant(file: string, part: string): boolean {
   return file === named || (statSync(path).isDirectory() && (named === '' || file.startsWith(`${named}/`)))
 }
 
-/** Runs the files, those that start browsers one at a time and last, and shows the results as they come. */
+/** Runs the files and prints results as they arrive. Files that start browsers run last and one at a time. */
 export async function runTestFiles(files: readonly string[]): Promise<TestCounts> {
   const stages: readonly Stage[] = [
     {

@@ -12,13 +12,14 @@ import { say } from '../output.ts'
 import { AptProgress } from './apt-progress.ts'
 
 const options = ['-y', '-o', 'APT::Status-Fd=3', '-o', 'DPkg::Lock::Timeout=600', '-o', 'Dpkg::Use-Pty=0']
-// Progress comes as lines among the others, by a descriptor that is made here: sudo would close one that it inherits,
-// and apt closes the one for progress in what it starts, where packages that write to standard output then fail.
+// Progress lines are mixed with the others by a descriptor that the shell creates. sudo would close an inherited one,
+// and apt closes the progress descriptor in its child processes, where packages that write to standard output would
+// fail.
 const withProgress = ['sh', '-c', 'exec "$0" "$@" 3>&1']
-// A question would wait for an answer for ever.
+// Without these settings apt may ask a question and wait forever.
 const withoutQuestions = ['env', 'DEBIAN_FRONTEND=noninteractive', 'LC_ALL=C.UTF-8']
 
-/** Installs the packages as root, shows the progress, and throws a StartError with apt's own reason when it fails. */
+/** Installs the packages as root and prints progress. Throws a StartError with apt's reason when it fails. */
 export async function aptInstall(packages: readonly SystemPackage[], becomeRoot: readonly string[]): Promise<void> {
   for (const { name, reason } of packages) say(`installing ${name}: ${reason}`)
   const logPath = join(await mkdtemp(join(tmpdir(), 'berth-setup-')), 'apt.log')
@@ -29,8 +30,7 @@ export async function aptInstall(packages: readonly SystemPackage[], becomeRoot:
 
   let result = await install()
   if (!result.hasSucceeded) {
-    // Package lists are often absent (new images) or name versions that the mirrors no longer hold; and an install
-    // that was interrupted has to be finished before another may begin.
+    // Package lists are often absent (in new images) or outdated, and an interrupted install has to be finished first.
     say('updating the package lists')
     await runLogged([...becomeRoot, ...withoutQuestions, 'dpkg', '--configure', '-a'], log)
     const update = await aptGet(['update', '-o', 'APT::Update::Error-Mode=any'])
@@ -45,7 +45,7 @@ export async function aptInstall(packages: readonly SystemPackage[], becomeRoot:
 
 interface AptResult {
   readonly hasSucceeded: boolean
-  /** The first error that it named. */
+  /** The first error that apt reported. */
   readonly reason: string
 }
 

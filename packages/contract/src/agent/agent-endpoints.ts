@@ -18,7 +18,7 @@ export {
 
 const tag = 'Agent'
 
-/** What the agent must know to start. The driver writes it to a file that the agent reads once. */
+/** The configuration of an agent. The driver writes it to a file that the agent reads once. */
 export const AgentConfig = z.object({
   contract_version: z.literal(agentContractVersion),
   session_id: z.string(),
@@ -28,15 +28,15 @@ export const AgentConfig = z.object({
   kiosk_mode: z.boolean(),
   viewport: BrowserViewport.required(),
   start_url: z.string().optional(),
-  /** Chromium is not launched before the state of a profile has come in. */
+  /** Chromium is not launched before the state of a profile has arrived. */
   awaits_profile: z.boolean().default(false),
-  /** Chromium is not launched before the extensions that it is to start with have come in. */
+  /** Chromium is not launched before its first extensions have arrived. */
   awaits_extensions: z.boolean().default(false),
   /** Folders as the agent sees them. */
   home_folder: z.string(),
-  /** Sockets that only this machine uses: display, VNC. */
+  /** Contains sockets that only this machine uses: display, VNC. */
   run_folder: z.string(),
-  /** Unix socket of egress: the only way out. */
+  /** Unix socket of egress, the machine's only connection to other networks. */
   egress_socket: z.string(),
   chromium_path: z.string(),
 })
@@ -48,17 +48,20 @@ export type ServiceName = z.infer<typeof ServiceName>
 
 export const AgentState = z.object({
   contract_version: z.int(),
-  /** `starting`: the first page has not answered yet. `failed`: it never will; `failure` says why, and the agent exits. */
+  /**
+   * `starting`: the first page has not responded yet. `failed`: it will not; `failure` gives the reason and the agent
+   * exits.
+   */
   state: z.enum(['starting', 'ready', 'failed']),
   failure: z.string().optional(),
-  /** Milliseconds since the epoch at which the last activity ended; null while there is activity. */
-  idle_since: z.number().min(0).max(8.64e15).nullable(), // The last millisecond that a Date can tell.
+  /** When the last activity ended, in milliseconds since the epoch. Null while there is activity. */
+  idle_since: z.number().min(0).max(8.64e15).nullable(), // The largest value of a Date.
 })
 export type AgentState = z.infer<typeof AgentState>
 
 /**
- * One line of the event stream. The first line is a `state`; another follows with each change of state or activity.
- * A `service_crashed` comes when a program died by itself; the agent starts it again.
+ * One line of the event stream. The first line is a `state`, and each change of state or activity adds another.
+ * `service_crashed` reports a program that ended unexpectedly; the agent restarts it.
  */
 export const AgentEvent = z.discriminatedUnion('event', [
   z.object({ event: z.literal('state'), ...AgentState.shape }),
@@ -66,7 +69,7 @@ export const AgentEvent = z.discriminatedUnion('event', [
 ])
 export type AgentEvent = z.infer<typeof AgentEvent>
 
-/** The current state. Waits for nothing. */
+/** Returns the current state immediately. */
 export const getAgentState = defineEndpoint({
   operationId: 'getAgentState',
   method: 'GET',
@@ -79,7 +82,7 @@ export const getAgentState = defineEndpoint({
   errors: [],
 })
 
-/** Closes Chromium so that it writes its state to disk, stops the display, answers, and then the agent exits. */
+/** Closes Chromium so that it saves its state, stops the display and responds. The agent then exits. */
 export const stopAgent = defineEndpoint({
   operationId: 'stopAgent',
   method: 'POST',
@@ -91,7 +94,7 @@ export const stopAgent = defineEndpoint({
   errors: [],
 })
 
-/** Gives the running browser another size, and answers when it has it. The one it has is fine: nothing happens then. */
+/** Resizes the running browser and responds when it is done. Does nothing if the size is unchanged. */
 export const setViewport = defineEndpoint({
   operationId: 'setViewport',
   method: 'POST',
@@ -104,7 +107,10 @@ export const setViewport = defineEndpoint({
   errors: [],
 })
 
-/** Sends the page that a person would see somewhere else, and answers when Chromium has taken the order. */
+/**
+ * Navigates the page that a user would see. Responds when Chromium has accepted the command, without waiting for the
+ * page.
+ */
 export const navigateActivePage = defineEndpoint({
   operationId: 'navigateActivePage',
   method: 'POST',

@@ -5,7 +5,7 @@ const tag = 'Browser Computer Controls'
 const category = 'control'
 const errors = ['computer_action_failed'] as const
 
-/** Pixels of the whole screen from its top left corner; its size is the agent's to know. */
+/** Pixels from the top left corner of the screen. The agent checks the bounds, because it knows the screen size. */
 const Coordinate = z.int()
 
 const Milliseconds = z.int().min(0)
@@ -48,7 +48,7 @@ export const MoveMouseRequest = z
 export type MoveMouseRequest = z.output<typeof MoveMouseRequest>
 
 export const maxTypoChance = 0.1
-/** Clients wait a minute for an answer. */
+/** Clients wait a minute for a response. */
 export const maxTypingSeconds = 30
 
 export const TypeTextRequest = z

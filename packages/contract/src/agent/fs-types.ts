@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { Timestamp } from '../common/time.ts'
 
-const maxPathLength = 4096 // Linux takes no more bytes.
+const maxPathLength = 4096 // The limit of Linux, in bytes.
 
-/** As the caller writes it; what goes on has no `.`, no `..` and no slash too many. */
+/** Normalized: the result contains no `.`, no `..` and no repeated slashes. */
 export const AbsolutePath = z
   .string()
   .max(maxPathLength)

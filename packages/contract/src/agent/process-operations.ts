@@ -6,7 +6,7 @@ const tag = 'Browser Processes'
 
 const AbsoluteFolder = z.string().regex(/^\//, { error: 'must be absolute: begin with /' })
 
-/** Checked by its alphabet alone: a pattern of groups would need as much stack as the text is long. */
+/** Checks only the alphabet: a pattern with groups would need stack in proportion to the length of the text. */
 const Base64 = z
   .string()
   .refine((text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text), { error: 'must be base64' })

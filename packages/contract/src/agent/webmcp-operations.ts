@@ -142,7 +142,7 @@ export const addCustomWebMcpTools = defineOperation({
   summary: 'Add tools to the pages that match',
   tag,
   category: 'control',
-  // The source may need several bytes for each of its own in JSON.
+  // JSON may encode a byte of the source in several bytes.
   bodyLimitBytes: 3 * maxSourceBytes,
   body: AddCustomWebMcpTools,
   reply: z.object({ tools: z.array(CustomWebMcpTool) }),
@@ -162,7 +162,7 @@ export const deleteCustomWebMcpTool = defineOperation({
   errors: ['custom_tool_not_found'],
 })
 
-/** TextEncoder belongs to every place where the contract is loaded, Node's Buffer does not. */
+/** TextEncoder exists wherever the contract is loaded, unlike Node's Buffer. */
 function byteLength(text: string): number {
   return new TextEncoder().encode(text).length
 }

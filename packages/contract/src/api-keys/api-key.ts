@@ -6,7 +6,7 @@ const maxDays = 3650
 
 export const ApiKeyName = nameOf(255)
 
-/** Null and absence mean different things: see each operation. */
+/** Null and absent have different meanings: see each operation. */
 export const DaysToExpire = z.int().min(1).max(maxDays).nullish()
 export const OverlapDays = z.int().min(0).max(maxDays).nullish()
 

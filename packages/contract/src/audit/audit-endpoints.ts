@@ -16,7 +16,7 @@ const wholeNumber = (maximum: number) =>
     .default(maximum)
     .meta({ override: { type: 'integer', minimum: 1, maximum, default: maximum } })
 
-/** Clients write arrays with commas, or repeat the key. */
+/** Clients separate array items by commas or repeat the key. */
 const textList = (maximum: number) =>
   z
     .union([z.string(), z.array(z.string())])

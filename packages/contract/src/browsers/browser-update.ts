@@ -12,7 +12,7 @@ const BrowserViewportUpdate = BrowserViewport.extend({
   force: z.boolean().default(false).meta({ description: 'Also while a live view or a recording is active.' }),
 }).meta({ id: 'BrowserViewportUpdate' })
 
-/** What a caller changes in a session; what is absent stays. */
+/** Changes of a session. Absent fields stay unchanged. */
 export const BrowserUpdateRequest = z
   .object({
     name: SessionName.or(z.literal('')).nullish().meta({ description: 'An empty string clears the name.' }),

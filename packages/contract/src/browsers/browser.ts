@@ -26,7 +26,7 @@ export const minTimeoutSeconds = 10
 export const maxTimeoutSeconds = 72 * 60 * 60
 export const defaultTimeoutSeconds = 60
 
-/** A session as callers see it. */
+/** A session in the form that callers see. */
 export const Browser = z
   .object({
     session_id: z.string(),

@@ -43,7 +43,7 @@ const BrowserProxyRoute = z
   .strictObject({ hosts: z.array(RouteHost).min(1).max(maxRouteHosts), proxy: BrowserProxyRouteTarget })
   .meta({ id: 'BrowserProxyRoute' })
 
-/** Which destinations a session reaches directly, and which by a proxy of their own. */
+/** The destinations that a session reaches directly, or through proxies of their own. */
 export const BrowserNetworkConfig = z
   .strictObject({
     private_hosts: z
@@ -83,7 +83,7 @@ export const BrowserNetworkConfig = z
   .meta({ id: 'BrowserNetworkConfig' })
 export type BrowserNetworkConfig = z.infer<typeof BrowserNetworkConfig>
 
-/** What of the network of a running session can be changed. */
+/** The network settings that can change while a session runs. */
 export const BrowserNetworkUpdate = z
   .strictObject({
     allowed_hosts: AllowedHosts.nullish().meta({
@@ -95,7 +95,7 @@ export const BrowserNetworkUpdate = z
   .meta({ id: 'BrowserNetworkUpdate' })
 export type BrowserNetworkUpdate = z.infer<typeof BrowserNetworkUpdate>
 
-/** The page that a session starts with must be among those that it may reach. */
+/** The start page of a session must be a permitted destination. */
 export function checkStartUrl(
   {
     start_url,
@@ -111,7 +111,7 @@ export function checkStartUrl(
   context.addIssue({ code: 'custom', path: ['start_url'], message: 'must be allowed by network.allowed_hosts' })
 }
 
-/** Whether a URL leads to a host that the lists, whose entries have been checked, let a session reach. */
+/** Whether the host of a URL is permitted by the lists. The lists have been validated before. */
 export function mayStartAt(
   startUrl: string | null,
   {

@@ -14,7 +14,7 @@ const ProviderType = z.enum(['onepassword'])
 const ProviderName = nameOf(255)
 const CacheSeconds = z.int().min(0).max(maxCacheSeconds)
 
-/** It goes into a header. */
+/** Restricted to characters that are valid in a header. */
 const ProviderToken = z
   .string()
   .max(maxTokenLength)

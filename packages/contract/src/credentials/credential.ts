@@ -9,7 +9,7 @@ const maxHostLength = 253
 
 export const CredentialName = nameOf(255)
 
-/** A site's host name, as the address bar shows it. */
+/** The host name of a site, as the address bar shows it. */
 export const CredentialDomain = z
   .string()
   .transform((text) => text.trim().toLowerCase())
@@ -42,7 +42,7 @@ const totpSettings = {
   totp_period: TotpPeriod.optional().meta({ description: 'Seconds. Default: 30.' }),
 }
 
-/** Base32, as sites show it: in groups, in small letters, with padding or without. */
+/** Base32 as sites display it: in groups, in lower case, with or without padding. */
 const TotpSecret = z
   .string()
   .max(1024)

@@ -5,7 +5,7 @@ import { type Host, hostText, parseAddress, parseHost, parseHostAndPort } from '
 
 const octets = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255))
 
-/** Writes an IPv4 address in one of the many ways that resolvers and browsers accept. */
+/** Writes an IPv4 address in one of the many forms that resolvers and browsers accept. */
 const oddlyWritten = fc
   .record({
     bytes: octets,

@@ -41,7 +41,7 @@ export const listExtensions = defineEndpoint({
   errors: [],
 })
 
-/** Before the one of an id or name, which this path would be taken for. */
+/** Listed before the endpoint of an id or name, which would match this path too. */
 export const downloadFromChromeStore = defineEndpoint({
   operationId: 'downloadExtensionFromChromeStore',
   method: 'GET',

@@ -4,7 +4,7 @@ import { Timestamp } from '../common/time.ts'
 
 const maxNameLength = 255
 
-/** A name is also a part of paths: what would not come through as one segment is refused. */
+/** A name is used in paths, so it must be valid as one path segment. */
 export const ProjectName = nameOf(maxNameLength)
   .refine((name) => !/[/%]/.test(name), { error: 'must not have the characters / and %' })
   .refine((name) => !/^\.\.?$/.test(name), { error: 'must not be . or ..' })
@@ -22,7 +22,7 @@ export const Project = z
   .meta({ id: 'Project' })
 export type Project = z.infer<typeof Project>
 
-/** Zero takes a limit away; null leaves it as it is. */
+/** Zero removes a limit. Null leaves it unchanged. */
 const LimitChange = z.int().min(0).max(1_000_000).nullish()
 
 export const ProjectLimits = z

@@ -21,7 +21,7 @@ async function write(bytes: Uint8Array): Promise<string> {
   return path
 }
 
-/** Unpacks into a folder of its own below a folder of its own, and tells both. */
+/** Unpacks into a new folder within another new folder, and returns both. */
 async function unpack(bytes: Uint8Array, root?: string): Promise<{ target: string; around: string }> {
   const path = await write(bytes)
   const around = await mkdtemp(join(folder, 'around-'))

@@ -52,7 +52,7 @@ test('each pause is twice the one before', async () => {
   assert.ok(performance.now() - begin >= 145, '10, 20, 40 and 80 ms, less what timers are early')
 })
 
-// Without a longest pause it would take a day.
+// Without the maximum pause this would take a day.
 test('no pause is longer than the longest', { timeout: 60_000 }, async () => {
   assert.equal(await retry(failing(27).work, quick), 28)
 })

@@ -34,6 +34,6 @@ test('ends with what the system says where no folder can be made', async () => {
   await assert.rejects(makeFolders(join(root, 'file', 'x', 'y')), { code: 'EEXIST' })
   await assert.rejects(makeFolders(join(root, 'dangling', 'x')), { code: 'EEXIST' })
   await assert.rejects(makeFolders(join(root, 'long', 'x'.repeat(300), 'y')), { code: 'ENAMETOOLONG' })
-  // Node's own recursive mkdir would never come back from here.
+  // Node's recursive mkdir would never return here.
   await assert.rejects(makeFolders('/proc/berth/x'), { code: /ENOENT|EPERM|EACCES/ })
 })

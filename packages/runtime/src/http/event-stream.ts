@@ -1,4 +1,7 @@
-/** The head of a stream of server-sent events. A proxy that compresses, caches or collects it would hold the events back. */
+/**
+ * Headers of a stream of server-sent events. They keep proxies from compressing, caching or buffering it, which would
+ * delay events.
+ */
 export const eventStreamHeaders = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',

@@ -4,7 +4,7 @@ import { findUpgrade, type Upgrade } from '@berth/contract/upgrade.ts'
 
 export type UpgradeHandler = (request: IncomingMessage, socket: Socket, head: Buffer) => void
 
-/** Serves websockets: each name has its handler, and a path that none of them has goes to `otherwise`. */
+/** Serves WebSockets by name. Paths that match none of them go to `otherwise`. */
 export function mountUpgrades<Name extends string>(
   server: Server,
   upgrades: readonly Upgrade<Name>[],

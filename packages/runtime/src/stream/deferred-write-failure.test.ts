@@ -28,7 +28,7 @@ test('what has arrived before a write fails is read, and then the socket fails',
     await once(socket, 'connect')
 
     socket.write('part')
-    // The server answers and breaks the connection off, and this process cannot read meanwhile.
+    // The server responds and resets the connection while this process cannot read.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
     for (let part = 0; part < 3; part += 1) socket.write('part')
     const [error] = await failed
