@@ -1,7 +1,7 @@
 import { Agent, get } from 'node:http'
 import { json } from 'node:stream/consumers'
 
-/** What this process is told on its standard input. */
+/** The input of this process, read from standard input. */
 export interface Load {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -9,7 +9,7 @@ export interface Load {
   readonly seconds: number
 }
 
-/** What it tells on its standard output. */
+/** The result of this process, written to standard output. */
 export interface LoadResult {
   readonly requests: number
   readonly seconds: number

@@ -186,7 +186,7 @@ test('a client that stops reading holds up nobody and misses nothing (case 4)', 
 
 test('pings are answered with a busy tab, quiet clients stay, and none is cut that still speaks (case 5)', () =>
   withSession(async ({ cdp_ws_url }) => {
-    const seconds = 75 // Long enough for every keep-alive of ours to be due; the full 150 s run is in the fault suite.
+    const seconds = 75 // Long enough for all of berth's keep-alive timers. The fault suite runs the full 150 s.
     const pinger = await CdpClient.open(cdp_ws_url)
     const quiet = await CdpClient.open(cdp_ws_url)
     const silent = await CdpClient.open(cdp_ws_url, { autoPong: false })
@@ -242,7 +242,7 @@ function socketOf(socket: WebSocket): Socket {
   return (socket as unknown as { _socket: Socket })._socket
 }
 
-/** A way to the address whose connections the test can reset, as if the client had died. */
+/** A relay to the address whose connections the test can reset, like a client that dies. */
 async function openResettableWay(address: string) {
   const { port } = new URL(address)
   const open = new Set<Socket>()

@@ -40,13 +40,13 @@ async function connect(url: string): Promise<{ browser: Browser; page: Page }> {
   return { browser, page }
 }
 
-/** What the extensions have written into the page, when each of them has got its answer. */
+/** Returns what the extensions wrote into the page, once each has its response. */
 async function answersIn(page: Page, names: readonly string[]): Promise<Record<string, string | undefined>> {
   await page.waitForFunction(`${JSON.stringify(names)}.every((name) => document.documentElement.dataset[name])`)
   return page.evaluate('({ ...document.documentElement.dataset })')
 }
 
-/** On a page of its own: one that could not be loaded is navigated to the error page, and disturbs what comes next. */
+/** Uses a page of its own: a failed load navigates to the error page later and would disturb the next step. */
 async function isBlocked(browser: Browser, url: string): Promise<boolean> {
   const page = await browser.contexts()[0]?.newPage()
   const failure = await page?.goto(url).then(() => '', String)
@@ -115,7 +115,7 @@ for (const kind of [{ headless: false }, { headless: true }, { headless: true, s
     assert.deepEqual(await answersIn(page, ['one', 'two']), { ext: '1', one: '1', two: '2' })
     assert.ok(browser.isConnected(), 'the connection has stayed')
 
-    await delay(rounds({ short: 0, deep: 45_000 })) // Until the workers are suspended.
+    await delay(rounds({ short: 0, deep: 45_000 })) // Waits until the workers are suspended.
     await page.goto(`${pages.url}/visit`)
     assert.deepEqual(await answersIn(page, ['one', 'two']), { ext: '1', one: '1', two: '2' })
 

@@ -10,8 +10,8 @@ import { hostName, startPages } from './testing/pages.ts'
 import { onRequests, type RawServer, startRawServer } from './testing/raw-server.ts'
 
 /*
- * What a page meets on the network, in a session and in a bare Chromium at the same time. What bare Chromium does is
- * right; where a table says it too, it is for the reader.
+ * Compares what a page observes on the network in a session and in a bare Chromium at the same time. Bare Chromium is
+ * the reference. Where a table also states the result, it is for the reader.
  */
 
 const mebibyte = 1024 * 1024

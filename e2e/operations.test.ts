@@ -52,7 +52,7 @@ test('nobody without key or token is let in', async () => {
   assert.equal(await statusOf(`${other.base_url}/fs/file_info?path=/tmp&jwt=${otherToken}`), 404)
 })
 
-/** For each kind of body, one that the operation can only refuse. */
+/** For each kind of body, one that the operation must reject. */
 const unknownBodies = { none: undefined, strict: { berth_unknown: 1 }, open: [], multipart: {}, bytes: {} }
 
 interface ApiDocument {
@@ -60,7 +60,7 @@ interface ApiDocument {
 }
 
 const root = '/browsers/{id_or_name}'
-/** Well formed, and of nothing that there is. */
+/** Well formed, and the id of nothing. */
 const nothingsId = '00000000-0000-4000-8000-000000000000'
 const { paths } = (await (await fetch(`${berth.url}/openapi.json`)).json()) as ApiDocument
 const declared = new Set(
@@ -97,7 +97,7 @@ for (const [group, operations] of Object.entries(operationTable)) {
 
 interface Told {
   readonly status: number
-  /** Of an answer that is no error, nothing: it need not be the same twice. */
+  /** Empty for successful responses, which may differ between calls. */
   readonly text: string
 }
 

@@ -21,7 +21,7 @@ after(async () => {
 })
 for (const name of ['one', 'two', 'three']) pages.serve(`/${name}`, `<!doctype html><title>${name}</title>`)
 pages.serve('/login', '<!doctype html><title>in</title>')
-// Not with the page itself: a tab that comes back loads it again, and would set them anew.
+// Separate from the page: a restored tab loads the page again, which would set them again.
 pages.serve('/cookies', (request, response) => {
   const run = new URL(request.url ?? '', pages.url).searchParams.get('run')
   response.writeHead(204, { 'set-cookie': [`kept=${run}; Max-Age=86400`, `session=${run}`] }).end()
@@ -33,14 +33,14 @@ interface Attached extends AsyncDisposable {
   readonly page: Page
 }
 
-/** Playwright on the session, with its first page. */
+/** Connects Playwright to the session and its first page. */
 async function attach({ cdp_ws_url }: { cdp_ws_url: string }): Promise<Attached> {
   const browser = await chromium.connectOverCDP(cdp_ws_url)
   const context = browser.contexts()[0] as BrowserContext
   return { browser, context, page: context.pages()[0] as Page, [Symbol.asyncDispose]: () => browser.close() }
 }
 
-/** Everything that a page can keep, each with the number of the run. */
+/** Writes every kind of state that a page can store, each with the number of the run. */
 async function write(page: Page, run: string): Promise<void> {
   await page.goto(`${pages.url}/login?run=${run}`)
   await page.evaluate(`(async () => {
@@ -59,7 +59,7 @@ const openDatabase = `new Promise((resolve) => {
   opening.onsuccess = () => resolve(opening.result)
 })`
 
-/** What a session has, read in a page of its own. */
+/** Reads the state of a session in a new page. */
 async function read(context: BrowserContext): Promise<Record<string, unknown>> {
   const page = await context.newPage()
   await page.goto(`${pages.url}/one`)
@@ -86,7 +86,7 @@ async function targetsOf(session: { cdp_ws_url: string }): Promise<readonly stri
     .toSorted()
 }
 
-/** Tabs that come back load one after another. */
+/** Restored tabs load one after another. */
 async function untilTargets(session: { cdp_ws_url: string }, urls: readonly string[]): Promise<void> {
   let seen: readonly string[] = []
   const areThere = async () => {
@@ -96,7 +96,7 @@ async function untilTargets(session: { cdp_ws_url: string }, urls: readonly stri
   await until('the tabs', areThere, { limitSeconds: 10 }).catch(() => assert.deepEqual(seen, urls))
 }
 
-/** Whether nothing of the session is left to be done; it is no longer found before. */
+/** Whether the session has ended completely. Only then it is no longer found. */
 async function isDone(sessionId: string): Promise<boolean> {
   const response = await berth.request(`/browsers/${sessionId}?include_deleted=true`)
   return ((await response.json()) as { usage_status?: string }).usage_status === 'ready'
@@ -170,7 +170,7 @@ for (const headless of [true, false]) {
       profile: { id: profile.id },
       start_url: `${pages.url}/one`,
     })
-    await untilTargets(third, [`${pages.url}/one`]) // It takes the place of the tabs.
+    await untilTargets(third, [`${pages.url}/one`]) // It replaces the tabs.
     await client.browsers.deleteByID(third.session_id)
   })
 }
@@ -355,11 +355,11 @@ test('kill -9 of the server during a save leaves the old state or the new one, w
       continue
     }
     const deletion = berth.request(`/browsers/${session.session_id}`, { method: 'DELETE' }).catch(() => {})
-    await new Promise((resolve) => setTimeout(resolve, (round * 61) % 220)) // Other moments of the save each time.
+    await new Promise((resolve) => setTimeout(resolve, (round * 61) % 220)) // Interrupts the save at a different moment each time.
     await berth.signal('SIGKILL')
     await deletion
     berth = await ground.start({ environment })
-    // The delete may not have reached the server; where it has, its end is now that of the next server.
+    // The delete may not have reached the server. If it did, the next server finishes it.
     await berth.request(`/browsers/${session.session_id}`, { method: 'DELETE' })
     await until('the end of the session', () => isDone(session.session_id), { limitSeconds: 30 })
   }

@@ -7,13 +7,13 @@ import type { BenchContext } from './measurement.ts'
 export const screenshotName = (shape: Shape) => `picture of the screen, ${shape}, 1920x1080`
 const keyName = (shape: Shape) => `press of a key, ${shape}`
 
-/** The two things that are not slow on purpose, as movements of the hand are. */
+/** The two operations without deliberate delays, unlike mouse movements. */
 interface Hands {
   takePicture(): Promise<unknown>
   pressKey(): Promise<unknown>
 }
 
-/** Computer controls beside the same done by CDP in a bare browser. */
+/** Compares computer controls with the same operations over CDP in a bare browser. */
 export async function measureComputer(context: BenchContext): Promise<void> {
   for (const shape of ['headless', 'headful'] as const) {
     await using stack = new AsyncDisposableStack()
@@ -26,7 +26,7 @@ export async function measureComputer(context: BenchContext): Promise<void> {
       hands.set(service, await handsOf(session, client, browserPage(context.pages)))
     }
     for (const { takePicture, pressKey } of hands.values()) {
-      // The first of its kind loads code.
+      // The first call loads code.
       await takePicture()
       await pressKey()
     }

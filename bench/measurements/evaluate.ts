@@ -4,7 +4,7 @@ import type { BenchContext } from './measurement.ts'
 export const evaluateName = 'Runtime.evaluate round trip'
 const perTurn = 100
 
-/** A command and its answer, both as short as can be: what the way costs. */
+/** Measures the shortest possible command and response, which shows the cost of the connection. */
 export async function measureEvaluate(context: BenchContext): Promise<void> {
   await withPages(context, 'about:blank', async (pages) => {
     const times = await timeInTurns(pages, { turns: context.rounds, perTurn }, ({ client, page }) =>

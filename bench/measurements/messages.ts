@@ -9,7 +9,7 @@ export function messageName(mebibytes: number, direction: Direction): string {
   return `message of ${mebibytes} MiB ${direction}`
 }
 
-/** Long commands and long answers. The rate includes what the browser and the client do with them. */
+/** Measures long commands and long responses. The rate includes the work of browser and client. */
 export async function measureMessages(context: BenchContext): Promise<void> {
   await withPages(context, 'about:blank', async (pages) => {
     for (const mebibytes of [1, 10]) {

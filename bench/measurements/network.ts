@@ -11,7 +11,7 @@ const piece = Buffer.alloc(mebibyte)
 export const requestsName = `${requests} small requests, one after the other`
 export const downloadName = `download of ${downloadMebibytes} MiB`
 
-/** What pages load, from a server of this host. The times are the page's own. */
+/** Measures how fast pages load from a server on this host, as timed by the page. */
 export async function measureNetwork(context: BenchContext): Promise<void> {
   const { pages, figures, rounds } = context
   pages.serve('/download', (_request, response) => sendDownload(response))

@@ -32,9 +32,9 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
   })
   after(() => berth?.[Symbol.asyncDispose]())
 
-  /** Everything that canaries have heard, but for what was meant to be reached. */
+  /** Returns everything that reached canaries, except for expected connections. */
   async function reached(): Promise<readonly string[]> {
-    // The last of all that was sent: what comes before it has been told by then.
+    // This is sent last. When it is reported, everything before it has been reported too.
     await machine.node(connectTo([['45.255.255.255', 80]]))
     await berth.world.until('tcp 45.255.255.255 80')
     const isMeant = (line: string) => /^tcp 45\.(5\.5\.5|255\.255\.255) 80$|^dns /.test(line)
@@ -61,7 +61,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
 
     const connected = await machine.node<string[]>(connectTo([...open, ...closed]))
 
-    // At berth's own address a session finds what serves its own addresses alone: e2e/own-session.test.ts.
+    // A session reaches only its own paths at berth's own address: e2e/own-session.test.ts.
     const ownAddresses = ['64:ff9b::7f00:1', 'host.berth.internal'].map((host) => [host, berth.port])
     assert.deepEqual(
       connected,
@@ -83,7 +83,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     )
     const asked = await machine.node(lookUp(['leak.test', 'public.test', 'host.berth.internal']))
 
-    // The last is a name for the host; what may be reached there is judged with each connection.
+    // The last one is a name of the host. The guard decides about each connection to it.
     assert.deepEqual(asked, ['public.test', 'public.test', 'host.berth.internal', 'host.berth.internal'])
     assert.deepEqual(await reached(), [])
   })
@@ -100,7 +100,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
         .flatMap((line) => line.split(/\s+/)[7] ?? []),
     )
     assert.ok(ofHost.has(`@berth-attack-${process.pid}`))
-    // The kernel tells the name under which a socket was made; those of machines are renamed after that.
+    // The kernel reports the name with which a socket was created. The sockets of machines are renamed later.
     for (const path of ofHost) ofHost.add(path.replace(/\.new$/, ''))
     assert.ok(
       [...ofHost].some((path) => path.endsWith(`${neighbour.session_id}/agent.sock`)),
@@ -262,7 +262,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
   })
 })
 
-/** Command lines and environments of those processes of berth that match, found by the network that is theirs alone. */
+/** Returns the matching command lines and environments of berth's processes, found by their network namespace. */
 async function processesBeside(pid: number, commandLine: RegExp): Promise<readonly string[]> {
   const network = await readlink(`/proc/${pid}/ns/net`)
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
@@ -277,7 +277,7 @@ async function processesBeside(pid: number, commandLine: RegExp): Promise<readon
 
 const publicUrl = 'http://45.5.5.5/'
 
-/** A line of a file that only root of the host can read. */
+/** A line of a file that only root on the host can read. */
 async function hostSecret(): Promise<string> {
   const shadow = await readFile('/etc/shadow', 'utf8')
   return shadow.split('\n', 1)[0] ?? ''

@@ -9,7 +9,7 @@ import { fetchStatus, gatherCandidates, loadEveryWay, openWebSockets } from './t
 const { lan, home, public: ownPublic, uniqueLocal } = hostAddresses
 const publicPage = 'http://45.5.5.5/'
 
-/** Other ways to write loopback and metadata addresses; some of them only browsers understand. */
+/** Other spellings of loopback and metadata addresses. Only browsers understand some of them. */
 const oddlyWritten = words(`
   0177.0.0.1 0x7f.0.0.1 0x7f000001 2130706433 017700000001 127.1 127.0.0.1. 127.255.255.254 0 0.0.0.0
   %31%32%37.0.0.1 １２７.0.0.1 127。0。0。1 [::1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1] [::127.0.0.1] [64:ff9b::127.0.0.1]
@@ -43,7 +43,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     await berth?.[Symbol.asyncDispose]()
   })
 
-  /** What came of a visit: the status, or `failed`. */
+  /** Returns the status of a visit, or `failed`. */
   async function visit(url: string): Promise<number | 'failed'> {
     try {
       return (await page.goto(url, { timeout: 15_000 }))?.status() ?? 'failed'
@@ -52,7 +52,10 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     }
   }
 
-  /** Opens what can be opened: the error page of a visit before may come late, and take its place. */
+  /**
+   * Opens a page that can be loaded. The error page of an earlier visit may arrive late and replace it, so this
+   * retries.
+   */
   async function open(url: string): Promise<void> {
     const isThere = async () => {
       await visit(url)
@@ -61,9 +64,9 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     await until(`${url} in the page`, isThere, { limitSeconds: 10 })
   }
 
-  /** Everything that canaries have heard, but for what was meant to be reached. */
+  /** Returns everything that reached canaries, except for expected connections. */
   async function reached(): Promise<readonly string[]> {
-    // The last of all that was sent: what comes before it has been told by then.
+    // This is sent last. When it is reported, everything before it has been reported too.
     await open('http://45.255.255.255/')
     await berth.world.until('tcp 45.255.255.255 80')
     const isMeant = (line: string) => /^tcp 45\.(5\.5\.5|255\.255\.255) 80$|^dns /.test(line)
@@ -78,7 +81,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
 
     assert.equal(await visit('http://public.test/'), 200)
     assert.equal(await visit(`http://45.7.7.7:${canaryPort}/`), 200)
-    // Twice, for the page and for its icon.
+    // Twice: for the page and for its icon.
     assert.deepEqual(new Set(await reached()), new Set([`tcp 45.7.7.7 ${canaryPort}`]))
   })
 
@@ -147,7 +150,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
       const again = await page.evaluate(fetchStatus(`http://${name}/?again`))
       const elsewhere = await page.evaluate(fetchStatus(`http://${name}:${canaryPort}/`))
 
-      // The address that was found first may still be used: what is judged is the one that is connected to.
+      // The first address may be used again: the guard checks the address of each connection.
       for (const status of [again, elsewhere])
         assert.ok([200, 403, 'failed'].includes(status as number), `${name}: ${status}`)
     }
@@ -187,7 +190,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     await open('file:///etc/passwd')
     assert.match(
       await pageText(),
-      // Chromium may show it as source still, under a title of its own.
+      // Chromium may show it as source, with a title of its own.
       /^(Line wrap\s+)?root:x:0:0:root:\/root:\/usr\/sbin\/nologin\s+kernel:/,
       'there is but the machine’s own',
     )

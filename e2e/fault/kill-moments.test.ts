@@ -11,8 +11,8 @@ import type { Holdings } from './testing/holdings.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 
 /*
- * The server is killed the moment a step of a create or a delete can be seen from outside: in the database, on the
- * disk, or in the kernel. Whatever it had done by then, the next start must leave either a session that works or nothing.
+ * Kills the server as soon as a step of a create or a delete is visible from outside: in the database, on disk, or in
+ * the kernel. The next start must leave either a working session or nothing.
  */
 const ground = await FaultGround.open()
 after(() => ground[Symbol.asyncDispose]())
@@ -24,7 +24,7 @@ const socketFolder = () => firstIn(join(runtimeFolder, 'm'))
 const isThere = (folder: string | undefined, ...path: string[]) =>
   folder !== undefined && existsSync(join(folder, ...path))
 
-/** In the order in which they come. */
+/** In the order in which they occur. */
 const momentsOfCreate: readonly Moment[] = [
   { name: 'its row is there', isReached: () => hasRow('starting') },
   { name: 'its runtime folder is there', isReached: () => socketFolder() !== undefined },
@@ -47,7 +47,7 @@ const momentsOfDelete: readonly Moment[] = [
   { name: 'its folder is gone', isReached: () => machineFolder() === undefined },
   { name: 'its runtime folder is gone', isReached: () => socketFolder() === undefined },
 ]
-/** The short form leaves out those whose neighbours tell almost the same. */
+/** The short form omits moments that are similar to their neighbours. */
 const inShortForm = new Set([0, 2, 4, 6])
 const chosen = (moments: readonly Moment[]) =>
   moments.filter((_moment, index) => rounds({ short: 0, deep: 1 }) || inShortForm.has(index))
@@ -107,7 +107,7 @@ async function killAt({ name, isReached }: Moment): Promise<void> {
   await berth.signal('SIGKILL')
 }
 
-/** What is left is a session that works, or nothing; then its name is free and everything is as before. */
+/** Asserts that either a working session or nothing remains. Then its name is free and everything is as before. */
 async function checkNextServer(moment: string): Promise<void> {
   berth = await ground.start()
   assert.deepEqual(
@@ -128,7 +128,7 @@ async function hasRow(state: string): Promise<boolean> {
   return (await statesOfRows()).includes(state)
 }
 
-/** Asked of the database itself: the API does not show sessions that start. */
+/** Reads the database, because the API does not show sessions that are starting. */
 async function statesOfRows(): Promise<readonly string[]> {
   const password = readFileSync(join(dataFolder, 'postgres-password'), 'utf8')
   const client = new pg.Client({ host: join(runtimeFolder, 'postgres'), user: 'berth', password, database: 'postgres' })
@@ -144,7 +144,7 @@ function firstIn(folder: string): string | undefined {
   return name === undefined ? undefined : join(folder, name)
 }
 
-/** What the machine sees of the disk: its own part may be mounted there alone. */
+/** The machine's view of the disk: its own part may be mounted only there. */
 function machineRoot(): string | undefined {
   const folder = machineFolder()
   if (!isWritten(folder, 'sandbox.json')) return undefined

@@ -9,11 +9,11 @@ import { killPart } from './testing/parts.ts'
 import { call, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
-/** What the server's heap and its allocator need until they have their size. */
+/** The rounds until the server's heap and allocator have reached their size. */
 const warmUpRounds = 5
-/** A leak of one session's state or of a buffer in each round is more than this. */
+/** A leak of one session's state or of a buffer per round would exceed this. */
 const maxGrowthKibibytesPerRound = 100
-/** Noise of the garbage collector, which a few rounds cannot tell from growth. */
+/** Noise of the garbage collector, which a few rounds cannot distinguish from growth. */
 const noiseKibibytes = 30 * 1024
 
 const pages = await startPages()
@@ -47,7 +47,7 @@ test('clients that vanish leave nothing but their sessions, which end by their t
     const clients = [await CdpClient.open(session.cdp_ws_url), await CdpClient.open(session.cdp_ws_url)]
     for (const client of clients) await client.openPage(pages.url)
     for (const client of clients) client.reset()
-    // Every second one is left to its timeout, several at once.
+    // Every second session is left to its timeout, several at once.
     if (round % 2 === 0) assert.equal(await deleteSession(berth, session.session_id), 204)
   }
 

@@ -9,7 +9,7 @@ import { killEgress, killPart, killPostgres, type SessionPart } from './testing/
 import { type Answer, call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
-/** What the design promises for the end of any part. */
+/** The promised limit for recovery after the end of any part. */
 const mendLimitSeconds = 5
 /** Idle database connections are closed after ten seconds. */
 const settleLimitSeconds = 20
@@ -111,7 +111,7 @@ test('an agent or a Chromium that dies while its session starts or ends leaves n
 
     const { status, shouldRetry, body } = await creation
 
-    // Ready before the kill: then it lives on with a new Chromium, or ends with its agent.
+    // It was ready before the kill, so it continues with a new Chromium or ends with its agent.
     if (status === 200) assert.ok([204, 404].includes(await deleteSession(berth, body.session_id)))
     else assert.deepEqual([status, shouldRetry], [500, 'false'])
   }
@@ -171,7 +171,7 @@ test('creates and deletes during which PostgreSQL is killed answer truthfully an
 
 const unavailable = { code: 'database_unavailable', message: 'The database does not answer. Try again in a moment.' }
 
-/** A name is free when a create with it comes as far as to be refused for another reason. */
+/** A name is free when a create with it fails for another reason. */
 async function areFree(...names: readonly string[]): Promise<boolean> {
   const { body } = await call<{ name?: string }[]>(berth, 'GET', '/browsers')
   if (body.some(({ name }) => name !== undefined && names.includes(name))) return false
@@ -214,7 +214,7 @@ async function healthOf(part: string): Promise<Record<string, string>> {
   )
 }
 
-/** Spread over the time that a create takes. */
+/** Spreads kills over the duration of a create. */
 function delays(count: number, longestMilliseconds: number): readonly number[] {
   return Array.from({ length: count }, (_value, index) =>
     Math.round((index * longestMilliseconds) / Math.max(1, count - 1)),
@@ -222,5 +222,5 @@ function delays(count: number, longestMilliseconds: number): readonly number[] {
 }
 
 function wait(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds)) // The moment of the kill is the subject.
+  return new Promise((resolve) => setTimeout(resolve, milliseconds)) // The moment of the kill is what the test varies.
 }

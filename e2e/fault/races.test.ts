@@ -105,7 +105,7 @@ test('a silent client keeps its session, and the time of the session begins when
   const { session_id, cdp_ws_url } = await createSession(berth, { timeout_seconds: 10 })
   const client = await CdpClient.open(cdp_ws_url)
 
-  await delay(40_000) // The wait is the subject.
+  await delay(40_000) // The wait is what the test is about.
   assert.ok(await isActive(berth, session_id))
   await client.close()
   const closedAt = Date.now()
@@ -117,7 +117,7 @@ test('a silent client keeps its session, and the time of the session begins when
 test('a client whose process is stopped does not keep its session', deepOnly, async () => {
   const { session_id, cdp_ws_url } = await createSession(berth, { timeout_seconds: 10 })
   const client = await CdpClient.open(cdp_ws_url, { autoPong: false })
-  // As little as a stopped process does: it reads nothing and answers no ping.
+  // Behaves like a stopped process: reads nothing and answers no ping.
   client.socket.pause()
 
   await until('404', async () => !(await isActive(berth, session_id)), { limitSeconds: 120, everyMilliseconds: 500 })

@@ -22,7 +22,7 @@ test('five live sessions with clients go on after kill -9 of the server, as if n
     await client.evaluate(page, `globalThis.mark = ${index}; document.title = 'page ${index}'`)
   }
   const targetsBefore = await Promise.all(clients.map(pagesOf))
-  // Its time begins before the kill and must not begin anew with the next server.
+  // Its timeout starts before the kill and must not restart with the next server.
   await clients[4]?.close()
   const idleSince = Date.now()
 
@@ -124,6 +124,6 @@ function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It went with one of those before it.
+    // It was deleted together with an earlier one.
   }
 }

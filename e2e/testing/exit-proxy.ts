@@ -8,7 +8,7 @@ import { WebSocketServer } from 'ws'
 
 const certificates = join(import.meta.dirname, 'certificates')
 const readPem = (name: string) => readFileSync(join(certificates, `${name}.pem`), 'utf8')
-/** Signs what exit proxies show for https; no browser trusts it by itself. */
+/** Signs the certificates of exit proxies for https. No browser trusts it by default. */
 export const testCaBundle = readPem('ca')
 const tlsOptions = { isServer: true, cert: readPem('server'), key: readPem('server-key') }
 const bigBytes = 24 * 1024 * 1024
@@ -18,22 +18,22 @@ export interface Credentials {
   readonly password: string
 }
 
-/** A proxy of ours on loopback that is the whole world: it answers for every name itself, and connects to nothing. */
+/** A proxy on loopback that simulates all destinations: it answers for every name itself and connects to nothing. */
 export interface ExitProxy extends AsyncDisposable {
   readonly port: number
   /** `GET http://page.test/`, `CONNECT secure.test:443`, `SOCKS page.test:80`, in order. */
   readonly seen: readonly string[]
   readonly connections: number
-  /** How often it had to ask for credentials. */
+  /** How often it had to request credentials. */
   readonly challenges: number
-  /** Resolves when this has been seen. */
+  /** Resolves when this entry has been seen. */
   untilSeen(entry: string): Promise<void>
-  /** Resolves when no connection to it is open. */
+  /** Resolves when no connection is open. */
   untilUnused(): Promise<void>
 }
 
 interface ExitProxyOptions {
-  /** What pages have as their title. */
+  /** The title of its pages. */
   readonly name: string
   readonly credentials?: Credentials
   readonly protocol?: 'http' | 'https' | 'socks5'
@@ -118,7 +118,7 @@ function httpProxy({ world, credentials, note, challenge }: ProxyParts): Server 
   return server
 }
 
-/** RFC 1928 with RFC 1929, as far as a client that sends each message whole needs it. */
+/** RFC 1928 and RFC 1929, for clients that send each message in one piece. */
 function socksProxy({ world, credentials, note, challenge }: ProxyParts): TcpServer {
   const next = async (socket: Socket): Promise<Buffer> => (await once(socket, 'data'))[0]
   const negotiate = async (socket: Socket) => {
@@ -147,7 +147,7 @@ function socksProxy({ world, credentials, note, challenge }: ProxyParts): TcpSer
   return createTcpServer((socket) => void negotiate(socket).catch(() => socket.destroy()))
 }
 
-/** Puts TLS before what the server speaks. */
+/** Wraps a server in TLS. */
 function secure(server: TcpServer): void {
   const [serve] = server.listeners('connection')
   server.off('connection', serve as () => void)
@@ -161,7 +161,7 @@ function secure(server: TcpServer): void {
 
 interface World {
   answer(request: IncomingMessage, response: ServerResponse): void
-  /** Is the server that a tunnel leads to: with TLS on port 443. */
+  /** Acts as the destination of a tunnel, with TLS on port 443. */
   serve(socket: Socket, port: number): void
 }
 

@@ -14,25 +14,25 @@ import { createNetworks, type Networks } from './networks.ts'
 const launcher = join(import.meta.dirname, '../../../berth')
 const doorProgram = new URL('door-program.ts', import.meta.url).pathname
 
-/** A port that is served on every address of the host, and on every other address in the world. */
+/** A port that canaries serve on every address, inside and outside the host. */
 export const canaryPort = 8080
-/** The same for UDP: where STUN servers listen. */
+/** The port of STUN servers, over UDP. */
 export const stunPort = 3478
 
-/** Values that nobody in a machine may ever see. */
+/** Values that no machine may ever read. */
 export const secrets = {
   BERTH_API_KEY: 'sk_attack_0123456789abcdefghij',
   BERTH_MASTER_KEY: 'the-master-key-that-no-machine-may-see',
   BERTH_TEST_SECRET: 'a-secret-of-the-host-that-no-machine-may-see',
 } as const
 
-/** A whole berth on a host with a network of its own, in which every way that should be closed leads to a canary. */
+/** A complete berth on a host with a network of its own, where every forbidden connection reaches a canary. */
 export class BesiegedBerth {
-  /** Leads to the API. The sessions know it by its port on the host's loopback. */
+  /** The URL of the API. Sessions know it by its port on the host's loopback. */
   readonly url: string
   readonly client: Kernel
   readonly pid: number
-  /** The API's own port, on the loopback of the host. */
+  /** The API's own port on the loopback of the host. */
   readonly port: number
   readonly dataFolder: string
   readonly host: Canary
@@ -67,13 +67,13 @@ export class BesiegedBerth {
     return new BesiegedBerth({ url, pid, port, dataFolder, host, world }, open.move())
   }
 
-  /** Forgets what the canaries have told. */
+  /** Clears the reports of the canaries. */
   forget(): void {
     this.host.reached.length = 0
     this.world.reached.length = 0
   }
 
-  /** Ends sessions and server, and removes all that was made. */
+  /** Ends sessions and the server, and removes everything that was created. */
   async [Symbol.asyncDispose](): Promise<void> {
     const sessions = await Array.fromAsync(this.client.browsers.list())
     await Promise.all(sessions.map(({ session_id }) => this.client.browsers.deleteByID(session_id)))
@@ -103,7 +103,7 @@ interface Door {
   readonly open: AsyncDisposableStack
 }
 
-/** From a port on the loopback of this machine to one on that of the host. */
+/** Forwards a port on this machine's loopback to one on the host's. */
 async function openDoor(networks: Networks, { port, socketPath, open }: Door): Promise<string> {
   const inner = start([...networks.inHost, process.execPath, doorProgram, socketPath, String(port)])
   open.defer(async () => {
@@ -113,7 +113,7 @@ async function openDoor(networks: Networks, { port, socketPath, open }: Door): P
   await readLine(inner, 'ready')
   const outer: Server = createServer((client) => {
     const server = connect(socketPath)
-    pipeline(client, server, client, () => {}) // The end of one side is the other's, however it came.
+    pipeline(client, server, client, () => {}) // Closes both sides together.
   })
   outer.listen(0, '127.0.0.1')
   await once(outer, 'listening')
@@ -128,7 +128,7 @@ function start([program = '', ...args]: readonly string[], environment: NodeJS.P
   })
 }
 
-/** The first line that begins so, or nothing when the program ends before. */
+/** Returns the first line with this prefix, or undefined when the program ends first. */
 async function readLine({ stdout }: ChildProcess, begin: string): Promise<string | undefined> {
   for await (const line of createInterface({ input: stdout as NodeJS.ReadableStream })) {
     if (line.startsWith(begin)) return line

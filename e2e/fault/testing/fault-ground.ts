@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Berth, type BerthOptions } from '../../testing/berth.ts'
 import { HostView } from './holdings.ts'
 
-/** A data folder that one berth after another is started on, however the one before it has ended. */
+/** A data folder on which one berth server after another is started, however the previous one ended. */
 export class FaultGround {
   readonly folder: string
   readonly view: HostView
@@ -25,10 +25,10 @@ export class FaultGround {
     return this.#last
   }
 
-  /** Ends whatever is left, also after a test that has failed half way. */
+  /** Stops whatever is left, also after a test that failed half-way. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#last?.signal('SIGKILL')
-    // The next start knows best how to find what the last one has left.
+    // A new server finds what the last one left.
     const last = await Berth.start({ dataFolder: this.folder })
     await last[Symbol.asyncDispose]()
     await rm(this.folder, { recursive: true, force: true })

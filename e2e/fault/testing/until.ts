@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 interface UntilOptions {
   readonly limitSeconds: number
-  /** Between two looks; what is watched here tells nobody of its changes. */
+  /** The pause between checks. The watched state sends no notifications. */
   readonly everyMilliseconds?: number
 }
 
-/** Looks again and again until `look` finds something, and returns that. */
+/** Calls `look` repeatedly until it returns a value, and returns that. */
 export async function until<Found>(
   what: string,
   look: () => Promise<Found | undefined | false> | Found | undefined | false,
