@@ -127,7 +127,7 @@ test('a proxy is found by its id, and by a name that it alone has', async () => 
   assert.equal(await status('GET', '/proxies/renamed'), 404)
 })
 
-/** The path of each field below the schema that berth does not serve. */
+/** The path of each field in the schema that berth does not support. */
 function fieldsNotServed(schema: unknown, path: readonly string[] = []): readonly (readonly string[])[] {
   if (schema === NotYet) return [path]
   if (

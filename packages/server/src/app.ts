@@ -41,7 +41,7 @@ const bodyLimitBytes = 8 * 1024 * 1024
 /** Names have at most 255 characters, and percent-encoding may triple them. */
 const maxPathParameterLength = 1024
 const headersLimitMilliseconds = 20_000
-/** Longer than that of load balancers, which must be the ones to end a connection that they keep for the next request. */
+/** Longer than the timeouts of load balancers, which must be the ones to close idle connections. */
 const keepAliveMilliseconds = 72_000
 
 const belowSession = new RegExp(`^${sessionRoot}/([^/]+)`)
@@ -53,7 +53,7 @@ export interface AppOptions {
   readonly isClosing: () => boolean
 }
 
-/** Every route of the server. */
+/** Mounts every route of the server. */
 export async function createApp(
   services: Services,
   { publicUrl, metrics, connectionLimits = defaultConnectionLimits, isClosing }: AppOptions,
@@ -61,7 +61,7 @@ export async function createApp(
   const http = {
     headersTimeout: headersLimitMilliseconds,
     keepAliveTimeout: keepAliveMilliseconds,
-    // How long a body may take is decided where it is read: an upload may take its time, a JSON body may not.
+    // The limit depends on the body and is enforced where it is read: an upload may take long, a JSON body may not.
     requestTimeout: 0,
     requireHostHeader: false,
   }
@@ -92,7 +92,7 @@ export async function createApp(
     if (isClosing()) throw new BerthError('shutting_down')
     keepToOwnSession(request.raw)
   })
-  // Of a request that was under way when the server began to stop, the connection would keep it from its end.
+  // Keep-alive would prevent the server from stopping after requests that were in progress.
   app.addHook('onSend', async (_request, reply) => {
     if (isClosing()) reply.header('connection', 'close')
   })
@@ -154,7 +154,7 @@ async function allowBrowserCallers(app: FastifyInstance): Promise<void> {
     'X-Should-Retry',
     'X-Request-Id',
   ]
-  // Without a list of headers the plugin allows those that the browser asks for: the SDK's set grows with its versions.
+  // Without a list of headers the plugin permits the requested ones: the SDK adds headers with its versions.
   await app.register(cors, {
     origin: '*',
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
@@ -164,7 +164,7 @@ async function allowBrowserCallers(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** Answers what was not even HTTP in the form of every other error. */
+/** Rejects malformed HTTP in the format of every other error. */
 function refuseMalformedRequest(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()

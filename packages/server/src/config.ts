@@ -13,7 +13,7 @@ import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
 import { type ConnectionLimits, defaultConnectionLimits } from './front/connection-limits.ts'
 import { StartError } from './start-error.ts'
 
-/** Flags as they were typed; each has a twin in the environment, and a flag wins over its twin. */
+/** Flags as typed. Each has an environment variable, over which the flag takes precedence. */
 export interface ServeFlags {
   readonly port?: string | undefined
   readonly host?: string | undefined
@@ -26,47 +26,47 @@ export interface ServeFlags {
 
 export interface ServerConfig {
   readonly host: string
-  /** 0 picks a free port. */
+  /** 0 selects a free port. */
   readonly port: number
   readonly dataFolder: string
-  /** Ready line and logs as JSON, for programs that start berth. */
+  /** Writes the ready message and logs as JSON, for programs that start berth. */
   readonly json: boolean
   /** Whether stopping the server ends its sessions. */
   readonly stopSessions: boolean
   readonly metrics: boolean
   readonly logLevel: string
   readonly connectionLimits: ConnectionLimits
-  /** The key of the default organization, instead of one that berth makes. */
+  /** A key of the default organization, instead of a generated one. */
   readonly apiKey: string | undefined
-  /** Where clients reach berth, without a slash at the end. Absent: at the host that the request names. */
+  /** The URL at which clients reach berth, without a trailing slash. Defaults to the host of each request. */
   readonly publicUrl: string | undefined
-  /** Absent: berth runs a PostgreSQL of its own. */
+  /** When absent, berth runs its own PostgreSQL. */
   readonly databaseUrl: string | undefined
-  /** Absent: a file in the data folder. */
+  /** When absent, it is in a file in the data folder. */
   readonly masterKey: string | undefined
-  /** Whether callers may see and make projects. */
+  /** Whether callers may list and create projects. */
   readonly hasProjects: boolean
   readonly limits: LimitsConfig
   readonly auditRetentionDays: number
   readonly auditExport: AuditExportConfig
   readonly onePassword: OnePasswordOptions
-  /** Where profiles and extensions are kept. */
+  /** Where profiles and extensions are stored. */
   readonly blobs: BlobsConfig
-  /** Where the Chrome Web Store gives out extensions. */
+  /** The address from which the Chrome Web Store serves extensions. */
   readonly chromeStoreUrl: string
   readonly egressAllow: readonly string[]
   readonly proxying: ProxyingConfig
   readonly machines: {
-    /** What new sessions leave of the host's memory and of the data folder's disk. */
+    /** The memory of the host and disk space of the data folder that new sessions must leave free. */
     readonly reserve: { readonly memoryBytes: number; readonly diskBytes: number }
-    /** What a session may write to its disk. */
+    /** The disk space of a session. */
     readonly diskBytes: number
-    /** Whether sessions have disks in files, where the host can. */
+    /** Whether sessions get disk image files where the host supports them. */
     readonly hasDiskImages: boolean
   }
   /** The region that this server runs in. */
   readonly region: Region
-  /** Where an ordinary user's sockets may go. */
+  /** The runtime folder for sockets of an ordinary user. */
   readonly userRuntimeFolder: string | undefined
 }
 
@@ -74,7 +74,7 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const minSecretLength = 16
 const defaultChromeStoreUrl = 'https://clients2.google.com/service/update2/crx'
 
-/** Reads flags and environment; throws a StartError that names the flag or variable and its rule. */
+/** Reads flags and environment. Throws a StartError that names the flag or variable and its rule. */
 export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = process.env): ServerConfig {
   const text = (name: string) => environment[name]?.trim() || undefined
   return {
@@ -150,7 +150,7 @@ function blobs(text: (name: string) => string | undefined): BlobsConfig {
     prefix: matching('BERTH_S3_PREFIX', text('BERTH_S3_PREFIX') ?? '', /^[\w./-]{0,200}$/, prefixRule),
     endpoint,
     region: text('BERTH_S3_REGION') ?? text('AWS_REGION') ?? 'us-east-1',
-    // Servers other than AWS mostly have one host name for all buckets.
+    // Servers other than AWS usually have one host name for all buckets.
     pathStyle: switchedOn('BERTH_S3_PATH_STYLE', text('BERTH_S3_PATH_STYLE'), endpoint !== undefined),
   }
 }
@@ -180,7 +180,10 @@ function allowList(text: string): readonly string[] {
   return entries
 }
 
-/** The JSON itself, or the path of a file that holds it. No message tells what is in it: there are passwords. */
+/**
+ * Accepts the JSON itself, or the path of a file that contains it. Error messages never show the content, because it
+ * includes passwords.
+ */
 function proxyPools(text: string | undefined): ProxyPools {
   if (text === undefined) return {}
   try {

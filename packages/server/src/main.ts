@@ -37,7 +37,7 @@ import { createServices, type Services } from './services.ts'
 import { StartError } from './start-error.ts'
 
 const stopLimitMilliseconds = 10_000
-/** Requests under way may finish; what has not by then is cut. */
+/** Requests in progress may finish within this time and are aborted after it. */
 const drainLimitMilliseconds = 6_000
 const reapIntervalMilliseconds = 1_000
 const memoryWatchIntervalMilliseconds = 2_000
@@ -85,7 +85,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     openBlobs(config.blobs, join(folders.data, 'blobs')),
     TemporaryFolders.open(join(folders.data, 'incoming'), trash),
   ] as const
-  // When one fails, the others are waited for: what opens after the shutdown would keep the process running.
+  // When one fails, waits for the others: anything opened after the shutdown would keep the process running.
   await Promise.allSettled(opening)
   const [{ database, url }, masterKey, driverId, driver, , blobs, temporaryFolders] = await Promise.all(opening)
 
@@ -114,7 +114,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     version: packageJson.version,
   })
   shutdown.add('the audit log', () => services.audit.close())
-  // What a server before this one has left.
+  // Entries that an earlier server left.
   await services.audit.flush()
   egress.useSettings((id) => services.egress.settingsOf(id))
   const apiKey = await ensureOrganization(services.organizations, systemClock, config.apiKey)
@@ -142,7 +142,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the reaper', () => reaper.close())
   announceReady({ config, port: listening.port, apiKey })
 
-  // Nobody waits for a job. What runs is aborted before that which it works with is closed.
+  // No request waits for a job. Running jobs are aborted before the resources that they use are closed.
   shutdown.add('the work of jobs', () => jobs.close())
   await startJobs(jobs, services).catch((error: unknown) => {
     if (!shutdown.isClosing) throw error
@@ -198,12 +198,12 @@ interface OpenDatabase {
   readonly url: string
 }
 
-/** Made once for a data folder: it outlives every change of host name. */
+/** Created once per data folder, so that it survives every change of the host name. */
 function readDriverId(dataFolder: string): Promise<string> {
   return readKeptFile(join(dataFolder, 'driver-id'), () => `local-${randomUUID()}`)
 }
 
-/** Says at once that the address cannot be used, before anything is made for a server that will not run. */
+/** Reports immediately that the address cannot be used, before anything is created for a server that will not run. */
 async function tryAddress({ host, port }: ServerConfig): Promise<void> {
   const trial = createServer()
   try {

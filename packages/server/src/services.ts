@@ -72,10 +72,10 @@ export interface ServicesOptions {
   readonly database: Database
   readonly blobs: BlobStore
   readonly temporaryFolders: TemporaryFolders
-  /** Where the Chrome Web Store gives out extensions. */
+  /** The address from which the Chrome Web Store serves extensions. */
   readonly chromeStoreUrl: string
   readonly driver: Driver
-  /** Tells this host's machines from those of other servers on the same database. */
+  /** Distinguishes this host's machines from those of other servers on the same database. */
   readonly driverId: string
   readonly egressIsUp: () => boolean
   readonly egress: EgressLink
@@ -84,7 +84,7 @@ export interface ServicesOptions {
   readonly masterKey: string
   readonly hasProjects: boolean
   readonly onePassword: OnePasswordOptions
-  /** Where entries of the audit log wait for the database, and how long they stay in it. */
+  /** The folder for audit log entries that are not in the database yet, and their retention in the database. */
   readonly audit: { readonly folder: string; readonly retentionDays: number }
   readonly auditExport: AuditExportConfig
   readonly limits: LimitsConfig
@@ -96,7 +96,7 @@ export interface ServicesOptions {
 
 export type Services = ReturnType<typeof createServices>
 
-/** Wires the server: who works with whom. */
+/** Creates and connects all services. */
 export function createServices(options: ServicesOptions) {
   const { temporaryFolders, chromeStoreUrl } = options
   const { database, blobs, driver, driverId, egressIsUp, jobs, masterKey, region, clock, logger, version } = options
@@ -155,7 +155,7 @@ export function createServices(options: ServicesOptions) {
       planTelemetry,
       viewport.plan,
       planEgressChange({ proxies, egress, restore: (id) => updater.restore(id, [leave]) }),
-      // It cannot be taken back.
+      // Loading a profile has to come late, because it cannot be undone.
       sessionProfiles.plan,
       planNavigation(machines),
     ],
@@ -168,7 +168,7 @@ export function createServices(options: ServicesOptions) {
     serverId: driverId,
     jobs,
   })
-  // Its caller does not wait for those that are starting: the job does.
+  // The caller does not wait for sessions that are starting. The job does.
   proxies.onDeleted((id) => deletedProxies.detach(id).catch(() => {}))
   const servers = new ServerStore(database)
   const memoryWatch = new MemoryWatch({ driver, machines, logger })

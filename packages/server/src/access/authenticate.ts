@@ -10,7 +10,7 @@ import { readBearer } from './session-credentials.ts'
 
 const keyHeader = 'Send the header Authorization: Bearer <API key>.'
 
-/** Says who is calling, and which project the request has chosen. */
+/** Authenticates the caller and determines the project that the request selects. */
 export async function authenticate(
   headers: IncomingHttpHeaders,
   keys: KnownKeys,
@@ -31,7 +31,7 @@ export async function authenticate(
   }
 }
 
-/** The caller of an operation that works in a project. */
+/** Narrows the caller to one with a project, for operations that work in a project. */
 export function inProject(caller: OrganizationCaller): Caller {
   return { ...caller, projectId: caller.chosenProjectId ?? caller.defaultProjectId ?? throwNoProject() }
 }
@@ -67,7 +67,7 @@ function throwNoProject(): never {
   throw new BerthError('project_not_found')
 }
 
-/** Header bytes are UTF-8 where they are not ASCII; an empty value is an absent one. */
+/** Non-ASCII header bytes are UTF-8. An empty value counts as absent. */
 function headerText(value: string | string[] | undefined): string | undefined {
   const text = Buffer.from(String(value ?? ''), 'latin1')
     .toString('utf8')

@@ -6,9 +6,9 @@ const freshMilliseconds = 1_000
 const maxKeys = 1_000
 
 /**
- * Remembers for a second whose a key is: a busy client asks hundreds of times in it. A key that this server deletes is
- * refused at once, one that another server deletes after that second at the latest. One that is not valid is asked for
- * every time.
+ * Caches for a second which organization and project a key belongs to: a busy client sends hundreds of requests in that
+ * time. A key that this server deletes is rejected at once, and one that another server deletes within a second.
+ * Invalid keys are never cached.
  */
 export class KnownKeys {
   readonly #organizations: OrganizationStore
@@ -31,7 +31,7 @@ export class KnownKeys {
     return isExpired ? undefined : scope
   }
 
-  /** Something about keys or projects has changed: what is remembered may be no longer true. */
+  /** Call after changes of keys or projects, which can make cached entries wrong. */
   forget(): void {
     this.#scopes.clear()
   }

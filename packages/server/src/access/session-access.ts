@@ -15,15 +15,15 @@ interface SessionAccessOptions {
   readonly resolver: SessionResolver
 }
 
-/** With the key that it was, if it was one. */
+/** Includes the API key, if the caller used one. */
 type AdmittedSession = ResolvedSession & { readonly keyId?: ApiKeyId }
 
 const whereToPutIt =
   'Append ?jwt=<token> to the address, as in cdp_ws_url, or send the header Authorization: Bearer <token or API key>.'
-/** The base64url parts of a token; an API key has no dots. */
+/** The base64url parts of a token. API keys contain no dots. */
 const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
-/** Admits to an active session: the bearer of its token, or of an API key for its project. */
+/** Admits callers to an active session: those with its token, or with an API key for its project. */
 export class SessionAccess {
   readonly #options: SessionAccessOptions
 
@@ -31,7 +31,7 @@ export class SessionAccess {
     this.#options = options
   }
 
-  /** `named` is the session in the path, if the path names one. The token of the query comes before the header. */
+  /** `named` is the session in the path, if there is one. The token in the query takes precedence over the header. */
   async admit({ token, bearer }: SessionCredentials, named: string | undefined): Promise<AdmittedSession> {
     if (token !== undefined) return this.#admitToken(token, named, 'jwt')
     if (bearer === undefined) {
@@ -41,7 +41,7 @@ export class SessionAccess {
     return this.#admitKey(bearer, named)
   }
 
-  /** The token of a session's URLs. */
+  /** Returns the token in the session's URLs. */
   tokenOf({ id, created_at }: ResolvedSession): Promise<string> {
     return this.#options.tokens.issue(id, created_at)
   }

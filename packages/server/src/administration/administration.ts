@@ -33,7 +33,7 @@ interface KeyRequest {
   readonly days: number | undefined
 }
 
-/** What the operator does without an API key: organizations, and keys of any of them. */
+/** Operations of the operator, which need no API key: organizations and their keys. */
 export class Administration {
   readonly #organizations: OrganizationStore
   readonly #projects: ProjectStore
@@ -51,7 +51,7 @@ export class Administration {
     this.#keys = new ApiKeyService({ store: this.#keyStore, projects, keys, clock })
   }
 
-  /** Makes an organization with its project `Default` and a key, which is shown this once. */
+  /** Creates an organization with the project `Default` and a key. The key is shown only here. */
   async createOrganization(name: string, maxSessions: number | undefined) {
     const trimmed = nameText('the name', name)
     const known = await this.#organizations.list()
@@ -67,7 +67,7 @@ export class Administration {
     return this.#organizations.list()
   }
 
-  /** Makes a key for the organization, or for one of its projects. */
+  /** Creates a key for the organization or for one of its projects. */
   async createKey({ organization, project, name, days }: KeyRequest) {
     if (days !== undefined && (!Number.isInteger(days) || days < 1 || days > maxDays)) {
       throw new StartError(`--days must be a whole number from 1 to ${maxDays}`, wrongUse)
@@ -79,7 +79,7 @@ export class Administration {
     return { id: record.id, name: record.name, project: record.project_name, key }
   }
 
-  /** Those that are not deleted, newest first. */
+  /** Lists keys that are not deleted, newest first. */
   async listKeys(organization: string | undefined): Promise<readonly ListedKey[]> {
     const { id, name } = await this.#organization(organization)
     const keys: ListedKey[] = []
@@ -108,7 +108,7 @@ export class Administration {
     }
   }
 
-  /** Deletes the key of any organization. Servers that run refuse it within a second. */
+  /** Deletes a key of any organization. Running servers reject it within a second. */
   async revokeKey(id: string): Promise<void> {
     for (const organization of await this.#organizations.list()) {
       const owner = { organizationId: organization.id, keyProjectId: null }
@@ -123,7 +123,7 @@ export class Administration {
     return project.id
   }
 
-  /** The one with the id or the name; the only one where none is named. */
+  /** Finds an organization by id or name. Without one, returns the only organization. */
   async #organization(idOrName: string | undefined): Promise<ListedOrganization> {
     const all = await this.#organizations.list()
     if (all.length === 0) throw new StartError('there is no organization yet; ./berth org create makes one', wrongUse)
@@ -143,7 +143,7 @@ function nameText(what: string, text: string): string {
   return name
 }
 
-/** What callers of the API learn as an error is here a word to the operator. */
+/** Converts API errors into messages for the operator. */
 function asWrongUse(error: unknown): never {
   throw error instanceof BerthError ? new StartError(error.message, wrongUse, { cause: error }) : error
 }

@@ -20,8 +20,8 @@ const patienceMilliseconds = 15_000
 const pauseMilliseconds = 200
 
 /**
- * Does the operator's work on the database, whether the server runs or not: where none runs, berth's own PostgreSQL is
- * started for as long as the work takes, and the data folder is locked meanwhile.
+ * Runs the operator's work on the database, with or without a running server. Without one, berth's own PostgreSQL is
+ * started for the duration, and the data folder is locked meanwhile.
  */
 export async function administer<Result>(
   where: Where,
@@ -40,7 +40,7 @@ export async function administer<Result>(
   })
   const lock = await lockDataFolder(folders.data).catch(whereAServerRuns)
   if (!lock) return workOn(await postgres.locate(), logger, work)
-  // After a crash of the server it is there without one, and the next server takes it up.
+  // After a crash of the server PostgreSQL still runs, and the next server uses it.
   const wasRunning = await isServed(join(socketFolder, '.s.PGSQL.5432'))
   try {
     await postgres.start()
@@ -64,7 +64,7 @@ async function workOn<Result>(
   const database = openDatabase(url, logger)
   try {
     const end = systemClock.now().getTime() + patienceMilliseconds
-    // A server that has just been started may not have its database yet.
+    // A server that has just started may not have its database yet.
     for (;;) {
       try {
         await migrate(database)

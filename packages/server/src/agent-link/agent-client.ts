@@ -6,13 +6,13 @@ import { AgentEvent, AgentState, agentEventsPath, getAgentState } from '@berth/c
 import { EventPace } from './event-pace.ts'
 
 /*
- * Whoever runs programs in a machine can take its agent over: it has the same user. So an agent is believed nothing
- * that concerns anything but its own session, and what it says is bounded in size, in number and in time.
+ * Programs in a machine run as the same user as its agent and can take it over. So nothing that an agent says is
+ * trusted beyond its own session, and its messages are limited in size, number and time.
  */
 
 const answerLimitMilliseconds = 5_000
 const maxAnswerBytes = 1024 * 1024
-/** The longest lines tell a program's last words: 20 lines of 2,000 characters. */
+/** The longest lines contain the last output of a program: 20 lines of 2,000 characters. */
 const maxEventLength = 128 * 1024
 
 interface AgentCall {
@@ -24,7 +24,7 @@ interface AgentCall {
   readonly signal?: AbortSignal
 }
 
-/** Calls an agent over the unix socket of its machine; the body of the answer is the caller's to read. */
+/** Sends a request to an agent over the unix socket of its machine. The caller reads the response body. */
 export async function callAgent(
   agentSocket: string,
   { method, path, headers, body, signal }: AgentCall,
@@ -33,23 +33,23 @@ export async function callAgent(
     socketPath: agentSocket,
     method,
     path,
-    // An agent may answer before it has all of the body, and must not hang up on the rest: what was written last would
-    // fail, and its answer would go with it.
+    // An agent may respond before it has received the whole body. Closing the connection then would make the remaining
+    // write fail and discard the response.
     headers: { host: 'agent', ...(body && { connection: 'keep-alive' }), ...headers },
     agent: false,
     ...(signal && { signal }),
   })
-  // An answer that turns into nonsense is an error of the request once more, and unheard it would end the process.
-  // Whoever reads the body learns of it there.
+  // A malformed response raises another error on the request, which would end the process without a listener. The
+  // reader of the body receives it too.
   request.on('error', () => {})
-  // What ends it early is heard where the answer is waited for.
+  // The error also occurs where the response is awaited.
   if (body instanceof Readable) pipeline(body, request).catch(() => {})
   else request.end(body)
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   return response
 }
 
-/** Calls an agent and reads all of its answer; rejects when that is too long or does not come before the signal. */
+/** Sends a request and reads the whole response. Rejects when it is too long or does not arrive before the signal. */
 export async function askAgent(
   agentSocket: string,
   call: AgentCall & { readonly signal: AbortSignal; readonly maxBytes?: number },
@@ -66,7 +66,7 @@ export async function askAgent(
   return { status: response.statusCode ?? 502, text: Buffer.concat(chunks).toString() }
 }
 
-/** What the agent says of itself; rejects when it does not answer in time. */
+/** Returns the agent's state. Rejects when it does not respond in time. */
 export async function readAgentState(agentSocket: string): Promise<AgentState> {
   const { method, path } = getAgentState
   const signal = AbortSignal.timeout(answerLimitMilliseconds)
@@ -75,8 +75,8 @@ export async function readAgentState(agentSocket: string): Promise<AgentState> {
 }
 
 /**
- * Follows the agent's events until it goes away or the signal ends it; rejects at the first that is none. Those that
- * come too fast wait in the machine; whoever follows an agent again passes on the pace.
+ * Yields the agent's events until it disconnects or the signal aborts. Rejects at the first invalid event. Events
+ * beyond the rate limit wait in the machine. Callers that reconnect pass the same rate limiter again.
  */
 export async function* followAgent(
   agentSocket: string,
@@ -86,7 +86,7 @@ export async function* followAgent(
   const response = await callAgent(agentSocket, { method: 'GET', path: agentEventsPath, signal })
   response.setEncoding('utf8')
   let unfinished = ''
-  // Not readline: it lets the error of a stream that breaks off end the process.
+  // readline would let an error of the stream end the process.
   for await (const chunk of response) {
     const lines = `${unfinished}${chunk}`.split('\n')
     unfinished = lines.pop() ?? ''

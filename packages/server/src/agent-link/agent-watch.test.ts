@@ -17,7 +17,7 @@ const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n\r\
 const stateLine = (state: object) =>
   `${JSON.stringify({ event: 'state', contract_version: 1, state: 'ready', idle_since: null, ...state })}\n`
 
-/** Watches an agent that answers each of its connections as the test says; resolves with the reason of the end. */
+/** Watches an agent that handles connections as the test says. Resolves with the reason of the end. */
 async function watch(context: TestContext, answer: (socket: Socket) => void, patienceMilliseconds = 500) {
   const folder = await mkdtemp(join(tmpdir(), 'berth-watch-'))
   const agentSocket = join(folder, 'agent.sock')
@@ -118,7 +118,7 @@ test('a session lives through 200 operations a second and streams that are cut a
   const rounds = 40
 
   for (let round = 0; round < rounds; round++) {
-    // Each operation begins and ends an activity: 10 of them in 50 ms.
+    // Each operation starts and ends an activity: 10 of them in 50 ms.
     for (let operation = 0; operation < 10; operation++) {
       agent.setState({ idle_since: null })
       agent.setState({ idle_since: Date.now() })

@@ -9,12 +9,12 @@ export interface AgentWatchHandlers {
   /** Called with the first state and each later one. */
   readonly onState: (state: AgentState) => void
   readonly onCrash: (event: Extract<AgentEvent, { event: 'service_crashed' }>) => void
-  /** Called once, when the machine has gone or its agent no longer answers. Not after `close`. */
+  /** Called once, when the machine has ended or its agent no longer responds. Not called after `close`. */
   readonly onGone: (reason: string) => void
 }
 
 interface AgentWatchOptions {
-  /** For so long an agent whose stream has ended may tell no state before its session is given up. */
+  /** How long an agent may report no state, after its stream ended, before its session is given up. */
   readonly patienceMilliseconds?: number
 }
 
@@ -22,13 +22,13 @@ const defaultPatienceMilliseconds = 15_000
 const shortestPauseMilliseconds = 50
 const longestPauseMilliseconds = 1_000
 
-/** What the agent itself says of its end, or cannot be understood in: asking again would not help. */
+/** A failure that the agent reports, or an invalid message. Reconnecting would not help. */
 class AgentFailure extends Error {}
 
 /**
- * Holds the event stream of one agent: berth never polls a session. The end of a stream says nothing about the machine,
- * so it is opened again; each begins with the agent's state. The machine has gone when its driver says so, or when the
- * agent has told no state for too long.
+ * Holds the event stream of one agent, so that sessions are never polled. The end of a stream says nothing about the
+ * machine, so the stream is opened again. Each stream starts with the agent's state. The machine has ended when its
+ * driver says so, or when the agent reports no state for too long.
  */
 export class AgentWatch {
   readonly #machine: Machine
@@ -43,16 +43,16 @@ export class AgentWatch {
     this.#machine = machine
     this.#handlers = handlers
     this.#patienceMilliseconds = options.patienceMilliseconds ?? defaultPatienceMilliseconds
-    this.#ready.promise.catch(() => {}) // Whoever waits sees the rejection; nobody has to wait.
+    this.#ready.promise.catch(() => {}) // Callers that wait see the rejection. Nobody has to wait.
     void this.#watch()
   }
 
-  /** Resolves when the first page of the browser has answered; rejects when it never will. */
+  /** Resolves when the browser's first page has responded. Rejects when it never will. */
   get ready(): Promise<void> {
     return this.#ready.promise
   }
 
-  /** Whether the machine has gone. */
+  /** Whether the machine has ended. */
   get isOver(): boolean {
     return this.#abort.signal.aborted
   }
@@ -81,13 +81,13 @@ export class AgentWatch {
       const end = await this.#follow().catch((error: Error) => error)
       if (signal.aborted || end instanceof AgentFailure) throw end
       if (performance.now() - this.#heardAt > this.#patienceMilliseconds) throw end
-      // One that has lasted was no attempt that failed.
+      // A stream that lasted was not a failed attempt.
       if (performance.now() - openedAt > longestPauseMilliseconds) pause = shortestPauseMilliseconds
       await delay(pause, undefined, { signal })
     }
   }
 
-  /** Follows one stream to its end, which it returns. A stream that tells no state in time is over too. */
+  /** Follows one stream until it ends, and returns the reason. A stream without a state in time counts as ended. */
   async #follow(): Promise<Error> {
     const silence = new AbortController()
     const timer = setTimeout(() => silence.abort(), this.#patienceMilliseconds)

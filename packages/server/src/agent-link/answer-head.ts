@@ -4,7 +4,10 @@ import { eventStreamHeaders } from '@berth/runtime/http/event-stream.ts'
 import { foreignContentHeaders } from '@berth/runtime/http/mount.ts'
 import { passedAnswerHeaders } from './pass-through-headers.ts'
 
-/** Of the answer of an agent, what describes its content. An agent that was taken over sets no cookie and lifts no protection. */
+/**
+ * The headers of an agent's response that describe its content. A compromised agent can neither set cookies nor remove
+ * protections.
+ */
 const contentHeaders = [
   ...['content-type', 'content-length', 'content-range', 'content-disposition', 'accept-ranges'],
   ...['last-modified', 'etag', 'cache-control', 'retry-after', 'x-should-retry', 'x-request-id'],
@@ -15,7 +18,7 @@ export interface AnswerHead {
   readonly headers: OutgoingHttpHeaders
 }
 
-/** The head under which an agent's answer goes to the caller; nothing when the agent's own is none that an answer can have. */
+/** Builds the head of the response to the caller, or returns undefined when the agent's own is not permitted. */
 export function answerHeadFor(
   { isPassThrough, replyType }: Operation,
   { statusCode: status = 0, headers }: IncomingMessage,
@@ -30,7 +33,10 @@ export function answerHeadFor(
   }
 }
 
-/** Those of another server, whose errors are none of ours: a client that sends again by itself would send it twice. */
+/**
+ * The headers of another server. Its errors are not berth's, and a client that retries automatically would send the
+ * request twice.
+ */
 function passThroughHeaders(headers: IncomingHttpHeaders, caller: IncomingHttpHeaders): OutgoingHttpHeaders {
   const passed = passedAnswerHeaders(headers, caller)
   const policies = [foreignContentHeaders['content-security-policy'], passed['content-security-policy'] ?? []].flat()

@@ -11,8 +11,8 @@ export interface CommandOptions {
 }
 
 /**
- * Has an agent do what the endpoint says, and resolves with its answer. Rejects with an `AgentRefusal` when it does not
- * do it, and with `session_unreachable` when no answer comes in time, or none that the endpoint declares.
+ * Sends a command to an agent and returns its response. Rejects with an `AgentRefusal` when the agent refuses, and with
+ * `session_unreachable` when there is no response in time or an undeclared one.
  */
 export async function commandAgent<Body extends z.ZodType, Reply extends z.ZodType>(
   agentSocket: string,
@@ -35,7 +35,7 @@ export async function commandAgent<Body extends z.ZodType, Reply extends z.ZodTy
   }
 }
 
-/** What an agent answers when it does not do what it was told. The words are its own, and go to nobody but its session's owner. */
+/** An agent's refusal of a command. The message is the agent's own and is shown only to the owner of its session. */
 export class AgentRefusal extends Error {
   readonly status: number
   readonly code: string

@@ -9,8 +9,8 @@ interface ProtocolFile {
 let answer: Promise<StaticAnswer> | undefined
 
 /**
- * The description of the DevTools protocol for clients that ask without a token. It is the one that Chromium's makers
- * publish (npm package `devtools-protocol`), because no session answers for another.
+ * The description of the DevTools protocol, for clients that request it without a token. It comes from the npm package
+ * `devtools-protocol`, because no session may answer for another.
  */
 export function devToolsProtocol(): Promise<StaticAnswer> {
   answer ??= read()

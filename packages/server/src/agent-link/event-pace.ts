@@ -3,17 +3,17 @@ import type { AgentEvent } from '@berth/contract/agent/agent-endpoints.ts'
 
 const creditPerSecond = 100
 const maxCredit = 1_000
-/** Of an event; one of an agent in its right mind is shorter, or rare. */
+/** Events of an intact agent are shorter, or rare. */
 const charactersPerCredit = 1_000
-/** A crash is noted in the log, which must not be filled by one session; an agent gives up long before ten in a row. */
+/** A crash is logged, and one session must not fill the log. An intact agent gives up before ten crashes in a row. */
 const prices: Readonly<Record<AgentEvent['event'], number>> = { state: 1, service_crashed: 100 }
 
-/** Slows down who sends events without end: each costs the server time that is taken from other sessions. */
+/** Limits the rate of an agent's events, because each takes server time from other sessions. */
 export class EventPace {
   #credit = maxCredit
   #countedAt = performance.now()
 
-  /** Resolves when it is the event's time; at once for all that an agent in its right mind sends. */
+  /** Resolves when the event may be processed. Immediately for everything that an intact agent sends. */
   async admit({ event }: AgentEvent, length: number, signal: AbortSignal): Promise<void> {
     const now = performance.now()
     this.#credit = Math.min(maxCredit, this.#credit + ((now - this.#countedAt) / 1_000) * creditPerSecond)

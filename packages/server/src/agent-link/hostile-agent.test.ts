@@ -19,7 +19,7 @@ const never = new AbortController().signal
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n\r\n'
 const ready = JSON.stringify({ event: 'state', contract_version: 1, state: 'ready', idle_since: null })
 
-/** An agent that somebody has taken over: it answers every connection as the test says. Returns its socket. */
+/** Simulates a compromised agent that handles every connection as the test says. Returns its socket. */
 async function takenOver(context: TestContext, answer: (socket: Socket) => void): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-agent-'))
   const path = join(folder, 'agent.sock')
@@ -38,7 +38,7 @@ async function takenOver(context: TestContext, answer: (socket: Socket) => void)
   return path
 }
 
-/** Writes the same for as long as somebody reads. */
+/** Writes the same text until the reader disconnects. */
 function writeForEver(socket: Socket, text: string): void {
   const piece = Buffer.from(text.repeat(Math.ceil(65_536 / text.length)))
   const write = () => {
@@ -86,7 +86,7 @@ test('events without end come at a pace that the server can bear', async (contex
     if (++count === 1_050) break
   }
 
-  // The first thousand at once, the others at a hundred a second.
+  // The first thousand pass at once, the others at a hundred a second.
   assert.ok(performance.now() - startedAt > 400)
 })
 
@@ -130,7 +130,7 @@ const ownAnswer =
 const ownRefusal =
   /^HTTP\/1\.1 502 \r\nconnection: close\r\ncontent-type: application\/json[^\r]*\r\nx-content-type-options: nosniff\r\ncontent-length: \d+\r\n\r\n\{"code":"session_unreachable"[^\r]*$/
 
-/** What an agent writes to a handshake and then ends, and all that its client gets. */
+/** What an agent writes in response to a handshake before it disconnects, and everything that its client receives. */
 const handshakeAnswers: readonly (readonly [what: string, written: string, got: RegExp])[] = [
   ['a cookie', `${acceptsNothing}set-cookie: a=b\r\n\r\n`, ownAnswer],
   ['what browsers act on', `${acceptsNothing}clear-site-data: "*"\r\nalt-svc: h3=":1"\r\nx: y\r\n\r\n`, ownAnswer],
@@ -184,7 +184,7 @@ test('what an agent sends behind its handshake, in however many pieces, comes be
   assert.match(await sendUpgrade(port), /^HTTP\/1\.1 101 .*\r\n\r\nfirst frames$/s)
 })
 
-/** A relay that admits everybody to the one agent. */
+/** A relay that admits everyone to the one agent. */
 async function serveRelay(context: TestContext, agentSocket: string): Promise<number> {
   const server = createHttpServer()
   const relay = new Relay({
@@ -202,7 +202,7 @@ async function serveRelay(context: TestContext, agentSocket: string): Promise<nu
   return (server.address() as AddressInfo).port
 }
 
-/** Everything that comes back until the connection ends. */
+/** Returns everything that is received until the connection ends. */
 async function sendUpgrade(port: number): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   const key = Buffer.from('0123456789abcdef').toString('base64')

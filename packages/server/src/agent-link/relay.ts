@@ -26,8 +26,8 @@ const lastWordsMilliseconds = 2_000
 const target = new RegExp(`^${sessionRoot}/([^/]+)(/.+?)/?$`)
 
 /**
- * Passes websockets on to the agents. Each side gets a handshake of berth's own, and from then on bytes are copied both
- * ways, unread; the sockets' own backpressure holds a fast side to the pace of a slow one.
+ * Relays WebSockets to the agents. Each side gets a separate handshake. After it, bytes are copied in both directions
+ * without parsing, and backpressure slows a fast side down to a slow one.
  */
 export class Relay {
   readonly #options: RelayOptions
@@ -37,9 +37,9 @@ export class Relay {
     this.#options = options
   }
 
-  /** Takes an upgrade of the server. */
+  /** Handles an upgrade of the server. */
   readonly take = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    // An error before or after the splice is the end of this connection alone.
+    // An error affects only this connection.
     socket.on('error', () => socket.destroy())
     this.#take(request, socket, head).catch((thrown: unknown) => this.#refuse(socket, toBerthError(thrown)))
   }
@@ -48,7 +48,7 @@ export class Relay {
     return this.#open.size
   }
 
-  /** Cuts every connection; the sessions stay. */
+  /** Closes every connection. The sessions continue. */
   close(): void {
     for (const socket of this.#open) socket.destroy()
   }
@@ -80,10 +80,10 @@ export class Relay {
       client.destroy()
       agent.destroy()
     }
-    // Half-closed websockets have nothing left to say: one side's end, clean or not, is the other's.
+    // A half-closed WebSocket has nothing left to send: the end of either side, clean or not, ends the other.
     client.on('close', end)
     agent.on('close', () => {
-      // What the browser said last still goes out, but a client that does not read it is not waited for.
+      // Sends the browser's last messages, but does not wait for a client that does not read them.
       client.end(end)
       setTimeout(end, lastWordsMilliseconds).unref()
     })
@@ -100,7 +100,7 @@ export class Relay {
   }
 }
 
-/** `/s/{session}/` with what `agentPathOf` knows, with or without a slash at the end. */
+/** Matches `/s/{session}/` followed by a path that `agentPathOf` knows, with or without a trailing slash. */
 function upgradeTarget({ url = '' }: IncomingMessage): { readonly sessionId: string; readonly agentPath: string } {
   const [, sessionId, path] = target.exec(pathOf(url)) ?? []
   const agentPath = path && agentPathOf(path)
@@ -110,7 +110,7 @@ function upgradeTarget({ url = '' }: IncomingMessage): { readonly sessionId: str
 
 function agentPathOf(path: string): string | undefined {
   if (findUpgrade(agentUpgrades, path)) return path
-  // CDP beside a session of classic WebDriver, at the path at which Selenium's clients know it.
+  // CDP beside a session of classic WebDriver, at the path that Selenium's clients use.
   const [, , command] = webDriverSessionPattern.exec(path) ?? []
   return command === seleniumCdpPath ? cdpUpgrade.path : undefined
 }

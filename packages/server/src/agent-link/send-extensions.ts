@@ -8,12 +8,12 @@ import { AgentRefusal } from './command-agent.ts'
 
 /** An archive in a file. */
 export interface ExtensionFile {
-  /** Of the folder that it is to have. */
+  /** The name of its folder in the session. */
   readonly name: string
   readonly path: string
 }
 
-/** Resolves when the agent has loaded all of them; after a rejection none of them is there. */
+/** Resolves when the agent has loaded all of them. After a rejection none is loaded. */
 export async function sendExtensions(
   agentSocket: string,
   files: readonly ExtensionFile[],
@@ -40,7 +40,7 @@ async function* multipart(boundary: string, files: readonly ExtensionFile[]): As
   yield Buffer.from(`--${boundary}--\r\n`)
 }
 
-/** The agent's own words are for the owner of its session, who may be told why Chromium refuses an extension. */
+/** The agent's message is for the owner of the session, who should see why Chromium rejects an extension. */
 function refusalOf(refusal: AgentRefusal, files: readonly ExtensionFile[]): BerthError {
   if (refusal.status !== 400) return new BerthError('operation_interrupted', undefined, { cause: refusal })
   const [, extension, reason] = /^The extension (\S+) cannot be loaded: (.*)$/s.exec(refusal.message) ?? []

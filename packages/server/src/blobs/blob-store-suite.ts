@@ -19,7 +19,7 @@ export async function* pieces(...parts: (string | Uint8Array | Error)[]) {
   }
 }
 
-/** What every store of blobs does. */
+/** The behaviour of every blob store. */
 export async function blobStoreSuite(kind: string, open: () => Promise<OpenBlobs>): Promise<void> {
   const { blobs, close } = await open()
   after(close)

@@ -77,7 +77,7 @@ for (const state of ['stopped', 'running'] as const) {
   })
 }
 
-/** As versions of berth were that had no password. */
+/** Simulates versions of berth without a password. */
 async function letEverybodyIn({ data }: HostFolders, postgres: EmbeddedPostgres): Promise<void> {
   const client = new pg.Client({ connectionString: postgres.connectionString })
   await client.connect()
@@ -90,6 +90,6 @@ async function letEverybodyIn({ data }: HostFolders, postgres: EmbeddedPostgres)
   const user = await openServiceUser('database')
   if (user) await chown(path, user.uid, user.gid)
   assert.match(await readFile(path, 'utf8'), /trust/)
-  // The settings are taken up by each process in its own time.
+  // Each process applies the changed settings in its own time.
   while ((await ask(without('any', postgres.connectionString)).catch(() => undefined)) !== 'berth');
 }

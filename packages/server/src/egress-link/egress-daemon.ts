@@ -23,11 +23,11 @@ import { EgressClient } from './egress-client.ts'
 import type { EgressLink } from './egress-link.ts'
 
 const startLimitMilliseconds = 15_000
-/** How long egress may take to end when it is asked to. */
+/** How long egress may take to end when requested. */
 const endLimitMilliseconds = 7_000
 const retryMilliseconds = 20
 const restartPauseMilliseconds = 250
-/** What shows that nothing listens, or that what listened has just ended. */
+/** Errors which show that nothing listens, or that the listener has just ended. */
 const goneCodes = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']
 const egressFolder = join(import.meta.dirname, '../../../egress/src')
 const programs = {
@@ -37,7 +37,7 @@ const programs = {
 
 interface EgressDaemonOptions {
   readonly folders: HostFolders
-  /** Below it are the sockets on which egress listens for the machines. */
+  /** Contains the sockets on which egress listens for the machines. */
   readonly socketsFolder: string
   readonly user: ServiceUser | undefined
   readonly logger: Logger
@@ -52,8 +52,8 @@ interface Route {
 type ReadSettings = (sessionId: SessionId) => Promise<EgressSettings>
 
 /**
- * The egress of this host. It is a process of its own that outlives the server, so that pages of live sessions keep
- * their connections while the server restarts. When egress ends, it is started again and told everything anew.
+ * The egress process of this host. It outlives the server, so that pages of live sessions keep their connections while
+ * the server restarts. When egress ends, it is started again and receives its configuration again.
  */
 export class EgressDaemon implements EgressLink {
   readonly #folders: HostFolders
@@ -63,10 +63,10 @@ export class EgressDaemon implements EgressLink {
   readonly #client: EgressClient
   readonly #controlFolder: string
   readonly #controlSocket: string
-  /** Where the server listens for what sessions connect to at berth's own addresses. */
+  /** The socket on which the server accepts connections from sessions to berth's own addresses. */
   readonly #ownSessionSocket: string
   readonly #routes = new Map<SessionId, Route>()
-  /** Of each session, one update is sent at a time: the last one holds. */
+  /** Sends one update per session at a time, so that the last one wins. */
   readonly #updates = new KeyedQueue<SessionId>()
   readonly #closing = new AbortController()
   #readSettings: ReadSettings = async () => {
@@ -90,7 +90,7 @@ export class EgressDaemon implements EgressLink {
     return this.#isUp
   }
 
-  /** Takes up the egress that runs, if it is of this build, or starts one; then keeps it running. */
+  /** Adopts a running egress of this build, or starts one. Then keeps it running. */
   async start(): Promise<void> {
     const folder = await bundlePrograms(programs, join(this.#folders.data, 'egress'))
     const build = basename(folder)
@@ -106,7 +106,7 @@ export class EgressDaemon implements EgressLink {
     void ended.then(() => this.#restart())
   }
 
-  /** Lets go of egress: it goes on to serve the machines that live on, and ends where there is none. */
+  /** Detaches from egress. It continues to serve machines that are still running, and ends when there are none. */
   async close(): Promise<void> {
     this.#closing.abort()
     const running = await this.#client.state().catch(() => undefined)
@@ -118,7 +118,7 @@ export class EgressDaemon implements EgressLink {
     await this.#client.putPolicy(this.#policy)
   }
 
-  /** Names who knows how a session leaves. */
+  /** Sets the function that returns a session's settings. */
   useSettings(readSettings: ReadSettings): void {
     this.#readSettings = readSettings
   }
@@ -153,7 +153,7 @@ export class EgressDaemon implements EgressLink {
     return result as EgressProbeResult
   }
 
-  /** Tells what is known now of the session's route; nothing when it was closed meanwhile. */
+  /** Sends the current route of the session. Does nothing when the route was closed meanwhile. */
   #tell(sessionId: SessionId, gently?: { readonly afterRequestTo: string | undefined }): Promise<void> {
     return this.#updates.run(sessionId, async () => {
       const route = this.#routes.get(sessionId)
@@ -167,7 +167,7 @@ export class EgressDaemon implements EgressLink {
     })
   }
 
-  /** A session that starts or ends while egress is started again is only late. What is told twice does no harm. */
+  /** Retries while egress restarts. Sending a route twice is harmless. */
   async #untilItAnswers(tell: () => Promise<void>): Promise<void> {
     const deadline = performance.now() + startLimitMilliseconds
     for (;;) {
@@ -183,7 +183,7 @@ export class EgressDaemon implements EgressLink {
 
   async #tellAll(): Promise<void> {
     if (this.#policy) await this.#client.putPolicy(this.#policy)
-    // Of the map itself, not a copy: a route that is closed meanwhile is passed over.
+    // Iterates over the map itself and not a copy, so that routes that are closed meanwhile are skipped.
     for (const id of this.#routes.keys()) await this.#tell(id)
   }
 
@@ -201,7 +201,7 @@ export class EgressDaemon implements EgressLink {
     }
   }
 
-  /** Asks egress to end. One that does not is killed, by what the kernel tells of it and not by what it tells itself. */
+  /** Asks egress to end. If it does not, kills the process that the kernel reports for the socket. */
   async #end(): Promise<void> {
     await this.#client.end().catch(() => {})
     const isGone = async () => !(await this.#answers())
@@ -243,7 +243,7 @@ export class EgressDaemon implements EgressLink {
       )
     })
     await Promise.race([this.#waitUntil(() => this.#answers()), failed])
-    failed.catch(() => {}) // Its later end is the lifeline's to notice.
+    failed.catch(() => {}) // The lifeline reports its later end.
   }
 
   async #answers(): Promise<boolean> {

@@ -5,21 +5,21 @@ import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
 import { ownSessionOf } from '../own-session/own-session-guard.ts'
 
 export interface ConnectionLimits {
-  /** Of all clients together. */
+  /** The limit of all clients together. */
   readonly total: number
-  /** Of one client: an IPv4 address, or the /64 of an IPv6 one. */
+  /** The limit of one client: an IPv4 address, or the /64 of an IPv6 address. */
   readonly perAddress: number
 }
 
-/** A program that drives hundreds of sessions holds some connections for each. */
+/** A program that drives hundreds of sessions has several connections for each. */
 export const defaultConnectionLimits: ConnectionLimits = { total: 8_000, perAddress: 1_000 }
 
-/** Counts the connections of each address and answers those beyond the limit with 429, or not at all. */
+/** Counts the connections of each address. Connections beyond the limit are answered with 429 or closed. */
 export function limitConnections(server: Server, { total, perAddress }: ConnectionLimits): void {
   const open = new Map<string, number>()
   server.maxConnections = total
   server.on('connection', (socket) => {
-    // They have no address, and were counted for their session.
+    // Connections from machines have no address and are counted per session.
     if (ownSessionOf(socket) !== undefined) return
     const client = clientOf(socket)
     const count = (open.get(client) ?? 0) + 1
@@ -36,7 +36,7 @@ export function limitConnections(server: Server, { total, perAddress }: Connecti
   })
 }
 
-/** Whoever has one IPv6 address usually has all of its /64. */
+/** The owner of an IPv6 address usually has all of its /64. */
 export function clientOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(remoteAddress)?.[1]
   if (mapped !== undefined) return mapped

@@ -4,11 +4,11 @@ import type { Duplex } from 'node:stream'
 import { type ConnectionLimits, limitConnections } from './connection-limits.ts'
 import { RequestTurns } from './request-turns.ts'
 
-/** How long a client may keep a connection without getting on. */
+/** How long a client may keep a stalled connection. */
 export interface PatienceLimits {
-  /** With an answer that it does not read. */
+  /** While it does not read a response. */
   readonly unreadMilliseconds: number
-  /** With the rest of a body whose request has been answered. */
+  /** While it sends the rest of a body after the response. */
   readonly lateBodyMilliseconds: number
 }
 
@@ -23,8 +23,8 @@ export interface FrontServerOptions {
 }
 
 /**
- * An HTTP server on which no client can take what others need: connections of one address, requests that wait on one
- * connection, answers that nobody reads and bodies that never end are all bounded, also for clients without a key.
+ * An HTTP server that limits what each client can use, even without a key: connections of one address, requests queued
+ * on one connection, unread responses and endless bodies.
  */
 export function createFrontServer({
   http,
@@ -38,11 +38,11 @@ export function createFrontServer({
   limitConnections(server, limits)
   server.on('request', turns.take)
   server.on('upgrade', (request, socket, head) => {
-    // An upgrade cannot share its connection with answers that are still to come.
+    // An upgrade cannot share its connection with pending responses.
     if (socket.writableEnded || turns.isServing(socket as Socket)) socket.destroy()
     else onUpgrade(request, socket, head)
   })
-  // Comes when nothing was read or written for so long, and at the end of the time between two requests.
+  // Fires after this time without traffic, and when a keep-alive connection has been idle for too long.
   server.setTimeout(patience.unreadMilliseconds, (socket) => {
     const isAtWork = turns.isServing(socket) && socket.writableLength === 0
     if (isAtWork) socket.setTimeout(patience.unreadMilliseconds)

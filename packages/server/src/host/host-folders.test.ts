@@ -98,7 +98,7 @@ test('leaves no runtime folder behind, unless somebody uses it', async (context)
   await mkdir(join(folders.runtime, 'egress'))
   const socket = createServer().listen(join(folders.runtime, 'egress', 'control.sock'))
   await once(socket, 'listening')
-  // As one that was killed leaves it.
+  // The state that a killed process leaves.
   await link(join(folders.runtime, 'egress', 'control.sock'), join(folders.runtime, 'egress', 'stale.sock'))
 
   await removeUnusedRuntimeFolder(folders)

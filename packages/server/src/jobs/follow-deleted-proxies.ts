@@ -5,13 +5,13 @@ import type { JobQueue } from './job-runner.ts'
 
 interface DeletedProxiesOptions {
   readonly sessions: SessionStore
-  /** Lets a session leave as its row says. */
+  /** Applies the egress settings of the session's row. */
   readonly restore: (id: SessionId) => Promise<void>
   readonly serverId: string
   readonly jobs: JobQueue
 }
 
-/** Takes deleted proxies from the sessions that use them, whichever servers these run on. */
+/** Removes deleted proxies from the sessions that use them, on all servers. */
 export class DeletedProxies {
   readonly #options: DeletedProxiesOptions
 
@@ -19,7 +19,7 @@ export class DeletedProxies {
     this.#options = options
   }
 
-  /** Asks every server that has such sessions. A session that starts later finds the proxy deleted. */
+  /** Enqueues a job for every server with such sessions. A session that starts later finds the proxy deleted. */
   async follow(proxyId: ProxyId): Promise<void> {
     const { sessions, jobs } = this.#options
     for (const server of await sessions.listServersUsingProxy(proxyId)) {
@@ -27,12 +27,12 @@ export class DeletedProxies {
     }
   }
 
-  /** Takes it from the sessions of this server. */
+  /** Removes the proxy from the sessions of this server. */
   async detach(proxyId: ProxyId): Promise<void> {
     const { sessions, restore, serverId } = this.#options
     const users = await sessions.listUsersOfProxy(serverId, proxyId)
     await Promise.all(users.map((session) => restore(session.id)))
-    // One that is starting may have read its settings before, and can only be told when it has started.
+    // A starting session may have read its settings before, and can only be updated when it has started.
     if (users.some(({ state }) => state !== 'active'))
       throw new Error('a session that uses the proxy is still starting')
   }

@@ -43,7 +43,7 @@ function numberedJob(name: string, more: Partial<Job<Numbered>> = {}): Job<Numbe
   return { name, runsOn: 'any server', keyOf: ({ number }) => `${number}`, limitSeconds: 60, ...more }
 }
 
-/** Resolves when it has been called so often, with what it was called with. */
+/** Returns a handler and a promise that resolves with its arguments after this many calls. */
 function calls(count: number) {
   const { promise, resolve } = Promise.withResolvers<readonly number[]>()
   const numbers: number[] = []
@@ -191,7 +191,7 @@ test('the jobs of a server that is killed are run again, each when its first run
     ended.note(number)
   })
   while (ended.numbers.length < 2) await delay(20)
-  // It is alive, so it keeps what it has claimed.
+  // The runner is alive, so it keeps the jobs that it has claimed.
   if (process.env.BERTH_DEEP) await delay((quickPace.heartbeatSeconds + 5) * 1_000)
   assert.equal(ended.numbers.length, 2)
 

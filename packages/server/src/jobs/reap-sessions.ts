@@ -21,8 +21,8 @@ interface ReaperOptions {
 }
 
 /**
- * Ends sessions of this server that were idle for their whole time, brings to an end what was interrupted, and stops
- * machines whose sessions another server has ended because this one was away from the database for too long.
+ * Ends sessions of this server that have been idle for their timeout, finishes interrupted operations, and stops
+ * machines whose sessions another server has ended because this one lost the database for too long.
  */
 export class SessionReaper {
   readonly #options: ReaperOptions
@@ -36,14 +36,14 @@ export class SessionReaper {
     this.#timer = setInterval(() => this.#tick(), intervalMilliseconds)
   }
 
-  /** Starts no further round. What is being ended has a moment; the next server ends what is left. */
+  /** Starts no more rounds. Sessions that are ending get a short time, and the next server ends the rest. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#looking
     await within(closeLimitMilliseconds, Promise.all(this.#atWork.values())).catch(() => {})
   }
 
-  /** Does not wait for the sessions that end: one that saves its profile for a minute must not hold up all others. */
+  /** Does not wait for sessions that are ending: saving a profile can take a minute and must not delay the others. */
   #tick(): void {
     if (this.#isLooking) return
     this.#isLooking = true
@@ -54,7 +54,7 @@ export class SessionReaper {
       })
   }
 
-  /** One round, and the end of all that it has begun. */
+  /** Runs one round and waits for everything it started. */
   async reap(): Promise<void> {
     await this.#look()
     await Promise.all(this.#atWork.values())
@@ -73,7 +73,7 @@ export class SessionReaper {
     for (const session of unfinished) this.#begin(session.id, () => this.#finishInterrupted(session))
   }
 
-  /** A session that is being worked on already is left to that. */
+  /** Skips sessions that are being processed already. */
   #begin(id: SessionId, work: () => Promise<void>): void {
     if (this.#atWork.has(id)) return
     const done = work()
@@ -82,18 +82,18 @@ export class SessionReaper {
     this.#atWork.set(id, done)
   }
 
-  /** A crash of the database can come between any two steps, and leave a row that nobody is at work on. */
+  /** The database can fail between any two steps and leave a row that nothing is working on. */
   async #finishInterrupted({ id, state }: UnfinishedSession): Promise<void> {
     const { store, machines, ender } = this.#options
     if (state === 'ending') return ender.finish(id)
-    // The row was read before: whoever has a machine by now had one expected then.
+    // The row was read earlier. If there is a machine now, it was starting then.
     if (machines.has(id)) return
     if (state === 'active') return void (await ender.end(id))
     await machines.stop(id)
     await store.removeStarting(id)
   }
 
-  /** Asks the agent first: a client may have come whose note has not reached the database. */
+  /** Asks the agent first: a client may have connected since the database was updated. */
   async #reapOne({ id, idleSince }: OverdueSession): Promise<void> {
     const { ender, store, logger } = this.#options
     const current = await this.#idleSince(id)
@@ -105,7 +105,7 @@ export class SessionReaper {
     const socket = this.#options.machines.findAgentSocket(id)
     if (!socket) return undefined
     const state = await readAgentState(socket).catch(() => undefined)
-    if (!state) return undefined // An agent that does not answer holds no session up.
+    if (!state) return undefined // An agent that does not respond must not keep a session alive.
     return state.idle_since === null ? null : new Date(state.idle_since)
   }
 }

@@ -11,7 +11,7 @@ import type { JobRunner } from './job-runner.ts'
 
 type Workers = Pick<Services, 'audit' | 'auditExporter' | 'blobSweep' | 'deletedProxies' | 'lostSessions'>
 
-/** Every job, and who does it. */
+/** All jobs and their handlers. */
 export async function startJobs(runner: JobRunner, workers: Workers): Promise<void> {
   const { audit, auditExporter, blobSweep, deletedProxies, lostSessions } = workers
   await Promise.all([

@@ -10,8 +10,8 @@ interface MemoryWatchOptions {
 }
 
 /**
- * Notices when a session has reached its memory limit and the kernel ended some of its processes for it. Most of the
- * time that is a page, which shows its user a crash and tells nobody else.
+ * Notices when a session has reached its memory limit and the kernel has killed some of its processes. Usually that is
+ * a page, which shows an error to its user and reports nothing.
  */
 export class MemoryWatch {
   readonly #options: MemoryWatchOptions
@@ -23,7 +23,7 @@ export class MemoryWatch {
     this.#options = options
   }
 
-  /** The processes that were ended so, of all sessions since the start of this server. */
+  /** The number of processes killed this way, of all sessions since the start of this server. */
   get total(): number {
     return this.#total
   }
@@ -44,7 +44,7 @@ export class MemoryWatch {
     await Promise.all([...sessions].map((id) => this.look(id)))
   }
 
-  /** Looks at one session; also at one whose machine has just ended, as long as it was not removed. */
+  /** Checks one session. Also works after its machine has ended, until it is removed. */
   async look(id: SessionId): Promise<void> {
     const { driver, logger } = this.#options
     const kills = await driver.countMemoryKills(id)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { Machine } from '../drivers/driver.ts'
 
-/** Asks a machine's agent on a connection of its own, and returns the JSON that it answers. */
+/** Sends a request to a machine's agent on a new connection, and returns the JSON response. */
 export async function ask(machine: Machine, path: string, body?: unknown): Promise<unknown> {
   const method = body === undefined ? 'GET' : 'POST'
   const asking = request({ socketPath: machine.agentSocket, method, path, agent: false })

@@ -3,7 +3,7 @@ import type { Job } from '../jobs/job.ts'
 import { JobRunner } from '../jobs/job-runner.ts'
 import { quickPace } from './quick-pace.ts'
 
-/** What the processes of a test work at. */
+/** A job for processes that a test kills. */
 export const doomedJob: Job<{ number: number }> = {
   name: 'doomed',
   runsOn: 'any server',
@@ -12,7 +12,7 @@ export const doomedJob: Job<{ number: number }> = {
 }
 
 /*
- * A process that claims jobs, says so, and is done with none of them: whoever has started it kills it meanwhile.
+ * A process that claims jobs, reports each, and finishes none. The test kills it meanwhile.
  *
  * Argument: the connection string of the database.
  */

@@ -19,20 +19,20 @@ interface StartUnderWay {
   readonly settled: Promise<unknown>
 }
 
-/** Where fake machines live: agents in this process. It outlives the drivers, as a host outlives servers. */
+/** The host of fake machines, which are agents in this process. It outlives the drivers, as a host outlives servers. */
 export class FakeHost {
   readonly machines = new Map<SessionId, FakeMachine>()
   readonly starts = new Map<SessionId, StartUnderWay>()
   readonly folder: string
-  /** What each new agent says of itself first. */
+  /** The first state of each new agent. */
   firstState: Partial<AgentState> = {}
-  /** Whether new agents refuse the states of profiles. */
+  /** Whether new agents reject profile states. */
   refusesProfiles = false
   readonly memoryKills = new Map<SessionId, number>()
-  /** Of machines whose policies were changed since their start. */
+  /** The policies of machines that were changed since their start. */
   readonly policies = new Map<SessionId, ChromePolicies>()
   problem: string | undefined
-  /** Runs in each start, when the session is known and its machine is not there yet. */
+  /** Runs in each start, when the session is known and its machine does not exist yet. */
   onStart: (spec: MachineSpec) => Promise<void> = async () => {}
   capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false }
   readonly #nextStarts: NextStart[] = []
@@ -45,12 +45,12 @@ export class FakeHost {
     return new FakeHost(await mkdtemp(join(tmpdir(), 'berth-fake-')))
   }
 
-  /** The next start is rejected with this error, or one with this message. */
+  /** The next start rejects with this error, or with one with this message. */
   failNextStart(failure: string | Error): void {
     this.#nextStarts.push({ outcome: 'fail', error: failure instanceof Error ? failure : new Error(failure) })
   }
 
-  /** The next start goes on until it is aborted or stopped. */
+  /** The next start hangs until it is aborted or stopped. */
   hangNextStart(): void {
     this.#nextStarts.push({ outcome: 'hang' })
   }
@@ -59,12 +59,12 @@ export class FakeHost {
     return this.#nextStarts.shift()
   }
 
-  /** The agent of a machine that was started. Killing it is the end of its machine. */
+  /** The agent of a started machine. Killing it ends the machine. */
   agentOf(sessionId: SessionId): FakeAgent {
     return this.#machine(sessionId).agent
   }
 
-  /** What a machine was started with. */
+  /** The specification that a machine was started with. */
   specOf(sessionId: SessionId): MachineSpec {
     return this.#machine(sessionId).spec
   }
@@ -86,7 +86,7 @@ export class FakeHost {
   }
 }
 
-/** A driver whose machines are fake agents. Several on one host see each other's machines. */
+/** A driver whose machines are fake agents. Several drivers on one host see the same machines. */
 export class FakeDriver implements Driver {
   readonly name = 'fake'
   readonly #host: FakeHost

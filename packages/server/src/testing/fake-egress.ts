@@ -3,15 +3,15 @@ import type { EgressProbe, EgressProbeResult } from '@berth/contract/egress/egre
 import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
 import type { EgressLink } from '../egress-link/egress-link.ts'
 
-/** Takes note of what egress is told. */
+/** Records the calls to egress. */
 export class FakeEgress implements EgressLink {
   /** The last settings of each session that were changed after its start. */
   readonly settings = new Map<SessionId, EgressSettings>()
-  /** How gently the last change of each session was to be made. */
+  /** The `gently` argument of the last change of each session. */
   readonly gently = new Map<SessionId, { readonly afterRequestTo: string | undefined } | undefined>()
   readonly probes: EgressProbe[] = []
   nextResult: EgressProbeResult = { outcome: 'reached', latency_ms: 7, ip_address: '203.0.113.7' }
-  /** The next change is refused with it. */
+  /** The next change fails with this error. */
   nextFailure: Error | undefined
 
   async setSettings(

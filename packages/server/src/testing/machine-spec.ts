@@ -1,7 +1,7 @@
 import { newId } from '@berth/contract/common/ids.ts'
 import type { MachineSpec } from '../drivers/driver.ts'
 
-/** A small headless machine for a new session. */
+/** The specification of a small headless machine for a new session. */
 export function machineSpec(changes: Partial<MachineSpec> = {}): MachineSpec {
   return {
     sessionId: newId('session', new Date()),

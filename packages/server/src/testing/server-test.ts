@@ -28,7 +28,7 @@ import { FakeEgress } from './fake-egress.ts'
 import { quickPace } from './quick-pace.ts'
 import { TestDatabase } from './test-database.ts'
 
-/** The operator's proxies of every test. */
+/** The operator's proxies in every test. */
 export const testStealthProxy: Upstream = { protocol: 'http', host: 'stealth.test', port: 3128 }
 const testPools = parseProxyPools(
   JSON.stringify({
@@ -43,7 +43,7 @@ const testPools = parseProxyPools(
 
 const never = 2 ** 31 - 1
 
-/** A time that stands still until a test moves it. */
+/** A clock that stands still until a test moves it. */
 export class TestClock {
   #milliseconds = Date.now()
 
@@ -76,12 +76,12 @@ interface TestParts {
   readonly options: TestServerOptions
 }
 
-/** The server with a real PostgreSQL and fake machines, for one test file; each test has a project of its own. */
+/** The server with a real PostgreSQL and fake machines, for one test file. Each test has a project of its own. */
 export class TestServer {
   readonly host: FakeHost
   readonly clock: TestClock
   readonly egress = new FakeEgress()
-  /** Nothing is run before a test asks it to. */
+  /** Runs no job before a test starts it. */
   readonly jobs: JobRunner
   readonly database: Database
   readonly #parts: TestParts
@@ -109,7 +109,7 @@ export class TestServer {
     return TestServer.#started({ testDatabase, driverId: 'test', clock: new TestClock(), options })
   }
 
-  /** Another server on the same database, on a host of its own. It is closed before this one. */
+  /** Another server on the same database, with a host of its own. It is closed before this one. */
   async sibling(driverId: string): Promise<TestServer> {
     const { testDatabase, clock, options } = this.#parts
     return TestServer.#started({ testDatabase, driverId, clock, options })
@@ -160,7 +160,7 @@ export class TestServer {
     await this.#app.listen({ port: 0, host: '127.0.0.1' })
   }
 
-  /** What is left of a server when it was killed: rows and machines. Nothing is said to either. */
+  /** Simulates a killed server: rows and machines remain. */
   async crash(): Promise<void> {
     this.#services.relay.close()
     this.#services.machines.release()
@@ -169,14 +169,14 @@ export class TestServer {
     this.#services = this.#createServices()
   }
 
-  /** One round of the timer that ends idle sessions. */
+  /** Runs one round of the session reaper. */
   async reap(): Promise<void> {
     const reaper = new SessionReaper({ ...this.#services, driverId: this.#parts.driverId, clock: this.clock }, never)
     await reaper.reap()
     await reaper.close()
   }
 
-  /** An organization with one project and a key for it. */
+  /** Creates an organization with one project and a key for it. */
   async project(): Promise<TestProject> {
     const now = this.clock.now()
     const key = newApiKey()
@@ -250,7 +250,7 @@ export class TestProject {
     this.key = key
   }
 
-  /** The same project, asked for at another server. */
+  /** The same project, used through another server. */
   on(server: TestServer): TestProject {
     return new TestProject(server, this.organizationId, this.id, this.key)
   }
@@ -272,7 +272,7 @@ export class TestProject {
       .execute()
   }
 
-  /** Calls the API with the project's key, or another one. */
+  /** Calls the API with the project's key or another one. */
   async call<Body = Browser>(
     method: string,
     path: string,

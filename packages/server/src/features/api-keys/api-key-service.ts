@@ -18,12 +18,12 @@ interface ApiKeyServiceOptions {
   readonly clock: Clock
 }
 
-/** What a new key is to be; null and absence are the same but for the project. */
+/** The properties of a new key. Null and absent are the same, except for the project. */
 export interface NewApiKey {
   readonly name: string
   readonly daysToExpire: number | null | undefined
   readonly expiresAt?: Date | null | undefined
-  /** Null: for the whole organization. Absent: for that of the caller's own key. */
+  /** Null: for the whole organization. Absent: the project of the caller's own key. */
   readonly projectId: string | null | undefined
 }
 
@@ -32,19 +32,19 @@ interface RotationRequest {
   readonly overlapDays: number | null | undefined
 }
 
-/** A key that was just made: the only moment at which it is known itself. */
+/** A new key. This is the only time when the key itself is available. */
 export interface MadeApiKey {
   readonly record: ApiKey
   readonly key: string
 }
 
-/** Who makes a key: another key, or the operator. */
+/** The creator of a key: another key or the operator. */
 interface Maker {
   readonly id: ApiKeyId | OrganizationId
   readonly name: string | null
 }
 
-/** The rules of API keys. A caller of one project sees the keys of that project, and makes no others. */
+/** The rules of API keys. A caller of one project sees and creates only keys of that project. */
 export class ApiKeyService {
   readonly #store: ApiKeyStore
   readonly #projects: ProjectService
@@ -67,7 +67,7 @@ export class ApiKeyService {
     return this.make(organizationId, { id: caller.keyId, name: caller.keyName }, { ...request, projectId })
   }
 
-  /** Makes a key on behalf of the operator, or of a caller who may. */
+  /** Creates a key for the operator or an authorized caller. */
   async make(organizationId: OrganizationId, maker: Maker, request: NewApiKey): Promise<MadeApiKey> {
     const { name, daysToExpire, projectId } = request
     const project = projectId ? await this.#projects.getActive(organizationId, projectId) : undefined
@@ -151,7 +151,7 @@ function expiryOf({ daysToExpire, expiresAt }: NewApiKey, now: Date): Date | nul
   return expiresAt
 }
 
-/** A caller who says nothing of it gets no longer overlap than the new key lives. */
+/** The default overlap is not longer than the life of the new key. */
 function overlapDays({ overlapDays }: RotationRequest, lifetimeDays: number | null): number {
   if (overlapDays === undefined || overlapDays === null) return Math.min(defaultOverlapDays, lifetimeDays ?? Infinity)
   if (lifetimeDays !== null && lifetimeDays < overlapDays) {

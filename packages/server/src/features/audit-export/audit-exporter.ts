@@ -22,8 +22,8 @@ interface AuditExporterOptions {
 }
 
 /**
- * Brings new entries of the audit log to their destinations. An entry waits for about ten minutes, so that objects are
- * few; it is exported at least once, and its `event_id` tells whether it was before.
+ * Exports new entries of the audit log to their destinations. An entry waits for about ten minutes, so that there are
+ * few objects. It is exported at least once, and its `event_id` identifies duplicates.
  */
 export class AuditExporter {
   readonly #options: AuditExporterOptions
@@ -32,7 +32,7 @@ export class AuditExporter {
     this.#options = options
   }
 
-  /** One round for all destinations that are due. One that fails holds up no other. */
+  /** Exports to all destinations that are due. A failed one does not delay the others. */
   async run(signal?: AbortSignal): Promise<void> {
     const { store, clock } = this.#options
     for (const destination of await store.listDue(clock.now())) {
@@ -57,7 +57,7 @@ export class AuditExporter {
       }
       exported = last.sequence
       const columns = { exported_sequence: exported, last_success_at: clock.now(), ...noFailure }
-      // Whoever has changed the destination wants what follows elsewhere, or not at all.
+      // A caller has changed the destination, so the rest belongs elsewhere or nowhere.
       if (!(await store.note(destination, columns))) return
     }
   }
@@ -89,7 +89,10 @@ export class AuditExporter {
 
 const noFailure = { consecutive_failures: 0, last_error: null, last_error_at: null, next_attempt_at: null }
 
-/** Up to the first whose window is not over for long enough: those behind it wait, too. */
+/**
+ * Returns the entries before the first one whose window has not ended long enough ago. Later entries wait too, to keep
+ * the order.
+ */
 function ripe(entries: readonly NumberedEntry[], now: Date): readonly NumberedEntry[] {
   const before = now.getTime() - windowMilliseconds
   const end = entries.findIndex(({ entry }) => entry.occurredAt.getTime() > before)

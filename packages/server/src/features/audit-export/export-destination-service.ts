@@ -18,7 +18,7 @@ interface ExportDestinationServiceOptions {
   readonly store: ExportDestinationStore
   readonly audit: AuditService
   readonly target: ExportTarget
-  /** Where the operator lets organizations write with the service's credentials. */
+  /** The buckets that the operator lets organizations write to with the service's credentials. */
   readonly buckets: readonly string[]
   readonly clock: Clock
 }
@@ -70,7 +70,7 @@ export class ExportDestinationService {
       ...given,
       ...(typeof kms_key_id === 'string' && { kms_key_id: kms_key_id || null }),
       updated_at: clock.now(),
-      // What was wrong may be right now.
+      // The change may have fixed the failure.
       next_attempt_at: null,
     }
     const startsAt = change.status === 'active' ? await audit.lastSequence() : undefined
@@ -83,7 +83,7 @@ export class ExportDestinationService {
     if (!isDeleted) throw new BerthError('export_destination_not_found', { destination: id })
   }
 
-  /** The reason why nothing can be written there, or nothing. */
+  /** Returns why nothing can be written there, or undefined. */
   async test(caller: OrganizationCaller, id: string): Promise<string | undefined> {
     const { target } = this.#options
     const destination = await this.get(caller, id)
@@ -95,7 +95,7 @@ export class ExportDestinationService {
       if (error instanceof ExportFailure) return error.message
       throw error
     }
-    // The permission to remove it is a favour: what is left is small, and named as a test.
+    // The permission to remove it is optional: the remaining object is small and named as a test.
     await target.remove(place, key).catch(() => {})
     return undefined
   }

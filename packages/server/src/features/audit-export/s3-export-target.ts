@@ -4,13 +4,13 @@ import { ExportFailure, type ExportPlace, type ExportTarget } from './export-tar
 
 const connectionTimeout = 5_000
 const socketTimeout = 15_000
-/** With what the client tries again by itself. */
+/** Includes the retries of the client. */
 const limitMilliseconds = 30_000
 const maxAttempts = 2
 
 /**
- * Buckets of S3, or of the server that the operator names. Credentials are the operator's own, from where the AWS SDK
- * looks for them.
+ * Writes to buckets of S3 or of the server that the operator configures. The credentials are the operator's, found by
+ * the AWS SDK.
  */
 export class S3ExportTarget implements ExportTarget {
   readonly #endpoint: string | undefined
@@ -61,7 +61,7 @@ export class S3ExportTarget implements ExportTarget {
   }
 }
 
-/** Names and statuses only: whole messages of S3 may repeat headers of the request. */
+/** Names and statuses only: full messages of S3 may contain request headers. */
 function reasonOf(error: Error): string {
   if (error instanceof S3ServiceException && error.$metadata.httpStatusCode !== undefined) {
     return `S3 answers ${error.name} with the status ${error.$metadata.httpStatusCode}.`

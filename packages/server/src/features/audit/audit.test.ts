@@ -19,7 +19,7 @@ interface Failure {
 
 const hour = 60 * 60
 
-/** The log of the hours around the present. */
+/** A query of the hours around now. */
 function query(parameters: Record<string, string> = {}): string {
   const now = server.clock.now().getTime()
   const time = (milliseconds: number) => new Date(milliseconds).toISOString()
@@ -264,7 +264,7 @@ test('an export has every entry once, oldest first, and each cursor gives the sa
     if (count % 4 === 0) server.clock.advance(1)
     await owner.call('POST', '/profiles', {})
   }
-  // Later requests of the export come when the present has moved on.
+  // Later requests of the export run after the clock has moved.
   const window = Object.fromEntries(new URLSearchParams(query()))
 
   const chunks = [await chunk(owner, { ...window, limit: '10' })]

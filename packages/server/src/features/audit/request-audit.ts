@@ -11,7 +11,7 @@ const maxTextLength = 512
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of a request below the address of a session. */
+    /** Set for requests below the address of a session. */
     sessionCaller: SessionCaller | undefined
     isAudited: boolean
   }
@@ -20,11 +20,11 @@ declare module 'fastify' {
 interface SessionCaller {
   readonly organizationId: OrganizationId
   readonly sessionId: string
-  /** Where it has shown a key, and not the session's token. */
+  /** Set when the caller used a key instead of the session's token. */
   readonly keyId: ApiKeyId | undefined
 }
 
-/** Notes every request of a known caller that may change something, before its answer leaves. */
+/** Records every request of an authenticated caller that may change something, before its response is sent. */
 export class RequestAudit {
   readonly #audit: AuditService
 
@@ -41,7 +41,7 @@ export class RequestAudit {
     })
   }
 
-  /** Once for each request: also by those who answer past the framework. */
+  /** Call once per request. Handlers that respond outside of Fastify call it themselves. */
   note(request: FastifyRequest, reply: FastifyReply, status: number): void {
     if (request.isAudited || readingMethods.has(request.method)) return
     const who = whoOf(request)

@@ -23,7 +23,7 @@ interface CredentialProviderServiceOptions {
 
 interface RememberedItems {
   readonly items: readonly ProviderItem[]
-  /** Of the provider as it was when it was asked; another server may have changed it since. */
+  /** The version of the provider when it was queried. Another server may have changed it since. */
   readonly updatedAt: Date
   readonly until: Date
 }
@@ -34,8 +34,8 @@ export interface ProviderTest {
 }
 
 /**
- * The rules of credential providers. They belong to the organization: keys of one project see that they exist, and no
- * more. Values of items are never read here, and nothing of a provider is stored but its token, sealed.
+ * The rules of credential providers. They belong to the organization, and keys of one project only see that they exist.
+ * Values of items are never read here, and only the sealed token of a provider is stored.
  */
 export class CredentialProviderService {
   readonly #store: ProviderStore
@@ -86,7 +86,7 @@ export class CredentialProviderService {
   ): Promise<StoredProvider> {
     requireOrganizationKey(caller)
     const { organizationId } = caller
-    // Also of one that is not there: what is sealed for it is then thrown away.
+    // Also done for an unknown provider. The sealed value is then discarded.
     const sealed = token === undefined ? {} : { sealed_token: await this.#seal(organizationId, id, token) }
     const columns = { ...withoutAbsent(change), ...sealed, updated_at: this.#clock.now() }
     const updated = await this.#store.update(organizationId, id, columns)
@@ -124,7 +124,7 @@ export class CredentialProviderService {
       if (!(error instanceof ProviderFailure)) throw error
       throw new BerthError('credential_provider_failed', { reason: error.message }, { cause: error })
     })
-    // It may have been deleted, or have got another token, while it was asked.
+    // The provider may have been deleted, or got another token, during the query.
     const still = await this.get(caller, id)
     if (isSameTime(still.updated_at, provider.updated_at)) this.#remember(still, items)
     return items

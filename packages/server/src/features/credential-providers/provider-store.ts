@@ -15,7 +15,7 @@ export class ProviderStore {
     this.#database = database
   }
 
-  /** Of two with one name, the index lets one through. */
+  /** The unique index decides between concurrent inserts with one name. */
   async insert(provider: Insertable<CredentialProviderTable>): Promise<StoredProvider> {
     return this.#database
       .insertInto('credential_providers')
@@ -65,7 +65,7 @@ export class ProviderStore {
       .catch((error: unknown) => throwTaken(error, columns.name))
   }
 
-  /** Of two deletes, one is told that there was one. */
+  /** Of two concurrent deletes, one returns true. */
   async delete(organizationId: OrganizationId, id: string): Promise<boolean> {
     const deleted = await this.#database
       .deleteFrom('credential_providers')

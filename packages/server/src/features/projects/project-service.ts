@@ -11,7 +11,7 @@ import type { Project, ProjectStore } from './project-store.ts'
 interface ProjectServiceOptions {
   readonly store: ProjectStore
   readonly keys: KnownKeys
-  /** Whether the operator has them switched on. */
+  /** Whether the operator has enabled projects. */
   readonly isEnabled: boolean
   readonly clock: Clock
 }
@@ -26,7 +26,7 @@ interface Named {
   readonly name: string | undefined
 }
 
-/** The rules of projects. A key of one project sees that one alone, and may do no more than rename it. */
+/** The rules of projects. A key of one project sees only that project, and may only rename it. */
 export class ProjectService {
   readonly #store: ProjectStore
   readonly #keys: KnownKeys
@@ -68,7 +68,7 @@ export class ProjectService {
     return project
   }
 
-  /** The active project with the id, for what is to be made in it. */
+  /** Finds an active project by id, to create something in it. */
   async getActive(organizationId: OrganizationId, id: string): Promise<Project> {
     const project = await this.#store.find(organizationId, id)
     if (!project || project.id !== id || project.archived_at) throw new BerthError('project_not_found')
@@ -88,7 +88,7 @@ export class ProjectService {
     return this.#changed(updated)
   }
 
-  /** Everything that is in it has to be deleted before. */
+  /** The project must be empty. */
   async delete(caller: OrganizationCaller, idOrName: string): Promise<void> {
     requireOrganizationKey(caller)
     const { id } = await this.get(caller, idOrName)

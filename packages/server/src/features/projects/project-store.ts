@@ -11,7 +11,7 @@ export type Project = Selectable<ProjectTable>
 
 export interface ProjectFilter {
   readonly organizationId: OrganizationId
-  /** The only project that may be seen. */
+  /** The only visible project, for keys of one project. */
   readonly only: ProjectId | null
   readonly text: string | undefined
   readonly name: string | undefined
@@ -24,7 +24,7 @@ export class ProjectStore {
     this.#database = database
   }
 
-  /** Of two with one name, the constraint lets one through. */
+  /** The constraint decides between concurrent inserts with one name. */
   async insert(project: Insertable<ProjectTable>): Promise<Project> {
     return this.#database
       .insertInto('projects')
@@ -34,7 +34,7 @@ export class ProjectStore {
       .catch((error: unknown) => throwTaken(error, project.name))
   }
 
-  /** The one with the id or, failing that, the name; archived ones too. */
+  /** Finds by id or, if there is none, by name, including archived projects. */
   async find(organizationId: OrganizationId, idOrName: string): Promise<Project | undefined> {
     return this.#database
       .selectFrom('projects')
@@ -58,7 +58,7 @@ export class ProjectStore {
     return updateOne(this.#database, id, columns)
   }
 
-  /** The same where the project may be the last active one, which it must not stop to be. */
+  /** Like `update`, but fails for the last active project. */
   async archive(
     organizationId: OrganizationId,
     id: ProjectId,
@@ -70,7 +70,7 @@ export class ProjectStore {
     })
   }
 
-  /** Removes the project when no row refers to it; says whether there was one. */
+  /** Removes the project if no row refers to it. Returns whether it existed. */
   async delete(organizationId: OrganizationId, id: ProjectId): Promise<boolean> {
     return this.#database.transaction().execute(async (database) => {
       await requireOtherActive(database, organizationId, id)
@@ -99,7 +99,7 @@ async function updateOne(database: Database, id: ProjectId, columns: Updateable<
     .catch((error: unknown) => throwTaken(error, columns.name ?? ''))
 }
 
-/** Changes of one organization wait for each other here, or two could each take the other for the last one. */
+/** Serializes changes of one organization. Otherwise two could each take the other project for the last one. */
 async function requireOtherActive(database: Database, organizationId: OrganizationId, id: ProjectId): Promise<void> {
   await database
     .selectFrom('organizations')

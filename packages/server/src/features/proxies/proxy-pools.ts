@@ -6,7 +6,7 @@ import type { Targeting } from '@berth/contract/proxies/targeting.ts'
 import { targetingFields } from '@berth/contract/proxies/targeting.ts'
 import { z } from 'zod'
 
-/** One server of the operator's, and where it leaves. */
+/** One of the operator's proxy servers, and its location. */
 export interface PoolServer extends Omit<Targeting, 'os'> {
   readonly upstream: Upstream
 }
@@ -24,7 +24,7 @@ const PoolsFile = z.strictObject(
   ),
 )
 
-/** Reads what the operator has written of its proxies; throws a sentence that holds no part of an address. */
+/** Parses the operator's configuration of proxies. Throws a sentence that contains no part of an address. */
 export function parseProxyPools(text: string): ProxyPools {
   let json: unknown
   try {
@@ -49,10 +49,10 @@ export function parseProxyPools(text: string): ProxyPools {
   )
 }
 
-/** Reads `http://user:password@host:port`, or the same with https or socks5. */
+/** Parses `http://user:password@host:port`, or the same with https or socks5. */
 export function parseUpstream(text: string): Upstream | undefined {
   const protocol = /^(https?|socks5):\/\//.exec(text)?.[1] as Upstream['protocol'] | undefined
-  // Other schemes keep the host as it was written; this one reads it as a browser would.
+  // URLs of other schemes keep the spelling of the host. This scheme normalizes it as a browser does.
   const url = protocol && URL.parse(text.replace(/^\w+:/, 'http:'))
   if (!url || !parseHost(url.hostname) || url.pathname !== '/' || url.search || url.hash) return undefined
   const usualPort = { http: 80, https: 443, socks5: 1080 }[protocol]
@@ -69,7 +69,7 @@ export function parseUpstream(text: string): Upstream | undefined {
   }
 }
 
-/** The servers that leave where the caller wants to; refuses, with the places that there are, when there is none. */
+/** Returns the servers at the requested location. If there is none, rejects and lists the available locations. */
 export function selectServers(pools: ProxyPools, type: ManagedProxyType, target: Targeting): EgressProxy['upstreams'] {
   const servers = pools[type] ?? []
   if (servers.length === 0) {
@@ -91,7 +91,7 @@ export function selectServers(pools: ProxyPools, type: ManagedProxyType, target:
   return candidates.map(({ upstream }) => upstream)
 }
 
-/** What must fit: without a country, some types leave anywhere and others in the usual one. */
+/** The fields that must match. Without a country, some types accept any and others use their default. */
 function placeOf(type: ManagedProxyType, { country, city, state, zip, asn }: Targeting): Record<string, string> {
   const isWorldwide = type === 'residential' || type === 'mobile'
   const place = { country: country ?? (isWorldwide ? undefined : usualCountry), city, state, zip, asn }
