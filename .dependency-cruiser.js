@@ -22,7 +22,8 @@ export default {
     {
       name: 'contract-is-only-data',
       severity: 'error',
-      comment: 'Web pages load the contract too, so it may import Zod and ipaddr.js, but not Node.js and no other package.',
+      comment:
+        'Web pages load the contract too, so it may import Zod and ipaddr.js, but not Node.js and no other package.',
       from: { path: '^packages/contract/src/', pathNot: '[.]test[.]ts$' },
       to: { pathNot: ['^packages/contract/src/', '^node_modules/(zod|ipaddr[.]js)/'] },
     },
@@ -67,8 +68,7 @@ export default {
     {
       name: 'routes-do-not-see-stores',
       severity: 'error',
-      comment:
-        'A route translates between the wire and a service. Let a service read the store.',
+      comment: 'A route translates between the wire and a service. Let a service read the store.',
       from: { path: '-routes[.]ts$' },
       to: { path: ['-store[.]ts$', '^packages/server/src/database/', '^node_modules/kysely/'] },
     },
