@@ -84,7 +84,7 @@ test('ends when it is asked to', async () => {
 
   await app.call('POST', '/end')
 
-  assert.match(await ended.promise, /asked/)
+  assert.match(await ended.promise, /requested/)
 })
 
 test('ends a lifeline only with itself', async () => {

@@ -56,7 +56,7 @@ export function createApp({ workers, build, onEnd, logger }: AppOptions): Fastif
     orphanWatch.check()
   })
   mount(app, postEgressProbe, ({ body }) => workers.probe(body))
-  mount(app, postEgressEnd, () => onEnd('the server has asked for it'))
+  mount(app, postEgressEnd, () => onEnd('requested by the server'))
   mount(app, getEgressState, () => ({
     contract_version: egressContractVersion,
     build,

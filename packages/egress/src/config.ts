@@ -25,7 +25,7 @@ export function readConfig(commandLine: readonly string[]): EgressConfig {
       build: { type: 'string', default: 'development' },
     },
   })
-  if (!values['control-socket']) throw new Error('--control-socket must name the unix socket to be steered by.')
+  if (!values['control-socket']) throw new Error('--control-socket must name the unix socket of the control API.')
   if (values.workers !== undefined && !/^[1-9][0-9]?$/.test(values.workers))
     throw new Error('--workers must be a number from 1 to 99.')
   return {

@@ -5,35 +5,35 @@ export type FailureKind = keyof typeof failures
 
 interface FailureFacts {
   /** The failure that is sent to the agent. */
-  readonly told: ConnectionFailure
+  readonly connectionFailure: ConnectionFailure
   /** The value of the header `X-Kernel-Proxy-Error`. */
   readonly code: string
 }
 
 const failures = {
-  'bad-request': { told: 'bad-request', code: 'upstream_connect_failed' },
+  'bad-request': { connectionFailure: 'bad-request', code: 'upstream_connect_failed' },
   /** The guard does not permit sessions to connect there. */
-  refused: { told: 'refused', code: 'destination_blocked' },
-  'name-not-found': { told: 'name-not-found', code: 'upstream_dns_failure' },
-  'name-unanswered': { told: 'name-not-found', code: 'upstream_dns_failure' },
-  'connection-refused': { told: 'connection-refused', code: 'upstream_connect_failed' },
-  unreachable: { told: 'unreachable', code: 'upstream_connect_failed' },
-  timeout: { told: 'timeout', code: 'upstream_timeout' },
-  'too-many': { told: 'too-many', code: 'upstream_connect_failed' },
-  'internal-error': { told: 'internal-error', code: 'upstream_connect_failed' },
+  refused: { connectionFailure: 'refused', code: 'destination_blocked' },
+  'name-not-found': { connectionFailure: 'name-not-found', code: 'upstream_dns_failure' },
+  'name-unanswered': { connectionFailure: 'name-not-found', code: 'upstream_dns_failure' },
+  'connection-refused': { connectionFailure: 'connection-refused', code: 'upstream_connect_failed' },
+  unreachable: { connectionFailure: 'unreachable', code: 'upstream_connect_failed' },
+  timeout: { connectionFailure: 'timeout', code: 'upstream_timeout' },
+  'too-many': { connectionFailure: 'too-many', code: 'upstream_connect_failed' },
+  'internal-error': { connectionFailure: 'internal-error', code: 'upstream_connect_failed' },
   /** The host is not among the session's allowed hosts. */
-  'not-allowed': { told: 'proxy-failed', code: 'network_policy_denied' },
+  'not-allowed': { connectionFailure: 'proxy-failed', code: 'network_policy_denied' },
   /** The proxy itself cannot be reached. */
-  'proxy-unreachable': { told: 'proxy-failed', code: 'provider_unreachable' },
-  'proxy-not-permitted': { told: 'proxy-failed', code: 'proxy_unavailable' },
+  'proxy-unreachable': { connectionFailure: 'proxy-failed', code: 'provider_unreachable' },
+  'proxy-not-permitted': { connectionFailure: 'proxy-failed', code: 'proxy_unavailable' },
   /** The proxy rejects the credentials or the destination. */
-  'proxy-rejected': { told: 'proxy-failed', code: 'provider_rejected' },
-  'proxy-failed': { told: 'proxy-failed', code: 'upstream_connect_failed' },
-  'proxy-timeout': { told: 'proxy-failed', code: 'upstream_timeout' },
+  'proxy-rejected': { connectionFailure: 'proxy-failed', code: 'provider_rejected' },
+  'proxy-failed': { connectionFailure: 'proxy-failed', code: 'upstream_connect_failed' },
+  'proxy-timeout': { connectionFailure: 'proxy-failed', code: 'upstream_timeout' },
   /** The operator's proxy must not be asked for this destination. */
-  'proxy-destination-refused': { told: 'proxy-failed', code: 'destination_blocked' },
+  'proxy-destination-refused': { connectionFailure: 'proxy-failed', code: 'destination_blocked' },
   /** The proxy of this route was deleted. */
-  'route-gone': { told: 'proxy-failed', code: 'destination_route_unavailable' },
+  'route-gone': { connectionFailure: 'proxy-failed', code: 'destination_route_unavailable' },
 } as const satisfies Record<string, FailureFacts>
 
 const kindsByErrorCode: Readonly<Record<string, FailureKind>> = {
@@ -51,8 +51,8 @@ export class EgressFailure extends Error {
     this.kind = kind
   }
 
-  get told(): ConnectionFailure {
-    return failures[this.kind].told
+  get connectionFailure(): ConnectionFailure {
+    return failures[this.kind].connectionFailure
   }
 
   get code(): string {
@@ -61,7 +61,7 @@ export class EgressFailure extends Error {
 
   /** Whether egress answers plain HTTP requests itself, so that a page sees what its proxy or its settings did. */
   get isAnswered(): boolean {
-    return this.told === 'proxy-failed'
+    return this.connectionFailure === 'proxy-failed'
   }
 }
 

@@ -27,7 +27,7 @@ async function start({ controlSocket, workers: count, logLevel, logsJson, build 
   const shutdown = new Shutdown(logger)
   const workers = new WorkerPool({ logger, workers: count })
   const onEnd = (reason: string) => {
-    logger.info(`egress ends: ${reason}`)
+    logger.info(`stopping: ${reason}`)
     void shutdown.close().then(() => process.exit(0))
   }
 

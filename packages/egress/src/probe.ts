@@ -12,7 +12,7 @@ import { withinLimit } from './connectors/time-limit.ts'
 import { EgressFailure, toEgressFailure } from './egress-failure.ts'
 
 /** The destination of a check without a URL. Only the proxy connects there, never egress itself. */
-const usualDestination: Destination = { host: { kind: 'name', name: 'example.com' }, port: 443, isWhole: true }
+const usualDestination: Destination = { host: { kind: 'name', name: 'example.com' }, port: 443, isFullyQualified: true }
 const maxAnswerBytes = 64 * 1024
 
 interface ProbeTarget {
@@ -48,7 +48,7 @@ function targetOf(text: string): ProbeTarget {
   const url = new URL(text)
   const destination = parseHostAndPort(url.host, url.protocol === 'https:' ? 443 : 80)
   if (!destination) throw new Error('the URL of a probe names no host')
-  return { url, destination: { ...destination, isWhole: false } }
+  return { url, destination: { ...destination, isFullyQualified: false } }
 }
 
 async function openTunnel(connector: Connector, signal: AbortSignal): Promise<undefined> {

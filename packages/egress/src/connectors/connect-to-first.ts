@@ -12,7 +12,7 @@ const keepAliveAfterMilliseconds = 15 * 60_000
  * reach the last address.
  */
 export function connectToFirst(addresses: readonly PermittedAddress[], signal: AbortSignal): Promise<Socket> {
-  const waiting = inTurns(addresses)
+  const waiting = interleaveFamilies(addresses)
   const attempts = new Set<Socket>()
   const failures: EgressFailure[] = []
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
@@ -22,7 +22,7 @@ export function connectToFirst(addresses: readonly PermittedAddress[], signal: A
     clearTimeout(headStart)
     const next = waiting.shift()
     if (!next) {
-      if (attempts.size === 0) reject(mostTelling(failures))
+      if (attempts.size === 0) reject(mostSpecific(failures))
       return
     }
     const socket = startAttempt(next)
@@ -71,7 +71,7 @@ function startAttempt({ address, port }: PermittedAddress): Socket {
 }
 
 /** Alternates IPv6 and IPv4, so that a broken family costs one head start. */
-function inTurns(addresses: readonly PermittedAddress[]): PermittedAddress[] {
+function interleaveFamilies(addresses: readonly PermittedAddress[]): PermittedAddress[] {
   const preferred = addresses.filter(({ address }) => isIPv6(address) === isIPv6(addresses[0]?.address ?? ''))
   const others = addresses.filter((address) => !preferred.includes(address))
   return preferred
@@ -92,6 +92,6 @@ function leadsToThisHost(socket: Socket): boolean {
 }
 
 /** On a host without IPv6 every IPv6 attempt fails, which says nothing about the destination. */
-function mostTelling(failures: readonly EgressFailure[]): EgressFailure {
+function mostSpecific(failures: readonly EgressFailure[]): EgressFailure {
   return failures.find(({ kind }) => kind !== 'unreachable') ?? failures[0] ?? new EgressFailure('unreachable')
 }

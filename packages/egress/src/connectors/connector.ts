@@ -4,7 +4,7 @@ import type { HostAndPort } from '@berth/contract/egress/host.ts'
 /** The destination that a machine requested. */
 export interface Destination extends HostAndPort {
   /** Whether the name was written with a final dot. Search domains are then not appended. */
-  readonly isWhole: boolean
+  readonly isFullyQualified: boolean
   /** The address that the machine chose for the name. */
   readonly address?: string
 }

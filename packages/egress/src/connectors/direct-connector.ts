@@ -24,8 +24,8 @@ export class DirectConnector implements Connector {
 
   connect(destination: Destination, signal: AbortSignal): Promise<Socket> {
     const { guard, names } = this.#options
-    const { address, isWhole } = destination
-    const lookup = async (name: string) => (address ? [address] : names.addresses(isWhole ? `${name}.` : name))
+    const { address, isFullyQualified } = destination
+    const lookup = async (name: string) => (address ? [address] : names.addresses(isFullyQualified ? `${name}.` : name))
     return withinLimit('timeout', signal, async (either) =>
       connectToFirst(await unlessAborted(guard.permit(destination, lookup), either), either),
     )

@@ -29,7 +29,10 @@ test('tunnels everything by an HTTP proxy, with the credentials at once', async 
   assert.equal(page.body, 'exit tunnels /a%2Fb?c')
   assert.match(await textOf(tunnel.socket), /exit tunnels \/in$/)
   assert.deepEqual(tunnel.opened, { type: 'connected' })
-  assert.deepEqual(proxy.asked, [`CONNECT page.test:8080 ${authorization}`, `CONNECT secure.test:443 ${authorization}`])
+  assert.deepEqual(proxy.requests, [
+    `CONNECT page.test:8080 ${authorization}`,
+    `CONNECT secure.test:443 ${authorization}`,
+  ])
 })
 
 test('tunnels everything by a SOCKS5 proxy, which looks names up itself', async () => {
@@ -57,9 +60,9 @@ test('tells that there is no connection to a proxy, and never connects directly'
   assert.deepEqual([page.status, page.headers['x-kernel-proxy-error'], page.body], [502, 'provider_unreachable', ''])
   assert.equal(secure, 'reset')
   assert.equal(canary.connections(), 0)
-  const told = egress.machine.told.filter(({ type }) => type === 'proxy_failed')
+  const failures = egress.machine.messages.filter(({ type }) => type === 'proxy_failed')
   const event = { type: 'proxy_failed', code: 'provider_unreachable', host: '127.0.0.1', port: canary.port }
-  assert.deepEqual(told, [event, event])
+  assert.deepEqual(failures, [event, event])
 })
 
 const refusals = { 407: 'provider_rejected', 502: 'upstream_connect_failed', 504: 'upstream_timeout' }
@@ -72,7 +75,7 @@ for (const [status, code] of Object.entries(refusals)) {
     const secure = await brokenBy(egress.machine, 'page.test:443')
 
     assert.deepEqual([page.status, page.headers['x-kernel-proxy-error'], secure], [502, code, 'reset'])
-    assert.deepEqual(proxy.asked, ['CONNECT page.test:80', 'CONNECT page.test:443'])
+    assert.deepEqual(proxy.requests, ['CONNECT page.test:80', 'CONNECT page.test:443'])
     await proxy.untilAbandoned()
   })
 }
@@ -90,12 +93,12 @@ for (const connectStatus of [400, 403, 405, 501, 0]) {
     const secure = await brokenBy(egress.machine, 'page.test:443')
 
     assert.deepEqual([page.status, page.body, secure], [200, 'exit', 'reset'])
-    assert.deepEqual(proxy.asked, [
+    assert.deepEqual(proxy.requests, [
       `CONNECT page.test:81 ${authorization}`,
       `POST http://page.test:81/a%2Fb?c ${authorization} a body`,
       `CONNECT page.test:443 ${authorization}`,
     ])
-    const codes = egress.machine.told.flatMap((message) => (message.type === 'proxy_failed' ? [message.port] : []))
+    const codes = egress.machine.messages.flatMap((message) => (message.type === 'proxy_failed' ? [message.port] : []))
     assert.deepEqual(codes, [443])
   })
 }
@@ -114,7 +117,7 @@ test('sends every request of a connection to its one destination, whatever it na
   const text = await textOf(socket)
 
   assert.equal(text.match(/exit/g)?.length, 4)
-  assert.deepEqual(proxy.asked.slice(1).toSorted(), [
+  assert.deepEqual(proxy.requests.slice(1).toSorted(), [
     'GET http://page.test/1',
     'OPTIONS http://page.test',
     'POST http://page.test/2 abc',
@@ -142,7 +145,7 @@ for (const [request, status] of Object.entries(refusedRequests)) {
     const answer = await textOf(socket).catch(() => '')
 
     assert.equal(Number(answer.slice(9, 12)) || undefined, status)
-    assert.equal(proxy.asked.filter((asked) => !asked.startsWith('CONNECT page')).length, 0)
+    assert.equal(proxy.requests.filter((asked) => !asked.startsWith('CONNECT page')).length, 0)
   })
 }
 
@@ -184,7 +187,7 @@ test('what is no HTTP, or breaks off, is a failure of the proxy', async () => {
     await using egress = await startEgress({ allow: [proxy.authority], settings: through(proxy.port) })
 
     assert.equal(await brokenBy(egress.machine, 'secure.test:443'), 'reset')
-    const failed = await egress.machine.untilTold(({ type }) => type === 'proxy_failed')
+    const failed = await egress.machine.untilMessage(({ type }) => type === 'proxy_failed')
     assert.equal('code' in failed && failed.code, 'upstream_connect_failed', JSON.stringify(answer))
   }
 })
@@ -205,7 +208,7 @@ test("a caller's proxy must not stand where sessions may not connect to, and an 
   assert.equal(ofOperator.body, 'exit tunnels /')
   assert.deepEqual([inner.status, inner.headers['x-kernel-proxy-error']], [502, 'destination_blocked'])
   assert.equal(mapped, 'reset')
-  assert.deepEqual(proxy.asked, ['CONNECT page.test:80'])
+  assert.deepEqual(proxy.requests, ['CONNECT page.test:80'])
 })
 
 test('private hosts come before routes, routes before the proxy, and the bypass of each is its own', async () => {
@@ -367,7 +370,7 @@ test('an address that was told for a name is that name when the settings change'
 
   assert.equal(before.body, 'direct')
   assert.deepEqual([routed, ambiguous], ['exit tunnels /', 'refused'])
-  assert.deepEqual(proxy.asked, [`CONNECT one.test:${server.port}`])
+  assert.deepEqual(proxy.requests, [`CONNECT one.test:${server.port}`])
   assert.deepEqual(
     lookups.map((answer) => 'by_name' in answer),
     [true, false],

@@ -38,7 +38,7 @@ export class ProxyServer {
 
   #address(): HostAndPort {
     const host = parseHost(this.upstream.host)
-    if (!host) throw new Error('the host of a proxy cannot be read')
+    if (!host) throw new Error('the host of a proxy is malformed')
     return { host, port: this.upstream.port }
   }
 

@@ -18,14 +18,14 @@ export class ControlStream {
     this.#socket = socket
   }
 
-  tell(message: ControlMessage): void {
+  send(message: ControlMessage): void {
     if (this.#socket.writableLength > maxUnreadBytes) this.#socket.destroy()
     else writeLine(this.#socket, message)
   }
 
   /** Passes on the messages of the machine. Settles when the connection ends. */
   async serve(onClosed: (message: ConnectionClosed) => void): Promise<void> {
-    this.tell({ type: 'ready', version: machineProtocolVersion })
+    this.send({ type: 'ready', version: machineProtocolVersion })
     for await (const line of linesOf(this.#socket)) {
       const message = parseClosed(line)
       // A newer agent may send other messages.

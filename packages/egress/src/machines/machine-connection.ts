@@ -8,7 +8,7 @@ import type { EgressLogger } from '../egress-logger.ts'
 import { createChallengeFilter } from './challenge.ts'
 import { beginsRequest, failureAnswer } from './failure-answer.ts'
 import { writeLine } from './lines.ts'
-import type { MachineShare } from './machine-share.ts'
+import type { MachineQuota } from './machine-quota.ts'
 import { RequestRefused, RequestRewriter } from './request-rewriter.ts'
 import { Splice, type SpliceOptions } from './splice.ts'
 
@@ -26,8 +26,8 @@ export interface ConnectionOptions {
   readonly id: number
   /** Evaluates the current settings on each call. Throws an EgressFailure when they determine no route. */
   readonly decide: () => Decision
-  readonly tell: (message: ControlMessage) => void
-  readonly share: MachineShare
+  readonly sendControl: (message: ControlMessage) => void
+  readonly quota: MachineQuota
   readonly logger: EgressLogger
 }
 
@@ -60,8 +60,8 @@ export class MachineConnection {
   }
 
   /** Handles the machine's message that its direction ends. */
-  hear(how: ConnectionClosed['how']): void {
-    if (this.#splice) this.#splice.hear(how)
+  handleClose(how: ConnectionClosed['how']): void {
+    if (this.#splice) this.#splice.handleClose(how)
     else if (how === 'reset') this.break()
   }
 
@@ -86,10 +86,10 @@ export class MachineConnection {
   }
 
   async #serve(): Promise<void> {
-    const leave = () => this.#gone.abort()
+    const abort = () => this.#gone.abort()
     // A socket reports its end only to a reader.
     const notice = () => void (this.#socket.readableLength === 0 && this.#socket.read())
-    this.#socket.once('close', leave).once('end', leave).on('readable', notice)
+    this.#socket.once('close', abort).once('end', abort).on('readable', notice)
     let far: Socket
     try {
       far = await this.#open()
@@ -98,10 +98,10 @@ export class MachineConnection {
       return this.#fail(this.#failureOf(error))
     } finally {
       this.#isOpening = false
-      this.#socket.off('end', leave).off('readable', notice)
+      this.#socket.off('end', abort).off('readable', notice)
     }
     const address = this.#decision?.connector.isDirect ? parseAddress(far.remoteAddress ?? '') : undefined
-    this.#tellOpened(address === undefined ? {} : { address, port: far.remotePort ?? 0 })
+    this.#sendOpened(address === undefined ? {} : { address, port: far.remotePort ?? 0 })
     await this.#join(far)
   }
 
@@ -126,12 +126,12 @@ export class MachineConnection {
 
   /** Copies bytes until the connection ends. Returns the error if the traffic could not be parsed. */
   async #join(far: Socket, filters: Pick<SpliceOptions, 'outgoing' | 'incoming'> = {}): Promise<unknown> {
-    const { share, id, tell } = this.#options
+    const { quota, id, sendControl } = this.#options
     this.#splice = new Splice({
       machine: this.#socket,
       far,
-      share,
-      tell: (how) => tell({ type: 'closed', id, how }),
+      quota,
+      announceClose: (how) => sendControl({ type: 'closed', id, how }),
       ...filters,
     })
     if (this.#isRetired) this.#splice.retire()
@@ -141,18 +141,18 @@ export class MachineConnection {
 
   async #fail(failure: EgressFailure): Promise<void> {
     if (failure.isAnswered && this.#decision) return this.#answerInPlace(failure, this.#decision)
-    writeLine(this.#socket, { type: 'failed', kind: failure.told })
+    writeLine(this.#socket, { type: 'failed', kind: failure.connectionFailure })
     await this.#end()
   }
 
   /** Answers plain HTTP requests in place of the destination, and resets any other connection. */
   async #answerInPlace(failure: EgressFailure, decision: Decision): Promise<void> {
-    this.#tellOpened({})
+    this.#sendOpened({})
     const isRequest = await this.#beginsRequest()
     if (isRequest && failure instanceof TunnelRefused) return this.#passRequests(failure, decision)
-    this.#tellFailure(failure)
+    this.#sendProxyFailure(failure)
     if (isRequest) return this.#answer(failureAnswer(failure))
-    this.#options.tell({ type: 'closed', id: this.#options.id, how: 'reset' })
+    this.#options.sendControl({ type: 'closed', id: this.#options.id, how: 'reset' })
   }
 
   /** Forwards complete requests to a proxy that opens no tunnel for them. */
@@ -164,7 +164,7 @@ export class MachineConnection {
       proxy.on('error', () => {})
     } catch (error) {
       this.#gone.signal.throwIfAborted()
-      this.#tellFailure(refusal)
+      this.#sendProxyFailure(refusal)
       return this.#answer(failureAnswer(this.#failureOf(error)))
     }
     const rewriter = new RequestRewriter(destination, requests.authorization)
@@ -174,12 +174,12 @@ export class MachineConnection {
     })
     if (unreadable instanceof RequestRefused) return this.#answer(unreadable.answer)
     if (!(unreadable instanceof EgressFailure)) return
-    this.#tellFailure(unreadable)
+    this.#sendProxyFailure(unreadable)
     return this.#answer(failureAnswer(unreadable))
   }
 
   async #answer(text: string): Promise<void> {
-    this.#options.tell({ type: 'closed', id: this.#options.id, how: 'end' })
+    this.#options.sendControl({ type: 'closed', id: this.#options.id, how: 'end' })
     this.#socket.write(text)
     await this.#end()
   }
@@ -234,13 +234,18 @@ export class MachineConnection {
     return failure
   }
 
-  #tellOpened(where: Omit<ConnectionOpened, 'type'>): void {
+  #sendOpened(where: Omit<ConnectionOpened, 'type'>): void {
     writeLine(this.#socket, { type: 'connected', ...where })
   }
 
-  #tellFailure({ code }: EgressFailure): void {
+  #sendProxyFailure({ code }: EgressFailure): void {
     const { host, port } = (this.#decision as Decision).destination
-    this.#options.tell({ type: 'proxy_failed', code, host: host.kind === 'name' ? host.name : host.address, port })
+    this.#options.sendControl({
+      type: 'proxy_failed',
+      code,
+      host: host.kind === 'name' ? host.name : host.address,
+      port,
+    })
   }
 }
 

@@ -15,11 +15,11 @@ import { type ConnectionRequest, parseGreeting } from './greeting.ts'
 import { takeFirstLine, writeLine } from './lines.ts'
 import { serveLookups } from './lookup-stream.ts'
 import { type Decision, MachineConnection } from './machine-connection.ts'
-import { MachineShare } from './machine-share.ts'
+import { MachineQuota } from './machine-quota.ts'
 import { existsSocket, removeStaleSocket } from './socket-files.ts'
 
 const settingsWaitMilliseconds = 1_000
-const maxNotedDestinations = 100
+const maxRecordedDestinations = 100
 /** A paused socket holds one chunk and stops reading. */
 const highWaterMark = 1
 
@@ -35,7 +35,7 @@ interface MachineOptions {
 export class Machine {
   readonly #options: MachineOptions
   readonly #connectors: MachineConnectors
-  readonly #share = new MachineShare()
+  readonly #quota = new MachineQuota()
   readonly #answered = new AnsweredNames()
   readonly #sockets = new Set<Socket>()
   readonly #connections = new Map<number, MachineConnection>()
@@ -65,7 +65,7 @@ export class Machine {
   }
 
   /** Waits a limited time until something in the machine connects, or has connected, to the destination. */
-  async untilAsked(destination: string): Promise<void> {
+  async waitForConnectionTo(destination: string): Promise<void> {
     if (this.#destinations.has(destination)) return
     const limit = AbortSignal.timeout(settingsWaitMilliseconds)
     await once(this.#requests, destination, { signal: limit }).catch(() => {})
@@ -113,21 +113,19 @@ export class Machine {
     socket.once('close', () => this.#sockets.delete(socket))
     this.#serve(socket)
       // Stream errors are caused by the machine: it disconnected, or sent an invalid line.
-      .catch((error: Error) =>
-        this.#options.logger.debug({ reason: error.message }, 'a stream of a machine has broken'),
-      )
+      .catch((error: Error) => this.#options.logger.debug({ reason: error.message }, 'a stream of a machine failed'))
       .finally(() => socket.destroy())
   }
 
   async #serve(socket: Socket): Promise<void> {
     const line = await takeFirstLine(socket)
     const greeting = line === undefined ? undefined : parseGreeting(line)
-    await this.#share.takeTurn()
+    await this.#quota.awaitSlice()
     if (greeting?.type === 'control') return this.#serveControl(socket)
     if (greeting?.type === 'lookup') {
       const { guard, names } = this.#options
-      const [connectors, answered, share] = [this.#connectors, this.#answered, this.#share]
-      return serveLookups(socket, { guard, names, connectors, answered, share })
+      const [connectors, answered, quota] = [this.#connectors, this.#answered, this.#quota]
+      return serveLookups(socket, { guard, names, connectors, answered, quota })
     }
     if (greeting && this.#control && !this.#connections.has(greeting.id)) return this.#serveConnection(socket, greeting)
     if (line !== undefined) writeLine(socket, { type: 'failed', kind: 'bad-request' })
@@ -139,7 +137,7 @@ export class Machine {
     const control = new ControlStream(socket)
     this.#control = control
     try {
-      await control.serve(({ id, how }) => this.#connections.get(id)?.hear(how))
+      await control.serve(({ id, how }) => this.#connections.get(id)?.handleClose(how))
     } finally {
       if (this.#control === control) this.#control = undefined
       if (!this.#control) for (const connection of this.#connections.values()) connection.break()
@@ -151,8 +149,8 @@ export class Machine {
     const connection = new MachineConnection(socket, {
       id,
       decide: () => this.#decide(request),
-      tell: (message: ControlMessage) => this.#control?.tell(message),
-      share: this.#share,
+      sendControl: (message: ControlMessage) => this.#control?.send(message),
+      quota: this.#quota,
       logger: this.#options.logger,
     })
     this.#connections.set(id, connection)
@@ -168,23 +166,23 @@ export class Machine {
    * that name, so settings for names apply whenever they were made. If the names of one address require different
    * routes, the connection is refused.
    */
-  #decide({ host, port, isWhole }: ConnectionRequest): Decision {
+  #decide({ host, port, isFullyQualified }: ConnectionRequest): Decision {
     const names = host.kind === 'address' ? this.#answered.namesOf(host.address) : []
     const hosts = names.length === 0 ? [host] : names.map((name) => ({ kind: 'name', name }) as const)
-    for (const named of hosts) this.#note(`${named.kind === 'name' ? named.name : named.address}:${port}`)
+    for (const named of hosts) this.#recordDestination(`${named.kind === 'name' ? named.name : named.address}:${port}`)
     const decisions = hosts.map((named): Decision => {
       const chosen = host.kind === 'address' && named.kind === 'name' ? { address: host.address } : {}
-      const destination = { host: named, port, isWhole, ...chosen }
+      const destination = { host: named, port, isFullyQualified, ...chosen }
       return { destination, connector: this.#connectors.connectorFor(destination) }
     })
     const last = decisions.at(-1) as Decision
     if (decisions.some(({ connector }) => connector.key !== last.connector.key))
-      throw new EgressFailure('refused', 'The names of this address leave differently.')
+      throw new EgressFailure('refused', 'The names of this address have different routes.')
     return last
   }
 
-  #note(destination: string): void {
-    if (this.#destinations.size < maxNotedDestinations) this.#destinations.add(destination)
+  #recordDestination(destination: string): void {
+    if (this.#destinations.size < maxRecordedDestinations) this.#destinations.add(destination)
     this.#requests.emit(destination)
   }
 }

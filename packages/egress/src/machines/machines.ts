@@ -41,7 +41,8 @@ export class Machines {
   async put(id: string, route: EgressRoute): Promise<void> {
     const { settings, gently } = route
     // Waits outside the queue, so that other changes are not delayed.
-    if (gently?.after_request_to !== undefined) await this.#machines.get(id)?.untilAsked(gently.after_request_to)
+    if (gently?.after_request_to !== undefined)
+      await this.#machines.get(id)?.waitForConnectionTo(gently.after_request_to)
     return this.#changes.run(id, async () => {
       const known = this.#machines.get(id)
       const machine = known ?? this.#createMachine(id, settings)

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
-import type { MachineShare } from './machine-share.ts'
+import type { MachineQuota } from './machine-quota.ts'
 
 interface PumpOptions {
   readonly from: Socket
   readonly to: Socket
-  readonly share: MachineShare
+  readonly quota: MachineQuota
   /** Replaces each chunk. When absent, chunks pass unchanged. */
   readonly transform?: ((chunk: Buffer) => Buffer) | undefined
   /** Called once, when everything has been written to the destination. */
@@ -17,31 +17,32 @@ interface PumpOptions {
  * Copies bytes in one direction until stopped. Follows the pace of the slower side and shares processing time with
  * other machines.
  */
-export function pump({ from, to, share, transform, onEnd, onFailure }: PumpOptions): { stop(): void } {
+export function pump({ from, to, quota, transform, onEnd, onFailure }: PumpOptions): { stop(): void } {
   let queued = 0
   let isWaiting = false
   const countQueued = () => {
     const added = to.writableLength - queued
     queued += added
-    if (added !== 0 && !share.addQueued(added)) onFailure(new Error('too much waits for slow readers'))
+    if (added !== 0 && !quota.addQueued(added))
+      onFailure(new Error('the machine has too many bytes queued for slow readers'))
   }
   const copy = (chunk: Buffer) => {
     const isTaken = to.write(chunk)
     countQueued()
-    if (!share.turn.spend(chunk.length)) {
+    if (!quota.timeSlice.spend(chunk.length)) {
       from.pause()
-      awaitTurn()
-    } else if (!isTaken && queued > share.queueLimit) {
+      awaitSlice()
+    } else if (!isTaken && queued > quota.queueLimit) {
       from.pause()
     }
   }
-  const awaitTurn = () => {
+  const awaitSlice = () => {
     isWaiting = true
-    share.turn.next(goOn)
+    quota.timeSlice.resumeLater(resume)
   }
-  const goOn = () => {
+  const resume = () => {
     isWaiting = false
-    if (!to.writableNeedDrain || to.writableLength <= share.queueLimit) from.resume()
+    if (!to.writableNeedDrain || to.writableLength <= quota.queueLimit) from.resume()
   }
 
   const read = (chunk: Buffer) => {
@@ -55,10 +56,10 @@ export function pump({ from, to, share, transform, onEnd, onFailure }: PumpOptio
   }
   const drained = () => {
     countQueued()
-    if (!isWaiting && from.isPaused()) awaitTurn()
+    if (!isWaiting && from.isPaused()) awaitSlice()
   }
   const forget = () => {
-    share.addQueued(-queued)
+    quota.addQueued(-queued)
     queued = 0
   }
 

@@ -11,6 +11,6 @@ export async function existsSocket(path: string): Promise<boolean> {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
-  if (found && !found.isSocket()) throw new Error(`${path} is in the way: it is not a socket.`)
+  if (found && !found.isSocket()) throw new Error(`${path} exists and is not a socket.`)
   return found !== undefined
 }

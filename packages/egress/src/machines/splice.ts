@@ -2,25 +2,25 @@ import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { ConnectionClosed } from '@berth/contract/egress/machine-protocol.ts'
 import { deferWriteFailure } from '@berth/runtime/stream/deferred-write-failure.ts'
-import type { MachineShare } from './machine-share.ts'
+import type { MachineQuota } from './machine-quota.ts'
 import { pump } from './pump.ts'
 
 /** How long to wait for the message that says how the machine's direction ended. */
-const wordLimitMilliseconds = 5_000
-const retireLookMilliseconds = 250
+const closeMessageLimitMilliseconds = 5_000
+const idleCheckMilliseconds = 250
 /** After this many checks without traffic, a retired connection counts as idle. */
-const maxQuietLooks = 4
-const maxLooks = 240
+const maxIdleChecks = 4
+const maxChecks = 240
 
 /** How long the agent may take to read the remaining bytes before the socket is destroyed. */
-const farewellMilliseconds = 2_000
+const drainLimitMilliseconds = 2_000
 
 export interface SpliceOptions {
   readonly machine: Socket
   readonly far: Socket
-  readonly share: MachineShare
+  readonly quota: MachineQuota
   /** Announces to the machine how the direction towards it ends. */
-  readonly tell: (how: ConnectionClosed['how']) => void
+  readonly announceClose: (how: ConnectionClosed['how']) => void
   /** Replaces chunks towards the destination and towards the machine. */
   readonly outgoing?: ((chunk: Buffer) => Buffer) | undefined
   readonly incoming?: ((chunk: Buffer) => Buffer) | undefined
@@ -34,21 +34,21 @@ export class Splice {
   readonly #options: SpliceOptions
   readonly #ended = Promise.withResolvers<unknown>()
   readonly #pumps: readonly { stop(): void }[]
-  #word: ConnectionClosed['how'] | undefined
+  #announcedClose: ConnectionClosed['how'] | undefined
   #hasMachineEnded = false
-  #hasToldEnd = false
+  #hasAnnouncedEnd = false
   #isBroken = false
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: SpliceOptions) {
     this.#options = options
-    const { machine, far, share, outgoing, incoming } = options
+    const { machine, far, quota, outgoing, incoming } = options
     deferWriteFailure(far)
     for (const socket of [machine, far]) socket.once('error', this.#broken).once('close', this.#sideClosed)
     const onFailure = (error: unknown) => this.#failed(error)
     this.#pumps = [
-      pump({ from: machine, to: far, share, transform: outgoing, onFailure, onEnd: () => this.#machineEnded() }),
-      pump({ from: far, to: machine, share, transform: incoming, onFailure, onEnd: () => this.#farEnded() }),
+      pump({ from: machine, to: far, quota, transform: outgoing, onFailure, onEnd: () => this.#machineEnded() }),
+      pump({ from: far, to: machine, quota, transform: incoming, onFailure, onEnd: () => this.#farEnded() }),
     ]
     // A socket that is closed already emits no more events.
     if (machine.destroyed || far.destroyed) this.break()
@@ -63,8 +63,8 @@ export class Splice {
   }
 
   /** Handles the machine's message that its direction ends. It may arrive before or after the end itself. */
-  hear(how: ConnectionClosed['how']): void {
-    this.#word ??= how
+  handleClose(how: ConnectionClosed['how']): void {
+    this.#announcedClose ??= how
     if (how === 'reset') this.#options.machine.destroy()
     else if (this.#hasMachineEnded) this.#options.far.end()
   }
@@ -74,18 +74,18 @@ export class Splice {
    * queued for it, which may be a response that ends an upload.
    */
   break(): void {
-    const { machine, far, tell } = this.#options
+    const { machine, far, announceClose } = this.#options
     if (!this.#isBroken) {
       this.#isBroken = true
       clearTimeout(this.#timer)
       breakOff(far)
       if (!machine.destroyed && !isComplete(machine)) {
-        tell('reset')
-        this.#hasToldEnd = true
+        announceClose('reset')
+        this.#hasAnnouncedEnd = true
         machine.end()
         // Closing the socket while the agent still writes would discard what the agent has not read.
         machine.resume()
-        this.#timer = setTimeout(() => machine.destroy(), farewellMilliseconds)
+        this.#timer = setTimeout(() => machine.destroy(), drainLimitMilliseconds)
       }
     }
     if (isComplete(machine)) machine.destroy()
@@ -96,32 +96,32 @@ export class Splice {
   /** Closes the connection when it becomes idle: a second without traffic after the destination answered last. */
   retire(): void {
     const { machine, far } = this.#options
-    let [looks, quietLooks, received, sent] = [0, 0, far.bytesRead, machine.bytesRead]
+    let [checks, idleChecks, received, sent] = [0, 0, far.bytesRead, machine.bytesRead]
     let isAnswered = received > 0
-    const look = () => {
+    const check = () => {
       const hasReceived = far.bytesRead !== received
       const hasSent = machine.bytesRead !== sent
       if (hasReceived || hasSent) isAnswered = hasReceived
-      quietLooks = hasReceived || hasSent ? 0 : quietLooks + 1
-      looks += 1
+      idleChecks = hasReceived || hasSent ? 0 : idleChecks + 1
+      checks += 1
       ;[received, sent] = [far.bytesRead, machine.bytesRead]
-      if (looks >= maxLooks || (isAnswered && quietLooks >= maxQuietLooks)) this.break()
-      else this.#timer = setTimeout(look, retireLookMilliseconds)
+      if (checks >= maxChecks || (isAnswered && idleChecks >= maxIdleChecks)) this.break()
+      else this.#timer = setTimeout(check, idleCheckMilliseconds)
     }
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(look, retireLookMilliseconds)
+    this.#timer = setTimeout(check, idleCheckMilliseconds)
   }
 
   #machineEnded(): void {
     this.#hasMachineEnded = true
-    if (this.#word === 'end') this.#options.far.end()
-    else this.#timer = setTimeout(() => this.#word !== 'end' && this.break(), wordLimitMilliseconds)
+    if (this.#announcedClose === 'end') this.#options.far.end()
+    else this.#timer = setTimeout(() => this.#announcedClose !== 'end' && this.break(), closeMessageLimitMilliseconds)
   }
 
   #farEnded(): void {
     if (this.#options.far.errored) return void this.break()
-    if (!this.#hasToldEnd) this.#options.tell('end')
-    this.#hasToldEnd = true
+    if (!this.#hasAnnouncedEnd) this.#options.announceClose('end')
+    this.#hasAnnouncedEnd = true
     this.#options.machine.end()
   }
 
@@ -135,7 +135,7 @@ export class Splice {
 
   #failed(error: unknown): void {
     const { machine, far } = this.#options
-    if (machine.writableLength > 0 || this.#hasToldEnd) {
+    if (machine.writableLength > 0 || this.#hasAnnouncedEnd) {
       this.break()
       return
     }

@@ -29,16 +29,16 @@ export class NameServerQueries {
   #servers: readonly string[] = []
 
   /** Never rejects. */
-  async ask(servers: readonly string[], name: string, family: AddressFamily): Promise<NameAnswer> {
+  async query(servers: readonly string[], name: string, family: AddressFamily): Promise<NameAnswer> {
     this.#use(servers)
     const [all, ...alone] = this.#resolvers
     if (!all) return { failed: 'refused' }
-    const answer = await ask(all, name, family)
+    const answer = await query(all, name, family)
     // Node.js configures the library so that a refusal of the first server ends the lookup. Ask each server separately
     // then.
     if (!isRefusal(answer) || alone.length < 2) return answer
     for (const resolver of alone) {
-      const other = await ask(resolver, name, family)
+      const other = await query(resolver, name, family)
       if (!isRefusal(other)) return other
     }
     return answer
@@ -58,7 +58,7 @@ export class NameServerQueries {
   }
 }
 
-async function ask(resolver: Resolver, name: string, family: AddressFamily): Promise<NameAnswer> {
+async function query(resolver: Resolver, name: string, family: AddressFamily): Promise<NameAnswer> {
   try {
     const records = await (family === 4
       ? resolver.resolve4(name, { ttl: true })

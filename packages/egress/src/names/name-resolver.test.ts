@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '@berth/runtime/async/clock.ts'
-import { hostAsking, startNameServer } from '../testing/name-server.ts'
+import { hostUsing, startNameServer } from '../testing/name-server.ts'
 import { startEgress } from '../testing/started-egress.ts'
 import type { NameSource } from './host-files.ts'
 import { NameResolver } from './name-resolver.ts'
@@ -26,7 +26,7 @@ test('finds every name that the host finds', async () => {
     tld: ['192.0.2.11'],
   })
   using names = resolverOf(
-    hostAsking([server.authority], {
+    hostUsing([server.authority], {
       hosts: { 'known.test': ['10.1.1.1', 'fd00::1'], printer: ['10.1.1.2'] },
       search: ['corp.test', 'lab.test'],
     }),
@@ -61,17 +61,17 @@ test('finds every name that the host finds', async () => {
   }
 
   assert.deepEqual(found, addresses)
-  assert.ok(server.asked.includes('tcp large.test A'))
-  assert.ok(!server.asked.some((question) => question.includes('localhost')))
+  assert.ok(server.queries.includes('tcp large.test A'))
+  assert.ok(!server.queries.some((question) => question.includes('localhost')))
 })
 
 test('asks whole names first where they have dots enough, and the search domains first otherwise', async () => {
   await using server = await startNameServer({})
   const orderOf = async (name: string, ndots: number) => {
-    using names = resolverOf(hostAsking([server.authority], { search: ['corp.test'], ndots }))
-    const before = server.asked.length
+    using names = resolverOf(hostUsing([server.authority], { search: ['corp.test'], ndots }))
+    const before = server.queries.length
     await names.lookup(name, 4)
-    return server.asked.slice(before)
+    return server.queries.slice(before)
   }
 
   assert.deepEqual(await orderOf('a.b', 1), ['a.b A', 'a.b.corp.test A'])
@@ -82,11 +82,11 @@ test('asks whole names first where they have dots enough, and the search domains
 test('joins those who ask the same, and asks again only when the time of an answer is over', async () => {
   await using server = await startNameServer({ 'one.test': ['192.0.2.1'] })
   let now = 0
-  using names = resolverOf(hostAsking([server.authority]), { now: () => new Date(now) })
+  using names = resolverOf(hostUsing([server.authority]), { now: () => new Date(now) })
   const ask = async (name: string) => {
-    const before = server.asked.length
+    const before = server.queries.length
     await Promise.all(Array.from({ length: 50 }, () => names.lookup(name, 4)))
-    return server.asked.length - before
+    return server.queries.length - before
   }
 
   const first = await ask('one.test')
@@ -107,7 +107,7 @@ test('joins those who ask the same, and asks again only when the time of an answ
 test('goes on to another server when one fails, and says when none answers', async () => {
   await using broken = await startNameServer({ 'one.test': 'fails', 'none.test': 'fails' })
   await using works = await startNameServer({ 'one.test': ['192.0.2.1'], 'none.test': 'fails' })
-  using names = resolverOf(hostAsking(['not an address', broken.authority, works.authority]))
+  using names = resolverOf(hostUsing(['not an address', broken.authority, works.authority]))
 
   assert.deepEqual(await names.lookup('one.test', 4), { addresses: ['192.0.2.1'], ttl: 60 })
   assert.deepEqual(await names.lookup('none.test', 4), { failed: 'refused' })
@@ -121,7 +121,7 @@ test('waits for a slow name, also where the server is quick otherwise', async ()
     ...quick,
     'slow.test': { slowly: ['192.0.2.2'], milliseconds: 3_000 },
   })
-  using names = resolverOf(hostAsking([server.authority]))
+  using names = resolverOf(hostUsing([server.authority]))
   for (const name of Object.keys(quick)) await names.lookup(name, 4)
 
   assert.deepEqual(await names.lookup('slow.test', 4), { addresses: ['192.0.2.2'], ttl: 60 })
@@ -129,12 +129,12 @@ test('waits for a slow name, also where the server is quick otherwise', async ()
 
 test('does not wait for a family that nobody answers for', async () => {
   await using server = await startNameServer({ 'four.test': ['192.0.2.1'] })
-  const asked = hostAsking([server.authority])
+  const asked = hostUsing([server.authority])
   using names = resolverOf(asked)
   // Only queries for IPv6 addresses get no response.
   const silent = await startNameServer({ 'four.test': 'silent' })
   const lookup = names.lookup.bind(names)
-  using other = resolverOf(hostAsking([silent.authority]))
+  using other = resolverOf(hostUsing([silent.authority]))
   names.lookup = (name, family) => (family === 4 ? lookup(name, family) : other.lookup(name, family))
 
   const startedAt = performance.now()
@@ -150,13 +150,13 @@ test('names that nobody answers delay no other name, in the same session or anot
     Array.from({ length: 300 }, (_, index) => [`silent-${index}.test`, 'silent'] as const),
   )
   await using server = await startNameServer({ ...silent, 'good.test': ['192.0.2.1'], 'other.test': ['192.0.2.2'] })
-  const source = hostAsking([server.authority])
+  const source = hostUsing([server.authority])
   const sessions = await Promise.all(
     Array.from({ length: 5 }, () => startEgress({ names: new NameResolver({ source, clock: systemClock }) })),
   )
   const [last] = sessions
   for (const { machine } of sessions) for (const name of Object.keys(silent)) void machine.lookup(name).catch(() => {})
-  while (server.asked.length < 5 * 300) await new Promise(setImmediate)
+  while (server.queries.length < 5 * 300) await new Promise(setImmediate)
 
   const startedAt = performance.now()
   const answer = await last?.machine.lookup('good.test')
@@ -173,7 +173,7 @@ test('a name that found no room is looked up when there is some', { timeout: 60_
     ...Object.fromEntries(silent.map((name) => [name, 'silent'] as const)),
     'good.test': ['192.0.2.1'],
   })
-  using names = resolverOf(hostAsking([server.authority]))
+  using names = resolverOf(hostUsing([server.authority]))
   const unanswered = silent.map((name) => names.lookup(`${name}.`, 4))
 
   const refused = await names.lookup('good.test', 4)
@@ -186,7 +186,7 @@ test('a name that found no room is looked up when there is some', { timeout: 60_
 
 test('gives a name up that nobody answers within ten seconds', { timeout: 30_000 }, async () => {
   await using server = await startNameServer({ 'silent.test': 'silent' })
-  using names = resolverOf(hostAsking([server.authority]))
+  using names = resolverOf(hostUsing([server.authority]))
 
   const startedAt = performance.now()
   const answer = await names.lookup('silent.test', 4)

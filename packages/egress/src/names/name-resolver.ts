@@ -30,7 +30,7 @@ export class NameResolver {
   readonly #source: NameSource
   readonly #servers = new NameServerQueries()
   readonly #cache: NameCache<NameAnswer>
-  readonly #asking = new SingleFlight<string, NameAnswer>()
+  readonly #pending = new SingleFlight<string, NameAnswer>()
   readonly #waiting: (() => void)[] = []
   #queries = 0
 
@@ -55,7 +55,7 @@ export class NameResolver {
     const [six, four] = [this.lookup(written, 6), this.lookup(written, 4)]
     const first = await Promise.race([six, four])
     const isFour = 'addresses' in first && first.addresses.length > 0
-    const answers = isFour ? await Promise.all([orNothing(six), four]) : await Promise.all([six, four])
+    const answers = isFour ? await Promise.all([orEmpty(six), four]) : await Promise.all([six, four])
     const found = answers.flatMap((answer) => ('addresses' in answer ? answer.addresses : []))
     if (found.length > 0) return found
     const failed = answers.find((answer) => 'failed' in answer && answer.failed !== 'name-not-found')
@@ -86,8 +86,8 @@ export class NameResolver {
     return worst
   }
 
-  #candidates(name: string, isWhole: boolean): readonly string[] {
-    if (isWhole) return [name]
+  #candidates(name: string, isFullyQualified: boolean): readonly string[] {
+    if (isFullyQualified) return [name]
     const { search, ndots } = this.#source.nameServers()
     const longer = search.map((domain) => `${name}.${domain}`)
     return name.split('.').length - 1 >= ndots ? [name, ...longer] : [...longer, name]
@@ -101,27 +101,27 @@ export class NameResolver {
       const { value, seconds } = cached
       return Promise.resolve('addresses' in value ? { ...value, ttl: seconds } : value)
     }
-    return this.#asking.run(key, () => this.#ask(name, family, key))
+    return this.#pending.run(key, () => this.#query(name, family, key))
   }
 
-  async #ask(name: string, family: AddressFamily, key: string): Promise<NameAnswer> {
+  async #query(name: string, family: AddressFamily, key: string): Promise<NameAnswer> {
     if (this.#waiting.length >= maxWaitingQueries) return { failed: 'timeout' }
-    await this.#takePlace()
+    await this.#acquireSlot()
     try {
-      const answer = await this.#servers.ask(this.#source.nameServers().servers, name, family)
+      const answer = await this.#servers.query(this.#source.nameServers().servers, name, family)
       this.#cache.set(key, answer, secondsToKeep(answer))
       return answer
     } finally {
-      this.#leavePlace()
+      this.#releaseSlot()
     }
   }
 
-  async #takePlace(): Promise<void> {
+  async #acquireSlot(): Promise<void> {
     if (this.#queries >= maxQueries) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     else this.#queries += 1
   }
 
-  #leavePlace(): void {
+  #releaseSlot(): void {
     const next = this.#waiting.shift()
     if (next) next()
     else this.#queries -= 1
@@ -144,7 +144,7 @@ function loopbackOf(name: string): readonly string[] | undefined {
   return name === 'localhost' || name.endsWith('.localhost') ? ['127.0.0.1', '::1'] : undefined
 }
 
-async function orNothing(answer: Promise<NameAnswer>): Promise<NameAnswer> {
+async function orEmpty(answer: Promise<NameAnswer>): Promise<NameAnswer> {
   const late = Promise.withResolvers<NameAnswer>()
   const timer = setTimeout(() => late.resolve({ addresses: [], ttl: 0 }), otherFamilyMilliseconds)
   return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer))

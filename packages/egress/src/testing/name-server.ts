@@ -19,7 +19,7 @@ export interface NameServer extends AsyncDisposable {
   /** `127.0.0.1:port` */
   readonly authority: string
   /** `name A` or `name AAAA` for each query, in order. Queries over TCP start with `tcp `. */
-  readonly asked: readonly string[]
+  readonly queries: readonly string[]
   readonly records: Record<string, NameRecord>
 }
 
@@ -28,12 +28,12 @@ const codes: Readonly<Record<string, number>> = { fails: 2, unknown: 3 }
 
 /** A name server on loopback. Names without a record do not exist. */
 export async function startNameServer(records: Record<string, NameRecord>): Promise<NameServer> {
-  const asked: string[] = []
+  const queries: string[] = []
   const timers = new Set<NodeJS.Timeout>()
   const firstAsked = new Map<string, number>()
   const serve = (query: Buffer, isTcp: boolean, reply: (answer: Buffer) => void) => {
     const { name, type, end } = readQuestion(query)
-    asked.push(`${isTcp ? 'tcp ' : ''}${name} ${types[type] ?? type}`)
+    queries.push(`${isTcp ? 'tcp ' : ''}${name} ${types[type] ?? type}`)
     const record = records[name] ?? 'unknown'
     if (record === 'silent') return
     const question = query.subarray(12, end)
@@ -71,7 +71,7 @@ export async function startNameServer(records: Record<string, NameRecord>): Prom
 
   return {
     authority: `127.0.0.1:${port}`,
-    asked,
+    queries,
     records,
     async [Symbol.asyncDispose]() {
       for (const timer of timers) clearTimeout(timer)
@@ -82,7 +82,7 @@ export async function startNameServer(records: Record<string, NameRecord>): Prom
 }
 
 /** The files of a host that uses this server. */
-export function hostAsking(
+export function hostUsing(
   servers: readonly string[],
   { hosts = {}, search = [], ndots = 1 }: { hosts?: Record<string, string[]>; search?: string[]; ndots?: number } = {},
 ): NameSource {

@@ -9,7 +9,7 @@ import { textOf } from './test-machine.ts'
 /** A proxy that answers for every name itself and records its requests. */
 export interface FakeProxy extends LoopbackServer {
   /** `CONNECT page.test:80 Basic …`, or `POST http://page.test/ Basic … the body`. */
-  readonly asked: readonly string[]
+  readonly requests: readonly string[]
 }
 
 interface FakeProxyOptions {
@@ -23,9 +23,9 @@ export async function startFakeProxy(
   name: string,
   { connectStatus = 200, status = 200 }: FakeProxyOptions = {},
 ): Promise<FakeProxy> {
-  const asked: string[] = []
+  const requests: string[] = []
   const note = ({ method, url, headers }: IncomingMessage, body = '') =>
-    asked.push([method, url, headers['proxy-authorization'], body].filter(Boolean).join(' '))
+    requests.push([method, url, headers['proxy-authorization'], body].filter(Boolean).join(' '))
   const origin = createServer((request, response) => response.end(`${name} tunnels ${request.url}`))
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     note(request, await textOf(request))
@@ -41,7 +41,7 @@ export async function startFakeProxy(
     if (head.length > 0) socket.unshift(head)
     return origin.emit('connection', socket)
   })
-  return Object.assign(proxy, { asked })
+  return Object.assign(proxy, { requests })
 }
 
 /** A SOCKS5 proxy (RFC 1928 and 1929) that requires these credentials and answers requests for every name itself. */
@@ -62,12 +62,14 @@ export function startSocksProxy({
       const isRight = said.join() === [username, password].join()
       socket.write(Buffer.from([1, isRight ? 0 : 1]))
       if (!isRight) return socket.end()
-      const [asked] = (await once(socket, 'data')) as [Buffer]
-      const name = asked.subarray(5, -2).toString()
+      const [connectRequest] = (await once(socket, 'data')) as [Buffer]
+      const name = connectRequest.subarray(5, -2).toString()
       socket.write(Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]))
       const [request] = (await once(socket, 'data')) as [Buffer]
       const path = String(request).split(' ')[1]
-      return socket.end(`HTTP/1.1 200 OK\r\n\r\nsocks ${name}:${asked.readUInt16BE(asked.length - 2)} ${path}`)
+      return socket.end(
+        `HTTP/1.1 200 OK\r\n\r\nsocks ${name}:${connectRequest.readUInt16BE(connectRequest.length - 2)} ${path}`,
+      )
     }
     serve().catch(() => socket.destroy())
   })

@@ -39,7 +39,7 @@ export class TestMachine {
   readonly socketPath: string
   readonly control: Socket
   /** All messages of egress on the control connection, in order. */
-  readonly told: ControlMessage[] = []
+  readonly messages: ControlMessage[] = []
   readonly #events = new EventEmitter()
   #lookups: Promise<Socket> | undefined
   #nextId = 1
@@ -53,8 +53,8 @@ export class TestMachine {
     lines.on('error', () => {})
     lines.on('line', (line) => {
       const message = JSON.parse(line) as ControlMessage
-      this.told.push(message)
-      this.#events.emit('told')
+      this.messages.push(message)
+      this.#events.emit('message')
       if (message.type === 'closed') this.#events.emit(`closed ${message.id}`, message)
     })
   }
@@ -64,20 +64,20 @@ export class TestMachine {
     const machine = new TestMachine(socketPath, connect(socketPath))
     machine.control.write('{"type":"control","version":1}\n')
     const gone = once(machine.control, 'close').then(() => Promise.reject(new Error('egress has not answered')))
-    await Promise.race([machine.untilTold(({ type }) => type === 'ready'), gone])
+    await Promise.race([machine.untilMessage(({ type }) => type === 'ready'), gone])
     gone.catch(() => {})
     return machine
   }
 
-  async untilTold<Message extends ControlMessage>(
+  async untilMessage<Message extends ControlMessage>(
     matches: (message: ControlMessage) => message is Message,
   ): Promise<Message>
-  async untilTold(matches: (message: ControlMessage) => boolean): Promise<ControlMessage>
-  async untilTold(matches: (message: ControlMessage) => boolean): Promise<ControlMessage> {
+  async untilMessage(matches: (message: ControlMessage) => boolean): Promise<ControlMessage>
+  async untilMessage(matches: (message: ControlMessage) => boolean): Promise<ControlMessage> {
     for (;;) {
-      const found = this.told.find(matches)
+      const found = this.messages.find(matches)
       if (found) return found
-      await once(this.#events, 'told')
+      await once(this.#events, 'message')
     }
   }
 
@@ -111,7 +111,7 @@ export class TestMachine {
   async closed({ id }: TestConnection): Promise<ConnectionClosed['how']> {
     const said = (message: ControlMessage): message is ConnectionClosed =>
       message.type === 'closed' && message.id === id
-    return (await this.untilTold(said)).how
+    return (await this.untilMessage(said)).how
   }
 
   get lastId(): number {

@@ -103,5 +103,5 @@ test('comes back from a worker that is killed again and again', async () => {
     await reopen(`${egress.folder}/brw_a.sock`)
   }
 
-  assert.match(egress.log(), /a worker has ended; another takes its place/)
+  assert.match(egress.log(), /a worker has ended; replacing it/)
 })

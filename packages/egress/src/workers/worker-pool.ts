@@ -17,7 +17,7 @@ interface Shard {
   worker: WorkerProcess
   readonly routes: Map<string, EgressRoute>
   /** Resolves when the worker serves all of `routes`, or has ended. */
-  up: Promise<void>
+  ready: Promise<void>
 }
 
 /**
@@ -51,7 +51,7 @@ export class WorkerPool {
 
   async setPolicy(policy: EgressPolicy): Promise<void> {
     this.#policy = policy
-    await Promise.all(this.#shards.map((shard) => this.#ask(shard, { do: 'set-policy', policy })))
+    await Promise.all(this.#shards.map((shard) => this.#request(shard, { do: 'set-policy', policy })))
   }
 
   /** Starts serving the machine, or applies a changed route. */
@@ -62,7 +62,7 @@ export class WorkerPool {
     const { gently: _, ...lasting } = route
     shard.routes.set(id, lasting)
     try {
-      await this.#ask(shard, { do: 'put-machine', id, route })
+      await this.#request(shard, { do: 'put-machine', id, route })
     } catch (error) {
       if (shard.routes.get(id) === lasting) {
         if (before) shard.routes.set(id, before)
@@ -76,12 +76,12 @@ export class WorkerPool {
   async delete(id: string): Promise<void> {
     const shard = this.#shards.find(({ routes }) => routes.has(id))
     shard?.routes.delete(id)
-    if (shard) await this.#ask(shard, { do: 'delete-machine', id })
+    if (shard) await this.#request(shard, { do: 'delete-machine', id })
   }
 
   async probe(probe: EgressProbe): Promise<EgressProbeResult> {
     const shard = await this.#leastUsed()
-    const result = await shard.worker.ask({ do: 'probe', probe })
+    const result = await shard.worker.request({ do: 'probe', probe })
     return result as EgressProbeResult
   }
 
@@ -95,19 +95,19 @@ export class WorkerPool {
     const [least] = this.#shards.toSorted((one, other) => one.routes.size - other.routes.size)
     const isFull = this.#shards.length >= this.#maxShards
     if (least && (isFull || least.routes.size === 0)) return least
-    const shard: Shard = { worker: this.#takeSpare(), routes: new Map(), up: Promise.resolve() }
+    const shard: Shard = { worker: this.#takeSpare(), routes: new Map(), ready: Promise.resolve() }
     this.#shards.push(shard)
     this.#serve(shard)
     return shard
   }
 
   /** Sends a request to the worker of the shard. If the worker ends meanwhile, its successor gets all routes anyway. */
-  async #ask(shard: Shard, request: Parameters<WorkerProcess['ask']>[0]): Promise<void> {
+  async #request(shard: Shard, request: Parameters<WorkerProcess['request']>[0]): Promise<void> {
     for (;;) {
-      await shard.up
+      await shard.ready
       const { worker } = shard
       try {
-        await worker.ask(request)
+        await worker.request(request)
         return
       } catch (error) {
         if (!(error instanceof WorkerEnded) || this.#closing.signal.aborted) throw error
@@ -119,25 +119,25 @@ export class WorkerPool {
   /** Has the worker serve the machines of the shard. When it ends, another replaces it. */
   #serve(shard: Shard): void {
     const { worker } = shard
-    shard.up = this.#bringUp(worker, shard.routes)
+    shard.ready = this.#startServing(worker, shard.routes)
     void worker.ended.then(() => {
       if (this.#closing.signal.aborted) return
-      this.#logger.error({ machines: shard.routes.size }, 'a worker has ended; another takes its place')
+      this.#logger.error({ machines: shard.routes.size }, 'a worker has ended; replacing it')
       shard.worker = this.#takeSpare()
       this.#serve(shard)
     })
   }
 
   /** Never rejects: a worker that ends meanwhile is replaced. */
-  async #bringUp(worker: WorkerProcess, routes: ReadonlyMap<string, EgressRoute>): Promise<void> {
-    const told = [worker.ask({ do: 'set-policy', policy: this.#policy })]
+  async #startServing(worker: WorkerProcess, routes: ReadonlyMap<string, EgressRoute>): Promise<void> {
+    const pending = [worker.request({ do: 'set-policy', policy: this.#policy })]
     for (const [id, route] of routes) {
-      told.push(worker.ask({ do: 'put-machine', id, route }))
+      pending.push(worker.request({ do: 'put-machine', id, route }))
     }
-    const results = await Promise.allSettled(told)
+    const results = await Promise.allSettled(pending)
     for (const result of results) {
       if (result.status === 'rejected' && !(result.reason instanceof WorkerEnded))
-        this.#logger.error({ err: result.reason }, 'a machine is not served any more')
+        this.#logger.error({ err: result.reason }, 'could not serve a machine again')
     }
   }
 

@@ -17,15 +17,17 @@ export class WorkerProcess {
   readonly #logger: Logger
   readonly #ready = Promise.withResolvers<void>()
   readonly #ended = Promise.withResolvers<void>()
-  readonly #asked = new Map<number, PromiseWithResolvers<EgressProbeResult | undefined>>()
+  readonly #pending = new Map<number, PromiseWithResolvers<EgressProbeResult | undefined>>()
   #lastNumber = 0
 
   constructor(logger: Logger) {
     this.#logger = logger
     this.#child = fork(program, [logger.level], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-    this.#child.on('message', (message: WorkerMessage) => this.#hear(message))
-    this.#child.once('error', (error) => this.#over(error))
-    this.#child.once('exit', (code, signal) => this.#over(new WorkerEnded(`a worker has ended (${signal ?? code})`)))
+    this.#child.on('message', (message: WorkerMessage) => this.#handleMessage(message))
+    this.#child.once('error', (error) => this.#handleEnd(error))
+    this.#child.once('exit', (code, signal) =>
+      this.#handleEnd(new WorkerEnded(`a worker has ended (${signal ?? code})`)),
+    )
     this.#ready.promise.catch(() => {})
   }
 
@@ -43,12 +45,12 @@ export class WorkerProcess {
   }
 
   /** Rejects with WorkerEnded when the worker ends before it answers. */
-  async ask(request: WorkerRequest): Promise<EgressProbeResult | undefined> {
+  async request(request: WorkerRequest): Promise<EgressProbeResult | undefined> {
     await this.#ready.promise
     if (!this.#child.connected) throw new WorkerEnded('a worker has ended')
     const answer = Promise.withResolvers<EgressProbeResult | undefined>()
     this.#lastNumber += 1
-    this.#asked.set(this.#lastNumber, answer)
+    this.#pending.set(this.#lastNumber, answer)
     this.#child.send({ number: this.#lastNumber, request } satisfies NumberedRequest, () => {})
     return answer.promise
   }
@@ -61,7 +63,7 @@ export class WorkerProcess {
     clearTimeout(limit)
   }
 
-  #hear(message: WorkerMessage): void {
+  #handleMessage(message: WorkerMessage): void {
     switch (message.type) {
       case 'ready':
         this.#ready.resolve()
@@ -70,19 +72,19 @@ export class WorkerProcess {
         this.#logger[message.level](message.facts, message.message)
         return
       case 'done':
-        this.#asked.get(message.number)?.resolve(message.result)
+        this.#pending.get(message.number)?.resolve(message.result)
         break
       case 'failed':
-        this.#asked.get(message.number)?.reject(new Error(message.reason))
+        this.#pending.get(message.number)?.reject(new Error(message.reason))
         break
     }
-    this.#asked.delete(message.number)
+    this.#pending.delete(message.number)
   }
 
-  #over(reason: Error): void {
+  #handleEnd(reason: Error): void {
     this.#ready.reject(reason)
-    for (const { reject } of this.#asked.values()) reject(reason)
-    this.#asked.clear()
+    for (const { reject } of this.#pending.values()) reject(reason)
+    this.#pending.clear()
     this.#ended.resolve()
   }
 }

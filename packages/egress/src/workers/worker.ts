@@ -20,11 +20,11 @@ process.umask(0o177)
 
 const logger: EgressLogger = {
   debug: (facts, message) => {
-    if (levels.includes(level)) tell({ type: 'log', level: 'debug', facts, message })
+    if (levels.includes(level)) send({ type: 'log', level: 'debug', facts, message })
   },
   error: ({ err, ...facts }, message) => {
     const stack = err instanceof Error ? { stack: err.stack } : {}
-    tell({ type: 'log', level: 'error', facts: { ...facts, ...stack }, message })
+    send({ type: 'log', level: 'error', facts: { ...facts, ...stack }, message })
   },
 }
 const guard = new Guard({ hostAddresses: new HostAddresses(systemClock) })
@@ -35,8 +35,8 @@ const machines = new Machines({ guard, createNames, logger })
 
 process.on('message', ({ number, request }: NumberedRequest) => {
   serve(request).then(
-    (result) => tell({ type: 'done', number, ...(result && { result }) }),
-    (error: Error) => tell({ type: 'failed', number, reason: error.message }),
+    (result) => send({ type: 'done', number, ...(result && { result }) }),
+    (error: Error) => send({ type: 'failed', number, reason: error.message }),
   )
 })
 // Without its parent, a worker would apply outdated settings.
@@ -44,9 +44,9 @@ process.on('disconnect', () => void machines.close().finally(() => process.exit(
 // The parent ends its workers after it has stopped serving machines.
 for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {})
 // An unexpected error affects one connection. The others continue.
-process.on('uncaughtException', (err) => logger.error({ err }, 'an error came up where none was expected'))
-process.on('unhandledRejection', (err) => logger.error({ err }, 'an error came up where none was expected'))
-tell({ type: 'ready' })
+process.on('uncaughtException', (err) => logger.error({ err }, 'unexpected error'))
+process.on('unhandledRejection', (err) => logger.error({ err }, 'unexpected error'))
+send({ type: 'ready' })
 
 async function serve(request: WorkerRequest): Promise<EgressProbeResult | undefined> {
   switch (request.do) {
@@ -64,6 +64,6 @@ async function serve(request: WorkerRequest): Promise<EgressProbeResult | undefi
   }
 }
 
-function tell(message: WorkerMessage): void {
+function send(message: WorkerMessage): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }

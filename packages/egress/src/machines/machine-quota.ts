@@ -1,19 +1,19 @@
-import { Turn } from './turn.ts'
+import { TimeSlice } from './time-slice.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
 
 /** The bytes that one connection may queue in one direction while the machine queues little overall. */
-const maxQueuedOfConnection = 256 * KiB
-const muchQueued = 4 * MiB
-const maxQueued = 64 * MiB
+const maxQueuedBytesPerConnection = 256 * KiB
+const congestedBytes = 4 * MiB
+const maxQueuedBytes = 64 * MiB
 const maxLookups = 1_024
 /** A lookup or a new connection takes about as long as copying this many bytes. */
-const workBytes = 56 * KiB
+const workCostBytes = 56 * KiB
 
 /** Limits what one machine may use of its egress process, whatever programs run in it. */
-export class MachineShare {
-  readonly turn = new Turn(() => this.#queued > muchQueued)
+export class MachineQuota {
+  readonly timeSlice = new TimeSlice(() => this.#queued > congestedBytes)
   #queued = 0
   #lookups = 0
   readonly #waiting: (() => void)[] = []
@@ -23,7 +23,7 @@ export class MachineShare {
    */
   addQueued(bytes: number): boolean {
     this.#queued += bytes
-    return bytes <= 0 || this.#queued <= maxQueued
+    return bytes <= 0 || this.#queued <= maxQueuedBytes
   }
 
   get queued(): number {
@@ -32,19 +32,19 @@ export class MachineShare {
 
   /** How many bytes may be queued in one direction before reading pauses. */
   get queueLimit(): number {
-    return this.#queued > muchQueued ? 0 : maxQueuedOfConnection
+    return this.#queued > congestedBytes ? 0 : maxQueuedBytesPerConnection
   }
 
   /** Resolves when another lookup may start. */
   async beginLookup(): Promise<void> {
     if (this.#lookups < maxLookups) this.#lookups += 1
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    await this.takeTurn()
+    await this.awaitSlice()
   }
 
   /** Resolves when the machine has processing time left in a turn. */
-  async takeTurn(): Promise<void> {
-    if (!this.turn.spend(workBytes)) await new Promise<void>((resolve) => this.turn.next(resolve))
+  async awaitSlice(): Promise<void> {
+    if (!this.timeSlice.spend(workCostBytes)) await new Promise<void>((resolve) => this.timeSlice.resumeLater(resolve))
   }
 
   endLookup(): void {
