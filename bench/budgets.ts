@@ -18,13 +18,13 @@ export interface Verdict {
 }
 
 /** Returns the p50 of a figure, or NaN when it was not measured. */
-type Look = (name: string) => number
+type Lookup = (name: string) => number
 
 interface Budget {
   readonly text: string
   readonly unit: string
   /** `direct` looks up figures of the bare browser in the same run. */
-  readonly value: (own: Look, direct: Look) => number
+  readonly value: (own: Lookup, direct: Lookup) => number
   readonly limit: number
   /** When absent, the value must be at most the limit. */
   readonly isMinimum?: true

@@ -103,7 +103,7 @@ test('several clients on one session do not hear or hurt each other (case 3)', (
     const rawPage = await raw.openPage()
     const playwright = await chromium.connectOverCDP(cdp_ws_url)
     const page = await (playwright.contexts()[0] ?? (await playwright.newContext())).newPage()
-    const way = await openResettableWay(cdp_ws_url)
+    const way = await openResettableRelay(cdp_ws_url)
     const browser = await puppeteer.connect({ browserWSEndpoint: way.address })
     const doomed = await browser.newPage()
 
@@ -243,7 +243,7 @@ function socketOf(socket: WebSocket): Socket {
 }
 
 /** A relay to the address whose connections the test can reset, like a client that dies. */
-async function openResettableWay(address: string) {
+async function openResettableRelay(address: string) {
   const { port } = new URL(address)
   const open = new Set<Socket>()
   const server = createServer((client) => {

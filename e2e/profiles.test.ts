@@ -3,20 +3,20 @@ import { execFileSync } from 'node:child_process'
 import { after, test } from 'node:test'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { rounds } from './fault/testing/deep.ts'
-import { FaultGround } from './fault/testing/fault-ground.ts'
+import { FaultTestbed } from './fault/testing/fault-testbed.ts'
 import { killPart } from './fault/testing/parts.ts'
 import { until } from './fault/testing/until.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { talkingExtension, zipOf } from './testing/extension-files.ts'
+import { messagingExtension, zipOf } from './testing/extension-files.ts'
 import { startPages } from './testing/pages.ts'
 
 const pages = await startPages()
 const environment = { BERTH_EGRESS_ALLOW: pages.allowed }
 const chrome_policy = pages.trusted
-const ground = await FaultGround.open()
-let berth = await ground.start({ environment })
+const testbed = await FaultTestbed.open()
+let berth = await testbed.start({ environment })
 after(async () => {
-  await ground[Symbol.asyncDispose]()
+  await testbed[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
 })
 for (const name of ['one', 'two', 'three']) pages.serve(`/${name}`, `<!doctype html><title>${name}</title>`)
@@ -280,7 +280,7 @@ test('a crashed browser keeps its profile, does not lock it, and the last to end
     profile: { name: 'crash', save_changes: true },
   })
 
-  await killPart(ground.view, again.session_id, 'chromium')
+  await killPart(testbed.view, again.session_id, 'chromium')
   {
     await using attached = await attach(again)
     assert.deepEqual(await read(attached.context), all('before'), 'the next Chromium has the profile too')
@@ -309,7 +309,7 @@ test('a crashed browser keeps its profile, does not lock it, and the last to end
 
 test('an extension runs in a session that starts with a profile, also with one that has known it before', async () => {
   const client = await berth.client()
-  const zip = await zipOf(talkingExtension('talker', 1))
+  const zip = await zipOf(messagingExtension('talker', 1))
   await client.extensions.upload({ file: new File([new Uint8Array(zip)], 'talker.zip'), name: 'talker' })
   await client.profiles.create({ name: 'extended' })
   for (let round = 0; round < 2; round++) {
@@ -358,7 +358,7 @@ test('kill -9 of the server during a save leaves the old state or the new one, w
     await new Promise((resolve) => setTimeout(resolve, (round * 61) % 220)) // Interrupts the save at a different moment each time.
     await berth.signal('SIGKILL')
     await deletion
-    berth = await ground.start({ environment })
+    berth = await testbed.start({ environment })
     // The delete may not have reached the server. If it did, the next server finishes it.
     await berth.request(`/browsers/${session.session_id}`, { method: 'DELETE' })
     await until('the end of the session', () => isDone(session.session_id), { limitSeconds: 30 })
@@ -367,7 +367,7 @@ test('kill -9 of the server during a save leaves the old state or the new one, w
 
 test('a server that ends its sessions when it stops saves their profiles', async () => {
   await berth.signal('SIGTERM')
-  berth = await ground.start({ environment, flags: ['--stop-sessions'] })
+  berth = await testbed.start({ environment, flags: ['--stop-sessions'] })
   const profile = { name: 'stopped', save_changes: true }
   const before = await berth.client()
   await before.profiles.create({ name: 'stopped' })
@@ -378,7 +378,7 @@ test('a server that ends its sessions when it stops saves their profiles', async
   }
 
   await berth.signal('SIGTERM')
-  berth = await ground.start({ environment })
+  berth = await testbed.start({ environment })
 
   const client = await berth.client()
   const next = await client.browsers.create({ chrome_policy, headless: true, profile: { name: 'stopped' } })

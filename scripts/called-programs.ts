@@ -1,7 +1,7 @@
 import { systemPackages } from '@berth/server/host-checks/system-packages.ts'
 
 /** Programs of every Debian, however small, and shell builtins. */
-const everywhere = [
+const essentialPrograms = [
   ...['apt-get', 'bash', 'cat', 'chmod', 'chown', 'cp', 'dpkg', 'dpkg-query', 'du', 'echo', 'env', 'false', 'find'],
   ...['grep', 'head', 'id', 'kill', 'ln', 'ls', 'mkdir', 'mkfifo', 'mknod', 'mount', 'nice', 'perl', 'printf', 'rm'],
   ...[
@@ -24,13 +24,13 @@ const everywhere = [
 const shellWords = ['cd', 'do', 'done', 'exec', 'exit', 'export', 'for', 'if', 'then', 'else', 'fi', 'read', 'set']
 const moreShellWords = ['trap', 'ulimit', 'until', 'wait', 'while']
 /** Programs that setup provides otherwise, and names that refer to no program on purpose. */
-const others = ['node', 'sudo', 'nope', 'nowhere', 'program', 'script']
+const exemptNames = ['node', 'sudo', 'nope', 'nowhere', 'program', 'script']
 
 const listed = new Set([
-  ...everywhere,
+  ...essentialPrograms,
   ...shellWords,
   ...moreShellWords,
-  ...others,
+  ...exemptNames,
   ...systemPackages.flatMap(({ programs }) => programs),
 ])
 

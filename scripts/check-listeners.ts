@@ -8,7 +8,7 @@ import ts from 'typescript'
  */
 
 /** The arguments of each function that are callbacks whose result is discarded. */
-const listenerPlaces = new Map<string, readonly [from: number, to?: number]>(
+const callbackPositions = new Map<string, readonly [from: number, to?: number]>(
   Object.entries({
     on: [1],
     once: [1],
@@ -44,7 +44,7 @@ function calledName({ expression }: ts.CallExpression | ts.NewExpression): strin
 /** The callbacks whose result is discarded. */
 function listenersIn(node: ts.Node): readonly ts.Expression[] {
   if (!ts.isCallExpression(node) && !ts.isNewExpression(node)) return []
-  const places = listenerPlaces.get(calledName(node))
+  const places = callbackPositions.get(calledName(node))
   return places ? (node.arguments ?? []).slice(...places) : []
 }
 

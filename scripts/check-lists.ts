@@ -24,7 +24,7 @@ const faults = [
   ...unusedErrorCodes(files.filter(({ path }) => !path.startsWith('packages/contract/') && !path.endsWith('.test.ts'))),
   // The suite of real clients installs what it needs.
   ...unlistedPrograms(files.filter(({ path }) => !/^(scripts|e2e\/clients)\//.test(path))),
-  ...(await idleBoundaries(files.map(({ path }) => path))),
+  ...(await unusedBoundaries(files.map(({ path }) => path))),
 ]
 for (const fault of faults) console.error(fault)
 if (faults.length > 0) process.exitCode = 1
@@ -122,7 +122,7 @@ interface PathCondition {
 }
 
 /** A pattern that matches nothing has no effect. Usually a file was renamed and its rule was not. */
-async function idleBoundaries(paths: readonly string[]): Promise<string[]> {
+async function unusedBoundaries(paths: readonly string[]): Promise<string[]> {
   const packages = await Array.fromAsync(glob(['node_modules/*', 'node_modules/@*/*'], { cwd: root }))
   const candidates = [...paths, ...packages.map((path) => `${path}/`)]
   const rules: readonly Boundary[] = boundaries.forbidden

@@ -28,12 +28,12 @@ export function createName({ shape, client, atOnce }: CreateCase, step: Step): s
 export async function measureCreate(context: BenchContext): Promise<void> {
   for (const atOnce of atOnceCounts) {
     const cases = shapes.flatMap((shape) => clientNames.map((client) => ({ shape, client, atOnce })))
-    await measureInTurns(context, cases, Math.ceil(context.rounds / atOnce))
+    await measureInterleaved(context, cases, Math.ceil(context.rounds / atOnce))
   }
 }
 
 /** Alternates cases and services, so that other load on the machine affects all of them. */
-async function measureInTurns(
+async function measureInterleaved(
   { services, pages, figures }: BenchContext,
   cases: readonly CreateCase[],
   turns: number,

@@ -34,7 +34,7 @@ export async function timeOf(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** Repeats `work` with every page and returns the times. Alternates pages, so that noise affects all of them. */
-export async function timeInTurns(
+export async function timeInterleaved(
   pages: readonly OpenPage[],
   { turns, perTurn }: { readonly turns: number; readonly perTurn: number },
   work: (page: OpenPage) => Promise<unknown>,

@@ -1,4 +1,4 @@
-import { type OpenPage, timeInTurns, withPages } from './in-session.ts'
+import { type OpenPage, timeInterleaved, withPages } from './in-session.ts'
 import type { BenchContext } from './measurement.ts'
 
 const mebibyte = 1024 * 1024
@@ -26,7 +26,7 @@ async function measureOne(
 ): Promise<void> {
   const length = mebibytes * mebibyte
   const expression = direction === 'to the browser' ? `'${'x'.repeat(length)}'.length` : `'x'.repeat(${length})`
-  const times = await timeInTurns(pages, { turns: rounds, perTurn: 1 }, ({ client, page }) =>
+  const times = await timeInterleaved(pages, { turns: rounds, perTurn: 1 }, ({ client, page }) =>
     client.send('Runtime.evaluate', { expression, returnByValue: true }, page),
   )
   for (const [{ service }, samples] of times) {

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type Kernel from '@onkernel/sdk'
 import { CdpClient } from '../testing/cdp.ts'
-import { BesiegedBerth, canaryPort, secrets, stunPort } from './testing/besieged-berth.ts'
+import { AttackTarget, canaryPort, secrets, stunPort } from './testing/attack-target.ts'
 import { connectTo, connectToUnix, lookUp, sendDatagrams } from './testing/machine-attacks.ts'
 import { MachineShell } from './testing/machine-shell.ts'
 import { hostAddresses, networksProblem } from './testing/networks.ts'
@@ -13,22 +13,22 @@ import { hostAddresses, networksProblem } from './testing/networks.ts'
 const { lan, home, public: ownPublic, uniqueLocal } = hostAddresses
 
 suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, () => {
-  let berth: BesiegedBerth
+  let berth: AttackTarget
   let session: Kernel.BrowserCreateResponse
   /** Another session on the same host, with a display. */
   let neighbour: Kernel.BrowserCreateResponse
   let machine: MachineShell
-  let nextDoor: MachineShell
+  let neighbourMachine: MachineShell
 
   before(async () => {
-    berth = await BesiegedBerth.start()
+    berth = await AttackTarget.start()
     const { browsers } = berth.client
     ;[session, neighbour] = await Promise.all([
       browsers.create({ headless: true }),
       browsers.create({ headless: false }),
     ])
     machine = await MachineShell.enter(session.session_id)
-    nextDoor = await MachineShell.enter(neighbour.session_id)
+    neighbourMachine = await MachineShell.enter(neighbour.session_id)
   })
   after(() => berth?.[Symbol.asyncDispose]())
 
@@ -118,11 +118,11 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
 
   test('sees no display but its own', async () => {
     const look = 'ls /tmp/.X11-unix; cat /proc/net/unix | grep -o "@\\?/tmp/.X11-unix.*"; ls /run/kernel'
-    const display = (await nextDoor.shell(look)).split('\n')
+    const display = (await neighbourMachine.shell(look)).split('\n')
     assert.ok(display.includes('X0') && display.includes('vnc.sock'), display.join())
 
     const paths = ['\0/tmp/.X11-unix/X0', '/tmp/.X11-unix/X0', '/run/kernel/vnc.sock']
-    const own = await nextDoor.node(connectToUnix(paths))
+    const own = await neighbourMachine.node(connectToUnix(paths))
     const foreign = await machine.node(connectToUnix(paths))
 
     assert.ok(Array.isArray(own) && own.length >= 2, 'whoever has the display can reach it')
@@ -152,7 +152,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
       await hostSecret(),
     ]
     const patterns = `${values.join('\n')}\n`
-    await nextDoor.shell(`cat > /tmp/of-the-neighbour`, patterns)
+    await neighbourMachine.shell(`cat > /tmp/of-the-neighbour`, patterns)
 
     const everywhere =
       'grep -rlsaF --devices=skip -f - /etc /home /opt /run /tmp /var /dev/shm; cat /proc/[0-9]*/{environ,cmdline,mountinfo} 2>/dev/null | grep -aoF -f -'
@@ -160,7 +160,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
       .split('; ')
       .map((part) => `'${part}'`)
       .join(' ')}; do eval "$part" <<< "$patterns"; done`
-    const [found, control] = [await machine.shell(script, patterns), await nextDoor.shell(script, patterns)]
+    const [found, control] = [await machine.shell(script, patterns), await neighbourMachine.shell(script, patterns)]
 
     assert.match(control, /^\/tmp\/of-the-neighbour$/m, 'the search finds what is there')
     assert.equal(found, '')

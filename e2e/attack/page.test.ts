@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { until } from '../fault/testing/until.ts'
-import { BesiegedBerth, canaryPort, secrets, stunPort } from './testing/besieged-berth.ts'
+import { AttackTarget, canaryPort, secrets, stunPort } from './testing/attack-target.ts'
 import { hostAddresses, networksProblem } from './testing/networks.ts'
-import { fetchStatus, gatherCandidates, loadEveryWay, openWebSockets } from './testing/page-attacks.ts'
+import { fetchStatus, gatherCandidates, loadWithEveryApi, openWebSockets } from './testing/page-attacks.ts'
 
 const { lan, home, public: ownPublic, uniqueLocal } = hostAddresses
 const publicPage = 'http://45.5.5.5/'
 
 /** Other spellings of loopback and metadata addresses. Only browsers understand some of them. */
-const oddlyWritten = words(`
+const unusualSpellings = words(`
   0177.0.0.1 0x7f.0.0.1 0x7f000001 2130706433 017700000001 127.1 127.0.0.1. 127.255.255.254 0 0.0.0.0
   %31%32%37.0.0.1 １２７.0.0.1 127。0。0。1 [::1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1] [::127.0.0.1] [64:ff9b::127.0.0.1]
   0xa9fea9fe 2852039166 169.254.43518 0251.0376.0251.0376 [::ffff:169.254.169.254] [fd00:ec2::254]
@@ -28,12 +28,12 @@ function words(text: string): string[] {
 }
 
 suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
-  let berth: BesiegedBerth
+  let berth: AttackTarget
   let browser: Browser
   let page: Page
 
   before(async () => {
-    berth = await BesiegedBerth.start()
+    berth = await AttackTarget.start()
     const { cdp_ws_url } = await berth.client.browsers.create({ headless: true })
     browser = await chromium.connectOverCDP(cdp_ws_url)
     page = (browser.contexts()[0] as NonNullable<ReturnType<Browser['contexts']>[0]>).pages()[0] as Page
@@ -86,7 +86,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
   })
 
   test('reaches neither the host, nor its networks, nor metadata services, however they are written', async () => {
-    for (const host of [...addresses, ...oddlyWritten, ...names]) {
+    for (const host of [...addresses, ...unusualSpellings, ...names]) {
       const status = await visit(`http://${host}:${canaryPort}/`)
 
       assert.ok(status === 403 || status === 'failed', `${host}: ${status}`)
@@ -116,7 +116,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
       const status = await visit(redirect)
       assert.ok(status === 403 || status === 'failed', `${redirect}: ${status}`)
       await open(publicPage)
-      assert.deepEqual(await page.evaluate(loadEveryWay([target, redirect])), [])
+      assert.deepEqual(await page.evaluate(loadWithEveryApi([target, redirect])), [])
     }
 
     assert.deepEqual(await reached(), [])

@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 import pg from 'pg'
 import { rounds } from './testing/deep.ts'
-import { FaultGround } from './testing/fault-ground.ts'
+import { FaultTestbed } from './testing/fault-testbed.ts'
 import type { Holdings } from './testing/holdings.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 
@@ -14,11 +14,11 @@ import { call, canBeUsed, createSession, deleteSession, isActive } from './testi
  * Kills the server as soon as a step of a create or a delete is visible from outside: in the database, on disk, or in
  * the kernel. The next start must leave either a working session or nothing.
  */
-const ground = await FaultGround.open()
-after(() => ground[Symbol.asyncDispose]())
-let berth = await ground.start()
-const before: Holdings = await ground.view.holdings()
-const { dataFolder, runtimeFolder } = ground.view
+const testbed = await FaultTestbed.open()
+after(() => testbed[Symbol.asyncDispose]())
+let berth = await testbed.start()
+const before: Holdings = await testbed.view.holdings()
+const { dataFolder, runtimeFolder } = testbed.view
 const machineFolder = () => firstIn(join(dataFolder, 'machines'))
 const socketFolder = () => firstIn(join(runtimeFolder, 'm'))
 const isThere = (folder: string | undefined, ...path: string[]) =>
@@ -43,7 +43,7 @@ const momentsOfCreate: readonly Moment[] = [
 ]
 const momentsOfDelete: readonly Moment[] = [
   { name: 'its row is ending', isReached: () => hasRow('ending') },
-  { name: 'its control groups are gone', isReached: async () => (await ground.view.controlGroups()).length === 0 },
+  { name: 'its control groups are gone', isReached: async () => (await testbed.view.controlGroups()).length === 0 },
   { name: 'its folder is gone', isReached: () => machineFolder() === undefined },
   { name: 'its runtime folder is gone', isReached: () => socketFolder() === undefined },
 ]
@@ -109,7 +109,7 @@ async function killAt({ name, isReached }: Moment): Promise<void> {
 
 /** Asserts that either a working session or nothing remains. Then its name is free and everything is as before. */
 async function checkNextServer(moment: string): Promise<void> {
-  berth = await ground.start()
+  berth = await testbed.start()
   assert.deepEqual(
     (await statesOfRows()).filter((state) => state === 'starting' || state === 'ending'),
     [],
@@ -120,7 +120,7 @@ async function checkNextServer(moment: string): Promise<void> {
     assert.ok(await canBeUsed(session), `what is listed works: ${moment}`)
     assert.equal(await deleteSession(berth, session.session_id), 204)
   }
-  assert.deepEqual(await ground.view.findLeft(before, 20), [], moment)
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [], moment)
   assert.deepEqual(await readdir(join(dataFolder, 'machines')), [])
 }
 

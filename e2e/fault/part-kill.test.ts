@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
 import { startPages } from '../testing/pages.ts'
 import { rounds } from './testing/deep.ts'
-import { FaultGround } from './testing/fault-ground.ts'
+import { FaultTestbed } from './testing/fault-testbed.ts'
 import { killEgress, killPart, killPostgres, type SessionPart } from './testing/parts.ts'
 import { type Answer, call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
@@ -15,12 +15,12 @@ const mendLimitSeconds = 5
 const settleLimitSeconds = 20
 
 const pages = await startPages()
-const ground = await FaultGround.open()
-const { view } = ground
+const testbed = await FaultTestbed.open()
+const { view } = testbed
 const environment = { BERTH_EGRESS_ALLOW: pages.allowed }
-let berth = await ground.start({ environment })
+let berth = await testbed.start({ environment })
 after(async () => {
-  await ground[Symbol.asyncDispose]()
+  await testbed[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
 })
 const before = await view.holdings()
@@ -28,7 +28,7 @@ const before = await view.holdings()
 test('egress is started again for sessions that an earlier server has opened, and their pages load', async () => {
   const session = await createSession(berth)
   await berth.signal('SIGKILL')
-  berth = await ground.start({ environment, flags: ['--port', new URL(berth.url).port] })
+  berth = await testbed.start({ environment, flags: ['--port', new URL(berth.url).port] })
   const client = await CdpClient.open(session.cdp_ws_url)
   const page = await client.openPage()
 

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
-import { FaultGround } from './testing/fault-ground.ts'
+import { FaultTestbed } from './testing/fault-testbed.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
 test('five live sessions with clients go on after kill -9 of the server, as if nothing had been', async () => {
-  await using ground = await FaultGround.open()
-  const first = await ground.start()
+  await using testbed = await FaultTestbed.open()
+  const first = await testbed.start()
   const port = new URL(first.url).port
   const sessions = []
   for (const [index, headless] of [true, false, true, false, true].entries()) {
@@ -29,7 +29,7 @@ test('five live sessions with clients go on after kill -9 of the server, as if n
   const cut = clients.slice(0, 4).map(({ socket }) => once(socket, 'close'))
   await first.signal('SIGKILL')
   await Promise.all(cut)
-  const second = await ground.start({ flags: ['--port', port] })
+  const second = await testbed.start({ flags: ['--port', port] })
 
   const { body: listed } = await call<{ session_id: string }[]>(second, 'GET', '/browsers')
   assert.deepEqual(
@@ -55,41 +55,41 @@ test('five live sessions with clients go on after kill -9 of the server, as if n
 })
 
 test('after the loss of power the next start ends what is dead, leaves nothing of it, and serves', async () => {
-  await using ground = await FaultGround.open()
-  const first = await ground.start()
-  const before = await ground.view.holdings()
+  await using testbed = await FaultTestbed.open()
+  const first = await testbed.start()
+  const before = await testbed.view.holdings()
   const sessions = [
     await createSession(first, { name: 'dead' }),
     await createSession(first, { headless: false, name: 'dead-too' }),
   ]
 
-  const { server, egress, postgres, machines } = await ground.view.processes()
+  const { server, egress, postgres, machines } = await testbed.view.processes()
   for (const { pid } of [...server, ...egress, ...postgres, ...machines]) killIfThere(pid)
   await first.signal('SIGKILL')
   await until(
     'the end of all processes',
-    async () => Object.values(await ground.view.processes()).flat().length === 0,
+    async () => Object.values(await testbed.view.processes()).flat().length === 0,
     {
       limitSeconds: 10,
     },
   )
-  const second = await ground.start()
+  const second = await testbed.start()
 
   for (const { session_id } of sessions) {
     assert.equal(await isActive(second, session_id), false)
     const { body } = await call<{ usage_status: string }>(second, 'GET', `/browsers/${session_id}?include_deleted=true`)
     assert.equal(body.usage_status, 'ready', 'the record of an ended session')
   }
-  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [])
   const session = await createSession(second, { name: 'dead' })
   assert.ok(await canBeUsed(session))
   assert.equal(await deleteSession(second, 'dead'), 204)
 })
 
 test('a server that is stopped during a delete and a create keeps what it has confirmed', async () => {
-  await using ground = await FaultGround.open()
-  const first = await ground.start()
-  const before = await ground.view.holdings()
+  await using testbed = await FaultTestbed.open()
+  const first = await testbed.start()
+  const before = await testbed.view.holdings()
   const { session_id } = await createSession(first, { name: 'between' })
 
   const deletion = call(first, 'DELETE', `/browsers/${session_id}`).then(
@@ -102,14 +102,14 @@ test('a server that is stopped during a delete and a create keeps what it has co
   )
   await first.signal('SIGTERM')
   const outcomes = [await deletion, await creation]
-  const second = await ground.start()
+  const second = await testbed.start()
 
   assert.ok([204, 503, 'cut'].includes(outcomes[0] as number | string), `the delete answers ${outcomes[0]}`)
   assert.ok([200, 503, 'cut'].includes(outcomes[1] as number | string), `the create answers ${outcomes[1]}`)
   if (outcomes[0] === 204) assert.equal(await isActive(second, session_id), false, 'what was confirmed holds')
   if (outcomes[1] === 200) assert.equal(await isActive(second, 'late'), true, 'what was confirmed holds')
   for (const name of ['between', 'late']) await deleteSession(second, name)
-  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
 async function pagesOf(client: CdpClient): Promise<{ targetId: string; title: string; url: string }[]> {

@@ -6,16 +6,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
-import { FaultGround } from './testing/fault-ground.ts'
+import { FaultTestbed } from './testing/fault-testbed.ts'
 import { findPart } from './testing/parts.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
 const mebibyte = 1024 ** 2
-const ground = await FaultGround.open()
-const { view } = ground
-const berth = await ground.start()
-after(() => ground[Symbol.asyncDispose]())
+const testbed = await FaultTestbed.open()
+const { view } = testbed
+const berth = await testbed.start()
+after(() => testbed[Symbol.asyncDispose]())
 const isRoot = process.geteuid?.() === 0
 const asRoot = { skip: isRoot ? false : 'needs root, to mount a small disk or to enter the groups of a session' }
 
@@ -109,7 +109,7 @@ test(
 )
 
 test('a create for which the host has no memory is refused, may be sent again, and leaves nothing', async () => {
-  await using small = await FaultGround.open()
+  await using small = await FaultTestbed.open()
   const first = await small.start()
   const kept = await createSession(first, { name: 'kept' })
   await first.signal('SIGTERM')
@@ -139,7 +139,7 @@ test(
   asRoot,
   async () => {
     await using disk = await mountDisk(640)
-    await using small = await FaultGround.open(disk.folder)
+    await using small = await FaultTestbed.open(disk.folder)
     const server = await small.start()
     const session = await createSession(server)
     const filling = join(small.folder, 'filling')

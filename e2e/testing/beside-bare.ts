@@ -62,12 +62,12 @@ export class BesideBare implements AsyncDisposable {
    * Runs the same function in both, each in a context of its own, and asserts that the results are equal. Bare Chromium
    * is the reference.
    */
-  async compare<Outcome>(look: (page: Page, browser: Browser) => Promise<Outcome>): Promise<Outcome> {
+  async compare<Outcome>(observe: (page: Page, browser: Browser) => Promise<Outcome>): Promise<Outcome> {
     const [bare, session] = await Promise.all(
       [this.bare, this.session].map(async (browser) => {
         const context = await browser.newContext()
         try {
-          return await look(await context.newPage(), browser)
+          return await observe(await context.newPage(), browser)
         } finally {
           await context.close()
         }

@@ -50,7 +50,7 @@ export async function startExitProxy({ name, credentials, protocol = 'http' }: E
   const challenge = () => {
     counts.challenges += 1
   }
-  const parts = { world: startWorld(name), credentials, note, challenge }
+  const parts = { internet: startSimulatedInternet(name), credentials, note, challenge }
   const server = protocol === 'socks5' ? socksProxy(parts) : httpProxy(parts)
   if (protocol === 'https') secure(server)
   server.on('connection', (socket: Socket) => {
@@ -88,20 +88,20 @@ export async function startExitProxy({ name, credentials, protocol = 'http' }: E
 }
 
 interface ProxyParts {
-  readonly world: World
+  readonly internet: SimulatedInternet
   readonly credentials: Credentials | undefined
   readonly note: (entry: string) => void
   readonly challenge: () => void
 }
 
-function httpProxy({ world, credentials, note, challenge }: ProxyParts): Server {
+function httpProxy({ internet, credentials, note, challenge }: ProxyParts): Server {
   const { username, password } = credentials ?? {}
   const expected = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
   const isAdmitted = ({ headers }: IncomingMessage) => !credentials || headers['proxy-authorization'] === expected
   const server = createServer((request, response) => {
     if (isAdmitted(request)) {
       note(`${request.method} ${request.url}`)
-      return world.answer(request, response)
+      return internet.answer(request, response)
     }
     challenge()
     response.writeHead(407, { 'proxy-authenticate': 'Basic realm="exit"' }).end()
@@ -110,7 +110,7 @@ function httpProxy({ world, credentials, note, challenge }: ProxyParts): Server 
     if (isAdmitted(request)) {
       note(`CONNECT ${request.url}`)
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
-      return world.serve(socket, Number(request.url?.split(':').at(-1)))
+      return internet.serve(socket, Number(request.url?.split(':').at(-1)))
     }
     challenge()
     socket.end('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="exit"\r\n\r\n')
@@ -119,7 +119,7 @@ function httpProxy({ world, credentials, note, challenge }: ProxyParts): Server 
 }
 
 /** RFC 1928 and RFC 1929, for clients that send each message in one piece. */
-function socksProxy({ world, credentials, note, challenge }: ProxyParts): TcpServer {
+function socksProxy({ internet, credentials, note, challenge }: ProxyParts): TcpServer {
   const next = async (socket: Socket): Promise<Buffer> => (await once(socket, 'data'))[0]
   const negotiate = async (socket: Socket) => {
     const [, , ...methods] = await next(socket)
@@ -142,7 +142,7 @@ function socksProxy({ world, credentials, note, challenge }: ProxyParts): TcpSer
     note(`SOCKS ${host}:${port}`)
     socket.pause()
     socket.write(Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]))
-    return world.serve(socket, port)
+    return internet.serve(socket, port)
   }
   return createTcpServer((socket) => void negotiate(socket).catch(() => socket.destroy()))
 }
@@ -159,15 +159,15 @@ function secure(server: TcpServer): void {
   })
 }
 
-interface World {
+interface SimulatedInternet {
   answer(request: IncomingMessage, response: ServerResponse): void
   /** Acts as the destination of a tunnel, with TLS on port 443. */
   serve(socket: Socket, port: number): void
 }
 
-function startWorld(name: string): World {
+function startSimulatedInternet(name: string): SimulatedInternet {
   const answer = (request: IncomingMessage, response: ServerResponse) => {
-    const path = URL.parse(request.url ?? '', 'http://world.test')?.pathname
+    const path = URL.parse(request.url ?? '', 'http://internet.test')?.pathname
     if (path === '/big') return void response.end(Buffer.alloc(bigBytes, name))
     if (path === '/endless') return void response.write('begin')
     if (path === '/ip') return void response.end(JSON.stringify({ ip: '203.0.113.9' }))

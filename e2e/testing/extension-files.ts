@@ -52,7 +52,7 @@ function u32(value: number): Buffer {
 }
 
 /** An extension whose content script sets `data-<name>` to the response of its background worker. */
-export function talkingExtension(name: string, answer: number): Files {
+export function messagingExtension(name: string, answer: number): Files {
   return {
     'manifest.json': `// Comments are allowed here.
       ${JSON.stringify({

@@ -14,15 +14,15 @@ for (const argument of process.argv.slice(2)) {
   else if (kind === 'udp') await receive(Number(place))
   else await answerNames(place)
 }
-tell('ready')
+print('ready')
 
-function tell(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
 async function listen(port: number): Promise<void> {
   const server = createServer(answer)
-  server.on('connection', (socket: Socket) => tell(`tcp ${plain(socket.localAddress)} ${port}`))
+  server.on('connection', (socket: Socket) => print(`tcp ${plain(socket.localAddress)} ${port}`))
   server.listen(port, '::')
   await once(server, 'listening')
 }
@@ -36,7 +36,7 @@ function answer({ url = '/' }: IncomingMessage, response: ServerResponse): void 
 }
 
 async function receive(port: number): Promise<void> {
-  const socket = createSocket('udp6', () => tell(`udp ${port}`))
+  const socket = createSocket('udp6', () => print(`udp ${port}`))
   socket.bind(port, '::')
   await once(socket, 'listening')
 }
@@ -49,7 +49,7 @@ async function answerNames(address: string): Promise<void> {
   const asked = new Set<string>()
   const socket = createSocket('udp4', (query, { port, address: client }) => {
     const { name, type, end } = questionOf(query)
-    tell(`dns ${name} ${type}`)
+    print(`dns ${name} ${type}`)
     const [, later] = /^public-then-([\d.]+)\.rebind\.test$/.exec(name) ?? []
     const isAddressQuery = type === 1 && later !== undefined
     const found = isAddressQuery ? (asked.has(name) ? later : '45.5.5.5') : undefined

@@ -1,7 +1,7 @@
 /* Expressions that a page evaluates. They are text, because what they use exists only in pages. */
 
 /** Loads the URLs as images, scripts and frames, by fetch and by beacon. Returns what succeeded. */
-export function loadEveryWay(urls: readonly string[]): string {
+export function loadWithEveryApi(urls: readonly string[]): string {
   return `(async (urls) => {
     const load = (name, url) => new Promise((resolve) => {
       const element = document.createElement(name)

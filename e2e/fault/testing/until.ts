@@ -6,15 +6,15 @@ interface UntilOptions {
   readonly everyMilliseconds?: number
 }
 
-/** Calls `look` repeatedly until it returns a value, and returns that. */
+/** Calls `check` repeatedly until it returns a value, and returns that. */
 export async function until<Found>(
   what: string,
-  look: () => Promise<Found | undefined | false> | Found | undefined | false,
+  check: () => Promise<Found | undefined | false> | Found | undefined | false,
   { limitSeconds, everyMilliseconds = 20 }: UntilOptions,
 ): Promise<Found> {
   const deadline = performance.now() + limitSeconds * 1000
   for (;;) {
-    const found = await look()
+    const found = await check()
     if (found !== undefined && found !== false) return found
     if (performance.now() > deadline) throw new Error(`not within ${limitSeconds} s: ${what}`)
     await delay(everyMilliseconds)

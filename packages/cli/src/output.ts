@@ -5,7 +5,7 @@ import { InvalidArgumentError } from 'commander'
 export const checkoutFolder = join(import.meta.dirname, '..', '..', '..')
 
 /** Prints one line for the user to standard error. Standard output is reserved for the results of commands. */
-export function say(line: string): void {
+export function printLine(line: string): void {
   process.stderr.write(`berth: ${line}\n`)
 }
 

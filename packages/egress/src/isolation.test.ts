@@ -22,7 +22,7 @@ const forbiddenAddresses = words(`
   ${ownPublicAddress} [${ownPublicIPv6Address}] [64:ff9b::${ownPublicAddress}]
 `)
 
-const oddlyWritten = words(`
+const unusualSpellings = words(`
   0177.0.0.1 0x7f.0.0.1 0x7f000001 2130706433 017700000001 127.1 127.0.1 0x7F.0x0.0x0.0x1 0 0x0 00.0 127.0.0.1. 127.0.0.0x
   0xa.0.0.1 10.1 167772161 012.0.0.1 0xa9fea9fe 2852039166 169.254.43518 0251.0376.0251.0376 169.254.169.254.
   %31%32%37.0.0.1 %EF%BC%91%EF%BC%92%EF%BC%97.0.0.1 127%2E0%2E0%2E1 127%E3%80%820%E3%80%820%E3%80%821 %31%30.0.0.1
@@ -120,7 +120,7 @@ suite('egress between networks of its own', { skip: networksProblem(), timeout: 
   test('reaches none of the addresses that are not public, however they are written', async () => {
     await egress.setPolicy({ allow: [], own_addresses: [] })
 
-    for (const address of [...forbiddenAddresses, ...oddlyWritten, ...forbiddenNames]) {
+    for (const address of [...forbiddenAddresses, ...unusualSpellings, ...forbiddenNames]) {
       assert.equal(await outcomeOf(address), 'refused', address)
       assert.equal(await outcomeOf(`${address}:8080`), 'refused', address)
     }

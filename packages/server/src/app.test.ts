@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { operations } from '@berth/contract/agent/operations.ts'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
-import { NotYet } from '@berth/contract/common/not-yet.ts'
+import { Unsupported } from '@berth/contract/common/unsupported.js'
 import { filledPath } from '@berth/contract/endpoint.ts'
 import { publicEndpoints } from '@berth/contract/index.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
@@ -129,7 +129,7 @@ test('a proxy is found by its id, and by a name that it alone has', async () => 
 
 /** The path of each field in the schema that berth does not support. */
 function fieldsNotServed(schema: unknown, path: readonly string[] = []): readonly (readonly string[])[] {
-  if (schema === NotYet) return [path]
+  if (schema === Unsupported) return [path]
   if (
     schema instanceof z.ZodOptional ||
     schema instanceof z.ZodNullable ||

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, pathOf, replyWithErrors, sendError, toBerthError } from '@berth/runtime/http/error-reply.ts'
 import { acceptJsonBodies } from '@berth/runtime/http/json-body.ts'
-import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
+import { endWithResponse } from '@berth/runtime/http/raw-response.js'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { authenticate, inProject } from './access/authenticate.ts'
@@ -31,9 +31,9 @@ import { mountServiceRoutes } from './features/service/service-routes.ts'
 import { mountSessionExtensionRoutes } from './features/sessions/session-extension-routes.ts'
 import { mountSessionRoutes } from './features/sessions/session-routes.ts'
 import { sessionRoot } from './features/sessions/session-urls.ts'
-import { type ConnectionLimits, defaultConnectionLimits } from './front/connection-limits.ts'
-import { createFrontServer } from './front/front-server.ts'
-import { keepToOwnSession } from './own-session/own-session-guard.ts'
+import { type ConnectionLimits, defaultConnectionLimits } from './ingress/connection-limits.ts'
+import { createIngressServer } from './ingress/ingress-server.ts'
+import { restrictToOwnSession } from './own-session/own-session-guard.ts'
 import type { Services } from './services.ts'
 
 /** A Chrome policy may take 5 MiB, and the rest of a body is small. */
@@ -72,7 +72,7 @@ export async function createApp(
     clientErrorHandler: refuseMalformedRequest,
     return503OnClosing: false,
     serverFactory: (onRequest) =>
-      createFrontServer({ http, limits: connectionLimits, onRequest, onUpgrade: services.relay.take }),
+      createIngressServer({ http, limits: connectionLimits, onRequest, onUpgrade: services.relay.take }),
     genReqId: () => randomUUID(),
   })
   app.decorateRequest('caller', undefined)
@@ -90,7 +90,7 @@ export async function createApp(
   replyWithErrors(app, services.logger, { admit: admitSomebody })
   app.addHook('onRequest', async (request) => {
     if (isClosing()) throw new BerthError('shutting_down')
-    keepToOwnSession(request.raw)
+    restrictToOwnSession(request.raw)
   })
   // Keep-alive would prevent the server from stopping after requests that were in progress.
   app.addHook('onSend', async (_request, reply) => {
@@ -174,5 +174,5 @@ function refuseMalformedRequest(error: NodeJS.ErrnoException, socket: Socket): v
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       ? new BerthError('request_timeout')
       : new BerthError('bad_request', { reason: 'The request is not valid HTTP.' })
-  endWithAnswer(socket, refusal.status, errorBody(refusal))
+  endWithResponse(socket, refusal.status, errorBody(refusal))
 }

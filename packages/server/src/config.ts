@@ -10,7 +10,7 @@ import type { OnePasswordOptions } from './features/credential-providers/onepass
 import type { LimitsConfig } from './features/limits/limit-service.ts'
 import { type ProxyPools, parseProxyPools, parseUpstream } from './features/proxies/proxy-pools.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
-import { type ConnectionLimits, defaultConnectionLimits } from './front/connection-limits.ts'
+import { type ConnectionLimits, defaultConnectionLimits } from './ingress/connection-limits.ts'
 import { StartError } from './start-error.ts'
 
 /** Flags as typed. Each has an environment variable, over which the flag takes precedence. */

@@ -22,8 +22,8 @@ import { EgressDaemon } from './egress-link/egress-daemon.ts'
 import { ensureOrganization } from './features/organizations/first-start.ts'
 import { recoverSessions } from './features/sessions/recover-sessions.ts'
 import { type HostFolders, openHostFolders, removeUnusedRuntimeFolder } from './host/host-folders.ts'
-import { readKeptFile } from './host/kept-file.ts'
 import { lockDataFolder } from './host/lock-data-folder.ts'
+import { readOrCreateFile } from './host/read-or-create-file.ts'
 import { openServiceUsers, type ServiceUser } from './host/service-user.ts'
 import { Trash } from './host/trash.ts'
 import { JobRunner } from './jobs/job-runner.ts'
@@ -200,7 +200,7 @@ interface OpenDatabase {
 
 /** Created once per data folder, so that it survives every change of the host name. */
 function readDriverId(dataFolder: string): Promise<string> {
-  return readKeptFile(join(dataFolder, 'driver-id'), () => `local-${randomUUID()}`)
+  return readOrCreateFile(join(dataFolder, 'driver-id'), () => `local-${randomUUID()}`)
 }
 
 /** Reports immediately that the address cannot be used, before anything is created for a server that will not run. */

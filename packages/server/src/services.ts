@@ -1,7 +1,7 @@
 import type { Region } from '@berth/contract/browsers/browser.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import { KnownKeys } from './access/known-keys.ts'
+import { ApiKeyCache } from './access/api-key-cache.ts'
 import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
@@ -104,7 +104,7 @@ export function createServices(options: ServicesOptions) {
   const store = new SessionStore(database)
   const resolver = new SessionResolver(store)
   const organizations = new OrganizationStore(database)
-  const keys = new KnownKeys(organizations, clock)
+  const keys = new ApiKeyCache(organizations, clock)
   const limits = new LimitService({ store: new LimitStore(database), config: options.limits, clock })
   const projects = new ProjectService({
     store: new ProjectStore(database),
@@ -174,7 +174,7 @@ export function createServices(options: ServicesOptions) {
   const memoryWatch = new MemoryWatch({ driver, machines, logger })
   machines.onGone((id) => {
     memoryWatch
-      .look(id)
+      .check(id)
       .then(() => ender.end(id))
       .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })

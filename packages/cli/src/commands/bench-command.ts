@@ -1,6 +1,6 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { type MeasurementName, measurementNames } from '../../../../bench/measurement-names.ts'
-import { say } from '../output.ts'
+import { printLine } from '../output.ts'
 
 interface BenchFlags {
   readonly rounds: number
@@ -44,11 +44,11 @@ async function bench(names: readonly MeasurementName[], { rounds, sessions, json
   const running = runBench({
     names: names.length > 0 ? names : measurementNames,
     ...{ rounds, maxSessions: sessions, idleSeconds, signal: interrupt.signal },
-    onBegin: (name) => say(`measuring ${name}`),
+    onBegin: (name) => printLine(`measuring ${name}`),
   })
   const report = await running.catch((error: unknown) => {
     if (!interrupt.signal.aborted) throw error
-    say('ended before its time')
+    printLine('ended before its time')
   })
   if (!report) {
     process.exitCode = 1

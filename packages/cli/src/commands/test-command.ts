@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { runChecks } from '../development/run-checks.ts'
 import { findTestFiles, runTestFiles, type TestCounts } from '../development/run-tests.ts'
-import { durationText, say } from '../output.ts'
+import { durationText, printLine } from '../output.ts'
 import { installSystemPackages } from '../setup/install-system-packages.ts'
 
 export function addTestCommand(program: Command): void {
@@ -33,7 +33,7 @@ async function testClients(names: readonly string[]): Promise<boolean> {
   await installSystemPackages({ demand: 'required' })
   const results = await runClients({
     names,
-    onBegin: ({ name, version }) => say(`${name} ${version}`),
+    onBegin: ({ name, version }) => printLine(`${name} ${version}`),
     onResult: ({ outcome, reason }) => process.stdout.write(`${outcome}${reason && `: ${reason}`}\n`),
   })
   const counts = { passed: 0, failed: 0, skipped: 0 }

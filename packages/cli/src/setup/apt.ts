@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import type { Writable } from 'node:stream'
 import type { SystemPackage } from '@berth/server/host-checks/system-packages.ts'
 import { StartError } from '@berth/server/start-error.ts'
-import { say } from '../output.ts'
+import { printLine } from '../output.ts'
 import { AptProgress } from './apt-progress.ts'
 
 const options = ['-y', '-o', 'APT::Status-Fd=3', '-o', 'DPkg::Lock::Timeout=600', '-o', 'Dpkg::Use-Pty=0']
@@ -21,7 +21,7 @@ const withoutQuestions = ['env', 'DEBIAN_FRONTEND=noninteractive', 'LC_ALL=C.UTF
 
 /** Installs the packages as root and prints progress. Throws a StartError with apt's reason when it fails. */
 export async function aptInstall(packages: readonly SystemPackage[], becomeRoot: readonly string[]): Promise<void> {
-  for (const { name, reason } of packages) say(`installing ${name}: ${reason}`)
+  for (const { name, reason } of packages) printLine(`installing ${name}: ${reason}`)
   const logPath = join(await mkdtemp(join(tmpdir(), 'berth-setup-')), 'apt.log')
   const log = createWriteStream(logPath)
   const aptGet = (args: readonly string[]) =>
@@ -31,7 +31,7 @@ export async function aptInstall(packages: readonly SystemPackage[], becomeRoot:
   let result = await install()
   if (!result.hasSucceeded) {
     // Package lists are often absent (in new images) or outdated, and an interrupted install has to be finished first.
-    say('updating the package lists')
+    printLine('updating the package lists')
     await runLogged([...becomeRoot, ...withoutQuestions, 'dpkg', '--configure', '-a'], log)
     const update = await aptGet(['update', '-o', 'APT::Update::Error-Mode=any'])
     result = await install()
@@ -52,7 +52,7 @@ interface AptResult {
 async function runLogged([program = '', ...args]: readonly string[], log: Writable): Promise<AptResult> {
   log.write(`$ ${[program, ...args].join(' ')}\n`)
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
-  const progress = new AptProgress(say)
+  const progress = new AptProgress(printLine)
   let reason: string | undefined
   const read = (line: string) => {
     if (line.startsWith('E: ')) reason ??= line.slice(3)

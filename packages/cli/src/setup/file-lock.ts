@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { say } from '../output.ts'
+import { printLine } from '../output.ts'
 
 /**
  * Waits for the lock of an open file or folder. The lock belongs to the descriptor, not to the program that takes it
@@ -8,7 +8,7 @@ import { say } from '../output.ts'
  */
 export async function waitForLock(descriptor: number, holder: string): Promise<void> {
   if (await flock(['--nonblock'], descriptor)) return
-  say(`waiting for ${holder}`)
+  printLine(`waiting for ${holder}`)
   if (!(await flock([], descriptor))) throw new Error('flock(1) does not work')
 }
 

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { installCommand, missingSystemPackages, type SystemPackage } from '@berth/server/host-checks/system-packages.ts'
 import { StartError } from '@berth/server/start-error.ts'
-import { say } from '../output.ts'
+import { printLine } from '../output.ts'
 import { aptInstall } from './apt.ts'
 import { becomeRoot } from './become-root.ts'
 import { waitForLock } from './file-lock.ts'
@@ -33,7 +33,7 @@ export async function installSystemPackages({ demand }: InstallOptions): Promise
     await installAs(await becomeRoot(), missing)
   } catch (error) {
     if (isNeeded || !(error instanceof StartError)) throw error
-    say(`goes on without some features: ${error.message}`)
+    printLine(`goes on without some features: ${error.message}`)
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NotYet } from '../common/not-yet.ts'
+import { Unsupported } from '../common/unsupported.ts'
 import { BrowserProfile } from '../profiles/profile.ts'
 import { SessionName, StartUrl } from './browser.ts'
 import { BrowserNetworkUpdate } from './network-config.ts'
@@ -23,7 +23,7 @@ export const BrowserUpdateRequest = z
     profile: BrowserProfile.nullish().meta({ description: 'Only while the session has none.' }),
     ...proxySelection,
     network: BrowserNetworkUpdate.optional(),
-    location: NotYet,
+    location: Unsupported,
   })
   .superRefine(checkProxySelection)
   .meta({ id: 'BrowserUpdateRequest' })

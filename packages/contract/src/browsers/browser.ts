@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { NotYet } from '../common/not-yet.ts'
 import { Timestamp } from '../common/time.ts'
+import { Unsupported } from '../common/unsupported.ts'
 import { ExtensionReference, maxExtensionsOfSession } from '../extensions/extension.ts'
 import { BrowserProfile, Profile } from '../profiles/profile.ts'
 import { ChromePolicy } from './chrome-policy.ts'
@@ -96,9 +96,9 @@ export const BrowserRequest = z
       .meta({ description: 'Stored extensions that the browser starts with.' }),
     ...proxySelection,
     network: BrowserNetworkConfig.optional(),
-    location: NotYet,
-    vaults: NotYet,
-    video_memory: NotYet,
+    location: Unsupported,
+    vaults: Unsupported,
+    video_memory: Unsupported,
   })
   .superRefine(checkProxySelection)
   .superRefine(checkStartUrl)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NotYet } from '../common/not-yet.ts'
+import { Unsupported } from '../common/unsupported.ts'
 import { AllowedHostError, isAllowedHost, parseAllowedHost } from '../egress/allowed-hosts.ts'
 import { parseHost } from '../egress/host.ts'
 import { type HostPattern, overlap, parseHostPattern } from '../egress/host-pattern.ts'
@@ -89,8 +89,8 @@ export const BrowserNetworkUpdate = z
     allowed_hosts: AllowedHosts.nullish().meta({
       description: 'Only of a session that was created with a list. Null takes it away, and then there is none again.',
     }),
-    expected_allowlist_revision: NotYet,
-    mutation_id: NotYet,
+    expected_allowlist_revision: Unsupported,
+    mutation_id: Unsupported,
   })
   .meta({ id: 'BrowserNetworkUpdate' })
 export type BrowserNetworkUpdate = z.infer<typeof BrowserNetworkUpdate>

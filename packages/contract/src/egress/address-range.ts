@@ -3,7 +3,7 @@ import { parseAddress } from './host.ts'
 
 export type AddressRange = readonly [first: ipaddr.IPv4 | ipaddr.IPv6, prefixLength: number]
 
-export interface WrittenRange {
+export interface ParsedRange {
   readonly range: AddressRange
   /** The first address of the range. Differs from the input when that has host bits. */
   readonly network: string
@@ -11,7 +11,7 @@ export interface WrittenRange {
 }
 
 /** Parses a range in CIDR notation, `10.0.0.0/8` or `fd00::/8`, or returns undefined. */
-export function parseAddressRange(text: string): WrittenRange | undefined {
+export function parseAddressRange(text: string): ParsedRange | undefined {
   const [, firstText = '', lengthText] = /^([^/]+)\/(0|[1-9][0-9]{0,2})$/.exec(text) ?? []
   const first = parseAddress(firstText)
   const length = Number(lengthText)

@@ -6,7 +6,7 @@ import { type Host, hostText, parseAddress, parseHost, parseHostAndPort } from '
 const octets = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255))
 
 /** Writes an IPv4 address in one of the many forms that resolvers and browsers accept. */
-const oddlyWritten = fc
+const unusualSpelling = fc
   .record({
     bytes: octets,
     parts: fc.integer({ min: 1, max: 4 }),
@@ -41,7 +41,7 @@ function respell(text: string, spelling: string): string {
 
 test('reads one address from every way to write it', () => {
   fc.assert(
-    fc.property(oddlyWritten, ({ address, text }) => {
+    fc.property(unusualSpelling, ({ address, text }) => {
       assert.deepEqual(parseHost(text), { kind: 'address', address })
     }),
     { numRuns: 1_000 },

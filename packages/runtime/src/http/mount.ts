@@ -33,14 +33,14 @@ export type Handler<
 type HandlerResult<Reply> = Reply extends readonly (infer Item)[]
   ? Reply | Page<Item>
   : Reply extends undefined
-    ? void | BinaryAnswer
+    ? void | BinaryResponse
     : Reply
 
 /** The status of an endpoint with `replyType` whose handler returns nothing. */
 const nothingYet = 202
 
 /** The response of an endpoint with `replyType`. */
-export interface BinaryAnswer {
+export interface BinaryResponse {
   readonly content: Readable
   /** Absent when it is not known in advance. */
   readonly sizeBytes?: number
@@ -97,7 +97,7 @@ export function mount<
       })
       reply.code(endpoint.status)
       if (endpoint.replyType && !result) return reply.code(nothingYet).send()
-      if (endpoint.replyType) return sendBinary(reply, endpoint.replyType, result as BinaryAnswer)
+      if (endpoint.replyType) return sendBinary(reply, endpoint.replyType, result as BinaryResponse)
       if (!endpoint.reply) return reply.send()
       if (!endpoint.paged) return reply.send(result)
       const page = result as Page<unknown>
@@ -106,7 +106,7 @@ export function mount<
   })
 }
 
-function sendBinary(reply: FastifyReply, mediaType: string, { content, sizeBytes }: BinaryAnswer): FastifyReply {
+function sendBinary(reply: FastifyReply, mediaType: string, { content, sizeBytes }: BinaryResponse): FastifyReply {
   if (sizeBytes !== undefined) reply.header('content-length', sizeBytes)
   reply.headers(foreignContentHeaders)
   return reply.type(mediaType).send(content)

@@ -49,7 +49,7 @@ export async function* pairParts(parts: AsyncIterable<Part>, options: PairOption
   const folder = await mkdtemp(join(options.temporaryFolder, 'parts-'))
   try {
     for await (const part of parts) {
-      const place = placeOf(part, options, counts)
+      const place = pairIndexOf(part, options, counts)
       if (!place) continue
       const half = halves.get(place.key) ?? { label: place.label }
       if (!halves.has(place.key) && halves.size === options.maxPairs) {
@@ -92,7 +92,7 @@ export function isOfPair(path: FieldPath, { list, file, text, mayBeBare = false 
 }
 
 /** The pair of a part, or undefined when the request does not use it. */
-function placeOf(
+function pairIndexOf(
   part: Part,
   options: PairOptions,
   counts: Map<string, number>,

@@ -3,8 +3,8 @@ import type { ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { checkText } from '@berth/runtime/http/json-body.ts'
 import type { KeyScope, OrganizationStore, ProjectSelector } from '../features/organizations/organization-store.ts'
+import type { ApiKeyCache } from './api-key-cache.ts'
 import type { Caller, OrganizationCaller } from './caller.ts'
-import type { KnownKeys } from './known-keys.ts'
 import { hashApiKey } from './secrets.ts'
 import { readBearer } from './session-credentials.ts'
 
@@ -13,7 +13,7 @@ const keyHeader = 'Send the header Authorization: Bearer <API key>.'
 /** Authenticates the caller and determines the project that the request selects. */
 export async function authenticate(
   headers: IncomingHttpHeaders,
-  keys: KnownKeys,
+  keys: ApiKeyCache,
   organizations: OrganizationStore,
 ): Promise<OrganizationCaller> {
   const key = readBearer(headers.authorization)

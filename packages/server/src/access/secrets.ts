@@ -1,6 +1,6 @@
 import { createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { readKeptFile } from '../host/kept-file.ts'
+import { readOrCreateFile } from '../host/read-or-create-file.ts'
 
 const masterKeyBytes = 32
 
@@ -24,7 +24,7 @@ export function hashApiKey(key: string): Buffer {
 /** Returns the operator's master key, or the one in the data folder, which the first start creates (mode 0600). */
 export async function readMasterKey(dataFolder: string, configured: string | undefined): Promise<string> {
   if (configured !== undefined) return configured
-  return readKeptFile(join(dataFolder, 'master-key'), () => randomBytes(masterKeyBytes).toString('hex'))
+  return readOrCreateFile(join(dataFolder, 'master-key'), () => randomBytes(masterKeyBytes).toString('hex'))
 }
 
 /** Derives a key for one purpose, so that different uses of the master key are independent. */

@@ -3,14 +3,14 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { OrganizationStore } from '../features/organizations/organization-store.ts'
 import type { SessionResolver } from '../features/sessions/resolve-session.ts'
 import type { ResolvedSession } from '../features/sessions/session-store.ts'
-import type { KnownKeys } from './known-keys.ts'
+import type { ApiKeyCache } from './api-key-cache.ts'
 import { hashApiKey } from './secrets.ts'
 import type { SessionCredentials } from './session-credentials.ts'
 import type { SessionTokens } from './session-tokens.ts'
 
 interface SessionAccessOptions {
   readonly tokens: SessionTokens
-  readonly keys: KnownKeys
+  readonly keys: ApiKeyCache
   readonly organizations: OrganizationStore
   readonly resolver: SessionResolver
 }
@@ -18,7 +18,7 @@ interface SessionAccessOptions {
 /** Includes the API key, if the caller used one. */
 type AdmittedSession = ResolvedSession & { readonly keyId?: ApiKeyId }
 
-const whereToPutIt =
+const tokenHint =
   'Append ?jwt=<token> to the address, as in cdp_ws_url, or send the header Authorization: Bearer <token or API key>.'
 /** The base64url parts of a token. API keys contain no dots. */
 const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/
@@ -35,7 +35,7 @@ export class SessionAccess {
   async admit({ token, bearer }: SessionCredentials, named: string | undefined): Promise<AdmittedSession> {
     if (token !== undefined) return this.#admitToken(token, named, 'jwt')
     if (bearer === undefined) {
-      throw new BerthError('unauthorized', { reason: `jwt: the session's token is missing. ${whereToPutIt}` })
+      throw new BerthError('unauthorized', { reason: `jwt: the session's token is missing. ${tokenHint}` })
     }
     if (tokenForm.test(bearer)) return this.#admitToken(bearer, named, 'authorization')
     return this.#admitKey(bearer, named)
@@ -49,7 +49,7 @@ export class SessionAccess {
   async #admitToken(token: string, named: string | undefined, place: string): Promise<ResolvedSession> {
     const sessionId = await this.#options.tokens.verify(token)
     if (!sessionId || (named !== undefined && named !== sessionId)) {
-      throw new BerthError('unauthorized', { reason: `${place}: is not the token of this session. ${whereToPutIt}` })
+      throw new BerthError('unauthorized', { reason: `${place}: is not the token of this session. ${tokenHint}` })
     }
     return this.#options.resolver.resolve({ sessionId }, sessionId)
   }
@@ -58,7 +58,7 @@ export class SessionAccess {
     const { keys, organizations, resolver } = this.#options
     const scope = await keys.find(hashApiKey(key))
     if (!scope) {
-      throw new BerthError('unauthorized', { reason: `authorization: the API key is not valid. ${whereToPutIt}` })
+      throw new BerthError('unauthorized', { reason: `authorization: the API key is not valid. ${tokenHint}` })
     }
     if (named === undefined) {
       const reason = 'The address names no session: ask below /s/{session_id}, or append ?jwt=<token> to it.'

@@ -14,9 +14,9 @@ import { openServiceUser } from '../host/service-user.ts'
 import { StartError } from '../start-error.ts'
 import { Administration } from './administration.ts'
 
-type Where = Pick<ServerConfig, 'databaseUrl' | 'dataFolder' | 'userRuntimeFolder'>
+type DatabaseLocation = Pick<ServerConfig, 'databaseUrl' | 'dataFolder' | 'userRuntimeFolder'>
 
-const patienceMilliseconds = 15_000
+const databaseLimitMilliseconds = 15_000
 const pauseMilliseconds = 200
 
 /**
@@ -24,11 +24,11 @@ const pauseMilliseconds = 200
  * started for the duration, and the data folder is locked meanwhile.
  */
 export async function administer<Result>(
-  where: Where,
+  where: DatabaseLocation,
   work: (administration: Administration) => Promise<Result>,
 ): Promise<Result> {
   const logger = createLogger({ name: 'berth', level: 'warn', json: false })
-  if (where.databaseUrl !== undefined) return workOn(where.databaseUrl, logger, work)
+  if (where.databaseUrl !== undefined) return runOn(where.databaseUrl, logger, work)
 
   const folders = await openHostFolders(where)
   const socketFolder = join(folders.runtime, 'postgres')
@@ -38,32 +38,32 @@ export async function administer<Result>(
     user: await openServiceUser('database'),
     logger,
   })
-  const lock = await lockDataFolder(folders.data).catch(whereAServerRuns)
-  if (!lock) return workOn(await postgres.locate(), logger, work)
+  const lock = await lockDataFolder(folders.data).catch(ignoreRunningServer)
+  if (!lock) return runOn(await postgres.locate(), logger, work)
   // After a crash of the server PostgreSQL still runs, and the next server uses it.
   const wasRunning = await isServed(join(socketFolder, '.s.PGSQL.5432'))
   try {
     await postgres.start()
-    return await workOn(postgres.connectionString, logger, work)
+    return await runOn(postgres.connectionString, logger, work)
   } finally {
     if (!wasRunning) await postgres.stop()
     lock.close()
   }
 }
 
-function whereAServerRuns(error: unknown): undefined {
+function ignoreRunningServer(error: unknown): undefined {
   if (error instanceof StartError && error.exitCode === dataFolderInUseExitCode) return undefined
   throw error
 }
 
-async function workOn<Result>(
+async function runOn<Result>(
   url: string,
   logger: Logger,
   work: (administration: Administration) => Promise<Result>,
 ): Promise<Result> {
   const database = openDatabase(url, logger)
   try {
-    const end = systemClock.now().getTime() + patienceMilliseconds
+    const end = systemClock.now().getTime() + databaseLimitMilliseconds
     // A server that has just started may not have its database yet.
     for (;;) {
       try {

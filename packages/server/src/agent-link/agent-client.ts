@@ -3,7 +3,7 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AgentEvent, AgentState, agentEventsPath, getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
-import { EventPace } from './event-pace.ts'
+import { EventRateLimiter } from './event-rate-limiter.ts'
 
 /*
  * Programs in a machine run as the same user as its agent and can take it over. So nothing that an agent says is
@@ -50,7 +50,7 @@ export async function callAgent(
 }
 
 /** Sends a request and reads the whole response. Rejects when it is too long or does not arrive before the signal. */
-export async function askAgent(
+export async function requestAgent(
   agentSocket: string,
   call: AgentCall & { readonly signal: AbortSignal; readonly maxBytes?: number },
 ): Promise<{ readonly status: number; readonly text: string }> {
@@ -70,7 +70,7 @@ export async function askAgent(
 export async function readAgentState(agentSocket: string): Promise<AgentState> {
   const { method, path } = getAgentState
   const signal = AbortSignal.timeout(answerLimitMilliseconds)
-  const { text } = await askAgent(agentSocket, { method, path, signal })
+  const { text } = await requestAgent(agentSocket, { method, path, signal })
   return AgentState.parse(JSON.parse(text))
 }
 
@@ -81,7 +81,7 @@ export async function readAgentState(agentSocket: string): Promise<AgentState> {
 export async function* followAgent(
   agentSocket: string,
   signal: AbortSignal,
-  pace = new EventPace(),
+  pace = new EventRateLimiter(),
 ): AsyncGenerator<AgentEvent> {
   const response = await callAgent(agentSocket, { method: 'GET', path: agentEventsPath, signal })
   response.setEncoding('utf8')

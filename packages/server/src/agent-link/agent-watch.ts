@@ -3,7 +3,7 @@ import type { AgentEvent, AgentState } from '@berth/contract/agent/agent-endpoin
 import { agentContractVersion } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Machine } from '../drivers/driver.ts'
 import { followAgent } from './agent-client.ts'
-import { EventPace } from './event-pace.ts'
+import { EventRateLimiter } from './event-rate-limiter.ts'
 
 export interface AgentWatchHandlers {
   /** Called with the first state and each later one. */
@@ -36,8 +36,8 @@ export class AgentWatch {
   readonly #patienceMilliseconds: number
   readonly #abort = new AbortController()
   readonly #ready = Promise.withResolvers<void>()
-  readonly #pace = new EventPace()
-  #heardAt = performance.now()
+  readonly #rateLimiter = new EventRateLimiter()
+  #lastStateAt = performance.now()
 
   constructor(machine: Machine, handlers: AgentWatchHandlers, options: AgentWatchOptions = {}) {
     this.#machine = machine
@@ -64,7 +64,7 @@ export class AgentWatch {
 
   async #watch(): Promise<void> {
     const reason = await Promise.race([
-      this.#followAgainAndAgain().catch((error: Error) => `its agent cannot be heard: ${error.message}`),
+      this.#followWithReconnects().catch((error: Error) => `its agent cannot be heard: ${error.message}`),
       this.#machine.ended.then(() => 'its machine ended'),
     ])
     if (this.isOver) return
@@ -74,13 +74,13 @@ export class AgentWatch {
   }
 
   /** Rejects when the agent is given up. */
-  async #followAgainAndAgain(): Promise<never> {
+  async #followWithReconnects(): Promise<never> {
     const { signal } = this.#abort
     for (let pause = shortestPauseMilliseconds; ; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
       const openedAt = performance.now()
       const end = await this.#follow().catch((error: Error) => error)
       if (signal.aborted || end instanceof AgentFailure) throw end
-      if (performance.now() - this.#heardAt > this.#patienceMilliseconds) throw end
+      if (performance.now() - this.#lastStateAt > this.#patienceMilliseconds) throw end
       // A stream that lasted was not a failed attempt.
       if (performance.now() - openedAt > longestPauseMilliseconds) pause = shortestPauseMilliseconds
       await delay(pause, undefined, { signal })
@@ -93,12 +93,12 @@ export class AgentWatch {
     const timer = setTimeout(() => silence.abort(), this.#patienceMilliseconds)
     try {
       const signal = AbortSignal.any([this.#abort.signal, silence.signal])
-      for await (const event of followAgent(this.#machine.agentSocket, signal, this.#pace)) {
+      for await (const event of followAgent(this.#machine.agentSocket, signal, this.#rateLimiter)) {
         if (this.isOver) break
         clearTimeout(timer)
         if (event.event === 'service_crashed') this.#handlers.onCrash(event)
         else this.#takeState(event)
-        this.#heardAt = performance.now()
+        this.#lastStateAt = performance.now()
       }
       return new Error('its event stream ends')
     } finally {

@@ -1,7 +1,7 @@
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { z } from 'zod'
-import { askAgent } from './agent-client.ts'
+import { requestAgent } from './agent-client.ts'
 
 const answerLimitMilliseconds = 10_000
 const maxRefusalLength = 500
@@ -26,7 +26,7 @@ export async function commandAgent<Body extends z.ZodType, Reply extends z.ZodTy
   const text = JSON.stringify(body)
   const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }
   const signal = AbortSignal.timeout(limitMilliseconds)
-  const answer = await askAgent(agentSocket, { method, path, headers, body: text, signal }).catch(unreachable)
+  const answer = await requestAgent(agentSocket, { method, path, headers, body: text, signal }).catch(unreachable)
   if (answer.status !== success) throw new AgentRefusal(path, answer.status, answer.text)
   try {
     return (reply ? reply.parse(JSON.parse(answer.text)) : undefined) as z.output<Reply>

@@ -10,7 +10,7 @@ import type { SessionAccess } from '../access/session-access.ts'
 import { readSessionCredentials, type SessionCredentials } from '../access/session-credentials.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
 import { sessionRoot } from '../features/sessions/session-urls.ts'
-import { askAgent, callAgent } from './agent-client.ts'
+import { callAgent, requestAgent } from './agent-client.ts'
 
 interface FrontendOptions {
   readonly access: SessionAccess
@@ -116,7 +116,7 @@ export function mountDevToolsFrontend(app: FastifyInstance, { access, machines, 
     const signal = AbortSignal.timeout(answerLimitMilliseconds)
     const asked = { method: 'GET', path: `${devToolsUpgrade.path}${file}`, signal }
     if (file.endsWith('.html')) {
-      const { status, text } = await askAgent(agentSocket, asked).catch(throwUnreachable)
+      const { status, text } = await requestAgent(agentSocket, asked).catch(throwUnreachable)
       if (status !== 200) throw notFound(request)
       const root = `${publicUrlOf(request.raw, publicUrl)}${sessionRoot}/${session.id}${devToolsUpgrade.path}`
       const base = `${root}${await access.tokenOf(session)}/`

@@ -9,9 +9,9 @@ import type { SessionAccess } from '../access/session-access.ts'
 import { readSessionCredentials, readTokenQuery } from '../access/session-credentials.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
 import { sessionRoot } from '../features/sessions/session-urls.ts'
-import { askAgent } from './agent-client.ts'
+import { requestAgent } from './agent-client.ts'
 import { devToolsProtocol } from './devtools-protocol.ts'
-import { rebuildDiscoveryAnswer } from './discovery-answers.ts'
+import { rebuildDiscoveryResponse } from './discovery-responses.ts'
 
 interface DiscoveryOptions {
   readonly access: SessionAccess
@@ -81,18 +81,21 @@ export function mountDiscovery(app: FastifyInstance, { access, machines, publicU
 async function ask(agentSocket: string, { method, url }: FastifyRequest, path: string): Promise<string> {
   const signal = AbortSignal.timeout(answerLimitMilliseconds)
   const asked = method === 'HEAD' ? 'GET' : method
-  const { status, text } = await askAgent(agentSocket, { method: asked, path, signal, maxBytes: maxAnswerBytes }).catch(
-    throwUnreachable,
-  )
+  const { status, text } = await requestAgent(agentSocket, {
+    method: asked,
+    path,
+    signal,
+    maxBytes: maxAnswerBytes,
+  }).catch(throwUnreachable)
   if (status === 404) throw new BerthError('route_not_found', { method, path: pathOf(url) })
   if (status === 405) throw new BerthError('method_not_allowed', { allowed: 'PUT' })
   if (status !== 200) return throwUnreachable(new Error(`the agent answers ${pathOf(path)} with ${status}`))
   return text
 }
 
-function rebuild(...answer: Parameters<typeof rebuildDiscoveryAnswer>) {
+function rebuild(...answer: Parameters<typeof rebuildDiscoveryResponse>) {
   try {
-    return rebuildDiscoveryAnswer(...answer)
+    return rebuildDiscoveryResponse(...answer)
   } catch (cause) {
     return throwUnreachable(cause)
   }

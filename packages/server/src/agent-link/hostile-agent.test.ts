@@ -12,7 +12,7 @@ import type { SessionId } from '@berth/contract/common/ids.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { SessionAccess } from '../access/session-access.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
-import { askAgent, callAgent, followAgent, readAgentState } from './agent-client.ts'
+import { callAgent, followAgent, readAgentState, requestAgent } from './agent-client.ts'
 import { Relay } from './relay.ts'
 
 const never = new AbortController().signal
@@ -109,7 +109,10 @@ test('an answer without end is not collected', async (context) => {
     writeForEver(socket, '{"a":')
   })
 
-  await assert.rejects(askAgent(agent, { method: 'GET', path: '/json/list', signal: never }), /more than 1048576 bytes/)
+  await assert.rejects(
+    requestAgent(agent, { method: 'GET', path: '/json/list', signal: never }),
+    /more than 1048576 bytes/,
+  )
 })
 
 test('an answer that does not come is waited for only so long', { timeout: 10_000 }, async (context) => {

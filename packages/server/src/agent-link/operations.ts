@@ -18,8 +18,8 @@ import type { SessionMachines } from '../features/sessions/session-machines.ts'
 import type { ResolvedSession } from '../features/sessions/session-store.ts'
 import { sessionRoot } from '../features/sessions/session-urls.ts'
 import { callAgent } from './agent-client.ts'
-import { answerHeadFor, pick } from './answer-head.ts'
 import { passedRequestHeaders } from './pass-through-headers.ts'
+import { pick, responseHeadFor } from './response-head.ts'
 
 interface OperationsOptions {
   readonly callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>
@@ -106,14 +106,14 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
         cause,
       })
     })
-    const head = answerHeadFor(operation, answer, request.headers)
+    const head = responseHeadFor(operation, answer, request.headers)
     if (!head) {
       answer.destroy()
       throw new BerthError('operation_interrupted', undefined, {
         cause: new Error(`the agent answers ${operation.operationId} with status ${answer.statusCode}`),
       })
     }
-    requestAudit.note(request, reply, head.status)
+    requestAudit.record(request, reply, head.status)
     reply.hijack()
     reply.raw.writeHead(head.status, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...head.headers })
     // The head of a stream is sent before its first event.

@@ -9,17 +9,17 @@ import type { IncomingHttpHeaders } from 'node:http'
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 /** Headers of the connection to berth, of the official clients, and of proxies in between. */
-const ofTheWay =
+const hopByHopHeaders =
   /^(host|connection|keep-alive|proxy-.*|te|trailers?|transfer-encoding|upgrade|expect|x-stainless-.*|x-kernel-.*|forwarded|via|x-forwarded-.*|x-real-ip|x-request-id|accept-encoding|sec-fetch-.*)$/
 
 /** Headers that a browser adds about itself and for berth's origin. */
-const ofCallersBrowser = /^(cookie|origin|referer|user-agent|accept-language|sec-.*|dnt|priority)$/
+const callerBrowserHeaders = /^(cookie|origin|referer|user-agent|accept-language|sec-.*|dnt|priority)$/
 
 /** Default user agents of libraries. */
-const ofLibrary = /^(node|undici|(\S*kernel\S*)(\/.*)?)$/i
+const libraryUserAgents = /^(node|undici|(\S*kernel\S*)(\/.*)?)$/i
 
 /** Response headers that a page may see and that have no effect on berth's origin. */
-const forBrowsers: readonly string[] = [
+const headersForBrowsers: readonly string[] = [
   ...['content-type', 'content-length', 'content-range', 'content-disposition', 'content-language'],
   ...['accept-ranges', 'last-modified', 'etag', 'cache-control', 'date', 'expires', 'age', 'retry-after'],
   ...['x-should-retry', 'x-request-id'],
@@ -29,7 +29,7 @@ const forBrowsers: readonly string[] = [
  * Headers of the connection to the agent, and headers with which a server makes statements about its origin, which here
  * would be berth's.
  */
-const neverAnswered =
+const blockedResponseHeaders =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|access-control-.*|strict-transport-security|alt-svc|clear-site-data|service-worker-.*|public-key-pins.*|nel|report-to|reporting-endpoints)$/
 
 /** Whether the caller is a page or a browser user, so that response headers could affect berth's own origin. */
@@ -43,17 +43,17 @@ export function isBrowser(headers: IncomingHttpHeaders): boolean {
 export function passedRequestHeaders(headers: IncomingHttpHeaders): Headers {
   const fromBrowser = isBrowser(headers)
   return keep(headers, (name, value) => {
-    if (ofTheWay.test(name) || (fromBrowser && ofCallersBrowser.test(name))) return false
-    if (name === 'user-agent') return !ofLibrary.test(String(value).split(' ')[0] ?? '')
+    if (hopByHopHeaders.test(name) || (fromBrowser && callerBrowserHeaders.test(name))) return false
+    if (name === 'user-agent') return !libraryUserAgents.test(String(value).split(' ')[0] ?? '')
     // Libraries use `*` for no preference. The browser adds its own languages.
     return name !== 'accept-language' || value !== '*'
   })
 }
 
 /** The response headers to pass on to the caller. */
-export function passedAnswerHeaders(answer: IncomingHttpHeaders, caller: IncomingHttpHeaders): Headers {
-  if (isBrowser(caller)) return keep(answer, (name) => forBrowsers.includes(name))
-  return keep(answer, (name) => !neverAnswered.test(name))
+export function passedResponseHeaders(answer: IncomingHttpHeaders, caller: IncomingHttpHeaders): Headers {
+  if (isBrowser(caller)) return keep(answer, (name) => headersForBrowsers.includes(name))
+  return keep(answer, (name) => !blockedResponseHeaders.test(name))
 }
 
 function keep(headers: IncomingHttpHeaders, isKept: (name: string, value: unknown) => boolean): Headers {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { agentProfilePath } from '@berth/contract/agent/agent-protocol.ts'
-import { askAgent, callAgent } from './agent-client.ts'
+import { callAgent, requestAgent } from './agent-client.ts'
 import { AgentRefusal } from './command-agent.ts'
 
 export interface ProfileLoading {
@@ -17,13 +17,13 @@ export async function sendProfile(
   { tabs, signal }: ProfileLoading,
 ): Promise<void> {
   const path = `${agentProfilePath}?tabs=${tabs}`
-  const { status, text } = await askAgent(agentSocket, { method: 'PUT', path, body: state, signal })
+  const { status, text } = await requestAgent(agentSocket, { method: 'PUT', path, body: state, signal })
   if (status !== 204) throw new AgentRefusal(agentProfilePath, status, text)
 }
 
 /** Restores the state before `sendProfile` in a running browser. Does nothing if there was none. */
 export async function takeProfileBack(agentSocket: string, signal: AbortSignal): Promise<void> {
-  const { status, text } = await askAgent(agentSocket, { method: 'DELETE', path: agentProfilePath, signal })
+  const { status, text } = await requestAgent(agentSocket, { method: 'DELETE', path: agentProfilePath, signal })
   if (status !== 204) throw new AgentRefusal(agentProfilePath, status, text)
 }
 

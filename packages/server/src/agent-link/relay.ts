@@ -6,15 +6,15 @@ import { agentUpgrades, cdpUpgrade } from '@berth/contract/agent/agent-upgrades.
 import { BerthError } from '@berth/contract/errors.ts'
 import { findUpgrade } from '@berth/contract/upgrade.ts'
 import { errorBody, pathOf, retryHeaders, toBerthError } from '@berth/runtime/http/error-reply.ts'
-import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
+import { endWithResponse } from '@berth/runtime/http/raw-response.js'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionAccess } from '../access/session-access.ts'
 import { readSessionCredentials } from '../access/session-credentials.ts'
 import type { SessionMachines } from '../features/sessions/session-machines.ts'
 import { seleniumCdpPath, sessionRoot } from '../features/sessions/session-urls.ts'
-import { keepToOwnSession } from '../own-session/own-session-guard.ts'
+import { restrictToOwnSession } from '../own-session/own-session-guard.ts'
 import { acceptance, checkHandshake, handshakeForAgent } from './handshake.ts'
-import { readHandshakeAnswer } from './handshake-answer.ts'
+import { readHandshakeResponse } from './handshake-response.ts'
 
 interface RelayOptions {
   readonly access: Pick<SessionAccess, 'admit'>
@@ -22,7 +22,7 @@ interface RelayOptions {
   readonly logger: Logger
 }
 
-const lastWordsMilliseconds = 2_000
+const flushLimitMilliseconds = 2_000
 const target = new RegExp(`^${sessionRoot}/([^/]+)(/.+?)/?$`)
 
 /**
@@ -54,7 +54,7 @@ export class Relay {
   }
 
   async #take(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
-    keepToOwnSession(request)
+    restrictToOwnSession(request)
     const { sessionId, agentPath } = upgradeTarget(request)
     const session = await this.#options.access.admit(readSessionCredentials(request), sessionId)
     checkHandshake(request.headers)
@@ -62,7 +62,7 @@ export class Relay {
     agent.on('error', () => agent.destroy())
     client.on('close', () => agent.destroy())
     agent.write(handshakeForAgent(agentPath, request.headers))
-    const { protocol, rest } = await readHandshakeAnswer(agent)
+    const { protocol, rest } = await readHandshakeResponse(agent)
     if (client.destroyed) return
     client.write(acceptance(request.headers, protocol))
     if (rest.length > 0) client.write(rest)
@@ -85,7 +85,7 @@ export class Relay {
     agent.on('close', () => {
       // Sends the browser's last messages, but does not wait for a client that does not read them.
       client.end(end)
-      setTimeout(end, lastWordsMilliseconds).unref()
+      setTimeout(end, flushLimitMilliseconds).unref()
     })
     client.pipe(agent)
     agent.pipe(client)
@@ -96,7 +96,7 @@ export class Relay {
     if (error.status >= 500) {
       this.#options.logger.error({ err: error.cause ?? error }, `a websocket was refused: ${error.code}`)
     }
-    endWithAnswer(socket, error.status, errorBody(error), retryHeaders(error))
+    endWithResponse(socket, error.status, errorBody(error), retryHeaders(error))
   }
 }
 

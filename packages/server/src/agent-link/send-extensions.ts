@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { agentExtensionsPath } from '@berth/contract/agent/agent-protocol.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import { askAgent } from './agent-client.ts'
+import { requestAgent } from './agent-client.ts'
 import { AgentRefusal } from './command-agent.ts'
 
 /** An archive in a file. */
@@ -23,7 +23,7 @@ export async function sendExtensions(
   const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` }
   const body = Readable.from(multipart(boundary, files), { objectMode: false })
   const call = { method: 'POST', path: agentExtensionsPath, headers, body, signal }
-  const { status, text } = await askAgent(agentSocket, call).catch((cause: unknown) => {
+  const { status, text } = await requestAgent(agentSocket, call).catch((cause: unknown) => {
     throw new BerthError('operation_interrupted', undefined, { cause })
   })
   if (status !== 201) throw refusalOf(new AgentRefusal(agentExtensionsPath, status, text), files)

@@ -30,7 +30,7 @@ const head = {
   ...foreignContentHeaders,
 }
 const maxNewSessionBytes = 1024 * 1024
-const howToShowTheToken =
+const tokenHint =
   'Clients that drop the query of an address take the token as its password, as http://jwt:<token>@host/…, or as the header Authorization: Bearer <token>.'
 
 /**
@@ -136,7 +136,7 @@ function sendWebDriverError(
   { logger }: WebDriverOptions,
 ): FastifyReply {
   if (error.status >= 500) logger.error({ err: error.cause ?? error, requestId: request.id }, error.message)
-  const message = error.code === 'unauthorized' ? `${error.message} ${howToShowTheToken}` : error.message
+  const message = error.code === 'unauthorized' ? `${error.message} ${tokenHint}` : error.message
   const value = { error: webDriverErrorOf(error, request), message, stacktrace: '', data: { code: error.code } }
   return reply.code(error.status).headers(head).send({ value })
 }

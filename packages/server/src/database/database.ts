@@ -24,11 +24,11 @@ export function openDatabase(connectionString: string, logger: Logger): Database
   // A connection that fails while in use reports this twice: to the query, and as an event that would end this process.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => logger.warn({ reason: error.message }, 'an idle database connection broke'))
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: new TellingPool(pool) }) })
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: new ErrorMappingPool(pool) }) })
 }
 
 /** Distinguishes an unavailable database from an invalid query. */
-class TellingPool implements PostgresPool {
+class ErrorMappingPool implements PostgresPool {
   readonly options = {}
   readonly #pool: pg.Pool
   readonly #statements = new PreparedStatements()
@@ -126,7 +126,7 @@ export function violates(error: unknown, constraint: string): boolean {
 }
 
 /** The table whose rows prevented the deletion of a project. */
-export function holderOf(error: unknown): string | undefined {
+export function referencingTable(error: unknown): string | undefined {
   if (!(error instanceof BerthError) || error.code !== 'project_not_found') return undefined
   return error.cause instanceof pg.DatabaseError ? error.cause.table : undefined
 }

@@ -65,7 +65,7 @@ for (const state of ['stopped', 'running'] as const) {
     const folders = await openFolders(context)
     const first = await openPostgres(folders)
     await first.start()
-    await letEverybodyIn(folders, first)
+    await allowWithoutPassword(folders, first)
     if (state === 'stopped') await first.stop()
 
     const next = await openPostgres(folders)
@@ -78,7 +78,7 @@ for (const state of ['stopped', 'running'] as const) {
 }
 
 /** Simulates versions of berth without a password. */
-async function letEverybodyIn({ data }: HostFolders, postgres: EmbeddedPostgres): Promise<void> {
+async function allowWithoutPassword({ data }: HostFolders, postgres: EmbeddedPostgres): Promise<void> {
   const client = new pg.Client({ connectionString: postgres.connectionString })
   await client.connect()
   const path = join(data, 'postgres', 'pg_hba.conf')

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chown, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { readKeptFile } from '../host/kept-file.ts'
+import { readOrCreateFile } from '../host/read-or-create-file.ts'
 import type { ServiceUser } from '../host/service-user.ts'
 
 /** The authentication rules. PostgreSQL uses the first matching line, and there is only one. */
@@ -15,7 +15,7 @@ local all all scram-sha-256
  * permissions of the socket's folder.
  */
 export function readPostgresPassword(dataFolder: string): Promise<string> {
-  return readKeptFile(join(dataFolder, 'postgres-password'), () => randomBytes(24).toString('hex'))
+  return readOrCreateFile(join(dataFolder, 'postgres-password'), () => randomBytes(24).toString('hex'))
 }
 
 export interface RequirePasswordOptions {

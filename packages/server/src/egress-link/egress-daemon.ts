@@ -99,8 +99,8 @@ export class EgressDaemon implements EgressLink {
       this.#logger.info('replacing the egress of an earlier version')
       await this.#end()
     }
-    if (!(await this.#answers())) await this.#launch(folder)
-    await this.#tellAll()
+    if (!(await this.#isResponding())) await this.#launch(folder)
+    await this.#sendAll()
     const { ended } = await this.#client.holdLifeline(this.#closing.signal)
     this.#isUp = true
     void ended.then(() => this.#restart())
@@ -126,12 +126,12 @@ export class EgressDaemon implements EgressLink {
   async openRoute(sessionId: SessionId, socketPath: string, socketMode: number): Promise<void> {
     const settings = this.#routes.get(sessionId)?.settings ?? (await this.#readSettings(sessionId))
     this.#routes.set(sessionId, { socketPath, socketMode, settings })
-    await this.#untilItAnswers(() => this.#tell(sessionId))
+    await this.#retryUntilUp(() => this.#sendRoute(sessionId))
   }
 
   async closeRoute(sessionId: SessionId): Promise<void> {
     this.#routes.delete(sessionId)
-    await this.#untilItAnswers(() => this.#updates.run(sessionId, () => this.#client.deleteMachine(sessionId)))
+    await this.#retryUntilUp(() => this.#updates.run(sessionId, () => this.#client.deleteMachine(sessionId)))
   }
 
   async setSettings(
@@ -142,19 +142,19 @@ export class EgressDaemon implements EgressLink {
     const route = this.#routes.get(sessionId)
     if (!route) throw new BerthError('session_unreachable')
     this.#routes.set(sessionId, { ...route, settings })
-    await this.#untilItAnswers(() => this.#tell(sessionId, gently)).catch(throwUnavailable)
+    await this.#retryUntilUp(() => this.#sendRoute(sessionId, gently)).catch(throwUnavailable)
   }
 
   async probe(probe: EgressProbe): Promise<EgressProbeResult> {
     let result: EgressProbeResult | undefined
-    await this.#untilItAnswers(async () => {
+    await this.#retryUntilUp(async () => {
       result = await this.#client.probe(probe)
     }).catch(throwUnavailable)
     return result as EgressProbeResult
   }
 
   /** Sends the current route of the session. Does nothing when the route was closed meanwhile. */
-  #tell(sessionId: SessionId, gently?: { readonly afterRequestTo: string | undefined }): Promise<void> {
+  #sendRoute(sessionId: SessionId, gently?: { readonly afterRequestTo: string | undefined }): Promise<void> {
     return this.#updates.run(sessionId, async () => {
       const route = this.#routes.get(sessionId)
       if (!route) return
@@ -168,7 +168,7 @@ export class EgressDaemon implements EgressLink {
   }
 
   /** Retries while egress restarts. Sending a route twice is harmless. */
-  async #untilItAnswers(tell: () => Promise<void>): Promise<void> {
+  async #retryUntilUp(tell: () => Promise<void>): Promise<void> {
     const deadline = performance.now() + startLimitMilliseconds
     for (;;) {
       try {
@@ -181,10 +181,10 @@ export class EgressDaemon implements EgressLink {
     }
   }
 
-  async #tellAll(): Promise<void> {
+  async #sendAll(): Promise<void> {
     if (this.#policy) await this.#client.putPolicy(this.#policy)
     // Iterates over the map itself and not a copy, so that routes that are closed meanwhile are skipped.
-    for (const id of this.#routes.keys()) await this.#tell(id)
+    for (const id of this.#routes.keys()) await this.#sendRoute(id)
   }
 
   async #restart(): Promise<void> {
@@ -204,7 +204,7 @@ export class EgressDaemon implements EgressLink {
   /** Asks egress to end. If it does not, kills the process that the kernel reports for the socket. */
   async #end(): Promise<void> {
     await this.#client.end().catch(() => {})
-    const isGone = async () => !(await this.#answers())
+    const isGone = async () => !(await this.#isResponding())
     await this.#waitUntil(isGone, endLimitMilliseconds).catch(async () => {
       this.#logger.warn('egress does not end; killing it')
       for (const pid of await findOwnProcesses((args) => args.includes(this.#controlSocket)))
@@ -242,11 +242,11 @@ export class EgressDaemon implements EgressLink {
         reject(new Error(`egress ended at its start (${signal ?? code}); see egress.log in the data folder`)),
       )
     })
-    await Promise.race([this.#waitUntil(() => this.#answers()), failed])
+    await Promise.race([this.#waitUntil(() => this.#isResponding()), failed])
     failed.catch(() => {}) // The lifeline reports its later end.
   }
 
-  async #answers(): Promise<boolean> {
+  async #isResponding(): Promise<boolean> {
     return this.#client.state().then(
       () => true,
       () => false,

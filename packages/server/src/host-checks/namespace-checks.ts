@@ -24,14 +24,14 @@ const kernelSwitches = [
 const makeNamespace = ['unshare', '--user', '--map-root-user', 'true']
 
 export const namespaceChecks: readonly HostCheck[] = [
-  { name: 'User namespaces', run: async () => judgeNamespaces(await tryOut(withoutRights(makeNamespace))) },
+  { name: 'User namespaces', run: async () => judgeNamespaces(await attempt(withoutRights(makeNamespace))) },
   {
     name: 'Sandbox',
     run: async () => {
       // Without a user namespace of its own when berth runs as root, like the driver.
       const namespaces = ['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net']
       const sandbox = ['bwrap', ...namespaces, '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev']
-      return judgeNamespaces(await tryOut([...sandbox, '--', ...withoutRights(makeNamespace)]))
+      return judgeNamespaces(await attempt([...sandbox, '--', ...withoutRights(makeNamespace)]))
     },
   },
 ]
@@ -41,7 +41,7 @@ function withoutRights(command: readonly string[]): readonly string[] {
   return process.getuid?.() === 0 ? ['setpriv', ...userWithoutRights, ...command] : command
 }
 
-async function tryOut([program = '', ...args]: readonly string[]): Promise<NamespaceFacts> {
+async function attempt([program = '', ...args]: readonly string[]): Promise<NamespaceFacts> {
   const path = await findProgram(program)
   const result = path ? await runProgram(path, args) : { hasSucceeded: false, output: `${program} is missing` }
   return { ...result, switches: await readSwitches(), isContainer: await isInContainer() }

@@ -13,7 +13,7 @@ export const resourceChecks: readonly HostCheck<[CheckTarget]>[] = [
   { name: '/dev/shm', run: async () => judgeSharedMemory(await freeBytes('/dev/shm')) },
   { name: 'Open files', run: async () => judgeOpenFiles(await readLimit('Max open files')) },
   { name: 'Processes', run: async () => judgeProcesses(await readLimit('Max processes')) },
-  { name: 'Data folder', run: async ({ dataFolder }) => judgeDataFolder(dataFolder, await lookAtFolder(dataFolder)) },
+  { name: 'Data folder', run: async ({ dataFolder }) => judgeDataFolder(dataFolder, await inspectFolder(dataFolder)) },
   { name: 'Port', run: async ({ host, port }) => judgePort(host, port, await tryPort(host, port)) },
   { name: 'Fonts', run: async () => judgeFonts((await missingSystemPackages())?.map(({ name }) => name)) },
 ]
@@ -69,7 +69,7 @@ export interface FolderFacts {
   readonly freeBytes: number
 }
 
-async function lookAtFolder(folder: string): Promise<FolderFacts> {
+async function inspectFolder(folder: string): Promise<FolderFacts> {
   let nearest = folder
   while (!(await isAllowed(nearest, constants.F_OK)) && nearest !== dirname(nearest)) nearest = dirname(nearest)
   return {

@@ -31,7 +31,7 @@ const endPauseMilliseconds = 20
 /** Created within a data folder that belongs to another user. */
 const ownFolderName = 'berth-data'
 /** A new file system contains this folder. */
-const foundFolderName = 'lost+found'
+const lostAndFoundFolder = 'lost+found'
 
 /** Creates both folders. Throws a StartError that says which of them cannot be used and why. */
 export async function openHostFolders(options: HostFoldersOptions): Promise<HostFolders> {
@@ -102,7 +102,7 @@ async function makeFolders(path: string): Promise<void> {
  * host.
  */
 async function closeToOthers(folder: string): Promise<void> {
-  if ((await readdir(folder)).some((name) => name !== foundFolderName)) {
+  if ((await readdir(folder)).some((name) => name !== lostAndFoundFolder)) {
     throw new StartError(`The data folder ${folder} can be entered by other users. To mend it: chmod 700 ${folder}`, 73)
   }
   await chmod(folder, ownerOnly)

@@ -32,10 +32,10 @@ export async function bundlePrograms({ entries, packages }: BundledPrograms, fol
     for (const [index, source] of sources.entries()) {
       await cp(source, join(unfinished, 'node_modules', packages[index] as string), { recursive: true })
     }
-    await showToOthers(unfinished)
+    await grantReadAccess(unfinished)
     await rename(unfinished, path)
   }
-  await removeOthers(path)
+  await removeUnused(path)
   return path
 }
 
@@ -85,7 +85,7 @@ function folderOfPackage(name: string): string {
 }
 
 /** The programs run as other users, whatever umask berth was started with. */
-async function showToOthers(folder: string): Promise<void> {
+async function grantReadAccess(folder: string): Promise<void> {
   await chmod(folder, 0o755)
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name)
@@ -95,7 +95,7 @@ async function showToOthers(folder: string): Promise<void> {
 }
 
 /** Processes of an earlier server still use its programs, whose folder is in their command lines. */
-async function removeOthers(path: string): Promise<void> {
+async function removeUnused(path: string): Promise<void> {
   const folder = dirname(path)
   const others = (await readdir(folder)).map((name) => join(folder, name)).filter((other) => other !== path)
   if (others.length === 0) return

@@ -6,9 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import { sql } from 'kysely'
-import { doomedJob } from '../testing/doomed-job-runner.ts'
 import { quickPace } from '../testing/quick-pace.ts'
 import { TestDatabase } from '../testing/test-database.ts'
+import { unfinishedJob } from '../testing/unfinished-job-runner.ts'
 import type { Job } from './job.ts'
 import { JobRunner } from './job-runner.ts'
 
@@ -180,13 +180,13 @@ test('a job with a schedule is enqueued once for all servers', async () => {
 
 test('the jobs of a server that is killed are run again, each when its first run is over, and none is lost', async () => {
   const survivor = openRunner('survivor')
-  for (let number = 0; number < 3; number++) await survivor.enqueue(doomedJob, { number })
-  const program = fileURLToPath(new URL('../testing/doomed-job-runner.ts', import.meta.url))
+  for (let number = 0; number < 3; number++) await survivor.enqueue(unfinishedJob, { number })
+  const program = fileURLToPath(new URL('../testing/unfinished-job-runner.ts', import.meta.url))
   const victim = spawn(process.execPath, [program, connectionString], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [claimed] = await once(victim.stdout, 'data')
   const ended = calls(3)
   let isVictimDead = false
-  await survivor.work(doomedJob, async ({ number }) => {
+  await survivor.work(unfinishedJob, async ({ number }) => {
     if (number === Number(claimed)) assert.ok(isVictimDead, 'it is run by two at once')
     ended.note(number)
   })

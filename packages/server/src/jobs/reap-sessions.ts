@@ -27,9 +27,9 @@ interface ReaperOptions {
 export class SessionReaper {
   readonly #options: ReaperOptions
   readonly #timer: NodeJS.Timeout
-  readonly #atWork = new Map<SessionId, Promise<void>>()
-  #looking: Promise<unknown> = Promise.resolve()
-  #isLooking = false
+  readonly #inProgress = new Map<SessionId, Promise<void>>()
+  #round: Promise<unknown> = Promise.resolve()
+  #isRunning = false
 
   constructor(options: ReaperOptions, intervalMilliseconds: number) {
     this.#options = options
@@ -39,28 +39,28 @@ export class SessionReaper {
   /** Starts no more rounds. Sessions that are ending get a short time, and the next server ends the rest. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#looking
-    await within(closeLimitMilliseconds, Promise.all(this.#atWork.values())).catch(() => {})
+    await this.#round
+    await within(closeLimitMilliseconds, Promise.all(this.#inProgress.values())).catch(() => {})
   }
 
   /** Does not wait for sessions that are ending: saving a profile can take a minute and must not delay the others. */
   #tick(): void {
-    if (this.#isLooking) return
-    this.#isLooking = true
-    this.#looking = this.#look()
+    if (this.#isRunning) return
+    this.#isRunning = true
+    this.#round = this.#startRound()
       .catch((error: Error) => this.#options.logger.warn({ reason: error.message }, 'could not look for idle sessions'))
       .finally(() => {
-        this.#isLooking = false
+        this.#isRunning = false
       })
   }
 
   /** Runs one round and waits for everything it started. */
   async reap(): Promise<void> {
-    await this.#look()
-    await Promise.all(this.#atWork.values())
+    await this.#startRound()
+    await Promise.all(this.#inProgress.values())
   }
 
-  async #look(): Promise<void> {
+  async #startRound(): Promise<void> {
     const { store, machines, updater, driverId, clock } = this.#options
     machines.noteMissed()
     void updater.restoreUnsure()
@@ -75,11 +75,11 @@ export class SessionReaper {
 
   /** Skips sessions that are being processed already. */
   #begin(id: SessionId, work: () => Promise<void>): void {
-    if (this.#atWork.has(id)) return
+    if (this.#inProgress.has(id)) return
     const done = work()
       .catch((error: unknown) => this.#options.logger.error({ err: error }, 'could not end a session; trying again'))
-      .finally(() => this.#atWork.delete(id))
-    this.#atWork.set(id, done)
+      .finally(() => this.#inProgress.delete(id))
+    this.#inProgress.set(id, done)
   }
 
   /** The database can fail between any two steps and leave a row that nothing is working on. */

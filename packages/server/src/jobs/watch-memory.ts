@@ -29,23 +29,23 @@ export class MemoryWatch {
   }
 
   start(intervalMilliseconds: number): void {
-    this.#timer = setInterval(() => void this.lookAtAll(), intervalMilliseconds)
+    this.#timer = setInterval(() => void this.checkAll(), intervalMilliseconds)
   }
 
   close(): void {
     clearInterval(this.#timer)
   }
 
-  async lookAtAll(): Promise<void> {
+  async checkAll(): Promise<void> {
     const sessions = new Set(this.#options.machines.list())
     for (const id of this.#seen.keys()) {
       if (!sessions.has(id)) this.#seen.delete(id)
     }
-    await Promise.all([...sessions].map((id) => this.look(id)))
+    await Promise.all([...sessions].map((id) => this.check(id)))
   }
 
   /** Checks one session. Also works after its machine has ended, until it is removed. */
-  async look(id: SessionId): Promise<void> {
+  async check(id: SessionId): Promise<void> {
     const { driver, logger } = this.#options
     const kills = await driver.countMemoryKills(id)
     const fresh = kills - (this.#seen.get(id) ?? 0)

@@ -22,7 +22,7 @@ export function ownSessionOf(socket: Duplex): SessionId | undefined {
  * required, so that a page without it has no access. The path is compared as sent: a path with dots is rejected,
  * because resolving them could lead elsewhere.
  */
-export function keepToOwnSession({ socket, url = '' }: Pick<IncomingMessage, 'socket' | 'url'>): void {
+export function restrictToOwnSession({ socket, url = '' }: Pick<IncomingMessage, 'socket' | 'url'>): void {
   const session = ownSessionOf(socket)
   if (session === undefined) return
   const own = `${sessionRoot}/${session}/`

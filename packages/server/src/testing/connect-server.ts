@@ -26,13 +26,13 @@ export class ConnectServer {
     ['vaultb', [{ id: 'item2', title: 'Bank' }]],
   ])
   /** The requested paths. */
-  readonly asked: string[] = []
+  readonly requests: string[] = []
   /** Replaces the normal responses. */
   answer: Listener | undefined
 
   private constructor() {
     this.#server = createServer((request, response) => {
-      this.asked.push(request.url ?? '')
+      this.requests.push(request.url ?? '')
       if (this.answer) this.answer(request, response)
       else this.#serve(request, response)
     })

@@ -11,7 +11,7 @@ import type { OrganizationCaller } from '../../access/caller.ts'
 import { requireOrganizationKey } from '../../access/require-organization-key.ts'
 import type { AuditService } from '../audit/audit-service.ts'
 import type { ExportDestinationStore, StoredDestination } from './export-destination-store.ts'
-import { joinKey, placeOf } from './export-objects.ts'
+import { joinKey, locationOf } from './export-objects.ts'
 import { ExportFailure, type ExportTarget } from './export-target.ts'
 
 interface ExportDestinationServiceOptions {
@@ -87,7 +87,7 @@ export class ExportDestinationService {
   async test(caller: OrganizationCaller, id: string): Promise<string | undefined> {
     const { target } = this.#options
     const destination = await this.get(caller, id)
-    const place = placeOf(destination)
+    const place = locationOf(destination)
     const key = joinKey(destination.prefix, `.kernel-audit-log-export-test-${randomUUID()}.jsonl.gz`)
     try {
       await target.put(place, key, emptyGzip)

@@ -85,7 +85,10 @@ export class ExportDestinationStore {
   }
 
   /** Records the progress of an export, unless a caller has changed, paused or deleted the destination meanwhile. */
-  async note({ id, version }: StoredDestination, columns: Updateable<ExportDestinationTable>): Promise<boolean> {
+  async recordProgress(
+    { id, version }: StoredDestination,
+    columns: Updateable<ExportDestinationTable>,
+  ): Promise<boolean> {
     const noted = await this.#database
       .updateTable('audit_export_destinations')
       .set(columns)

@@ -1,9 +1,9 @@
 import type { StoredDestination } from './export-destination-store.ts'
-import type { ExportPlace } from './export-target.ts'
+import type { ExportLocation } from './export-target.ts'
 
 export const windowMilliseconds = 10 * 60 * 1000
 
-export function placeOf({ region, bucket, kms_key_id }: StoredDestination): ExportPlace {
+export function locationOf({ region, bucket, kms_key_id }: StoredDestination): ExportLocation {
   return { region, bucket, kmsKeyId: kms_key_id ?? undefined }
 }
 

@@ -1,5 +1,5 @@
 /** The location of exported objects. */
-export interface ExportPlace {
+export interface ExportLocation {
   readonly region: string
   readonly bucket: string
   readonly kmsKeyId: string | undefined
@@ -12,6 +12,6 @@ export class ExportFailure extends Error {
 
 /** Writes objects to external storage in limited time. Rejects with an ExportFailure. */
 export interface ExportTarget {
-  put(place: ExportPlace, key: string, content: Buffer): Promise<void>
-  remove(place: ExportPlace, key: string): Promise<void>
+  put(place: ExportLocation, key: string, content: Buffer): Promise<void>
+  remove(place: ExportLocation, key: string): Promise<void>
 }

@@ -1,4 +1,4 @@
-import type { ExportPlace, ExportTarget } from './export-target.ts'
+import type { ExportLocation, ExportTarget } from './export-target.ts'
 
 /** The permitted buckets and their server. */
 export interface AuditExportConfig {
@@ -15,11 +15,11 @@ export class LateS3Target implements ExportTarget {
     this.#endpoint = endpoint
   }
 
-  async put(place: ExportPlace, key: string, content: Buffer): Promise<void> {
+  async put(place: ExportLocation, key: string, content: Buffer): Promise<void> {
     await (await this.#load()).put(place, key, content)
   }
 
-  async remove(place: ExportPlace, key: string): Promise<void> {
+  async remove(place: ExportLocation, key: string): Promise<void> {
     await (await this.#load()).remove(place, key)
   }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { DeleteObjectCommand, PutObjectCommand, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
-import { ExportFailure, type ExportPlace, type ExportTarget } from './export-target.ts'
+import { ExportFailure, type ExportLocation, type ExportTarget } from './export-target.ts'
 
 const connectionTimeout = 5_000
 const socketTimeout = 15_000
@@ -19,7 +19,7 @@ export class S3ExportTarget implements ExportTarget {
     this.#endpoint = endpoint
   }
 
-  async put(place: ExportPlace, key: string, content: Buffer): Promise<void> {
+  async put(place: ExportLocation, key: string, content: Buffer): Promise<void> {
     await this.#send(place, (client, abortSignal) =>
       client.send(
         new PutObjectCommand({
@@ -35,14 +35,14 @@ export class S3ExportTarget implements ExportTarget {
     )
   }
 
-  async remove(place: ExportPlace, key: string): Promise<void> {
+  async remove(place: ExportLocation, key: string): Promise<void> {
     await this.#send(place, (client, abortSignal) =>
       client.send(new DeleteObjectCommand({ Bucket: place.bucket, Key: key }), { abortSignal }),
     )
   }
 
   async #send(
-    { region }: ExportPlace,
+    { region }: ExportLocation,
     send: (client: S3Client, signal: AbortSignal) => Promise<unknown>,
   ): Promise<void> {
     const client = new S3Client({

@@ -70,7 +70,7 @@ export class AuditService {
   }
 
   /** Synchronous: when it returns, the entry survives the end of this process. */
-  note(entry: Omit<AuditEntry, 'eventId' | 'occurredAt'>): void {
+  record(entry: Omit<AuditEntry, 'eventId' | 'occurredAt'>): void {
     const now = this.#clock.now()
     this.#journal.append({ eventId: newId('audit-entry', now), occurredAt: now, ...entry })
     this.#flushAfter(gatherMilliseconds)

@@ -36,20 +36,20 @@ export class RequestAudit {
     app.decorateRequest('sessionCaller', undefined)
     app.decorateRequest('isAudited', false)
     app.addHook('onSend', (request, reply, payload, done) => {
-      this.note(request, reply, reply.statusCode)
+      this.record(request, reply, reply.statusCode)
       done(null, payload)
     })
   }
 
   /** Call once per request. Handlers that respond outside of Fastify call it themselves. */
-  note(request: FastifyRequest, reply: FastifyReply, status: number): void {
+  record(request: FastifyRequest, reply: FastifyReply, status: number): void {
     if (request.isAudited || readingMethods.has(request.method)) return
-    const who = whoOf(request)
+    const who = actorOf(request)
     if (!who) return
     request.isAudited = true
     const presented = readBearer(request.headers.authorization)
     const clean = (text: string | undefined) => withoutSecrets(text ?? '', presented).slice(0, maxTextLength)
-    this.#audit.note({
+    this.#audit.record({
       ...who,
       service: 'api',
       email: '',
@@ -65,7 +65,7 @@ export class RequestAudit {
   }
 }
 
-function whoOf({ caller, sessionCaller }: FastifyRequest) {
+function actorOf({ caller, sessionCaller }: FastifyRequest) {
   const { organizationId } = caller ?? sessionCaller ?? {}
   if (organizationId === undefined) return undefined
   const keyId = caller?.keyId ?? sessionCaller?.keyId

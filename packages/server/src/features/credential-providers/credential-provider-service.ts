@@ -12,7 +12,7 @@ import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import { type ProviderClient, ProviderFailure, type ProviderItem, type ProviderVault } from './provider-client.ts'
 import type { ProviderStore, StoredProvider } from './provider-store.ts'
 
-const maxRemembered = 200
+const maxCachedLists = 200
 
 interface CredentialProviderServiceOptions {
   readonly store: ProviderStore
@@ -21,7 +21,7 @@ interface CredentialProviderServiceOptions {
   readonly clock: Clock
 }
 
-interface RememberedItems {
+interface CachedItems {
   readonly items: readonly ProviderItem[]
   /** The version of the provider when it was queried. Another server may have changed it since. */
   readonly updatedAt: Date
@@ -42,7 +42,7 @@ export class CredentialProviderService {
   readonly #secrets: ProjectSecrets
   readonly #client: ProviderClient
   readonly #clock: Clock
-  readonly #remembered = new Map<string, RememberedItems>()
+  readonly #cache = new Map<string, CachedItems>()
 
   constructor({ store, secrets, client, clock }: CredentialProviderServiceOptions) {
     this.#store = store
@@ -90,14 +90,14 @@ export class CredentialProviderService {
     const sealed = token === undefined ? {} : { sealed_token: await this.#seal(organizationId, id, token) }
     const columns = { ...withoutAbsent(change), ...sealed, updated_at: this.#clock.now() }
     const updated = await this.#store.update(organizationId, id, columns)
-    this.#remembered.delete(id)
+    this.#cache.delete(id)
     return found(updated, id)
   }
 
   async delete(caller: OrganizationCaller, id: string): Promise<void> {
     requireOrganizationKey(caller)
     const isDeleted = await this.#store.delete(caller.organizationId, id)
-    this.#remembered.delete(id)
+    this.#cache.delete(id)
     if (!isDeleted) throw new BerthError('credential_provider_not_found', { provider: id })
   }
 
@@ -117,7 +117,7 @@ export class CredentialProviderService {
   async listItems(caller: OrganizationCaller, id: string): Promise<readonly ProviderItem[]> {
     requireOrganizationKey(caller)
     const provider = await this.get(caller, id)
-    const known = this.#remembered.get(id)
+    const known = this.#cache.get(id)
     if (known && isSameTime(known.updatedAt, provider.updated_at) && this.#clock.now() < known.until) return known.items
 
     const items = await this.#client.listItems(await this.#token(provider)).catch((error: unknown) => {
@@ -126,14 +126,14 @@ export class CredentialProviderService {
     })
     // The provider may have been deleted, or got another token, during the query.
     const still = await this.get(caller, id)
-    if (isSameTime(still.updated_at, provider.updated_at)) this.#remember(still, items)
+    if (isSameTime(still.updated_at, provider.updated_at)) this.#cacheItems(still, items)
     return items
   }
 
-  #remember({ id, cache_ttl_seconds, updated_at }: StoredProvider, items: readonly ProviderItem[]): void {
-    if (this.#remembered.size >= maxRemembered) this.#remembered.clear()
+  #cacheItems({ id, cache_ttl_seconds, updated_at }: StoredProvider, items: readonly ProviderItem[]): void {
+    if (this.#cache.size >= maxCachedLists) this.#cache.clear()
     const until = new Date(this.#clock.now().getTime() + cache_ttl_seconds * 1000)
-    this.#remembered.set(id, { items, updatedAt: updated_at, until })
+    this.#cache.set(id, { items, updatedAt: updated_at, until })
   }
 
   #seal(organizationId: OrganizationId, id: string, token: string): Promise<Buffer> {

@@ -22,7 +22,7 @@ export class ProviderStore {
       .values(provider)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwTaken(error, provider.name))
+      .catch((error: unknown) => throwNameTaken(error, provider.name))
   }
 
   async find(organizationId: OrganizationId, id: string): Promise<StoredProvider | undefined> {
@@ -62,7 +62,7 @@ export class ProviderStore {
       .where('id', '=', id as CredentialProviderId)
       .returningAll()
       .executeTakeFirst()
-      .catch((error: unknown) => throwTaken(error, columns.name))
+      .catch((error: unknown) => throwNameTaken(error, columns.name))
   }
 
   /** Of two concurrent deletes, one returns true. */
@@ -77,7 +77,7 @@ export class ProviderStore {
   }
 }
 
-function throwTaken(error: unknown, name: string | undefined): never {
+function throwNameTaken(error: unknown, name: string | undefined): never {
   if (!violates(error, 'credential_provider_names')) throw error
   throw new BerthError('credential_provider_name_taken', { name: name ?? '' }, { cause: error })
 }

@@ -28,7 +28,7 @@ export class CredentialStore {
       .values(credential)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwTaken(error, credential.name))
+      .catch((error: unknown) => throwNameTaken(error, credential.name))
   }
 
   /** Finds by id or, if there is none, by name. */
@@ -67,7 +67,7 @@ export class CredentialStore {
       .where('version', '=', version)
       .returningAll()
       .executeTakeFirst()
-      .catch((error: unknown) => throwTaken(error, columns.name))
+      .catch((error: unknown) => throwNameTaken(error, columns.name))
   }
 
   /** Of two concurrent deletes, one returns true. */
@@ -81,7 +81,7 @@ export class CredentialStore {
   }
 }
 
-function throwTaken(error: unknown, name: string | undefined): never {
+function throwNameTaken(error: unknown, name: string | undefined): never {
   if (!violates(error, 'credential_names')) throw error
   throw new BerthError('credential_name_taken', { name: name ?? '' }, { cause: error })
 }

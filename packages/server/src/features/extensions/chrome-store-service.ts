@@ -91,13 +91,13 @@ export class ChromeStoreService {
       if (response.status < 300 || response.status > 399 || location === null) return response
       await response.body?.cancel()
       const next = URL.parse(location, url)
-      if (!next || !this.#isOfTheStore(next)) throw refusal('it refers to another host')
+      if (!next || !this.#isStoreHost(next)) throw refusal('it refers to another host')
       url = next
     }
     throw refusal('it refers from one address to another')
   }
 
-  #isOfTheStore(url: URL): boolean {
+  #isStoreHost(url: URL): boolean {
     const store = new URL(this.#options.storeUrl)
     if (url.origin === store.origin) return true
     return store.hostname.endsWith('.google.com') && url.protocol === 'https:' && contentHosts.includes(url.host)

@@ -7,7 +7,7 @@ import type { Database } from '../../database/database.ts'
 import type { LimitStore, ProjectUse } from './limit-store.ts'
 
 /** A slot becomes free whenever a session ends, which cannot be predicted. */
-const placeRetrySeconds = 5
+const slotRetrySeconds = 5
 const windowMilliseconds = 60_000
 
 /** The operator's defaults for organizations without limits of their own. */
@@ -67,13 +67,13 @@ export class LimitService {
    * gets it.
    */
   async takePlace<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
-    return this.#store.take(projectId, (use, database) => {
-      this.#requirePlace(use)
+    return this.#store.reserve(projectId, (use, database) => {
+      this.#requireSlot(use)
       return make(database)
     })
   }
 
-  #requirePlace({ organization, projectDefault, project, usedByOrganization, usedByProject }: ProjectUse): void {
+  #requireSlot({ organization, projectDefault, project, usedByOrganization, usedByProject }: ProjectUse): void {
     const ofOrganization = organization ?? this.#config.maxSessions
     const ofProject = project ?? projectDefault ?? ofOrganization
     if (usedByOrganization >= ofOrganization) throw limitReached('organization', ofOrganization)
@@ -97,5 +97,5 @@ export class LimitService {
 }
 
 function limitReached(owner: 'organization' | 'project', limit: number): BerthError {
-  return new BerthError('session_limit_reached', { owner, limit }, { retryAfterSeconds: placeRetrySeconds })
+  return new BerthError('session_limit_reached', { owner, limit }, { retryAfterSeconds: slotRetrySeconds })
 }

@@ -46,7 +46,7 @@ export class LimitStore {
    * Reads how much the project and its organization use, and lets `take` use more, while other servers and requests
    * wait for the organization's row. `take` throws to leave usage unchanged.
    */
-  async take<Taken>(
+  async reserve<Taken>(
     projectId: ProjectId,
     take: (use: ProjectUse, database: Database) => Promise<Taken>,
   ): Promise<Taken> {

@@ -13,7 +13,7 @@ export async function ensureOrganization(
   configuredKey: string | undefined,
 ): Promise<string | undefined> {
   const key = configuredKey ?? newApiKey()
-  const isFirst = await organizations.makeFirst(key, clock.now())
+  const isFirst = await organizations.createFirst(key, clock.now())
   if (configuredKey !== undefined && !isFirst) await organizations.admitKey(configuredKey, clock.now())
   return configuredKey ?? (isFirst ? key : undefined)
 }

@@ -6,7 +6,7 @@ import type { Database } from '../../database/database.ts'
 
 export const defaultProjectName = 'Default'
 const defaultOrganizationName = 'Default'
-const maxRememberedOwners = 10_000
+const maxCachedOwners = 10_000
 /** An arbitrary number that no other advisory lock uses. Servers that start on a new database wait for each other. */
 const firstStartLock = 7_301
 
@@ -87,13 +87,13 @@ export class OrganizationStore {
       .where('id', '=', projectId)
       .executeTakeFirst()
     if (!project) throw new BerthError('project_not_found')
-    if (this.#owners.size >= maxRememberedOwners) this.#owners.clear()
+    if (this.#owners.size >= maxCachedOwners) this.#owners.clear()
     this.#owners.set(projectId, project.organization_id)
     return project.organization_id
   }
 
   /** Creates the organization, its project and its first key if there is none. Returns whether it did. */
-  async makeFirst(key: string, now: Date): Promise<boolean> {
+  async createFirst(key: string, now: Date): Promise<boolean> {
     return this.#database.transaction().execute(async (database) => {
       await sql`select pg_advisory_xact_lock(${firstStartLock})`.execute(database)
       const known = await database.selectFrom('organizations').select('id').limit(1).executeTakeFirst()

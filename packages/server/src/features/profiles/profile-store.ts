@@ -36,7 +36,7 @@ export class ProfileStore {
       .values(profile)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwTaken(error, profile.name))
+      .catch((error: unknown) => throwNameTaken(error, profile.name))
   }
 
   /** Finds by id or, if there is none, by name. */
@@ -76,7 +76,7 @@ export class ProfileStore {
       .where('id', '=', id)
       .returningAll()
       .executeTakeFirst()
-      .catch((error: unknown) => throwTaken(error, name))
+      .catch((error: unknown) => throwNameTaken(error, name))
   }
 
   async noteUse(id: ProfileId, now: Date): Promise<void> {
@@ -121,7 +121,7 @@ export class ProfileStore {
   }
 }
 
-function throwTaken(error: unknown, name: string | null | undefined): never {
+function throwNameTaken(error: unknown, name: string | null | undefined): never {
   if (!violates(error, 'profile_names')) throw error
   throw new BerthError('profile_name_taken', { name: name ?? '' }, { cause: error })
 }

@@ -3,14 +3,14 @@ import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { ProjectLimitsUpdate } from '@berth/contract/projects/project.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { ApiKeyCache } from '../../access/api-key-cache.ts'
 import type { OrganizationCaller } from '../../access/caller.ts'
-import type { KnownKeys } from '../../access/known-keys.ts'
 import { requireOrganizationKey } from '../../access/require-organization-key.ts'
 import type { Project, ProjectStore } from './project-store.ts'
 
 interface ProjectServiceOptions {
   readonly store: ProjectStore
-  readonly keys: KnownKeys
+  readonly keys: ApiKeyCache
   /** Whether the operator has enabled projects. */
   readonly isEnabled: boolean
   readonly clock: Clock
@@ -29,7 +29,7 @@ interface Named {
 /** The rules of projects. A key of one project sees only that project, and may only rename it. */
 export class ProjectService {
   readonly #store: ProjectStore
-  readonly #keys: KnownKeys
+  readonly #keys: ApiKeyCache
   readonly #isEnabled: boolean
   readonly #clock: Clock
 
@@ -93,7 +93,7 @@ export class ProjectService {
     requireOrganizationKey(caller)
     const { id } = await this.get(caller, idOrName)
     const isDeleted = await this.#store.delete(caller.organizationId, id)
-    this.#keys.forget()
+    this.#keys.clear()
     if (!isDeleted) throw new BerthError('project_not_found')
   }
 
@@ -110,7 +110,7 @@ export class ProjectService {
   }
 
   #changed(project: Project | undefined): Project {
-    this.#keys.forget()
+    this.#keys.clear()
     if (!project) throw new BerthError('project_not_found')
     return project
   }

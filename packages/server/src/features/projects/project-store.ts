@@ -2,7 +2,7 @@ import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
-import { type Database, holderOf, violates } from '../../database/database.ts'
+import { type Database, referencingTable, violates } from '../../database/database.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import { plainForm } from '../../database/plain-lower-case.ts'
 import type { ProjectTable } from '../../database/tables.ts'
@@ -31,7 +31,7 @@ export class ProjectStore {
       .values(project)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwTaken(error, project.name))
+      .catch((error: unknown) => throwNameTaken(error, project.name))
   }
 
   /** Finds by id or, if there is none, by name, including archived projects. */
@@ -80,7 +80,7 @@ export class ProjectStore {
         .returning('id')
         .executeTakeFirst()
         .catch((error: unknown) => {
-          const resource = holderOf(error)
+          const resource = referencingTable(error)
           if (resource === undefined) throw error
           throw new BerthError('project_not_empty', { resource: resource.replaceAll('_', ' ') }, { cause: error })
         })
@@ -96,7 +96,7 @@ async function updateOne(database: Database, id: ProjectId, columns: Updateable<
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirst()
-    .catch((error: unknown) => throwTaken(error, columns.name ?? ''))
+    .catch((error: unknown) => throwNameTaken(error, columns.name ?? ''))
 }
 
 /** Serializes changes of one organization. Otherwise two could each take the other project for the last one. */
@@ -120,7 +120,7 @@ async function requireOtherActive(database: Database, organizationId: Organizati
   if (!other) throw new BerthError('last_active_project')
 }
 
-function throwTaken(error: unknown, name: string): never {
+function throwNameTaken(error: unknown, name: string): never {
   if (!violates(error, 'projects_organization_id_name_key')) throw error
   throw new BerthError('project_name_taken', { name }, { cause: error })
 }

@@ -13,14 +13,14 @@ export interface PoolServer extends Omit<Targeting, 'os'> {
 
 export type ProxyPools = Readonly<Partial<Record<ManagedProxyType, readonly PoolServer[]>>>
 
-const { os: _os, ...placeFields } = targetingFields
-const usualCountry = 'US'
+const { os: _os, ...locationFields } = targetingFields
+const defaultCountry = 'US'
 const maxSuggestions = 10
 const europeanUnion = 'AT BE BG HR CY CZ DK EE FI FR DE GR HU IE IT LV LT LU MT NL PL PT RO SK SI ES SE'.split(' ')
 
 const PoolsFile = z.strictObject(
   Object.fromEntries(
-    managedProxyTypes.map((type) => [type, z.array(z.strictObject({ url: z.string(), ...placeFields })).optional()]),
+    managedProxyTypes.map((type) => [type, z.array(z.strictObject({ url: z.string(), ...locationFields })).optional()]),
   ),
 )
 
@@ -77,7 +77,7 @@ export function selectServers(pools: ProxyPools, type: ManagedProxyType, target:
     throw new BerthError('field_not_supported', { field: 'type', reason })
   }
   let candidates = servers
-  for (const [field, wanted] of Object.entries(placeOf(type, target))) {
+  for (const [field, wanted] of Object.entries(locationOf(type, target))) {
     const of = (server: PoolServer) => server[field as keyof PoolServer] as string | undefined
     const matching = candidates.filter((server) => matches(of(server), field, wanted))
     if (matching.length === 0) {
@@ -92,9 +92,9 @@ export function selectServers(pools: ProxyPools, type: ManagedProxyType, target:
 }
 
 /** The fields that must match. Without a country, some types accept any and others use their default. */
-function placeOf(type: ManagedProxyType, { country, city, state, zip, asn }: Targeting): Record<string, string> {
+function locationOf(type: ManagedProxyType, { country, city, state, zip, asn }: Targeting): Record<string, string> {
   const isWorldwide = type === 'residential' || type === 'mobile'
-  const place = { country: country ?? (isWorldwide ? undefined : usualCountry), city, state, zip, asn }
+  const place = { country: country ?? (isWorldwide ? undefined : defaultCountry), city, state, zip, asn }
   return Object.fromEntries(Object.entries(place).filter(([, value]) => value !== undefined)) as Record<string, string>
 }
 

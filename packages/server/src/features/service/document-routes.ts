@@ -1,6 +1,6 @@
 import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
-import { StaticAnswer } from '@berth/runtime/http/static-answer.ts'
+import { StaticResponse } from '@berth/runtime/http/static-response.js'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -36,7 +36,7 @@ const pageHeaders = {
  */
 export async function mountDocumentRoutes(app: FastifyInstance): Promise<void> {
   const document = openApiDocument()
-  const answer = new StaticAnswer('application/json; charset=utf-8', Buffer.from(JSON.stringify(document)))
+  const answer = new StaticResponse('application/json; charset=utf-8', Buffer.from(JSON.stringify(document)))
   for (const path of ['/openapi.json', '/spec.json']) {
     app.get(path, (request, reply) => answer.send(request, reply))
   }

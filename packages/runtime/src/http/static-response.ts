@@ -9,7 +9,7 @@ const compress = promisify(gzip)
  * A response that is the same for everyone. All requests share one buffer, compressed once, so that clients that do not
  * read their responses use no memory.
  */
-export class StaticAnswer {
+export class StaticResponse {
   readonly #type: string
   readonly #plain: Buffer
   readonly #etag: string

@@ -2,22 +2,22 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type ConnectionLimits, limitConnections } from './connection-limits.ts'
-import { RequestTurns } from './request-turns.ts'
+import { RequestQueue } from './request-queue.ts'
 
 /** How long a client may keep a stalled connection. */
-export interface PatienceLimits {
+export interface StallLimits {
   /** While it does not read a response. */
   readonly unreadMilliseconds: number
   /** While it sends the rest of a body after the response. */
   readonly lateBodyMilliseconds: number
 }
 
-const defaultPatience: PatienceLimits = { unreadMilliseconds: 5 * 60 * 1000, lateBodyMilliseconds: 30_000 }
+const defaultStallLimits: StallLimits = { unreadMilliseconds: 5 * 60 * 1000, lateBodyMilliseconds: 30_000 }
 
-export interface FrontServerOptions {
+export interface IngressServerOptions {
   readonly http: ServerOptions
   readonly limits: ConnectionLimits
-  readonly patience?: PatienceLimits
+  readonly stallLimits?: StallLimits
   readonly onRequest: RequestListener
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
@@ -26,26 +26,26 @@ export interface FrontServerOptions {
  * An HTTP server that limits what each client can use, even without a key: connections of one address, requests queued
  * on one connection, unread responses and endless bodies.
  */
-export function createFrontServer({
+export function createIngressServer({
   http,
   limits,
-  patience = defaultPatience,
+  stallLimits = defaultStallLimits,
   onRequest,
   onUpgrade,
-}: FrontServerOptions): Server {
+}: IngressServerOptions): Server {
   const server = createServer(http)
-  const turns = new RequestTurns(onRequest, patience.lateBodyMilliseconds)
+  const queue = new RequestQueue(onRequest, stallLimits.lateBodyMilliseconds)
   limitConnections(server, limits)
-  server.on('request', turns.take)
+  server.on('request', queue.enqueue)
   server.on('upgrade', (request, socket, head) => {
     // An upgrade cannot share its connection with pending responses.
-    if (socket.writableEnded || turns.isServing(socket as Socket)) socket.destroy()
+    if (socket.writableEnded || queue.isServing(socket as Socket)) socket.destroy()
     else onUpgrade(request, socket, head)
   })
   // Fires after this time without traffic, and when a keep-alive connection has been idle for too long.
-  server.setTimeout(patience.unreadMilliseconds, (socket) => {
-    const isAtWork = turns.isServing(socket) && socket.writableLength === 0
-    if (isAtWork) socket.setTimeout(patience.unreadMilliseconds)
+  server.setTimeout(stallLimits.unreadMilliseconds, (socket) => {
+    const isAtWork = queue.isServing(socket) && socket.writableLength === 0
+    if (isAtWork) socket.setTimeout(stallLimits.unreadMilliseconds)
     else socket.destroy()
   })
   return server

@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, retryHeaders } from '@berth/runtime/http/error-reply.ts'
-import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
+import { endWithResponse } from '@berth/runtime/http/raw-response.js'
 import { ownSessionOf } from '../own-session/own-session-guard.ts'
 
 export interface ConnectionLimits {
@@ -31,7 +31,7 @@ export function limitConnections(server: Server, { total, perAddress }: Connecti
     })
     if (count <= perAddress) return
     const error = new BerthError('too_many_connections', { limit: perAddress })
-    endWithAnswer(socket, error.status, errorBody(error), retryHeaders(error))
+    endWithResponse(socket, error.status, errorBody(error), retryHeaders(error))
     socket.destroySoon()
   })
 }

@@ -4,7 +4,7 @@ import { JobRunner } from '../jobs/job-runner.ts'
 import { quickPace } from './quick-pace.ts'
 
 /** A job for processes that a test kills. */
-export const doomedJob: Job<{ number: number }> = {
+export const unfinishedJob: Job<{ number: number }> = {
   name: 'doomed',
   runsOn: 'any server',
   keyOf: ({ number }) => `${number}`,
@@ -23,7 +23,7 @@ if (import.meta.main) {
     logger: createLogger({ name: 'doomed', level: 'silent', json: true }),
     pace: quickPace,
   })
-  await runner.work(doomedJob, async ({ number }) => {
+  await runner.work(unfinishedJob, async ({ number }) => {
     process.stdout.write(`${number}\n`)
     await new Promise(() => {})
   })

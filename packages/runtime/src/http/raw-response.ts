@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 
 /** Writes a complete JSON response to a socket that no HTTP server handles any more, and ends the connection. */
-export function endWithAnswer(
+export function endWithResponse(
   socket: Duplex,
   status: number,
   body: object,

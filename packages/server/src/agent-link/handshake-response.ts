@@ -7,7 +7,7 @@ const maxReasonLength = 500
 /** The agent itself waits for a browser that is restarting. */
 const answerLimitMilliseconds = 30_000
 
-export interface HandshakeAnswer {
+export interface HandshakeResponse {
   /** The subprotocol that the agent selected. */
   readonly protocol: string | undefined
   /** The bytes after the head: the start of the WebSocket stream. */
@@ -24,7 +24,7 @@ interface Head {
  * Reads an agent's response to a handshake and leaves the socket paused after it. A response that opens no WebSocket
  * becomes an error of berth, so that nothing from a compromised agent is passed on unchanged.
  */
-export async function readHandshakeAnswer(agent: Socket): Promise<HandshakeAnswer> {
+export async function readHandshakeResponse(agent: Socket): Promise<HandshakeResponse> {
   const limit = setTimeout(() => agent.destroy(), answerLimitMilliseconds)
   try {
     const head = await readHead(agent)

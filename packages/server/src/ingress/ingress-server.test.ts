@@ -5,18 +5,18 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { clientOf } from './connection-limits.ts'
-import { createFrontServer, type FrontServerOptions } from './front-server.ts'
+import { createIngressServer, type IngressServerOptions } from './ingress-server.ts'
 
-const patience = { unreadMilliseconds: 300, lateBodyMilliseconds: 300 }
+const stallLimits = { unreadMilliseconds: 300, lateBodyMilliseconds: 300 }
 
 async function serve(
   context: TestContext,
   onRequest: RequestListener,
-  options: Partial<FrontServerOptions> = {},
+  options: Partial<IngressServerOptions> = {},
 ): Promise<() => Socket> {
   const limits = { total: 100, perAddress: 100 }
   const onUpgrade = (_request: unknown, socket: { end(text: string): void }) => socket.end('upgraded')
-  const server = createFrontServer({ http: {}, limits, patience, onRequest, onUpgrade, ...options })
+  const server = createIngressServer({ http: {}, limits, stallLimits, onRequest, onUpgrade, ...options })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   context.after(() => {
@@ -107,7 +107,7 @@ test('an answer that nobody reads ends with its connection', { timeout: 10_000 }
 
 test('a request that takes long is not taken for an idle one', { timeout: 10_000 }, async (context) => {
   const open = await serve(context, (_request, response) => {
-    setTimeout(() => response.end('late'), 4 * patience.unreadMilliseconds)
+    setTimeout(() => response.end('late'), 4 * stallLimits.unreadMilliseconds)
   })
   const socket = open()
   socket.write(get('/'))

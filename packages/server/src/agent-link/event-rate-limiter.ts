@@ -9,7 +9,7 @@ const charactersPerCredit = 1_000
 const prices: Readonly<Record<AgentEvent['event'], number>> = { state: 1, service_crashed: 100 }
 
 /** Limits the rate of an agent's events, because each takes server time from other sessions. */
-export class EventPace {
+export class EventRateLimiter {
   #credit = maxCredit
   #countedAt = performance.now()
 

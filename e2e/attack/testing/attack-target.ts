@@ -12,7 +12,7 @@ import { type Canary, startCanary } from './canary.ts'
 import { createNetworks, type Networks } from './networks.ts'
 
 const launcher = join(import.meta.dirname, '../../../berth')
-const doorProgram = new URL('door-program.ts', import.meta.url).pathname
+const forwardProgram = new URL('port-forward-program.ts', import.meta.url).pathname
 
 /** A port that canaries serve on every address, inside and outside the host. */
 export const canaryPort = 8080
@@ -27,7 +27,7 @@ export const secrets = {
 } as const
 
 /** A complete berth on a host with a network of its own, where every forbidden connection reaches a canary. */
-export class BesiegedBerth {
+export class AttackTarget {
   /** The URL of the API. Sessions know it by its port on the host's loopback. */
   readonly url: string
   readonly client: Kernel
@@ -40,7 +40,7 @@ export class BesiegedBerth {
   readonly #open: AsyncDisposableStack
 
   private constructor(
-    parts: Pick<BesiegedBerth, 'url' | 'pid' | 'port' | 'dataFolder' | 'host' | 'world'>,
+    parts: Pick<AttackTarget, 'url' | 'pid' | 'port' | 'dataFolder' | 'host' | 'world'>,
     open: AsyncDisposableStack,
   ) {
     this.url = parts.url
@@ -53,7 +53,7 @@ export class BesiegedBerth {
     this.#open = open
   }
 
-  static async start(): Promise<BesiegedBerth> {
+  static async start(): Promise<AttackTarget> {
     await using open = new AsyncDisposableStack()
     const networks = open.use(await createNetworks())
     const host = open.use(await startCanary(networks.inHost, [`tcp:${canaryPort}`, 'tcp:80']))
@@ -63,8 +63,8 @@ export class BesiegedBerth {
     open.defer(() => rm(dataFolder, { recursive: true, force: true }))
     const { pid, base_url } = await serve(networks, dataFolder, open)
     const port = Number(new URL(base_url).port)
-    const url = await openDoor(networks, { port, socketPath: join(dataFolder, 'door.sock'), open })
-    return new BesiegedBerth({ url, pid, port, dataFolder, host, world }, open.move())
+    const url = await openPortForward(networks, { port, socketPath: join(dataFolder, 'door.sock'), open })
+    return new AttackTarget({ url, pid, port, dataFolder, host, world }, open.move())
   }
 
   /** Clears the reports of the canaries. */
@@ -97,15 +97,15 @@ async function serve(networks: Networks, dataFolder: string, open: AsyncDisposab
   return message
 }
 
-interface Door {
+interface PortForward {
   readonly port: number
   readonly socketPath: string
   readonly open: AsyncDisposableStack
 }
 
 /** Forwards a port on this machine's loopback to one on the host's. */
-async function openDoor(networks: Networks, { port, socketPath, open }: Door): Promise<string> {
-  const inner = start([...networks.inHost, process.execPath, doorProgram, socketPath, String(port)])
+async function openPortForward(networks: Networks, { port, socketPath, open }: PortForward): Promise<string> {
+  const inner = start([...networks.inHost, process.execPath, forwardProgram, socketPath, String(port)])
   open.defer(async () => {
     inner.kill()
     await once(inner, 'exit')

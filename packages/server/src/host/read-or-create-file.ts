@@ -4,7 +4,7 @@ import { link, open, readFile, rm } from 'node:fs/promises'
  * Reads a small file that is created once and only readable by its owner. Created atomically: a process that is killed
  * while creating it leaves nothing that would be mistaken for it.
  */
-export async function readKeptFile(path: string, make: () => string): Promise<string> {
+export async function readOrCreateFile(path: string, make: () => string): Promise<string> {
   const known = await readFile(path, 'utf8').catch(unlessMissing)
   if (known !== undefined) return known
 

@@ -2,7 +2,7 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import { LoadingCache } from '@berth/runtime/async/loading-cache.ts'
 import type { KeyScope, OrganizationStore } from '../features/organizations/organization-store.ts'
 
-const freshMilliseconds = 1_000
+const ttlMilliseconds = 1_000
 const maxKeys = 1_000
 
 /**
@@ -10,7 +10,7 @@ const maxKeys = 1_000
  * time. A key that this server deletes is rejected at once, and one that another server deletes within a second.
  * Invalid keys are never cached.
  */
-export class KnownKeys {
+export class ApiKeyCache {
   readonly #organizations: OrganizationStore
   readonly #clock: Clock
   readonly #scopes: LoadingCache<string, KeyScope | undefined>
@@ -20,7 +20,7 @@ export class KnownKeys {
     this.#clock = clock
     this.#scopes = new LoadingCache({
       maxEntries: maxKeys,
-      fresh: { milliseconds: freshMilliseconds, clock },
+      fresh: { milliseconds: ttlMilliseconds, clock },
       keeps: (scope) => scope !== undefined,
     })
   }
@@ -32,7 +32,7 @@ export class KnownKeys {
   }
 
   /** Call after changes of keys or projects, which can make cached entries wrong. */
-  forget(): void {
+  clear(): void {
     this.#scopes.clear()
   }
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from '
 import type { Operation } from '@berth/contract/agent/operation.ts'
 import { eventStreamHeaders } from '@berth/runtime/http/event-stream.ts'
 import { foreignContentHeaders } from '@berth/runtime/http/mount.ts'
-import { passedAnswerHeaders } from './pass-through-headers.ts'
+import { passedResponseHeaders } from './pass-through-headers.ts'
 
 /**
  * The headers of an agent's response that describe its content. A compromised agent can neither set cookies nor remove
@@ -13,17 +13,17 @@ const contentHeaders = [
   ...['last-modified', 'etag', 'cache-control', 'retry-after', 'x-should-retry', 'x-request-id'],
 ]
 
-export interface AnswerHead {
+export interface ResponseHead {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
 }
 
 /** Builds the head of the response to the caller, or returns undefined when the agent's own is not permitted. */
-export function answerHeadFor(
+export function responseHeadFor(
   { isPassThrough, replyType }: Operation,
   { statusCode: status = 0, headers }: IncomingMessage,
   caller: IncomingHttpHeaders,
-): AnswerHead | undefined {
+): ResponseHead | undefined {
   if (status < 200 || status > 599) return undefined
   if (isPassThrough) return { status, headers: passThroughHeaders(headers, caller) }
   const isStream = replyType === 'text/event-stream' && status < 300
@@ -38,7 +38,7 @@ export function answerHeadFor(
  * request twice.
  */
 function passThroughHeaders(headers: IncomingHttpHeaders, caller: IncomingHttpHeaders): OutgoingHttpHeaders {
-  const passed = passedAnswerHeaders(headers, caller)
+  const passed = passedResponseHeaders(headers, caller)
   const policies = [foreignContentHeaders['content-security-policy'], passed['content-security-policy'] ?? []].flat()
   const own = { 'x-should-retry': 'false', 'content-security-policy': policies }
   return Object.assign({}, passed, foreignContentHeaders, own) as OutgoingHttpHeaders

@@ -61,7 +61,7 @@ type Answer = Readonly<Record<string, unknown>> | readonly unknown[] | string
  * Returns the response for a path below `/json`, with URLs that lead back through berth. Throws when the text does not
  * match.
  */
-export function rebuildDiscoveryAnswer(path: string, text: string, address: PublicAddress): Answer {
+export function rebuildDiscoveryResponse(path: string, text: string, address: PublicAddress): Answer {
   const [, command = ''] = path.split('/')
   switch (command) {
     case 'version': {

@@ -5,7 +5,7 @@ import { Berth, type BerthOptions } from '../../testing/berth.ts'
 import { HostView } from './holdings.ts'
 
 /** A data folder on which one berth server after another is started, however the previous one ended. */
-export class FaultGround {
+export class FaultTestbed {
   readonly folder: string
   readonly view: HostView
   #last: Berth | undefined
@@ -15,9 +15,9 @@ export class FaultGround {
     this.view = view
   }
 
-  static async open(parent = tmpdir()): Promise<FaultGround> {
+  static async open(parent = tmpdir()): Promise<FaultTestbed> {
     const folder = await mkdtemp(join(parent, 'berth-fault-'))
-    return new FaultGround(folder, await HostView.of(folder))
+    return new FaultTestbed(folder, await HostView.of(folder))
   }
 
   async start(options: Omit<BerthOptions, 'dataFolder'> = {}): Promise<Berth> {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 
 /** Clients with pipelining send a few. A client that sends more is disconnected. */
 const maxWaitingRequests = 16
-interface Line {
+interface ConnectionQueue {
   isServing: boolean
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[]
 }
@@ -12,10 +12,10 @@ interface Line {
  * Serves the requests of a connection one at a time. HTTP responses have to be in order anyway. So a client that sends
  * many requests and reads nothing makes the server hold one response instead of all.
  */
-export class RequestTurns {
+export class RequestQueue {
   readonly #serve: RequestListener
   readonly #lateBodyMilliseconds: number
-  readonly #lines = new WeakMap<Socket, Line>()
+  readonly #queues = new WeakMap<Socket, ConnectionQueue>()
 
   /** `lateBodyMilliseconds` limits how long the rest of a body may arrive after the response. */
   constructor(serve: RequestListener, lateBodyMilliseconds: number) {
@@ -24,21 +24,21 @@ export class RequestTurns {
   }
 
   isServing(socket: Socket): boolean {
-    return this.#lines.get(socket)?.isServing ?? false
+    return this.#queues.get(socket)?.isServing ?? false
   }
 
-  readonly take = (request: IncomingMessage, response: ServerResponse): void => {
+  readonly enqueue = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request
     // The request was read together with the one that ended the connection.
     if (socket.destroyed || socket.writableEnded) return
-    const line = this.#lines.get(socket) ?? { isServing: false, waiting: [] }
-    this.#lines.set(socket, line)
+    const line = this.#queues.get(socket) ?? { isServing: false, waiting: [] }
+    this.#queues.set(socket, line)
     if (!line.isServing) this.#begin(line, request, response)
     else if (line.waiting.length < maxWaitingRequests) line.waiting.push([request, response])
     else socket.destroy()
   }
 
-  #begin(line: Line, request: IncomingMessage, response: ServerResponse): void {
+  #begin(line: ConnectionQueue, request: IncomingMessage, response: ServerResponse): void {
     line.isServing = true
     response.once('finish', () => this.#cutLateBody(request))
     // Fires when the response has been sent completely, or when the connection ends.
