@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { StaticResponse } from '@berth/runtime/http/static-response.js'
+import { StaticResponse } from '@berth/runtime/http/static-response.ts'
 
 interface ProtocolFile {
   readonly version: { readonly major: string; readonly minor: string }

@@ -6,7 +6,7 @@ import { agentUpgrades, cdpUpgrade } from '@berth/contract/agent/agent-upgrades.
 import { BerthError } from '@berth/contract/errors.ts'
 import { findUpgrade } from '@berth/contract/upgrade.ts'
 import { errorBody, pathOf, retryHeaders, toBerthError } from '@berth/runtime/http/error-reply.ts'
-import { endWithResponse } from '@berth/runtime/http/raw-response.js'
+import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionAccess } from '../access/session-access.ts'
 import { readSessionCredentials } from '../access/session-credentials.ts'

@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, retryHeaders } from '@berth/runtime/http/error-reply.ts'
-import { endWithResponse } from '@berth/runtime/http/raw-response.js'
+import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
 import { ownSessionOf } from '../own-session/own-session-guard.ts'
 
 export interface ConnectionLimits {

@@ -1,6 +1,6 @@
 import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
-import { StaticResponse } from '@berth/runtime/http/static-response.js'
+import { StaticResponse } from '@berth/runtime/http/static-response.ts'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
