@@ -6,7 +6,7 @@ import { publicEndpoints } from '@berth/contract/index.ts'
 import { fastifyPath } from '@berth/runtime/http/mount.ts'
 import { createApp } from '@berth/server/app.ts'
 import type { Services } from '@berth/server/services.ts'
-import boundaries from '../.dependency-cruiser.ts'
+import boundaries from '../.dependency-cruiser.js'
 import { unlistedPrograms } from './called-programs.ts'
 
 /** Checks that the lists of the project match its files. Prints each fault and how to fix it. */
