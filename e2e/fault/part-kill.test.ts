@@ -169,7 +169,7 @@ test('creates and deletes during which PostgreSQL is killed answer truthfully an
   }
 })
 
-const unavailable = { code: 'database_unavailable', message: 'The database does not answer. Try again in a moment.' }
+const unavailable = { code: 'database_unavailable', message: 'The database does not respond. Try again in a moment.' }
 
 /** A name is free when a create with it fails for another reason. */
 async function areFree(...names: readonly string[]): Promise<boolean> {

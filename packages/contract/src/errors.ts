@@ -16,7 +16,8 @@ export const errorCatalogue = {
   },
   chrome_store_refused: {
     status: 400,
-    sentence: (details: { reason: string }) => `url: the Chrome Web Store gives no such extension: ${details.reason}.`,
+    sentence: (details: { reason: string }) =>
+      `url: the Chrome Web Store does not provide this extension: ${details.reason}.`,
   },
   field_not_supported: {
     status: 400,
@@ -28,7 +29,7 @@ export const errorCatalogue = {
   },
   forbidden: { status: 403, sentence: (details: { reason: string }) => details.reason },
   project_not_found: { status: 404, sentence: () => 'Project not found or inactive.' },
-  projects_disabled: { status: 404, sentence: () => 'The operator of this service has switched projects off.' },
+  projects_disabled: { status: 404, sentence: () => 'The operator of this service has disabled projects.' },
   credential_not_found: {
     status: 404,
     sentence: (details: { credential: string }) => `There is no credential with the id or name ${details.credential}.`,
@@ -133,7 +134,7 @@ export const errorCatalogue = {
     status: 409,
     retry: false,
     sentence: (details: { resource: string }) =>
-      `The project still holds ${details.resource}. Delete what it holds before the project.`,
+      `The project still contains ${details.resource}. Delete its content first.`,
   },
   session_name_taken: {
     status: 409,
@@ -241,7 +242,7 @@ export const errorCatalogue = {
   },
   page_not_answering: {
     status: 500,
-    sentence: () => 'The page does not answer. Nothing was begun.',
+    sentence: () => 'The page does not respond. Nothing was started.',
   },
   computer_action_failed: {
     status: 500,
@@ -273,13 +274,13 @@ export const errorCatalogue = {
   },
   session_unreachable: {
     status: 502,
-    sentence: () => 'The machine of this session does not answer.',
+    sentence: () => 'The machine of this session does not respond.',
   },
   operation_interrupted: {
     status: 502,
     // The request may have been executed, and executing it twice is rarely intended.
     retry: false,
-    sentence: () => 'The machine of this session went away before it had answered.',
+    sentence: () => 'The machine of this session disconnected before it responded.',
   },
   shutting_down: {
     status: 503,
@@ -290,20 +291,20 @@ export const errorCatalogue = {
     status: 503,
     retryAfterSeconds: 1,
     retry: true,
-    sentence: () => 'The way out of this host does not answer. Try again in a moment.',
+    sentence: () => 'The egress of this host does not respond. Try again in a moment.',
   },
   database_unavailable: {
     status: 503,
     retryAfterSeconds: 1,
     // Safe to repeat: half-finished work is undone when the database is available again.
     retry: true,
-    sentence: () => 'The database does not answer. Try again in a moment.',
+    sentence: () => 'The database does not respond. Try again in a moment.',
   },
   outcome_unknown: {
     status: 504,
     // The request was started and may have had its effect.
     retry: false,
-    sentence: (details: { reason: string }) => `What the tool has done cannot be told: ${details.reason}`,
+    sentence: (details: { reason: string }) => `The result of the tool is unknown: ${details.reason}`,
   },
   disk_full: {
     status: 507,

@@ -197,7 +197,10 @@ function stealthProxy(text: string | undefined): Upstream | undefined {
   if (text === undefined) return undefined
   const upstream = parseUpstream(text)
   if (upstream) return upstream
-  throw new StartError('BERTH_STEALTH_PROXY must be as http://user:password@host:port, or with https or socks5', 64)
+  throw new StartError(
+    'BERTH_STEALTH_PROXY must have the form http://user:password@host:port, or with https or socks5',
+    64,
+  )
 }
 
 function webAddress(name: string, value: string | undefined): string | undefined {

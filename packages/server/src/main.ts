@@ -226,11 +226,11 @@ async function listen(app: FastifyInstance, { host, port }: ServerConfig): Promi
 function addressError({ host, port }: Pick<ServerConfig, 'host' | 'port'>, cause: NodeJS.ErrnoException): Error {
   switch (cause.code) {
     case 'EADDRINUSE':
-      return new StartError(`port ${port} is taken; choose another with --port, or --port 0`, 75, { cause })
+      return new StartError(`port ${port} is in use; choose another with --port, or --port 0`, 75, { cause })
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new StartError(`--host ${host} is no address of this machine`, 64, { cause })
+      return new StartError(`--host ${host} is not an address of this machine`, 64, { cause })
     case 'EACCES':
       return new StartError(`port ${port} needs more rights than this user has; choose one above 1023`, 64, { cause })
     default:

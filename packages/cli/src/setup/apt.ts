@@ -39,7 +39,7 @@ export async function aptInstall(packages: readonly SystemPackage[], becomeRoot:
   }
   log.end()
   if (!result.hasSucceeded)
-    throw new StartError(`apt could not install the packages: ${result.reason}. All of it: ${logPath}`, 69)
+    throw new StartError(`apt could not install the packages: ${result.reason}. Complete output: ${logPath}`, 69)
   await rm(dirname(logPath), { recursive: true })
 }
 

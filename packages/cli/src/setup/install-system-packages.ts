@@ -25,7 +25,7 @@ export async function installSystemPackages({ demand }: InstallOptions): Promise
   if (missing === undefined) {
     // On other systems, `berth doctor` and `berth serve` check for the programs themselves.
     if (demand === 'all')
-      throw new StartError(`this system does not tell which packages of Debian or Ubuntu it has. ${doctorHint}`, 69)
+      throw new StartError(`berth cannot determine the installed packages of this system. ${doctorHint}`, 69)
     return
   }
   const isNeeded = demand === 'all' || missing.some(({ isRequired }) => isRequired)

@@ -126,7 +126,7 @@ function checkValue(root: unknown, dataFields: readonly string[]): void {
       throw new BerthError('bad_request', { reason: `The body is nested deeper than ${maxDepth} levels.` })
     for (const key of Object.keys(value)) {
       if (key === '__proto__')
-        throw new BerthError('bad_request', { reason: 'The body must not hold a key __proto__.' })
+        throw new BerthError('bad_request', { reason: 'The body must not contain a key __proto__.' })
       check(key)
       const member = (value as Record<string, unknown>)[key]
       open.push({ value: member, depth: depth + 1, isData: isData || (depth === 1 && dataFields.includes(key)) })
@@ -136,10 +136,11 @@ function checkValue(root: unknown, dataFields: readonly string[]): void {
 
 /** Rejects text that cannot be stored or forwarded unchanged. */
 export function checkText(text: string): void {
-  if (text.includes('\0')) throw new BerthError('bad_request', { reason: 'Text must not hold a NUL character.' })
+  if (text.includes('\0')) throw new BerthError('bad_request', { reason: 'Text must not contain a NUL character.' })
   checkWellFormed(text)
 }
 
 function checkWellFormed(text: string): void {
-  if (!text.isWellFormed()) throw new BerthError('bad_request', { reason: 'Text must not hold an unpaired surrogate.' })
+  if (!text.isWellFormed())
+    throw new BerthError('bad_request', { reason: 'Text must not contain an unpaired surrogate.' })
 }

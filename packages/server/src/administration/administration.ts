@@ -56,7 +56,7 @@ export class Administration {
     const trimmed = nameText('the name', name)
     const known = await this.#organizations.list()
     if (known.some((organization) => organization.name === trimmed)) {
-      throw new StartError(`there is an organization ${trimmed} already`, usageErrorExitCode)
+      throw new StartError(`the organization ${trimmed} exists already`, usageErrorExitCode)
     }
     const key = newApiKey()
     const organization = { name: trimmed, maxSessions: maxSessions ?? null }
@@ -114,7 +114,7 @@ export class Administration {
       const owner = { organizationId: organization.id, keyProjectId: null }
       if (await this.#keyStore.delete(owner, id, this.#clock.now())) return
     }
-    throw new StartError(`there is no API key with the id ${id}; ./berth keys list tells the ids`, usageErrorExitCode)
+    throw new StartError(`there is no API key with the id ${id}; ./berth keys list prints the ids`, usageErrorExitCode)
   }
 
   async #projectId(organizationId: OrganizationId, idOrName: string): Promise<string> {
@@ -127,11 +127,12 @@ export class Administration {
   async #organization(idOrName: string | undefined): Promise<ListedOrganization> {
     const all = await this.#organizations.list()
     if (all.length === 0)
-      throw new StartError('there is no organization yet; ./berth org create makes one', usageErrorExitCode)
+      throw new StartError('there is no organization yet; create one with ./berth org create', usageErrorExitCode)
     const meant = all.filter(({ id, name }) => idOrName === undefined || id === idOrName || name === idOrName)
     const [organization, other] = meant
     if (!organization) throw new StartError(`there is no organization ${idOrName}`, usageErrorExitCode)
-    if (other) throw new StartError('there are several organizations: name one by --org and its id', usageErrorExitCode)
+    if (other)
+      throw new StartError('there are several organizations: select one with --org and its id', usageErrorExitCode)
     return organization
   }
 }

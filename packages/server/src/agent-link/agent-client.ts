@@ -60,7 +60,7 @@ export async function requestAgent(
   let bytes = 0
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > maxBytes) throw new Error(`the agent answers ${call.path} with more than ${maxBytes} bytes`)
+    if (bytes > maxBytes) throw new Error(`the agent's response to ${call.path} has more than ${maxBytes} bytes`)
     chunks.push(chunk)
   }
   return { status: response.statusCode ?? 502, text: Buffer.concat(chunks).toString() }

@@ -89,7 +89,7 @@ async function ask(agentSocket: string, { method, url }: FastifyRequest, path: s
   }).catch(throwUnreachable)
   if (status === 404) throw new BerthError('route_not_found', { method, path: pathOf(url) })
   if (status === 405) throw new BerthError('method_not_allowed', { allowed: 'PUT' })
-  if (status !== 200) return throwUnreachable(new Error(`the agent answers ${pathOf(path)} with ${status}`))
+  if (status !== 200) return throwUnreachable(new Error(`the agent responded to ${pathOf(path)} with ${status}`))
   return text
 }
 

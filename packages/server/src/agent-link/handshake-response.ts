@@ -41,7 +41,7 @@ export async function readHandshakeResponse(agent: Socket): Promise<HandshakeRes
 async function readHead(agent: Socket): Promise<Head> {
   const bytes = await readUntil(agent, (read) => read.includes('\r\n\r\n') || read.length > maxHeadBytes)
   const end = bytes.indexOf('\r\n\r\n')
-  if (end === -1) throw new Error('the agent ends, or writes a head that is too long')
+  if (end === -1) throw new Error('the agent disconnected or sent a head that is too long')
   const [statusLine = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n')
   const status = Number(/^HTTP\/1\.1 (\d{3})(?: |$)/.exec(statusLine)?.[1])
   const headers = lines.map((line): [string, string] => {
@@ -59,7 +59,7 @@ async function refusalIn({ status, headers, rest }: Head, agent: Socket): Promis
   if (status === 404) return new BerthError('target_not_found', { reason })
   if (status === 400) return new BerthError('bad_request', { reason })
   return new BerthError('session_unreachable', undefined, {
-    cause: new Error(`the agent answers ${status}: ${reason}`),
+    cause: new Error(`the agent responded with ${status}: ${reason}`),
   })
 }
 

@@ -110,7 +110,7 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
     if (!head) {
       answer.destroy()
       throw new BerthError('operation_interrupted', undefined, {
-        cause: new Error(`the agent answers ${operation.operationId} with status ${answer.statusCode}`),
+        cause: new Error(`the agent responded to ${operation.operationId} with status ${answer.statusCode}`),
       })
     }
     requestAudit.record(request, reply, head.status)

@@ -35,5 +35,5 @@ export async function receiveProfile(agentSocket: string, signal: AbortSignal): 
   const response = await callAgent(agentSocket, { method: 'POST', path: agentProfilePath, signal })
   if (response.statusCode === 200) return response
   response.destroy()
-  throw new Error(`the agent answers ${agentProfilePath} with ${response.statusCode}`)
+  throw new Error(`the agent responded to ${agentProfilePath} with ${response.statusCode}`)
 }

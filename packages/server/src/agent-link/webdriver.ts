@@ -119,7 +119,7 @@ function withAddresses({ value }: NewSession, webdriverUrl: string): NewSession 
 
 function statusOf({ statusCode = 0 }: IncomingMessage): number {
   if (statusCode >= 200 && statusCode <= 599) return statusCode
-  throw new BerthError('session_unreachable', undefined, { cause: new Error(`the agent answers with ${statusCode}`) })
+  throw new BerthError('session_unreachable', undefined, { cause: new Error(`the agent responded with ${statusCode}`) })
 }
 
 /** Maps berth's errors to the names that WebDriver defines. */

@@ -49,5 +49,5 @@ export class BlobExists extends Error {
 
 /** Names become parts of paths and keys, so other characters are rejected. */
 export function checkBlobName(name: string): void {
-  if (!/^[A-Za-z0-9-]+$/.test(name)) throw new Error(`${name} is no name of a blob`)
+  if (!/^[A-Za-z0-9-]+$/.test(name)) throw new Error(`${name} is not a valid blob name`)
 }

@@ -23,7 +23,7 @@ export function openDatabase(connectionString: string, logger: Logger): Database
   })
   // A connection that fails while in use reports this twice: to the query, and as an event that would end this process.
   pool.on('connect', (client) => client.on('error', () => {}))
-  pool.on('error', (error) => logger.warn({ reason: error.message }, 'an idle database connection broke'))
+  pool.on('error', (error) => logger.warn({ reason: error.message }, 'an idle database connection failed'))
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: new ErrorMappingPool(pool) }) })
 }
 
@@ -91,7 +91,7 @@ const foreignKeyViolation = '23503'
 
 function throwUnavailable(error: Error): never {
   if (error instanceof pg.DatabaseError && unstorableText.includes(error.code ?? '')) {
-    throw new BerthError('bad_request', { reason: 'Text must not hold a NUL character.' }, { cause: error })
+    throw new BerthError('bad_request', { reason: 'Text must not contain a NUL character.' }, { cause: error })
   }
   if (
     error instanceof pg.DatabaseError &&

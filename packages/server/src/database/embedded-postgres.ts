@@ -156,7 +156,7 @@ export class EmbeddedPostgres {
   }
 
   async #create(): Promise<void> {
-    this.#logger.info('making the database')
+    this.#logger.info('creating the database')
     // Created under another name, so that an interrupted initdb is not mistaken for a cluster.
     const unfinished = `${this.#cluster}.new`
     await rm(unfinished, { recursive: true, force: true })

@@ -70,7 +70,7 @@ export class EgressDaemon implements EgressLink {
   readonly #updates = new KeyedQueue<SessionId>()
   readonly #closing = new AbortController()
   #readSettings: ReadSettings = async () => {
-    throw new Error('nobody knows how sessions leave')
+    throw new Error('no source of egress settings is set')
   }
   #policy: EgressPolicy | undefined
   #isUp = false
@@ -96,7 +96,7 @@ export class EgressDaemon implements EgressLink {
     const build = basename(folder)
     const running = await this.#client.state().catch(() => undefined)
     if (running && (running.contract_version !== egressContractVersion || running.build !== build)) {
-      this.#logger.info('replacing the egress of an earlier version')
+      this.#logger.info('replacing egress of another version')
       await this.#end()
     }
     if (!(await this.#isResponding())) await this.#launch(folder)

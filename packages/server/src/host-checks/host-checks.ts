@@ -49,6 +49,6 @@ export async function requireHost(): Promise<void> {
   const findings = await Promise.all(checks.map(async ({ name, run }) => ({ name, verdict: await run() })))
   for (const { name, verdict } of findings) {
     if (verdict.state !== 'failure') continue
-    throw new StartError(`${name}: ${verdict.fact}. To mend it: ${verdict.cure} (./berth doctor tells more)`, 69)
+    throw new StartError(`${name}: ${verdict.fact}. To fix it: ${verdict.cure} (./berth doctor prints more)`, 69)
   }
 }

@@ -128,14 +128,14 @@ export function judgePort(host: string, port: number, state: PortState): Verdict
     case 'free':
       return ok(port === 0 ? 'any free one' : `${place} is free`)
     case 'berth':
-      return ok(`${place} is taken by a berth that runs`)
+      return ok(`${place} is used by a running berth`)
     case 'EADDRINUSE':
-      return failure(`${place} is taken`, './berth serve --port 0')
+      return failure(`${place} is in use`, './berth serve --port 0')
     case 'EACCES':
       return failure(`${place} is for root only`, './berth serve --port 8080')
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return failure(`${host} is no address of this machine`, './berth serve --host 127.0.0.1')
+      return failure(`${host} is not an address of this machine`, './berth serve --host 127.0.0.1')
     default:
       return failure(`${place} cannot be opened: ${state}`, './berth serve --port 0')
   }

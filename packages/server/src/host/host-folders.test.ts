@@ -144,5 +144,5 @@ test('refuses to keep its sockets where another has put a link', { skip: isRoot 
 
   const opened = openHostFolders({ dataFolder: join(folder, 'data'), userRuntimeFolder: join(folder, 'run') })
 
-  await assert.rejects(opened, /belongs to another user or is no folder/)
+  await assert.rejects(opened, /belongs to another user or is not a folder/)
 })

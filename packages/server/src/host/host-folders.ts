@@ -103,7 +103,7 @@ async function makeFolders(path: string): Promise<void> {
  */
 async function closeToOthers(folder: string): Promise<void> {
   if ((await readdir(folder)).some((name) => name !== lostAndFoundFolder)) {
-    throw new StartError(`The data folder ${folder} can be entered by other users. To mend it: chmod 700 ${folder}`, 73)
+    throw new StartError(`The data folder ${folder} can be entered by other users. To fix it: chmod 700 ${folder}`, 73)
   }
   await chmod(folder, ownerOnly)
 }
@@ -124,11 +124,11 @@ async function openRuntimeFolder(path: string): Promise<void> {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code !== 'EEXIST')
-      throw new StartError(`The folder for sockets cannot be made: ${message}`, 73, { cause: error })
+      throw new StartError(`The folder for sockets cannot be created: ${message}`, 73, { cause: error })
   }
   // In /tmp anyone can create a folder or link of this name first, and would then control the sockets.
   if (!(await isOwnFolder(path))) {
-    throw new StartError(`${path} belongs to another user or is no folder. To mend it: remove it`, 73)
+    throw new StartError(`${path} belongs to another user or is not a folder. To fix it: remove it`, 73)
   }
   await chmod(path, ownerOnly)
 }

@@ -39,7 +39,7 @@ export async function openServiceUser(service: ServiceName): Promise<ServiceUser
   // Another berth may have created the user meanwhile.
   const made = await findUser(name)
   if (made) return made
-  throw new StartError(`The system user ${name} cannot be made: ${failure?.message ?? 'useradd did not add it'}`, 69)
+  throw new StartError(`The system user ${name} cannot be created: ${failure?.message ?? 'useradd did not add it'}`, 69)
 }
 
 async function makeUser(name: string): Promise<Error | undefined> {

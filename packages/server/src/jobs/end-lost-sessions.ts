@@ -18,6 +18,6 @@ export class LostSessions {
   async end(): Promise<void> {
     const { servers, serverId, logger } = this.#options
     const ended = await servers.endLostSessions(serverId)
-    if (ended > 0) logger.warn({ sessions: ended }, 'ended the sessions of a server that is gone')
+    if (ended > 0) logger.warn({ sessions: ended }, 'ended the sessions of a lost server')
   }
 }

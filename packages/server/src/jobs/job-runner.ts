@@ -142,7 +142,7 @@ export class JobRunner implements JobQueue {
       registerInstance: false,
       openTelemetry: { enabled: false },
     })
-    boss.on('error', (error) => logger.warn({ reason: error.message }, 'jobs: something failed; trying again'))
+    boss.on('error', (error) => logger.warn({ reason: error.message }, 'the job queue failed; trying again'))
     boss.on('warning', ({ message }) => logger.warn(`jobs: ${message}`))
     await boss.start()
     return boss

@@ -48,7 +48,9 @@ export class SessionReaper {
     if (this.#isRunning) return
     this.#isRunning = true
     this.#round = this.#startRound()
-      .catch((error: Error) => this.#options.logger.warn({ reason: error.message }, 'could not look for idle sessions'))
+      .catch((error: Error) =>
+        this.#options.logger.warn({ reason: error.message }, 'could not check for idle sessions'),
+      )
       .finally(() => {
         this.#isRunning = false
       })

@@ -35,7 +35,7 @@ export class BlobSweep {
       const used = new Set((await Promise.all(owners.map((owner) => owner.listUsedBlobs(names)))).flat())
       const orphans = names.filter((name) => !used.has(name))
       for (const name of orphans) await blobs.remove(name)
-      if (orphans.length > 0) logger.info({ blobs: orphans.length }, 'removed blobs that nothing mentions')
+      if (orphans.length > 0) logger.info({ blobs: orphans.length }, 'removed blobs without a row')
     }
   }
 }

@@ -29,7 +29,7 @@ export function restrictToOwnSession({ socket, url = '' }: Pick<IncomingMessage,
   const path = pathOf(url)
   if (path.startsWith(own) && !hasDots(path)) return
   throw new BerthError('forbidden', {
-    reason: `From inside of a session only its own addresses below ${own} are served.`,
+    reason: `Inside a session, berth serves only its own addresses below ${own} are served.`,
   })
 }
 

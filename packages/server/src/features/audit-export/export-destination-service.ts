@@ -102,7 +102,7 @@ export class ExportDestinationService {
 
   #requireBucket(bucket: string): void {
     if (this.#options.buckets.includes(bucket)) return
-    const reason = 'the operator of this service allows no export to this bucket.'
+    const reason = 'the operator of this service does not permit exports to this bucket.'
     throw new BerthError('field_not_supported', { field: 'bucket', reason })
   }
 }

@@ -38,7 +38,7 @@ export class AuditJournal {
       this.#unwritten = []
     } catch (error) {
       if (this.#unwritten.length === 0)
-        this.#logger.error({ err: error }, 'entries of the audit log are in memory alone')
+        this.#logger.error({ err: error }, 'entries of the audit log are only in memory')
       this.#unwritten = lines
     }
   }
@@ -85,7 +85,7 @@ export class AuditJournal {
         const entry = JSON.parse(line)
         return [{ ...entry, occurredAt: new Date(entry.occurredAt) }]
       } catch {
-        this.#logger.warn({ bytes: line.length }, 'the audit journal has a line that was cut off')
+        this.#logger.warn({ bytes: line.length }, 'the audit journal contains an incomplete line')
         return []
       }
     })

@@ -89,7 +89,7 @@ export class AuditService {
     this.#isClosed = true
     clearTimeout(this.#timer)
     await this.flush().catch((error: Error) =>
-      this.#logger.warn({ reason: error.message }, 'the rest of the audit log is left to the next start'),
+      this.#logger.warn({ reason: error.message }, 'the next start writes the rest of the audit log'),
     )
     this.#journal.close()
   }
@@ -128,7 +128,7 @@ export class AuditService {
     const removed = await this.#store.removeBefore(
       new Date(this.#clock.now().getTime() - this.#retentionDays * dayMilliseconds),
     )
-    if (removed > 0) this.#logger.info({ entries: removed }, 'removed entries of the audit log that were old enough')
+    if (removed > 0) this.#logger.info({ entries: removed }, 'removed old entries of the audit log')
   }
 
   async #read(caller: OrganizationCaller, filter: AuditQuery, options: ReadOptions): Promise<AuditPage> {

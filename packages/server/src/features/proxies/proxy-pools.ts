@@ -42,7 +42,7 @@ export function parseProxyPools(text: string): ProxyPools {
       type,
       (servers as readonly ({ url: string } & Targeting)[]).map(({ url, ...place }, index) => {
         const upstream = parseUpstream(url)
-        if (!upstream) throw new Error(`${type}.${index}.url: must be as http://user:password@host:port`)
+        if (!upstream) throw new Error(`${type}.${index}.url: must have the form http://user:password@host:port`)
         return { ...place, upstream }
       }),
     ]),

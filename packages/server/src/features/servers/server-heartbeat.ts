@@ -23,7 +23,9 @@ export class ServerHeartbeat {
     this.#timer = setInterval(() => {
       servers
         .tell(serverId)
-        .catch((error: Error) => logger.warn({ reason: error.message }, 'could not say that this server is there'))
+        .catch((error: Error) =>
+          logger.warn({ reason: error.message }, 'could not record the heartbeat of this server'),
+        )
     }, intervalMilliseconds)
   }
 
