@@ -74,7 +74,7 @@ export const getAgentState = defineEndpoint({
   operationId: 'getAgentState',
   method: 'GET',
   path: agentStatePath,
-  summary: 'Where the agent stands',
+  summary: 'Get the state of the agent',
   tag,
   access: 'internal',
   reply: AgentState,

@@ -30,7 +30,7 @@ export type FileInfo = z.infer<typeof FileInfo>
 
 export const FsEvent = z
   .object({
-    type: z.enum(['CREATE', 'WRITE', 'DELETE', 'RENAME']).meta({ description: 'RENAME tells the old name.' }),
+    type: z.enum(['CREATE', 'WRITE', 'DELETE', 'RENAME']).meta({ description: 'RENAME reports the old name.' }),
     path: z.string(),
     name: z.string().optional(),
     is_dir: z.boolean().optional(),

@@ -35,14 +35,14 @@ export type WebMcpTool = z.infer<typeof WebMcpTool>
 
 const LiveWebMcpTool = z
   .object({
-    tool_ref: z.string().meta({ description: 'Names this tool in this document; gone with the document.' }),
+    tool_ref: z.string().meta({ description: 'Identifies this tool. Valid as long as its document.' }),
     tool: WebMcpTool,
     source: z.object({
       window_id: z.int(),
       tab_id: z.int(),
       target_id: z.string().optional(),
       page_title: z.string(),
-      page_url: z.string().meta({ description: 'Without its fragment.' }),
+      page_url: z.string().meta({ description: 'The URL without its fragment.' }),
       frame: z.object({ frame_id: z.string(), url: z.string() }).nullable().meta({
         description: 'The frame within the page; null for the page itself.',
       }),
@@ -88,7 +88,7 @@ export const invokeWebMcpTool = defineOperation({
   operationId: 'invokeWebMcpTool',
   method: 'POST',
   path: '/webmcp/invoke',
-  summary: 'Use a tool that a page offers',
+  summary: 'Call a tool of a page',
   tag,
   category: 'control',
   bodyLimitBytes: maxInputBytes + 4 * kibibyte,
@@ -154,7 +154,7 @@ export const deleteCustomWebMcpTool = defineOperation({
   operationId: 'deleteCustomWebMcpTool',
   method: 'DELETE',
   path: '/webmcp/custom-tools/{id}',
-  summary: 'Take a tool away from pages',
+  summary: 'Remove a custom tool',
   tag,
   category: 'control',
   params: z.object({ id: z.string() }),

@@ -42,7 +42,7 @@ const AuditQuery = z.object({
     .max(1024)
     .optional()
     .meta({ description: 'Text to find in path, user id, e-mail address, client address or status.' }),
-  search_user_id: textList(100).optional().meta({ description: 'User ids that are found besides the search.' }),
+  search_user_id: textList(100).optional().meta({ description: 'User ids to find in addition to the search.' }),
 })
 export type AuditQuery = z.output<typeof AuditQuery>
 

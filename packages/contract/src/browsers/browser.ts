@@ -76,7 +76,7 @@ export const BrowserRequest = z
       .min(minTimeoutSeconds)
       .max(maxTimeoutSeconds)
       .default(defaultTimeoutSeconds)
-      .meta({ description: 'Seconds after the end of the last activity at which the session is deleted.' }),
+      .meta({ description: 'Seconds after the last activity until the session is deleted.' }),
     viewport: BrowserViewport.optional(),
     kiosk_mode: z.boolean().default(false),
     start_url: StartUrl.optional(),

@@ -29,7 +29,7 @@ const AllowedHost = z
   })
 
 const AllowedHosts = z.array(AllowedHost).min(1).max(maxAllowedHosts).meta({
-  description: 'The only hosts that are reached, besides private hosts. Absent: all are.',
+  description: 'The only reachable hosts, in addition to private hosts. Absent: all hosts.',
 })
 
 const RouteHost = z
@@ -50,12 +50,14 @@ export const BrowserNetworkConfig = z
       .array(PrivateHost)
       .max(maxPrivateHosts)
       .optional()
-      .meta({ description: 'Reached without a proxy. Absent: the private ranges; an empty list: none.' }),
+      .meta({
+        description: 'Hosts that are reached without a proxy. Absent: the private ranges. An empty list: none.',
+      }),
     proxy_routes: z
       .array(BrowserProxyRoute)
       .max(maxRoutes)
       .optional()
-      .meta({ description: 'Hosts that are reached by a proxy of their own, whatever the port.' }),
+      .meta({ description: 'Hosts that are reached through a separate proxy, on any port.' }),
     allowed_hosts: AllowedHosts.optional(),
   })
   .superRefine(({ private_hosts = [], proxy_routes = [], allowed_hosts = [] }, context) => {
@@ -87,7 +89,7 @@ export type BrowserNetworkConfig = z.infer<typeof BrowserNetworkConfig>
 export const BrowserNetworkUpdate = z
   .strictObject({
     allowed_hosts: AllowedHosts.nullish().meta({
-      description: 'Only of a session that was created with a list. Null takes it away, and then there is none again.',
+      description: 'Only for a session that was created with a list. Null removes it permanently.',
     }),
     expected_allowlist_revision: Unsupported,
     mutation_id: Unsupported,

@@ -29,7 +29,7 @@ export const proxySelection = {
   proxy_id: z
     .string()
     .nullish()
-    .meta({ deprecated: true, description: 'Use proxy. An empty string stands for none; null changes nothing.' }),
+    .meta({ deprecated: true, description: 'Use proxy. An empty string means none. Null changes nothing.' }),
   disable_default_proxy: z.boolean().optional().meta({ deprecated: true, description: 'Use proxy.mode.' }),
 }
 

@@ -107,7 +107,7 @@ export const postEgressProbe = defineEndpoint({
   operationId: 'postEgressProbe',
   method: 'POST',
   path: '/probes',
-  summary: 'Try a proxy out',
+  summary: 'Check a proxy in egress',
   tag,
   access: 'internal',
   body: EgressProbe,
@@ -120,7 +120,7 @@ export const getEgressState = defineEndpoint({
   operationId: 'getEgressState',
   method: 'GET',
   path: '/state',
-  summary: 'What egress serves',
+  summary: 'Get the state of egress',
   tag,
   access: 'internal',
   reply: z.object({

@@ -72,7 +72,7 @@ export const ProxyCreateRequest = z
   .object({
     type: ProxyType,
     name: ProxyName.optional(),
-    protocol: ProxyProtocol.default('https').meta({ description: 'Spoken to the proxy.' }),
+    protocol: ProxyProtocol.default('https').meta({ description: 'The protocol between berth and the proxy.' }),
     bypass_hosts: z.array(BypassHost).max(maxBypassHosts).optional(),
     config: ProxyConfigRequest.optional(),
   })
@@ -121,7 +121,7 @@ export const ProxyRecord = z
 export type ProxyRecord = z.infer<typeof ProxyRecord>
 
 export const CheckedProxy = ProxyRecord.extend({
-  latency_ms: z.int().optional().meta({ description: 'Until the answer came, connection included.' }),
+  latency_ms: z.int().optional().meta({ description: 'Time until the response, including the connection.' }),
 }).meta({ id: 'CheckedProxy' })
 export type CheckedProxy = z.infer<typeof CheckedProxy>
 
