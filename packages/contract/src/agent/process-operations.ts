@@ -66,11 +66,9 @@ export const ProcessStatus = z
   .object({
     state: z.enum(['running', 'exited']),
     exit_code: ExitCode.nullable(),
-    cpu_pct: z
-      .number()
-      .meta({
-        description: 'Average processor use since its start, in percent of one core. Excludes child processes.',
-      }),
+    cpu_pct: z.number().meta({
+      description: 'Average processor use since its start, in percent of one core. Excludes child processes.',
+    }),
     mem_bytes: z.int().meta({ description: 'Resident memory of the program alone.' }),
   })
   .meta({ id: 'ProcessStatus' })

@@ -46,13 +46,9 @@ const BrowserProxyRoute = z
 /** The destinations that a session reaches directly, or through proxies of their own. */
 export const BrowserNetworkConfig = z
   .strictObject({
-    private_hosts: z
-      .array(PrivateHost)
-      .max(maxPrivateHosts)
-      .optional()
-      .meta({
-        description: 'Hosts that are reached without a proxy. Absent: the private ranges. An empty list: none.',
-      }),
+    private_hosts: z.array(PrivateHost).max(maxPrivateHosts).optional().meta({
+      description: 'Hosts that are reached without a proxy. Absent: the private ranges. An empty list: none.',
+    }),
     proxy_routes: z
       .array(BrowserProxyRoute)
       .max(maxRoutes)

@@ -1,7 +1,7 @@
 import type { Deadline } from '../../script-process/deadline.ts'
 import type { AttachedTab } from './attached-tab.ts'
 import { js } from './evaluate.ts'
-import { dispatchKeyEvent, focusForText, stateOfElement, tellOfChange } from './in-page.ts'
+import { dispatchKeyEvent, focusForText, stateOfElement, tellOfChange } from './in-page.js'
 import { keyDefinition, modifierBits } from './keys.ts'
 
 interface Point {

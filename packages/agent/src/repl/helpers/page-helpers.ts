@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { type AxNode, snapshotOf } from './accessibility-tree.ts'
 import type { AttachedTab } from './attached-tab.ts'
 import { js, objectOf } from './evaluate.ts'
-import { describePage } from './in-page.ts'
+import { describePage } from './in-page.js'
 
 interface Metrics {
   readonly cssVisualViewport: {

@@ -3,7 +3,7 @@ import type { Deadline } from '../../script-process/deadline.ts'
 import type { AttachedTab } from './attached-tab.ts'
 import type { BrowserLine, CdpEvent } from './browser-line.ts'
 import { js } from './evaluate.ts'
-import { isInState } from './in-page.ts'
+import { isInState } from './in-page.js'
 
 interface WaitForElementOptions {
   readonly state?: 'attached' | 'detached' | 'visible' | 'hidden'
