@@ -111,7 +111,7 @@ class Checkout {
   }
 }
 
-test('the first start installs Node.js and the packages, the second nothing', async () => {
+test('the first start installs Node.js and the packages, and the second installs nothing', async () => {
   await using checkout = await Checkout.create()
 
   const first = await checkout.start(['serve'])
@@ -158,7 +158,7 @@ test('packages are installed again when the lock file has changed', async () => 
   assert.deepEqual(await checkout.npmCalls(), ['install', 'ci', 'ci'])
 })
 
-test("a developer's own npm install is not done again", async () => {
+test("a developer's own npm install is not repeated", async () => {
   await using checkout = await Checkout.create()
   await checkout.start()
   await checkout.writeLockFile(2)
@@ -170,7 +170,7 @@ test("a developer's own npm install is not done again", async () => {
   assert.deepEqual(await checkout.npmCalls(), ['install', 'ci'])
 })
 
-test('a failed install is one line and an exit code, and is done again at the next start', async () => {
+test('a failed install prints one line, sets an exit code, and is repeated at the next start', async () => {
   await using checkout = await Checkout.create()
   await checkout.start()
   await checkout.writeLockFile(2)

@@ -50,7 +50,7 @@ for (const { method, path, operationId } of publicEndpoints.filter(({ method }) 
   })
 }
 
-test('a text that the database cannot hold is a fault of the request, wherever it slips in', async () => {
+test('text that the database cannot store is an invalid request, in any field', async () => {
   await assert.rejects(sql`select ${'a\0b'}::text`.execute(server.database), { code: 'bad_request' })
   await assert.rejects(sql`select ${'"\\u0000"'}::jsonb ->> 0`.execute(server.database), { code: 'bad_request' })
 })
@@ -65,7 +65,7 @@ for (const { path, operationId } of publicEndpoints.filter(({ paged }) => paged)
   })
 }
 
-test('rows of one millisecond are listed in the order in which they were made', async () => {
+test('rows of one millisecond are listed in the order of their creation', async () => {
   const other = await server.project()
   const names = Array.from({ length: 30 }, (_, index) => `p${index}`)
   for (const name of names) await other.call('POST', '/profiles', { name })

@@ -100,6 +100,6 @@ test('two patterns overlap exactly when some name matches both', () => {
   )
 })
 
-test('what a pattern is written as is read as the same pattern', () => {
+test('a formatted pattern parses to the same pattern', () => {
   fc.assert(fc.property(pattern, (written) => assert.deepEqual(parseHostPattern(hostPatternText(written)), written)))
 })

@@ -18,7 +18,7 @@ async function brokenBy(machine: TestMachine, destination: string): Promise<stri
   return `${await textOf(connection.socket).catch(() => '')}${how}`
 }
 
-test('tunnels everything by an HTTP proxy, with the credentials at once', async () => {
+test('tunnels everything through an HTTP proxy, and sends the credentials at once', async () => {
   await using proxy = await startFakeProxy('exit')
   await using egress = await startEgress({ allow: [proxy.authority], settings: through(proxy.port, credentials) })
 
@@ -35,7 +35,7 @@ test('tunnels everything by an HTTP proxy, with the credentials at once', async 
   ])
 })
 
-test('tunnels everything by a SOCKS5 proxy, which looks names up itself', async () => {
+test('tunnels everything through a SOCKS5 proxy, which resolves names', async () => {
   await using proxy = await startSocksProxy(credentials)
   await using egress = await startEgress({
     allow: ['127.0.0.1'],
@@ -50,7 +50,7 @@ test('tunnels everything by a SOCKS5 proxy, which looks names up itself', async 
   assert.deepEqual([refused.status, refused.headers['x-kernel-proxy-error']], [502, 'provider_rejected'])
 })
 
-test('tells that there is no connection to a proxy, and never connects directly', async () => {
+test('reports an unreachable proxy, and never connects directly', async () => {
   await using canary = await startHttpServer((_request, response) => response.end('reached'))
   await using egress = await startEgress({ allow: ['127.0.0.1'], settings: through(await unusedPort()) })
 
@@ -103,7 +103,7 @@ for (const connectStatus of [400, 403, 405, 501, 0]) {
   })
 }
 
-test('sends every request of a connection to its one destination, whatever it names', async () => {
+test('sends every request of a connection to its destination, whatever its host is', async () => {
   await using proxy = await startFakeProxy('exit', { connectStatus: 405 })
   await using egress = await startEgress({ allow: [proxy.authority], settings: through(proxy.port) })
   const { socket } = await egress.machine.connect('page.test:80')
@@ -149,7 +149,7 @@ for (const [request, status] of Object.entries(refusedRequests)) {
   })
 }
 
-test('lets a request become another protocol by a proxy without tunnels', async () => {
+test('supports upgrades through a proxy without tunnels', async () => {
   await using proxy = await startHttpServer(() => {})
   proxy.server.on('connect', (_request, socket: Socket) => socket.end('HTTP/1.1 405 No\r\n\r\n'))
   proxy.server.on('upgrade', (request, socket: Socket) => {
@@ -181,7 +181,7 @@ test('a challenge of the proxy to a request does not reach the machine', async (
   )
 })
 
-test('what is no HTTP, or breaks off, is a failure of the proxy', async () => {
+test('malformed and incomplete responses are failures of the proxy', async () => {
   for (const answer of ['SSH-2.0-nonsense\r\n', '', 'HTTP/1.1 200']) {
     await using proxy = await startTcpServer((socket) => void socket.once('data', () => socket.end(answer)))
     await using egress = await startEgress({ allow: [proxy.authority], settings: through(proxy.port) })
@@ -192,7 +192,7 @@ test('what is no HTTP, or breaks off, is a failure of the proxy', async () => {
   }
 })
 
-test("a caller's proxy must not stand where sessions may not connect to, and an operator's may", async () => {
+test("a caller's proxy must have a permitted address, and an operator's need not", async () => {
   await using proxy = await startFakeProxy('exit')
   await using egress = await startEgress({ settings: through(proxy.port) })
 
@@ -253,7 +253,7 @@ test('private hosts come before routes, routes before the proxy, and the bypass 
   assert.deepEqual(found, ends)
 })
 
-test('allowed hosts shut out all else but private hosts, by name and by address, whatever the proxy', async () => {
+test('allowed hosts exclude everything but private hosts, by name and by address, with any proxy', async () => {
   await using proxy = await startFakeProxy('exit')
   const rules = {
     private_hosts: ['private.test'],
@@ -292,7 +292,7 @@ test('allowed hosts shut out all else but private hosts, by name and by address,
   assert.deepEqual(await egress.machine.lookup('bad.test'), { id: egress.machine.lastId, by_name: true })
 })
 
-test('a change of the settings cuts what would now leave otherwise, and nothing else', async () => {
+test('a change of settings closes connections that would now leave differently, and no others', async () => {
   await using one = await startFakeProxy('one')
   await using two = await startFakeProxy('two')
   await using direct = await startTcpServer((socket) => void socket.pipe(socket))
@@ -319,7 +319,7 @@ test('a change of the settings cuts what would now leave otherwise, and nothing 
   assert.equal((await egress.machine.fetch('http://page.test/')).body, 'two tunnels /')
 })
 
-test('what is being opened while the settings change is opened by the new ones', async () => {
+test('a connection that is opening during a change uses the new settings', async () => {
   const asked = Promise.withResolvers<void>()
   await using silent = await startTcpServer((socket) => {
     socket.once('end', () => socket.end()).once('data', () => asked.resolve())
@@ -335,7 +335,7 @@ test('what is being opened while the settings change is opened by the new ones',
   await silent.untilAbandoned()
 })
 
-test('what waits to be told of a failure is cut when its settings change', async () => {
+test('a failed connection that is still answered closes when its settings change', async () => {
   await using egress = await startEgress({ settings: { ...directly, proxy: null } })
   const connection = await egress.machine.connect('page.test:80')
 
@@ -345,7 +345,7 @@ test('what waits to be told of a failure is cut when its settings change', async
   assert.equal(said, '')
 })
 
-test('an address that was told for a name is that name when the settings change', async () => {
+test('an address that was returned for a name counts as that name when the settings change', async () => {
   await using server = await startHttpServer((_request, response) => response.end('direct'))
   await using proxy = await startFakeProxy('exit')
   const addresses: Record<string, string> = {
@@ -377,7 +377,7 @@ test('an address that was told for a name is that name when the settings change'
   )
 })
 
-test('a gentle change waits for the connection that it is to come after, and lets it come to its end', async () => {
+test('a gentle change waits for the given connection, and lets it finish', async () => {
   await using one = await startHttpServer(() => {})
   one.server.on('connect', (_request, socket: Socket) => {
     socket.write('HTTP/1.1 200 OK\r\n\r\n')
@@ -398,7 +398,7 @@ test('a gentle change waits for the connection that it is to come after, and let
   assert.equal((await page).body, 'slowly')
 })
 
-test('a gentle change ends what is not used any more', async () => {
+test('a gentle change closes idle connections', async () => {
   await using one = await startFakeProxy('one')
   await using two = await startFakeProxy('two')
   await using egress = await startEgress({ allow: ['127.0.0.1'], settings: through(one.port) })

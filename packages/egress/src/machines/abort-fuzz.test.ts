@@ -125,7 +125,7 @@ async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate)
 }
 
-test('a machine that sends anything breaks nothing but its own connections', async () => {
+test('a machine that sends arbitrary data only breaks its own connections', async () => {
   await using server = await startTcpServer((socket) => void socket.pipe(socket))
   await using egress = await startEgress({ allow: ['127.0.0.1'] })
   using kept = await egress.machine.connect(server.authority)

@@ -52,7 +52,7 @@ for (const destination of [
   })
 }
 
-test('no proxy and no list of allowed hosts is in the way of it', async () => {
+test('proxies and allowed hosts do not affect it', async () => {
   const settings = { private_hosts: [], routes: [], ...proxy, allowed_hosts: ['elsewhere.test'] }
   await using egress = await startEgress({ own, ownSessionSocket, settings })
 
@@ -86,7 +86,7 @@ test('a machine is deleted while it is connected to berth', async () => {
   assert.deepEqual(egress.machines.ids, [])
 })
 
-test('what the operator allows at the very port is reached itself', async () => {
+test('an address that the operator permits with this port is reached directly', async () => {
   await using service = await startTcpServer((socket) => void socket.end('the service itself'))
   const { authority } = service
   await using egress = await startEgress({ own: [authority], ownSessionSocket, allow: [authority] })
@@ -94,7 +94,7 @@ test('what the operator allows at the very port is reached itself', async () => 
   assert.equal(await reached(egress, authority), 'the service itself')
 })
 
-test('the names of berth travel with their connections, and the host is known by name', async () => {
+test("berth's names are sent with their connections, and the host's name is resolved", async () => {
   await using egress = await startEgress({ own, ownSessionSocket, lookup: async () => ['203.0.113.7'] })
 
   const answers = await Promise.all(

@@ -11,7 +11,7 @@ function resolverOf(source: NameSource, clock = systemClock): NameResolver & Dis
   return Object.assign(resolver, { [Symbol.dispose]: () => resolver.close() })
 }
 
-test('finds every name that the host finds', async () => {
+test('resolves every name that the host resolves', async () => {
   await using server = await startNameServer({
     'plain.test': ['192.0.2.1', '192.0.2.2', '2001:db8::1'],
     'only-six.test': ['2001:db8::6'],
@@ -65,7 +65,7 @@ test('finds every name that the host finds', async () => {
   assert.ok(!server.queries.some((question) => question.includes('localhost')))
 })
 
-test('asks whole names first where they have dots enough, and the search domains first otherwise', async () => {
+test('queries names with enough dots first, and the search domains first otherwise', async () => {
   await using server = await startNameServer({})
   const orderOf = async (name: string, ndots: number) => {
     using names = resolverOf(hostUsing([server.authority], { search: ['corp.test'], ndots }))
@@ -79,7 +79,7 @@ test('asks whole names first where they have dots enough, and the search domains
   assert.deepEqual(await orderOf('a.b.', 2), ['a.b A'])
 })
 
-test('joins those who ask the same, and asks again only when the time of an answer is over', async () => {
+test('shares concurrent queries, and queries again only after an answer has expired', async () => {
   await using server = await startNameServer({ 'one.test': ['192.0.2.1'] })
   let now = 0
   using names = resolverOf(hostUsing([server.authority]), { now: () => new Date(now) })
@@ -104,7 +104,7 @@ test('joins those who ask the same, and asks again only when the time of an answ
   assert.deepEqual(left, { addresses: ['192.0.2.1'], ttl: 1 })
 })
 
-test('goes on to another server when one fails, and says when none answers', async () => {
+test('tries another server when one fails, and reports when none responds', async () => {
   await using broken = await startNameServer({ 'one.test': 'fails', 'none.test': 'fails' })
   await using works = await startNameServer({ 'one.test': ['192.0.2.1'], 'none.test': 'fails' })
   using names = resolverOf(hostUsing(['not an address', broken.authority, works.authority]))
@@ -127,7 +127,7 @@ test('waits for a slow name, also where the server is quick otherwise', async ()
   assert.deepEqual(await names.lookup('slow.test', 4), { addresses: ['192.0.2.2'], ttl: 60 })
 })
 
-test('does not wait for a family that nobody answers for', async () => {
+test('does not wait for an address family without a response', async () => {
   await using server = await startNameServer({ 'four.test': ['192.0.2.1'] })
   const asked = hostUsing([server.authority])
   using names = resolverOf(asked)
@@ -145,7 +145,7 @@ test('does not wait for a family that nobody answers for', async () => {
   assert.ok(performance.now() - startedAt < 2_000)
 })
 
-test('names that nobody answers delay no other name, in the same session or another', async () => {
+test('unanswered names delay no other name, in the same session or another', async () => {
   const silent = Object.fromEntries(
     Array.from({ length: 300 }, (_, index) => [`silent-${index}.test`, 'silent'] as const),
   )
@@ -167,7 +167,7 @@ test('names that nobody answers delay no other name, in the same session or anot
   assert.ok(milliseconds < 1_000, `took ${milliseconds} ms`)
 })
 
-test('a name that found no room is looked up when there is some', { timeout: 60_000 }, async () => {
+test('a lookup without a free slot waits for one', { timeout: 60_000 }, async () => {
   const silent = Array.from({ length: 1_024 + 2_048 }, (_, index) => `silent-${index}.test`)
   await using server = await startNameServer({
     ...Object.fromEntries(silent.map((name) => [name, 'silent'] as const)),
@@ -184,7 +184,7 @@ test('a name that found no room is looked up when there is some', { timeout: 60_
   assert.deepEqual(await names.lookup('good.test', 4), { addresses: ['192.0.2.1'], ttl: 60 })
 })
 
-test('gives a name up that nobody answers within ten seconds', { timeout: 30_000 }, async () => {
+test('fails a lookup without a response within ten seconds', { timeout: 30_000 }, async () => {
   await using server = await startNameServer({ 'silent.test': 'silent' })
   using names = resolverOf(hostUsing([server.authority]))
 

@@ -25,7 +25,7 @@ async function isOpen({ socket }: TestConnection): Promise<boolean> {
   return answer !== undefined
 }
 
-test('a worker that is killed costs its machines their connections, and is back at once', async (context) => {
+test('a killed worker closes the connections of its machines, and is replaced at once', async (context) => {
   await using server = await startTcpServer((socket) => void socket.pipe(socket))
   await using egress = await startEgressProcess({ workers: 2 })
   await egress.setPolicy({ allow: [server.authority], own_addresses: [] })
@@ -73,7 +73,7 @@ async function reopen(socketPath: string): Promise<TestMachine> {
   }
 }
 
-test('what is told while a worker is being replaced holds for its successor', async () => {
+test('changes during the replacement of a worker apply to its successor', async () => {
   await using server = await startTcpServer((socket) => void socket.pipe(socket))
   await using egress = await startEgressProcess({ workers: 1 })
   await egress.serve('brw_a')
@@ -93,7 +93,7 @@ test('what is told while a worker is being replaced holds for its successor', as
   await assert.rejects(once(connect(`${egress.folder}/brw_b.sock`), 'connect'))
 })
 
-test('comes back from a worker that is killed again and again', async () => {
+test('recovers from a worker that is killed repeatedly', async () => {
   await using egress = await startEgressProcess({ workers: 1 })
   await egress.serve('brw_a')
 

@@ -18,7 +18,7 @@ test('work is repeated until it succeeds', async () => {
   assert.equal(await retry(failing(3).work, quick), 4)
 })
 
-test('the last error is told when patience is over', async () => {
+test('the last error is thrown after the time limit', async () => {
   const { work, calls } = failing(Number.POSITIVE_INFINITY)
 
   await assert.rejects(retry(work, { ...quick, patienceMilliseconds: 0 }), /failure 1$/)
@@ -26,7 +26,7 @@ test('the last error is told when patience is over', async () => {
   assert.equal(calls(), 1)
 })
 
-test('what another attempt cannot mend is not repeated', async () => {
+test('a permanent error is not retried', async () => {
   const { work, calls } = failing(Number.POSITIVE_INFINITY)
 
   await assert.rejects(retry(work, { ...quick, isTransient: () => calls() < 2 }), /failure 2/)

@@ -10,7 +10,7 @@ const server = `
     socket.once('data', () => socket.write('refused', () => socket.resetAndDestroy()))
   }).listen(0, '127.0.0.1', function () { console.log(this.address().port) })`
 
-test('what has arrived before a write fails is read, and then the socket fails', async () => {
+test('data that arrived before a failed write is read, and then the socket fails', async () => {
   const child = spawn(process.execPath, ['-e', server], { stdio: ['ignore', 'pipe', 'inherit'] })
   try {
     const [port] = await once(child.stdout, 'data')

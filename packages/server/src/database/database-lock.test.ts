@@ -47,7 +47,7 @@ test('a second server on the database is refused until the first has stopped', {
   await take(context)
 })
 
-test('a lock whose connection breaks is taken again', { timeout: 30_000 }, async (context) => {
+test('a lock is acquired again after its connection failed', { timeout: 30_000 }, async (context) => {
   await take(context, () => assert.fail('nobody else has it'))
 
   await breakConnection()
@@ -56,7 +56,7 @@ test('a lock whose connection breaks is taken again', { timeout: 30_000 }, async
   await assert.rejects(take(context), StartError)
 })
 
-test('a server whose database was taken meanwhile is told to stop', { timeout: 30_000 }, async (context) => {
+test('a server whose lock was taken by another one has to stop', { timeout: 30_000 }, async (context) => {
   const lost = Promise.withResolvers<void>()
   await take(context, () => lost.resolve())
 

@@ -41,7 +41,7 @@ function without(password: 'any' | 'wrong', connectionString: string): string {
   return connectionString.replace(/berth:\w+@/, password === 'any' ? 'berth@' : 'berth:wrong@')
 }
 
-test('PostgreSQL lets in nobody without the password, which only its owner can read', async (context) => {
+test('PostgreSQL requires the password, which only its owner can read', async (context) => {
   const folders = await openFolders(context)
   const postgres = await openPostgres(folders)
   await postgres.start()

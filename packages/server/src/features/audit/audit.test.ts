@@ -108,7 +108,7 @@ test('a key below the address of a session is noted as the key', async () => {
   assert.deepEqual([entry?.auth_strategy, entry?.user_id], ['api_key', earlier?.user_id])
 })
 
-test('what only reads, and whoever is not known, leaves no entry', async () => {
+test('reading requests and unknown callers are not recorded', async () => {
   const owner = await server.project()
   for (const { path } of publicEndpoints.filter(({ method, access }) => method === 'GET' && access !== 'public')) {
     await owner.call('GET', path.replaceAll(/\{\w+\}/g, 'nothing')).catch(() => {})
@@ -142,7 +142,7 @@ test('an entry says who did what, how, from where, and how it ended', async () =
   })
 })
 
-test('no key and no token stands in an entry', async () => {
+test('entries contain no keys and no tokens', async () => {
   const owner = await server.project()
   const session = await owner.session()
   const token = new URL(session.cdp_ws_url).searchParams.get('jwt') ?? ''

@@ -87,7 +87,7 @@ async function storedValues(project: TestProject): Promise<Record<string, string
   return Object.fromEntries(JSON.parse(text).values)
 }
 
-test('twenty updates at once all find their place', async () => {
+test('twenty concurrent updates are all applied', async () => {
   const project = await server.project()
   await create(project, { values: {} })
 
