@@ -12,6 +12,7 @@ import WebSocket from 'ws'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { memoryMiB, serviceProcesses } from './testing/processes.ts'
+import { within } from './testing/within.ts'
 
 const mebibyte = 1024 * 1024
 const berth = await Berth.start()
@@ -184,35 +185,6 @@ test('a client that stops reading holds up nobody and misses nothing (case 4)', 
     await quick.close()
   }))
 
-test('pings are answered with a busy tab, quiet clients stay, and none is cut that still speaks (case 5)', () =>
-  withSession(async ({ cdp_ws_url }) => {
-    const seconds = 75 // Long enough for all of berth's keep-alive timers. The fault suite runs the full 150 s.
-    const pinger = await CdpClient.open(cdp_ws_url)
-    const quiet = await CdpClient.open(cdp_ws_url)
-    const silent = await CdpClient.open(cdp_ws_url, { autoPong: false })
-    const page = await pinger.openPage()
-    pinger.socket.send(
-      JSON.stringify({
-        id: 9_999_999,
-        sessionId: page,
-        method: 'Runtime.evaluate',
-        params: { expression: 'for (;;) {}' },
-      }),
-    )
-
-    for (let round = 0; round < seconds / 5; round++) {
-      const payload = randomBytes(4)
-      const pong = within(2_000, once(pinger.socket, 'pong'))
-      pinger.socket.ping(payload)
-      assert.deepEqual((await pong)[0], payload)
-      assert.ok(await within(2_000, silent.send('Browser.getVersion')))
-      await delay(5_000)
-    }
-
-    assert.ok(await within(2_000, quiet.send('Browser.getVersion')))
-    for (const { socket } of [pinger, quiet, silent]) socket.terminate()
-  }))
-
 test('Browser.close of a raw client is answered and ends its connection alone', () =>
   withSession(async ({ cdp_ws_url }) => {
     const [first, second] = [await CdpClient.open(cdp_ws_url), await CdpClient.open(cdp_ws_url)]
@@ -268,11 +240,6 @@ async function openResettableRelay(address: string) {
 function numberOf({ params = {} }: { readonly params?: Record<string, unknown> }): number {
   const [argument] = params.args as { value: string }[]
   return Number.parseInt(argument?.value ?? '', 10)
-}
-
-async function within<Value>(milliseconds: number, promise: Promise<Value>): Promise<Value> {
-  const late = delay(milliseconds, undefined, { ref: false }).then(() => assert.fail(`not within ${milliseconds} ms`))
-  return Promise.race([promise, late as Promise<never>])
 }
 
 async function eventually(milliseconds: number, condition: () => Promise<boolean>): Promise<void> {

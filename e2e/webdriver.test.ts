@@ -235,13 +235,14 @@ test('a browser or a driver that dies ends the WebDriver sessions, and the next 
       const bidi = await BidiClient.open(made.capabilities.webSocketUrl)
 
       process.kill(await processOf(session.session_id, program), 'SIGKILL')
+      const nextAnswer = create()
 
       await bidi.closed
       await until(async () => {
         const { status, value } = await command(classicUrl(session, `/session/${made.sessionId}/url`), 'GET')
         return status === 404 && value.error === 'invalid session id'
       })
-      const next = await create()
+      const next = await nextAnswer
       assert.match(next.sessionId ?? '', /^[0-9a-f]{32}$/, JSON.stringify(next))
     }
   }))

@@ -7,6 +7,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { AgentEvents } from '../agent-events.ts'
 import type { ExtensionSet } from '../extensions/extension-set.ts'
 import type { CdpPipe } from './cdp-pipe.ts'
+import { endsNow } from './child-program.ts'
 import { Chromium, type DevToolsEndpoint, type FirstPage } from './chromium.ts'
 import { Display } from './display.ts'
 import { resizeHeadful, resizeHeadless } from './resize.ts'
@@ -168,9 +169,14 @@ export class Browser {
   /** As `endpoint`; opens an empty page where all have been closed. */
   async endpointWithPage(): Promise<DevToolsEndpoint> {
     const endpoint = await this.endpoint()
-    if ((await tabsByActivity(endpoint)).length > 0) return endpoint
-    await this.#current().chromium.pipe.send('Target.createTarget', { url: 'about:blank' })
-    return endpoint
+    try {
+      if ((await tabsByActivity(endpoint)).length > 0) return endpoint
+      await this.#current().chromium.pipe.send('Target.createTarget', { url: 'about:blank' })
+      return endpoint
+    } catch (error) {
+      if (await endsNow([endpoint.ended])) return this.endpointWithPage()
+      throw error
+    }
   }
 
   /** The Chromium that runs, or the next one while there is none. */

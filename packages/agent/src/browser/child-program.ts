@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import { setImmediate as immediate } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 
 /** One that every system has: with another, file names outside of ASCII are lost. Chromium's language stays English. */
 export const locale = 'C.UTF-8'
 
+/** The connections of a process that dies end a moment before its parent hears of its end. */
+const exitNoticeMilliseconds = 250
 const rememberedLines = 20
 const maxLineLength = 2_000
 
@@ -80,4 +82,12 @@ async function endOf(child: ChildProcess): Promise<string> {
   } catch (error) {
     return `it cannot be run: ${(error as Error).message}`
   }
+}
+
+/** Whether one of the processes has ended, or is about to. */
+export async function endsNow(ends: readonly Promise<unknown>[]): Promise<boolean> {
+  return Promise.race([
+    ...ends.map((end) => end.then(() => true)),
+    delay(exitNoticeMilliseconds, false, { ref: false }),
+  ])
 }

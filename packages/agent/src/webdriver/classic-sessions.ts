@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { machinePorts } from '@berth/contract/agent/machine-network.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import { endsNow } from '../browser/child-program.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { Chromedriver, type DriverCommand } from './chromedriver.ts'
 import { attachedCapabilities, toldCapabilities } from './classic-capabilities.ts'
@@ -15,8 +16,6 @@ const idleLimitMilliseconds = 10 * 60 * 1000
 /** After the last session chromedriver stays for the next one so long. */
 const driverIdleMilliseconds = 30_000
 const maxAttempts = 3
-/** The connections of a process that dies end a moment before the agent hears of its end. */
-const deathNoticeMilliseconds = 250
 
 type Driver = Pick<Chromedriver, 'ended' | 'send' | 'ask' | 'kill'>
 
@@ -203,14 +202,6 @@ export class ClassicSessions {
     this.#driver = undefined
     driver?.then((running) => running.kill()).catch(() => {}) // It did not start: nothing to stop.
   }
-}
-
-/** Whether a process has ended, or is about to. */
-async function endsNow(ends: readonly Promise<unknown>[]): Promise<boolean> {
-  return Promise.race([
-    ...ends.map((end) => end.then(() => true)),
-    delay(deathNoticeMilliseconds, false, { ref: false }),
-  ])
 }
 
 async function tooLate(milliseconds: number): Promise<never> {

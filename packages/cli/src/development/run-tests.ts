@@ -21,9 +21,12 @@ interface Stage {
 }
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
-// These files start browsers. Running several at once slows them down until they fail.
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\//
-// A file that leaves something open never ends, and must not use up the time of CI.
+// They take the whole machine, count what is on it, or measure it.
+const exclusiveTests = /^e2e\/(attack|fault|clients)\/|^bench\/|\/drivers\//
+/** Each file starts several browsers: more of them make each other late. */
+const maxBrowserFiles = 4
+// A file that leaves something open does not end, and must not take all the time that CI has.
 const silenceLimitMilliseconds = 4 * 60 * 1000
 const silenceMessage = 'nothing happened for 4 minutes: a test hangs, or its file left something open'
 
@@ -44,15 +47,22 @@ function isSelected(file: string, part: string): boolean {
   return file === named || (statSync(path).isDirectory() && (named === '' || file.startsWith(`${named}/`)))
 }
 
-/** Runs the files and prints results as they arrive. Files that start browsers run last and one at a time. */
+/** Runs the files, those that need the machine for themselves one at a time and last, and shows the results as they come. */
 export async function runTestFiles(files: readonly string[]): Promise<TestCounts> {
+  const parallel = availableParallelism()
+  const withBrowsers = files.filter((file) => browserTests.test(file))
   const stages: readonly Stage[] = [
+    { name: 'tests without browsers', files: files.filter((file) => !browserTests.test(file)), concurrency: parallel },
     {
-      name: 'tests without browsers',
-      files: files.filter((file) => !browserTests.test(file)),
-      concurrency: availableParallelism(),
+      name: 'tests with browsers',
+      files: withBrowsers.filter((file) => !exclusiveTests.test(file)),
+      concurrency: Math.min(parallel, maxBrowserFiles),
     },
-    { name: 'tests with browsers', files: files.filter((file) => browserTests.test(file)), concurrency: 1 },
+    {
+      name: 'tests that need the machine for themselves',
+      files: withBrowsers.filter((file) => exclusiveTests.test(file)),
+      concurrency: 1,
+    },
   ]
   const total = { passed: 0, failed: 0, skipped: 0 }
   for (const stage of stages.filter((candidate) => candidate.files.length > 0)) {

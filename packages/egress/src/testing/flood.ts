@@ -97,7 +97,7 @@ function open(text: string): Socket {
 
 async function openAndClose(): Promise<void> {
   const socket = open('{"type":"lookup"}\n')
-  await Promise.race([delay(50), once(socket, 'close')])
+  await Promise.race([delay(50), once(socket, 'close').catch(() => {})])
   socket.destroy()
 }
 

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Berth } from './testing/berth.ts'
+import { CdpClient } from './testing/cdp.ts'
+import { within } from './testing/within.ts'
+
+test('pings are answered with a busy tab, quiet clients stay, and none is cut that still speaks (case 5)', async () => {
+  await using berth = await Berth.start()
+  const client = await berth.client()
+  const { cdp_ws_url } = await client.browsers.create({ headless: true, timeout_seconds: 300 })
+
+  const seconds = 75 // Every keep-alive of ours is due by then.
+  const pinger = await CdpClient.open(cdp_ws_url)
+  const quiet = await CdpClient.open(cdp_ws_url)
+  const silent = await CdpClient.open(cdp_ws_url, { autoPong: false })
+  const page = await pinger.openPage()
+  pinger.socket.send(
+    JSON.stringify({
+      id: 9_999_999,
+      sessionId: page,
+      method: 'Runtime.evaluate',
+      params: { expression: 'for (const end = Date.now() + 12_000; Date.now() < end; );' },
+    }),
+  )
+
+  for (let round = 0; round < seconds / 5; round++) {
+    const payload = randomBytes(4)
+    const pong = within(2_000, once(pinger.socket, 'pong'))
+    pinger.socket.ping(payload)
+    assert.deepEqual((await pong)[0], payload)
+    assert.ok(await within(2_000, silent.send('Browser.getVersion')))
+    await delay(5_000)
+  }
+
+  assert.ok(await within(2_000, quiet.send('Browser.getVersion')))
+  for (const { socket } of [pinger, quiet, silent]) socket.terminate()
+})
