@@ -26,7 +26,7 @@ const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\//
 const exclusiveTests = /^e2e\/(attack|fault|clients)\/|^bench\/|\/drivers\//
 /** Each file starts several browsers: more of them make each other late. */
 const maxBrowserFiles = 4
-// A file that leaves something open does not end, and must not take all the time that CI has.
+// A file that leaves something open never ends, and must not use up the time of CI.
 const silenceLimitMilliseconds = 4 * 60 * 1000
 const silenceMessage = 'nothing happened for 4 minutes: a test hangs, or its file left something open'
 

@@ -50,7 +50,7 @@ suite('an attacker in one machine leaves its neighbour alone', { timeout: 180_00
       const program = spawn('nice', ['-n', '19', process.execPath, flood, kind, attacker.socketPath])
       const ended = once(program, 'exit')
       await Promise.race([once(program.stdout, 'data'), ended])
-      // Where all processors are busy with other things, one measurement says little.
+      // A single measurement says little when all processors are busy.
       let [quiet, attacked] = [0, Number.POSITIVE_INFINITY]
       for (let attempt = 0; attempt < attempts && attacked >= 3 * Math.max(quiet, leastMilliseconds); attempt += 1) {
         const times = { quiet: [] as number[], attacked: [] as number[] }
