@@ -1,10 +1,12 @@
-/** Who may import whom; scripts/check-lists.ts makes sure that every pattern still matches a file. */
+/**
+ * The permitted imports between packages and layers. scripts/check-lists.ts verifies that every pattern matches a file.
+ */
 export default {
   forbidden: [
     {
       name: 'no-cycles',
       severity: 'error',
-      comment: 'Files in a cycle can only be understood, loaded and tested together. Move what both need to a third.',
+      comment: 'Files in a cycle can only be understood, loaded and tested together. Move shared code to a third file.',
       from: {},
       to: { circular: true },
     },
@@ -12,22 +14,23 @@ export default {
       name: 'imports-resolve',
       severity: 'error',
       comment:
-        'Node.js would not find the file. Write the whole path, with its .ts ending. (Programs of real clients run ' +
-        'beside packages that are installed outside of the checkout.)',
+        'Node.js would not find the file. Write the full path with its .ts extension. Programs of real clients are ' +
+        'exempt, because they use packages that are installed outside the checkout.',
       from: { pathNot: '^e2e/clients/[^/]+/' },
       to: { couldNotResolve: true },
     },
     {
       name: 'contract-is-only-data',
       severity: 'error',
-      comment: 'A web page loads the contract too: it may need Zod and addresses, but no Node.js and nothing of ours.',
+      comment:
+        'Web pages load the contract too, so it may import Zod and ipaddr.js, but not Node.js and no other package.',
       from: { path: '^packages/contract/src/', pathNot: '[.]test[.]ts$' },
       to: { pathNot: ['^packages/contract/src/', '^node_modules/(zod|ipaddr[.]js)/'] },
     },
     {
       name: 'runtime-knows-no-program',
       severity: 'error',
-      comment: 'Server, agent and egress all stand on runtime. What only one of them needs belongs there.',
+      comment: 'Server, agent and egress all use runtime. Code that only one of them needs belongs to that package.',
       from: { path: '^packages/runtime/src/' },
       to: { path: '^packages/', pathNot: '^packages/(runtime|contract)/src/' },
     },
@@ -35,7 +38,7 @@ export default {
       name: 'programs-meet-on-the-wire',
       severity: 'error',
       comment:
-        'Server, agent and egress are processes of their own and are released apart. Declare an endpoint instead.',
+        'Server, agent and egress are separate processes and are released separately. Declare an endpoint instead.',
       from: { path: '^packages/(server|agent|egress)/src/', pathNot: '[.]test[.]ts$' },
       to: { path: '^packages/', pathNot: ['^packages/$1/', '^packages/(contract|runtime)/src/'] },
     },
@@ -43,8 +46,9 @@ export default {
       name: 'cli-starts-and-examines-the-host',
       severity: 'error',
       comment:
-        'serve, doctor and the commands of the operator run on the host itself: serve is the server in this very ' +
-        "process, doctor makes the server's own checks, org and keys work without an API key. Everything else the CLI asks for over the API, as any client does.",
+        'serve, doctor and the operator commands run on the host itself: serve runs the server in this process, ' +
+        "doctor runs the server's checks, and org and keys work without an API key. All other commands of the CLI " +
+        'use the API, as any client does.',
       from: { path: '^packages/cli/src/' },
       to: {
         path: '^packages/',
@@ -64,15 +68,14 @@ export default {
     {
       name: 'routes-do-not-see-stores',
       severity: 'error',
-      comment:
-        'A route translates between the wire and a service. What it reads from a store, a service should decide.',
+      comment: 'A route translates between the wire and a service. Let a service read the store.',
       from: { path: '-routes[.]ts$' },
       to: { path: ['-store[.]ts$', '^packages/server/src/database/', '^node_modules/kysely/'] },
     },
     {
       name: 'features-meet-in-services',
       severity: 'error',
-      comment: "Another feature's tables and routes are its own business. Ask its service.",
+      comment: "Another feature's tables and routes are private. Use its service.",
       from: { path: '^packages/server/src/features/([^/]+)/' },
       to: {
         path: '^packages/server/src/features/',
@@ -83,8 +86,8 @@ export default {
       name: 'only-wiring-names-a-driver',
       severity: 'error',
       comment:
-        'Everybody else asks the Driver interface for a capability, so that sessions run the same on every kind. ' +
-        'The checks of a host examine what the local driver will need there, by its own means.',
+        'All other code uses the capabilities of the Driver interface, so that sessions behave the same on every ' +
+        'driver. Host checks examine what the local driver needs and use its code for that.',
       from: {
         path: '^packages/server/src/',
         pathNot: ['^packages/server/src/(services|main)[.]ts$', '^packages/server/src/(drivers|host-checks|testing)/'],
@@ -95,29 +98,29 @@ export default {
       name: 'end-to-end-sees-the-outside',
       severity: 'error',
       comment:
-        'End-to-end tests and the bench must be able to try any deployment: they know a base URL and a key, and no ' +
-        'code of ours.',
+        'End-to-end tests and the benchmark must work with any deployment: they know a base URL and a key, and no ' +
+        'code of the packages.',
       from: { path: '^(e2e|bench)/' },
       to: { path: '^packages/' },
     },
     {
       name: 'tests-are-not-imported',
       severity: 'error',
-      comment: 'Importing a test runs it. Put what tests share into a testing folder.',
+      comment: 'Importing a test runs it. Move shared code to a testing folder.',
       from: {},
       to: { path: '[.]test[.]ts$' },
     },
     {
       name: 'product-without-testing',
       severity: 'error',
-      comment: 'What only tests need must not become part of the product.',
+      comment: 'Code for tests must not become part of the product.',
       from: { path: '^packages/', pathNot: ['[.]test[.]ts$', '/testing/', '-suite[.]ts$'] },
       to: { path: ['/testing/', '-suite[.]ts$'] },
     },
   ],
   options: {
     doNotFollow: { path: '^node_modules/' },
-    // Type imports count: a type is a promise between two parts as much as a function is.
+    // Type imports count: a type couples two parts as much as a function does.
     tsPreCompilationDeps: true,
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
   },

@@ -1,7 +1,7 @@
 import { Agent, get } from 'node:http'
 import { json } from 'node:stream/consumers'
 
-/** What this process is told on its standard input. */
+/** The input of this process, read from standard input. */
 export interface Load {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -9,7 +9,7 @@ export interface Load {
   readonly seconds: number
 }
 
-/** What it tells on its standard output. */
+/** The result of this process, written to standard output. */
 export interface LoadResult {
   readonly requests: number
   readonly seconds: number
@@ -21,20 +21,20 @@ const agent = new Agent({ keepAlive: true, maxSockets: connections })
 const latencies: number[] = []
 const start = performance.now()
 const end = start + seconds * 1000
-await Promise.all(Array.from({ length: connections }, askUntilEnd))
+await Promise.all(Array.from({ length: connections }, requestUntilEnd))
 const result: LoadResult = { requests: latencies.length, seconds: (performance.now() - start) / 1000, latencies }
 agent.destroy()
 process.stdout.write(JSON.stringify(result))
 
-async function askUntilEnd(): Promise<void> {
+async function requestUntilEnd(): Promise<void> {
   while (performance.now() < end) {
     const asked = performance.now()
-    await ask()
+    await request()
     latencies.push(performance.now() - asked)
   }
 }
 
-function ask(): Promise<void> {
+function request(): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = get(url, { agent, headers }, (response) => {
       if (response.statusCode !== 200) reject(new Error(`${url} was answered with ${response.statusCode}`))

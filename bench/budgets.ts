@@ -17,16 +17,16 @@ export interface Verdict {
   readonly holds: boolean
 }
 
-/** The p50 of a figure; NaN where it was not measured. */
-type Look = (name: string) => number
+/** Returns the p50 of a figure, or NaN when it was not measured. */
+type Lookup = (name: string) => number
 
 interface Budget {
   readonly text: string
   readonly unit: string
-  /** `direct` is the bare browser of the same run. */
-  readonly value: (own: Look, direct: Look) => number
+  /** `direct` looks up figures of the bare browser in the same run. */
+  readonly value: (own: Lookup, direct: Lookup) => number
   readonly limit: number
-  /** Absent: the value must be at most the limit. */
+  /** When absent, the value must be at most the limit. */
   readonly isMinimum?: true
 }
 
@@ -90,7 +90,7 @@ const budgets: readonly Budget[] = [
     limit: 100,
   },
   ...(['headless', 'headful'] as const).map((shape): Budget => {
-    // One tick of the kernel's clock: top, ps and accounting show less than that as nothing.
+    // One tick of the kernel's clock: top, ps and process accounting show less as zero.
     const limit = 10
     return {
       text: `10 s idle, ${shape}`,
@@ -105,7 +105,7 @@ const budgets: readonly Budget[] = [
   { text: 'reads of a session', unit: 'requests/s', value: (own) => own(apiRateName), limit: 2000, isMinimum: true },
 ]
 
-/** Holds what was measured of the services against the budgets; what was not measured has no verdict. */
+/** Compares measurements with the budgets. Figures that were not measured get no verdict. */
 export function judge(figures: Figures, direct: string, services: readonly string[]): readonly Verdict[] {
   return services.flatMap((service) => budgets.flatMap((budget) => judgeOne(figures, budget, service, direct) ?? []))
 }

@@ -3,12 +3,12 @@ import type WebSocket from 'ws'
 import { CdpClient } from '../e2e/testing/cdp.ts'
 
 export interface ConnectedClient {
-  /** Resolves when the first page of the browser has loaded the address. */
+  /** Resolves when the browser's first page has loaded the URL. */
   load(url: string): Promise<void>
   close(): Promise<void>
 }
 
-/** Ways to a browser; each resolves when the browser has answered for the first time. */
+/** Client connections by name. Each resolves after the browser's first response. */
 export const clients = { 'raw CDP': connectRaw, Playwright: connectPlaywright } as const
 export type ClientName = keyof typeof clients
 
@@ -28,7 +28,7 @@ async function connectRaw(cdpUrl: string): Promise<ConnectedClient> {
 }
 
 async function attachToFirstPage(client: CdpClient): Promise<string> {
-  // A browser of which nobody has waited for more than its port may not have made its page yet.
+  // A browser whose port has just opened may not have created its page yet.
   const created = untilEvent(client.socket, 'Target.targetCreated', ({ targetInfo }) => targetInfo?.type === 'page')
   await client.send('Target.setDiscoverTargets', { discover: true })
   const { targetInfo } = await created

@@ -1,21 +1,21 @@
 export type Unit = 'ms' | 'MiB' | 'MiB/s' | 'requests/s' | 'ms of CPU'
 
-/** What was measured of one service under one name. */
+/** The measurements of one service under one name. */
 export interface Figure {
   readonly name: string
   readonly service: string
   readonly unit: Unit
   readonly samples: number
-  /** Half of the samples are as good as this, or better; of rates the higher is the better. */
+  /** Half of the samples are at least this good. For rates, higher is better. */
   readonly p50: number
   readonly p95: number
   readonly p99: number
 }
 
-/** All figures of a run, in the order in which their names came up. */
+/** All figures of a run, in the order of their first measurement. */
 export class Figures {
   readonly #figures: Figure[] = []
-  /** What a reader must know to read the figures right. */
+  /** What readers need to know to interpret the figures. */
   readonly notes: string[] = []
 
   add(service: string, name: string, unit: Unit, samples: readonly number[]): void {
@@ -35,7 +35,7 @@ export class Figures {
   }
 }
 
-/** The nearest sample, not a value between two: each number in a report was seen. */
+/** Returns the nearest sample and never interpolates, so that each number in a report was measured. */
 function quantile(sorted: readonly number[], part: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] as number
 }

@@ -1,4 +1,4 @@
-/** All that can be measured, in this order. */
+/** All measurements, in the order in which they run. */
 export const measurementNames = [
   'create',
   'evaluate',

@@ -2,7 +2,7 @@ import { type Pages, startPages } from '../e2e/testing/pages.ts'
 
 const rows = Array.from({ length: 200 }, (_none, index) => `<tr><td>${index}</td><td>row ${index}</td></tr>`)
 
-/** A page of some text, style and script, as a small site has it; it needs no other host. */
+/** Serves a page with some text, style and script, like that of a small site. It needs no other host. */
 export async function startBenchPages(): Promise<Pages> {
   const pages = await startPages()
   pages.serve(

@@ -2,7 +2,7 @@ import { readdir, readFile, readlink } from 'node:fs/promises'
 import { listProcesses, type ProcessInfo } from '../e2e/testing/processes.ts'
 import type { PartProcess, Service } from './services/service.ts'
 
-/** The processes whose command names the folder, or that write into a file in it, and all that descend from them. */
+/** Finds processes whose command contains the folder or that write to a file in it, and their descendants. */
 export async function findProcesses(folder: string): Promise<readonly ProcessInfo[]> {
   const all = await listProcesses()
   const children = Map.groupBy(all, ({ parent }) => parent)
@@ -23,10 +23,10 @@ function outputOf(pid: number): Promise<string> {
   return readlink(`/proc/${pid}/fd/1`).catch(() => '')
 }
 
-/** A number for each part. */
+/** A number per part. */
 export type PartSums = ReadonlyMap<string, number>
 
-/** Memory in MiB, with what processes share divided among them (PSS). */
+/** Memory in MiB, with shared memory divided among processes (PSS). */
 export function memoryByPart(processes: readonly PartProcess[]): Promise<PartSums> {
   return sumByPart(processes, async (pid) => {
     const text = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8')
@@ -34,7 +34,7 @@ export function memoryByPart(processes: readonly PartProcess[]): Promise<PartSum
   })
 }
 
-/** Milliseconds that each process has been on a processor since it began. */
+/** The processor time of each process since its start, in milliseconds. */
 async function processorTimes(processes: readonly PartProcess[]): Promise<ReadonlyMap<number, number>> {
   const times = await Promise.all(
     processes.map(async ({ pid }) => [pid, await unlessEnded(processorTime(pid))] as const),
@@ -43,13 +43,13 @@ async function processorTimes(processes: readonly PartProcess[]): Promise<Readon
 }
 
 async function processorTime(pid: number): Promise<number> {
-  // Not /proc/<pid>/stat: it counts in ticks of 10 ms, and an idle process may need less than one.
+  // /proc/<pid>/stat counts in ticks of 10 ms, and an idle process may use less than one.
   const threads = await readdir(`/proc/${pid}/task`)
   const texts = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8')))
   return texts.reduce((sum, text) => sum + Number(text.split(' ')[0]) / 1e6, 0)
 }
 
-/** Milliseconds of processor time that the service needs while `work` runs. Of what ends meanwhile nothing is counted. */
+/** Milliseconds of processor time that the service uses during `work`. Omits processes that end meanwhile. */
 export async function processorTimeDuring<Result>(
   service: Service,
   work: () => Promise<Result>,
@@ -71,7 +71,7 @@ async function sumByPart(
   return sums
 }
 
-/** 0 for what has ended. What may not be read is another matter: a sum without it would be too small. */
+/** 0 for a process that has ended. Other errors are thrown, because the sum would be too small. */
 function unlessEnded(value: Promise<number>): Promise<number> {
   return value.catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ESRCH') return 0
@@ -79,7 +79,7 @@ function unlessEnded(value: Promise<number>): Promise<number> {
   })
 }
 
-/** `after` less `before`, for every part of either. */
+/** `after` minus `before`, for every part in either. */
 export function differenceByPart(before: PartSums, after: PartSums): PartSums {
   const parts = new Set([...before.keys(), ...after.keys()])
   return new Map([...parts].map((part) => [part, (after.get(part) ?? 0) - (before.get(part) ?? 0)]))

@@ -2,7 +2,7 @@ import type { Verdict } from './budgets.ts'
 import type { Figure } from './figures.ts'
 import type { BenchReport } from './run-bench.ts'
 
-/** The tables of a run, in Markdown: readable as they are, and ready for a page. */
+/** Formats a run as Markdown tables. */
 export function asTables({ figures, services, verdicts, surroundings }: BenchReport): string {
   const { date, processors, memoryGiB, kernel, node, loadBefore, loadAfter } = surroundings
   return [
@@ -18,7 +18,7 @@ function verdictRow({ budget, service, value, limit, unit, holds }: Verdict): re
   return [budget, service, `${short(value)} ${unit}`, `${short(limit)} ${unit}`, holds ? 'holds' : 'DOES NOT HOLD']
 }
 
-/** A row for each name, and beside the first service the others, with the ratio of the p50. */
+/** One row per name: the first service, then the others with the ratio of their p50. */
 function figureTable(all: readonly Figure[], services: readonly string[]): string {
   const [direct, ...others] = services
   const head = [
@@ -38,7 +38,7 @@ function figureTable(all: readonly Figure[], services: readonly string[]): strin
   return table(head, rows)
 }
 
-/** Of few samples the highest quantiles are all the worst one: it is shown once. */
+/** With few samples the highest quantiles are all the maximum, which is shown once. */
 function quantileCells(figure: Figure | undefined): readonly string[] {
   if (!figure) return ['', '', '']
   const { samples, p50, p95, p99 } = figure
@@ -61,7 +61,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...rows.map(line)].join('\n')
 }
 
-/** All of it, for programs. */
+/** The complete result for programs. */
 export function asJson({ figures, verdicts, surroundings }: BenchReport): string {
   return `${JSON.stringify({ ...surroundings, budgets: verdicts, figures: figures.all, notes: figures.notes })}\n`
 }

@@ -12,21 +12,21 @@ export interface BenchOptions {
   readonly rounds: number
   readonly maxSessions: number
   readonly idleSeconds: number
-  /** Told of each measurement as it begins. */
+  /** Called when a measurement starts. */
   readonly onBegin: (name: MeasurementName) => void
-  /** Ends what runs, and with it the bench. */
+  /** Aborts the run. */
   readonly signal: AbortSignal
 }
 
 export interface BenchReport {
   readonly figures: Figures
-  /** By name; the others were held against the first. */
+  /** The names of the services. The others are compared with the first. */
   readonly services: readonly string[]
   readonly verdicts: readonly Verdict[]
   readonly surroundings: Surroundings
 }
 
-/** Starts every service, measures them side by side, and leaves nothing of them. */
+/** Starts every service, measures them side by side, and stops them. */
 export async function runBench({ names, onBegin, signal, ...amounts }: BenchOptions): Promise<BenchReport> {
   const loadBefore = currentLoad()
   const figures = new Figures()

@@ -1,13 +1,13 @@
 import { cpus, loadavg, release, totalmem } from 'node:os'
 
-/** On what a run was made: figures of other machines are other figures. */
+/** The machine of a run. Figures of different machines cannot be compared. */
 export interface Surroundings {
   readonly date: string
   readonly processors: string
   readonly memoryGiB: number
   readonly kernel: string
   readonly node: string
-  /** Processes that wanted to run, over the last minute: well above zero, and others had the machine too. */
+  /** The load average of the last minute. Well above zero means that other programs used the machine too. */
   readonly loadBefore: number
   readonly loadAfter: number
 }

@@ -266,7 +266,7 @@ test('web pages of any origin may call, as the official client does there', asyn
   assert.match(response.headers.get('access-control-allow-headers') ?? '', /x-stainless-lang/)
 })
 
-/** The head of the answer to a websocket handshake. */
+/** Returns the head of the response to a WebSocket handshake. */
 async function upgrade(path: string): Promise<string> {
   const socket = connect(Number(new URL(berth.url).port), '127.0.0.1')
   socket.write(

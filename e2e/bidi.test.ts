@@ -11,7 +11,7 @@ import { startPages } from './testing/pages.ts'
 import { browserProcess } from './testing/processes.ts'
 
 const mebibyte = 1024 * 1024
-/** selenium-webdriver has no types of its own. */
+/** selenium-webdriver has no type declarations. */
 const require = createRequire(import.meta.url)
 
 const pages = await startPages()
@@ -122,7 +122,7 @@ test('selenium-webdriver navigates, finds, clicks and hears the log over the bar
     const getBrowsingContext = require('selenium-webdriver/bidi/browsingContext')
     const getLogInspector = require('selenium-webdriver/bidi/logInspector')
     const bidi = new Bidi(webdriver_ws_url)
-    // Its classes ask a driver for the connection; here there is no other part of a driver.
+    // Its classes take the connection from a driver, which has no other part here.
     const driver = {
       getBidi: async () => bidi,
       getCapabilities: async () => new Map([['webSocketUrl', webdriver_ws_url]]),
@@ -183,7 +183,7 @@ test('Puppeteer speaks BiDi over the bare address, in a headful session too', ()
     assert.deepEqual(await targets(cdp_ws_url), before)
   }, false))
 
-/** Type and id of every target: what a client may have left behind. */
+/** Type and id of every target, to detect what a client left behind. */
 async function targets(cdpUrl: string): Promise<readonly string[]> {
   const cdp = await CdpClient.open(cdpUrl)
   const { targetInfos } = (await cdp.send('Target.getTargets')) as { targetInfos: { type: string; targetId: string }[] }
@@ -191,7 +191,7 @@ async function targets(cdpUrl: string): Promise<readonly string[]> {
   return targetInfos.map(({ type, targetId }) => `${type} ${targetId}`).sort()
 }
 
-/** Does the work again and again. */
+/** Repeats the work until stopped. */
 function workUntilStopped(once: () => Promise<unknown>): { stop(): Promise<{ answers: number; fault: unknown }> } {
   let isStopped = false
   let answers = 0

@@ -104,7 +104,7 @@ test('several clients on one session do not hear or hurt each other (case 3)', (
     const rawPage = await raw.openPage()
     const playwright = await chromium.connectOverCDP(cdp_ws_url)
     const page = await (playwright.contexts()[0] ?? (await playwright.newContext())).newPage()
-    const way = await openResettableWay(cdp_ws_url)
+    const way = await openResettableRelay(cdp_ws_url)
     const browser = await puppeteer.connect({ browserWSEndpoint: way.address })
     const doomed = await browser.newPage()
 
@@ -214,8 +214,8 @@ function socketOf(socket: WebSocket): Socket {
   return (socket as unknown as { _socket: Socket })._socket
 }
 
-/** A way to the address whose connections the test can reset, as if the client had died. */
-async function openResettableWay(address: string) {
+/** A relay to the address whose connections the test can reset, like a client that dies. */
+async function openResettableRelay(address: string) {
   const { port } = new URL(address)
   const open = new Set<Socket>()
   const server = createServer((client) => {

@@ -7,7 +7,7 @@ import { CdpClient } from './testing/cdp.ts'
 import { startPages } from './testing/pages.ts'
 
 const pages = await startPages()
-/** Notes every event of mouse, keyboard and editing. */
+/** Records every event of mouse, keyboard and editing. */
 pages.serve(
   '/desk',
   `<!doctype html><meta charset="utf-8"><title>Desk</title><body style="margin:0">
@@ -35,7 +35,7 @@ after(async () => {
   await pages[Symbol.asyncDispose]()
 })
 
-/** Each of the official client's two ways: over the API, and straight to the session. */
+/** The official client's two routes: through the API, and directly to the session. */
 const ways = { 'over the API': await routedClient(''), directly: await routedClient('computer') }
 
 async function routedClient(subresources: string): Promise<Kernel> {
@@ -80,13 +80,13 @@ for (const [way, headless] of [
 
     const evaluate = (expression: string) => cdp.evaluate(page, expression)
     const at = (x: number, y: number) => ({ x: origin.x + x, y: origin.y + y })
-    /** Resolves when the page says so: input arrives a moment after it was sent. */
+    /** Resolves when the condition holds in the page. Input arrives some time after it was sent. */
     const becomes = (condition: string, value = '0') =>
       evaluate(`new Promise((resolve) => {
         const look = () => ((${condition}) ? resolve(${value}) : setTimeout(look, 5))
         look()
       })`)
-    /** What the page has noted, when it has noted so much. */
+    /** Returns the recorded events once there are this many. */
     const notes = (count: number) => becomes(`log.length >= ${count}`, 'log.splice(0)')
 
     test('key names give exactly the keys they mean, and unknown ones none (case 21)', async () => {
@@ -127,7 +127,7 @@ for (const [way, headless] of [
         await refused(client.browsers.computer.pressKey(id, { keys: [...keys] }), 400, told)
       }
       await client.browsers.computer.pressKey(id, { keys: ['z'] })
-      // Nothing of what was refused comes before it.
+      // Rejected input would appear before it.
       assert.deepEqual(await notes(2), ['keydown z', 'keyup z'])
       await evaluate('isDeaf = false')
     })
@@ -151,7 +151,7 @@ for (const [way, headless] of [
     test('text arrives as it was given, in the rhythm of a person or at once', async () => {
       const text = 'Ünï ßÀÉ 日本 한글 שלום 😀👩‍👩‍👧❤️.\n\tTab'
       await evaluate(`text.value = ''; text.focus()`)
-      // A page that keeps the key from moving the focus.
+      // A page that prevents the key from moving the focus.
       await evaluate(`text.onkeydown = (event) => {
         if (event.key === 'Tab') { event.preventDefault(); text.setRangeText('\\t', text.value.length, text.value.length, 'end') }
       }`)

@@ -20,12 +20,12 @@ interface Seen {
   readonly body: Buffer
 }
 
-/** What the site was asked, newest last. */
+/** The requests of the site, the newest last. */
 const seen: Seen[] = []
 const big = randomBytes(1024 * 1024)
 const bigParts = 64
 let writtenParts = 0
-/** Resolves with the next answer that is left unfinished. */
+/** Resolves with the next response that is left unfinished. */
 let unfinished = Promise.withResolvers<void>()
 
 const site = createServer(async (request, response) => {
@@ -98,7 +98,7 @@ after(async () => {
 })
 process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = ''
 const overApi = await berth.client()
-delete process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES // Its default has curl go straight to the session.
+delete process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES // The client's default routes curl directly to the session.
 const direct = await berth.client()
 const session = await direct.browsers.create({
   headless: true,
@@ -267,7 +267,7 @@ test('a body of any size streams through, as fast as its reader takes it', async
   for (let part = 0; part < bigParts; part++) expected.update(big)
   writtenParts = 0
   const response = await direct.browsers.fetch(id, `${origin}/big`)
-  // While nobody reads, the site comes to a halt; each look takes as long as a request.
+  // While nobody reads, the site stops sending. Each check takes as long as a request.
   for (let before = -1; before !== writtenParts; ) {
     before = writtenParts
     await direct.browsers.curl(id, { url: `${origin}/echo` })
@@ -320,7 +320,7 @@ test('what a site answers has no power over berth’s own origin', async () => {
     headers: { origin: 'https://dashboard.test', cookie: 'berth=1' },
   })
   const asked = seen.at(-1)?.headers
-  // Over plain HTTP a browser says no more of itself than this; fetch would say more.
+  // Over plain HTTP a browser sends no more headers than this. fetch would send more.
   const visited = httpRequest(rawUrl(`${origin}/hostile`), { headers: { 'user-agent': 'Mozilla/5.0 (X11)' } }).end()
   const [visit] = (await once(visited, 'response')) as [IncomingMessage]
   visit.resume()

@@ -59,7 +59,7 @@ async function withSession(headless: boolean, use: (session: Use) => Promise<voi
   }
 }
 
-/** Clicks and waits until the browser says that the download is complete; returns where it says that it is. */
+/** Clicks and waits until the browser reports a complete download. Returns the reported path. */
 async function download({ browser, page }: Use, link: string, behavior: object): Promise<string | undefined> {
   await page.goto(`${pages.url}/downloads`)
   const cdp = await browser.newBrowserCDPSession()

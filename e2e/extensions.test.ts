@@ -9,7 +9,7 @@ import { rounds } from './fault/testing/deep.ts'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { packCrx, talkingExtension, zipOf } from './testing/extension-files.ts'
+import { messagingExtension, packCrx, zipOf } from './testing/extension-files.ts'
 import { hostName, startPages } from './testing/pages.ts'
 import { browserProcess } from './testing/processes.ts'
 
@@ -40,13 +40,13 @@ async function connect(url: string): Promise<{ browser: Browser; page: Page }> {
   return { browser, page }
 }
 
-/** What the extensions have written into the page, when each of them has got its answer. */
+/** Returns what the extensions wrote into the page, once each has its response. */
 async function answersIn(page: Page, names: readonly string[]): Promise<Record<string, string | undefined>> {
   await page.waitForFunction(`${JSON.stringify(names)}.every((name) => document.documentElement.dataset[name])`)
   return page.evaluate('({ ...document.documentElement.dataset })')
 }
 
-/** On a page of its own: one that could not be loaded is navigated to the error page, and disturbs what comes next. */
+/** Uses a page of its own: a failed load navigates to the error page later and would disturb the next step. */
 async function isBlocked(browser: Browser, url: string): Promise<boolean> {
   const page = await browser.contexts()[0]?.newPage()
   const failure = await page?.goto(url).then(() => '', String)
@@ -63,7 +63,7 @@ async function workersOf(url: string): Promise<readonly string[]> {
 }
 
 test('the official client keeps extensions, and fetches them from the store', async () => {
-  const zip = await zipOf(talkingExtension('kept', 1))
+  const zip = await zipOf(messagingExtension('kept', 1))
   const uploads = await Promise.allSettled(
     Array.from({ length: 20 }, () => client.extensions.upload({ file: fileOf(zip), name: 'kept' })),
   )
@@ -94,7 +94,7 @@ for (const kind of [{ headless: false }, { headless: true }, { headless: true, s
 
   test(`in a ${words} session, extensions act from the first page on, when they come later, and after a crash`, async () => {
     const name = `one-${words.replace(' ', '-')}`
-    const zip = await zipOf(talkingExtension('one', 1))
+    const zip = await zipOf(messagingExtension('one', 1))
     const uploaded = await client.extensions.upload({ file: fileOf(zip), name })
     assert.equal(uploaded.checksum, createHash('sha256').update(zip).digest('hex'))
     const session = await client.browsers.create({
@@ -110,12 +110,12 @@ for (const kind of [{ headless: false }, { headless: true }, { headless: true, s
     assert.equal((await workersOf(session.cdp_ws_url)).length, 1)
     assert.ok((await client.extensions.get(uploaded.id)).last_used_at)
 
-    await load(session.session_id, { two: await zipOf(talkingExtension('two', 2)) })
+    await load(session.session_id, { two: await zipOf(messagingExtension('two', 2)) })
     await page.reload()
     assert.deepEqual(await answersIn(page, ['one', 'two']), { ext: '1', one: '1', two: '2' })
     assert.ok(browser.isConnected(), 'the connection has stayed')
 
-    await delay(rounds({ short: 0, deep: 45_000 })) // Until the workers are suspended.
+    await delay(rounds({ short: 0, deep: 45_000 })) // Waits until the workers are suspended.
     await page.goto(`${pages.url}/visit`)
     assert.deepEqual(await answersIn(page, ['one', 'two']), { ext: '1', one: '1', two: '2' })
 
@@ -134,7 +134,7 @@ for (const kind of [{ headless: false }, { headless: true }, { headless: true, s
 test('of several extensions all are loaded or none, and loads at the same time wait for each other', async () => {
   const { session_id, cdp_ws_url } = await client.browsers.create({ headless: true, timeout_seconds: 120 })
   const { browser, page } = await connect(cdp_ws_url)
-  const good = await zipOf(talkingExtension('good', 1))
+  const good = await zipOf(messagingExtension('good', 1))
   const bad = await zipOf({
     'manifest.json': JSON.stringify({
       manifest_version: 3,
@@ -145,11 +145,11 @@ test('of several extensions all are loaded or none, and loads at the same time w
   })
   const outdated = await zipOf({ 'manifest.json': JSON.stringify({ manifest_version: 2, name: 'old', version: '1' }) })
   const nested = await zipOf(
-    Object.fromEntries(Object.entries(talkingExtension('nested', 3)).map(([name, text]) => [`folder/${name}`, text])),
+    Object.fromEntries(Object.entries(messagingExtension('nested', 3)).map(([name, text]) => [`folder/${name}`, text])),
   )
 
   const isBad = { status: 400, message: /The extension bad cannot be loaded: .*background script/ }
-  await assert.rejects(load(session_id, { good, other: await zipOf(talkingExtension('other', 2)), bad }), isBad)
+  await assert.rejects(load(session_id, { good, other: await zipOf(messagingExtension('other', 2)), bad }), isBad)
   await page.goto(`${pages.url}/visit`)
   assert.deepEqual(await answersIn(page, []), {})
   await until('no worker of the first', async () => (await workersOf(cdp_ws_url)).length === 0, { limitSeconds: 10 })
@@ -206,7 +206,7 @@ test('an extension that needs a policy holds requests up, at the start, when it 
   await client.browsers.deleteByID(started.session_id)
 
   const { session_id, cdp_ws_url } = await client.browsers.create({ headless: false, timeout_seconds: 120 })
-  await load(session_id, { blocker: zip, talker: await zipOf(talkingExtension('talker', 7)) })
+  await load(session_id, { blocker: zip, talker: await zipOf(messagingExtension('talker', 7)) })
   const second = await connect(cdp_ws_url)
   assert.ok(await isBlocked(second.browser, `${pages.url}/blocked`))
   await second.page.goto(`${pages.url}/visit`)

@@ -31,7 +31,7 @@ function zip(members: Readonly<Record<string, string>>, links: Readonly<Record<s
   return buffer(archive.outputStream)
 }
 
-/** With another name of the same length, which no library would write. */
+/** Replaces a name by one of the same length that no library would write. */
 function renamed(archive: Buffer, from: string, to: string): Buffer {
   return Buffer.from(archive.toString('latin1').replaceAll(from, to), 'latin1')
 }
@@ -117,7 +117,7 @@ for (const subresources of ['', 'fs'] as const) {
     await assert.rejects(caller.browsers.fs.fileInfo(id, { path: home }), { status: 404 })
 
     const isDirect = (address: string) =>
-      address === 'data:,' || // How the client finds out whether it can send forms.
+      address === 'data:,' || // The client uses this to detect support for forms.
       address.startsWith(`${berth.url}/s/${id}/fs/`)
     assert.equal(addresses.slice(1).every(isDirect), subresources === 'fs', addresses.join('\n'))
   })
@@ -273,7 +273,7 @@ async function passes(size: number): Promise<void> {
   clearInterval(watching)
 
   assert.equal(found.digest('hex'), expected.digest('hex'))
-  // Node collects what it has read from sockets when there are 64 MiB of it, in each of the two, whatever the size.
+  // Node.js frees buffers read from sockets only at 64 MiB, in each of the two processes, whatever their size.
   assert.ok(most - before < 200, `grew by ${Math.round(most - before)} MiB`)
   await fs.deleteFile(id, { path: '/home/kernel/large' })
 }

@@ -135,7 +135,7 @@ test('passwords, and a login that belongs to its connection', async () => {
       socket.write(`HTTP/1.1 ${status}\r\nContent-Length: 2\r\n\r\nok`)
     }),
   )
-  // As NTLM does: the second message is good on the connection of the first one alone.
+  // Like NTLM: the second message is valid only on the connection of the first.
   await using byConnection = await startRawServer((socket) => {
     let hasChallenged = false
     onRequests(socket, (_method, _path, head) => {
@@ -167,7 +167,7 @@ test('passwords, and a login that belongs to its connection', async () => {
   assert.deepEqual(session, ['200', '200', 'ERR_INVALID_AUTH_CREDENTIALS', '200'])
 })
 
-/** MS-NLMP: signature, type 2, an empty target, flags, a challenge, an empty list of facts about the target. */
+/** MS-NLMP: signature, type 2, an empty target, flags, a challenge, an empty list of target information. */
 const ntlmChallenge = Buffer.concat([
   Buffer.from('NTLMSSP\0'),
   Buffer.from('02000000' + '0000000038000000' + '01028000' + '0123456789abcdef' + '0000000000000000', 'hex'),

@@ -10,8 +10,8 @@ import { hostName, startPages } from './testing/pages.ts'
 import { onRequests, type RawServer, startRawServer } from './testing/raw-server.ts'
 
 /*
- * What a page meets on the network, in a session and in a bare Chromium at the same time. What bare Chromium does is
- * right; where a table says it too, it is for the reader.
+ * Compares what a page observes on the network in a session and in a bare Chromium at the same time. Bare Chromium is
+ * the reference. Where a table also states the result, it is for the reader.
  */
 
 const mebibyte = 1024 * 1024
@@ -170,7 +170,7 @@ test('each cause of a failure keeps its name, for http and https alike', async (
   assert.equal(cut, 'opaque')
 })
 
-const oddAnswers: Readonly<Record<string, string>> = {
+const malformedResponses: Readonly<Record<string, string>> = {
   'the same length twice': 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok',
   'a list of lengths': 'HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\nok',
   'an empty length': 'HTTP/1.1 200 OK\r\nContent-Length: \r\n\r\nok',
@@ -195,14 +195,14 @@ const oddAnswers: Readonly<Record<string, string>> = {
 }
 
 test('answers that browsers read are read, however badly they are written', async () => {
-  const texts = Object.values(oddAnswers)
+  const texts = Object.values(malformedResponses)
   const site = await serve((socket) =>
     onRequests(socket, (_method, path) => socket.end(texts[Number(path.slice(1))] ?? answer(''))),
   )
 
   const outcomes = await beside.compare(async (page) => {
     const found: Record<string, string> = {}
-    for (const [index, name] of Object.keys(oddAnswers).entries()) {
+    for (const [index, name] of Object.keys(malformedResponses).entries()) {
       const outcome = await outcomeOf(page, `${site.url}/${index}`)
       found[name] = `${outcome} ${await page.textContent('body')}`
     }

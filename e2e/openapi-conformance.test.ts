@@ -60,7 +60,7 @@ function compareWith(reference: ApiDocument): void {
       .map((status) => `status ${status} is missing`)
   }
 
-  /** A caller may rely on every field that the reference requires, and on no other value of an enum. */
+  /** Callers may rely on every field that the reference requires, and on its enum values only. */
   function responseFaults(their: Operation, own: Operation): string[] {
     return Object.entries(their.responses).flatMap(([status, response]) => {
       const theirSchema = schemaOf(response, reference)
@@ -71,7 +71,7 @@ function compareWith(reference: ApiDocument): void {
     })
   }
 
-  /** A caller may send everything that the reference takes. */
+  /** Callers may send everything that the reference accepts. */
   function requestFaults(their: Operation, own: Operation): string[] {
     const parameters = (their.parameters ?? []).filter((parameter) => parameter.in === 'query')
     const queryFaults = parameters.flatMap(({ name, schema }) => {
@@ -90,7 +90,7 @@ function compareWith(reference: ApiDocument): void {
     const their = resolve(theirSchema, reference)
     const own = resolve(ownSchema, berth)
     const { place, isAnswer } = where
-    // Declared as one that berth does not support yet, and refused by name when it is sent.
+    // Declared as unsupported by berth, and rejected by name when it is sent.
     if (!isAnswer && own.type === 'null') return []
     const fieldFaults = Object.entries(their.properties ?? {}).flatMap(([name, field]) => {
       const known = own.properties?.[name]
@@ -108,10 +108,10 @@ function compareWith(reference: ApiDocument): void {
   }
 }
 
-/** Values that only a caller who has asked for them gets to see. */
+/** Values that only callers who requested them receive. */
 const additions: Readonly<Record<string, readonly string[]>> = { protocol: ['socks5'] }
 
-/** An answer has no value that the reference does not know, and a request takes all that it knows. */
+/** A response has only values of the reference, and a request accepts all of them. */
 function enumFaults(their: Schema, own: Schema, { place, isAnswer }: { place: string; isAnswer: boolean }): string[] {
   if (!their.enum || !own.enum) return their.enum && isAnswer ? [`${place} is no enum`] : []
   const [some, all] = isAnswer ? [own.enum, their.enum] : [their.enum, own.enum]
@@ -119,7 +119,7 @@ function enumFaults(their: Schema, own: Schema, { place, isAnswer }: { place: st
   return some.filter((value) => !known.includes(value)).map((value) => `${place}: value ${value}`)
 }
 
-/** By method and path, without the names of path parameters: those are each document's own. */
+/** By method and path without parameter names, which differ between documents. */
 function operationsOf(document: ApiDocument): Map<string, Operation> {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
@@ -133,7 +133,7 @@ function schemaOf(content: Content, document: ApiDocument): Schema | undefined {
   return follow(content, document).content?.['application/json']?.schema
 }
 
-/** The schema itself; of a nullable one, the part that is not null. */
+/** The schema itself, or the non-null part of a nullable one. */
 function resolve(schema: Schema, document: ApiDocument): Schema {
   const { anyOf, ...followed } = follow(schema, document)
   const value = anyOf?.find(({ type }) => type !== 'null')

@@ -52,7 +52,7 @@ test('nobody without key or token is let in', async () => {
   assert.equal(await statusOf(`${other.base_url}/fs/file_info?path=/tmp&jwt=${otherToken}`), 404)
 })
 
-/** For each kind of body, one that the operation can only refuse. */
+/** For each kind of body, one that the operation must reject. */
 const unknownBodies = { none: undefined, strict: { berth_unknown: 1 }, open: [], multipart: {}, bytes: {} }
 
 interface ApiDocument {
@@ -60,8 +60,8 @@ interface ApiDocument {
 }
 
 const root = '/browsers/{id_or_name}'
-/** Well formed, and of nothing that there is. */
-const nothingsId = '00000000-0000-4000-8000-000000000000'
+/** Well formed, and the id of nothing. */
+const unusedId = '00000000-0000-4000-8000-000000000000'
 const { paths } = (await (await fetch(`${berth.url}/openapi.json`)).json()) as ApiDocument
 const declared = new Set(
   Object.entries(paths)
@@ -82,7 +82,7 @@ for (const [group, operations] of Object.entries(operationTable)) {
     for (const { method, path, body } of operations) {
       const name = `${method} ${path}`
       assert.ok(declared.has(name), `${name} is not declared`)
-      const answers = await callBoth(method, path.replaceAll('{}', nothingsId), unknownBodies[body])
+      const answers = await callBoth(method, path.replaceAll('{}', unusedId), unknownBodies[body])
       const [byKey, directly] = answers
       assert.deepEqual(directly, byKey, name)
       assert.ok(byKey && byKey.status < 500, `${name}: ${byKey?.status} ${byKey?.text}`)
@@ -95,16 +95,16 @@ for (const [group, operations] of Object.entries(operationTable)) {
   })
 }
 
-interface Told {
+interface ErrorResponse {
   readonly status: number
-  /** Of an answer that is no error, nothing: it need not be the same twice. */
+  /** Empty for successful responses, which may differ between calls. */
   readonly text: string
 }
 
-async function callBoth(method: string, path: string, body: unknown): Promise<readonly Told[]> {
+async function callBoth(method: string, path: string, body: unknown): Promise<readonly ErrorResponse[]> {
   const token = new URL(session.cdp_ws_url).searchParams.get('jwt')
   const json = body !== undefined && { 'content-type': 'application/json' }
-  const told: Told[] = []
+  const told: ErrorResponse[] = []
   for (const [url, key] of [
     [`${berth.url}/browsers/${session.session_id}${path}`, { authorization: `Bearer ${berth.apiKey}` }],
     [`${session.base_url}${path}?jwt=${token}`, {}],

@@ -16,7 +16,7 @@ import { createCheckedFetch } from './testing/checked-fetch.ts'
 const dataFolder = await mkdtemp(join(tmpdir(), 'berth-organization-'))
 after(() => rm(dataFolder, { recursive: true, force: true }))
 
-/** Runs a command of the operator and returns the rows that it prints. */
+/** Runs an operator command and returns the rows that it prints. */
 async function operator<Row = Record<string, string>>(...args: readonly string[]): Promise<Row[]> {
   const child = launch([...args, '--json', '--data-dir', dataFolder])
   const [output, complaint, [code]] = await Promise.all([
@@ -31,9 +31,9 @@ async function operator<Row = Record<string, string>>(...args: readonly string[]
     .map((line) => JSON.parse(line))
 }
 
-// Before the server has ever run: the commands make what they need.
+// Runs before the first server: the commands create what they need.
 const [acme] = await operator('org', 'create', 'Acme')
-// What a 1Password Connect server answers to these two questions.
+// The responses of a 1Password Connect server to these two requests.
 const connect = createServer(({ url, headers }, response) => {
   const isGood = headers.authorization === 'Bearer connect-token'
   const items = [{ id: 'item', title: 'Mail', urls: [{ href: 'https://mail.example.com' }] }]

@@ -11,7 +11,7 @@ const [own, other] = await Promise.all([
 ])
 after(() => berth[Symbol.asyncDispose]())
 
-/** The address as it is from inside of a session. */
+/** The URL as seen from inside a session. */
 function inside(url: string): string {
   return url.replace('127.0.0.1', hostName)
 }

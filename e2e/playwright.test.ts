@@ -33,7 +33,7 @@ interface Outcome {
   readonly tab?: { readonly target_id: string; readonly created: boolean }
 }
 
-/** Runs the code in the session above. The official types do not know of executors yet. */
+/** Runs the code in the session above. The official types do not include executors yet. */
 async function run(code: string, options: object = {}, through: Kernel = client): Promise<Outcome> {
   return (await through.browsers.playwright.execute(session.session_id, { code, ...options })) as Outcome
 }
@@ -101,7 +101,7 @@ test('what one call leaves behind is not there for the next, but its tab is', as
   assert.deepEqual(result, ['undefined', `${pages.url}/state`, false])
 })
 
-/** What would go on after its call, and write into the output of the next one or end its process. */
+/** Code that would continue after its call, and write into the output of the next one or end its process. */
 const leftovers: Readonly<Record<string, string>> = {
   'a timer': `setTimeout(() => console.log('LATE'), 50)`,
   'an interval that keeps nothing alive': `setInterval(() => console.log('LATE'), 50).unref()`,
@@ -289,7 +289,7 @@ test('named executors have tabs of their own, and are listed, limited and delete
   await run('await page.close()', { executor: 'first' })
   assert.equal((await run('return 1', { executor: 'first' })).tab?.created, true)
 
-  // At the same time in different executors, one after the other in one.
+  // Different executors run in parallel. Calls of one executor run in sequence.
   const order = await Promise.all([
     run('const start = Date.now(); await page.waitForTimeout(400); return [start, Date.now()]', { executor: 'first' }),
     run('const start = Date.now(); await page.waitForTimeout(400); return [start, Date.now()]', { executor: 'first' }),
@@ -380,7 +380,7 @@ test('a session on a screen runs the same code, and between calls nobody is atta
   })
 
   assert.equal(result, 'clicked true')
-  // A dialog then waits for the person who sees it, and a new tab for nobody.
+  // While attached, a dialog would wait for the client and new tabs would be delayed.
   const isAttached = async () => {
     const { targetInfos } = await cdp.send('Target.getTargets')
     return (targetInfos as { attached: boolean; type: string }[]).some(

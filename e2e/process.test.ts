@@ -10,14 +10,14 @@ import { listProcesses, memoryMiB, serviceProcesses } from './testing/processes.
 const berth = await Berth.start()
 after(() => berth[Symbol.asyncDispose]())
 
-/** Each of the official client's two ways: over the API, and straight to the session. */
+/** The official client's two routes: through the API, and directly to the session. */
 const clients = { 'over the API': await routedClient(''), directly: await routedClient('process') }
 const [headless, headful] = await Promise.all([
   clients['over the API'].browsers.create({ headless: true }),
   clients['over the API'].browsers.create({ headless: false }),
 ])
 const id = headless.session_id
-// The direct way is learnt from an answer that tells of the session.
+// The client learns the direct route from a response that contains the session.
 await clients.directly.browsers.retrieve(id)
 
 async function routedClient(subresources: string): Promise<Kernel> {
@@ -34,7 +34,7 @@ for (const [way, client] of Object.entries(clients)) {
       .spawn(id, { command: 'sh', args: ['-c', script], ...options })
       .then(({ process_id = '' }) => process_id)
 
-  /** What the process wrote up to its end, which must come once and last. */
+  /** Returns the output of the process. The exit event must arrive once and last. */
   async function follow(processId: string): Promise<{ stdout: string; stderr: string; exitCode: number | undefined }> {
     const written = { stdout: [] as Buffer[], stderr: [] as Buffer[] }
     let exitCode: number | undefined
@@ -84,7 +84,7 @@ for (const [way, client] of Object.entries(clients)) {
         assert.ok(plain.includes(`${line}\n`), line)
       assert.doesNotMatch(plain, /DISPLAY|sk_|proxy|BERTH_(?!PROCESS_ID)/i)
       assert.equal(text(chosen.stdout_b64), '/tmp\ngrüße /x\n')
-      // Standard ones, and the folder itself.
+      // The standard streams and the folder itself.
       assert.equal(files.match(/ -> /g)?.length, 4, files)
       assert.match(files, /\na\n$/)
     })
@@ -176,7 +176,7 @@ for (const [way, client] of Object.entries(clients)) {
       assert.equal(exitCode, 0)
       const seen = `${Buffer.concat(first)}`
       assert.ok(seen.startsWith('1\n2\n'))
-      // What was on its way to the reader that left is gone with it, and nothing else.
+      // Data in transit to the reader that left is lost, and nothing else.
       assert.match(stdout, /\n2999999\n3000000\nend\n$/)
     })
 

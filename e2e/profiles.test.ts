@@ -3,25 +3,25 @@ import { execFileSync } from 'node:child_process'
 import { after, test } from 'node:test'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { rounds } from './fault/testing/deep.ts'
-import { FaultGround } from './fault/testing/fault-ground.ts'
+import { FaultTestbed } from './fault/testing/fault-testbed.ts'
 import { killPart } from './fault/testing/parts.ts'
 import { until } from './fault/testing/until.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { talkingExtension, zipOf } from './testing/extension-files.ts'
+import { messagingExtension, zipOf } from './testing/extension-files.ts'
 import { startPages } from './testing/pages.ts'
 
 const pages = await startPages()
 const environment = { BERTH_EGRESS_ALLOW: pages.allowed }
 const chrome_policy = pages.trusted
-const ground = await FaultGround.open()
-let berth = await ground.start({ environment })
+const testbed = await FaultTestbed.open()
+let berth = await testbed.start({ environment })
 after(async () => {
-  await ground[Symbol.asyncDispose]()
+  await testbed[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
 })
 for (const name of ['one', 'two', 'three']) pages.serve(`/${name}`, `<!doctype html><title>${name}</title>`)
 pages.serve('/login', '<!doctype html><title>in</title>')
-// Not with the page itself: a tab that comes back loads it again, and would set them anew.
+// Separate from the page: a restored tab loads the page again, which would set them again.
 pages.serve('/cookies', (request, response) => {
   const run = new URL(request.url ?? '', pages.url).searchParams.get('run')
   response.writeHead(204, { 'set-cookie': [`kept=${run}; Max-Age=86400`, `session=${run}`] }).end()
@@ -33,14 +33,14 @@ interface Attached extends AsyncDisposable {
   readonly page: Page
 }
 
-/** Playwright on the session, with its first page. */
+/** Connects Playwright to the session and its first page. */
 async function attach({ cdp_ws_url }: { cdp_ws_url: string }): Promise<Attached> {
   const browser = await chromium.connectOverCDP(cdp_ws_url)
   const context = browser.contexts()[0] as BrowserContext
   return { browser, context, page: context.pages()[0] as Page, [Symbol.asyncDispose]: () => browser.close() }
 }
 
-/** Everything that a page can keep, each with the number of the run. */
+/** Writes every kind of state that a page can store, each with the number of the run. */
 async function write(page: Page, run: string): Promise<void> {
   await page.goto(`${pages.url}/login?run=${run}`)
   await page.evaluate(`(async () => {
@@ -59,7 +59,7 @@ const openDatabase = `new Promise((resolve) => {
   opening.onsuccess = () => resolve(opening.result)
 })`
 
-/** What a session has, read in a page of its own. */
+/** Reads the state of a session in a new page. */
 async function read(context: BrowserContext): Promise<Record<string, unknown>> {
   const page = await context.newPage()
   await page.goto(`${pages.url}/one`)
@@ -86,7 +86,7 @@ async function targetsOf(session: { cdp_ws_url: string }): Promise<readonly stri
     .toSorted()
 }
 
-/** Tabs that come back load one after another. */
+/** Restored tabs load one after another. */
 async function untilTargets(session: { cdp_ws_url: string }, urls: readonly string[]): Promise<void> {
   let seen: readonly string[] = []
   const areThere = async () => {
@@ -96,7 +96,7 @@ async function untilTargets(session: { cdp_ws_url: string }, urls: readonly stri
   await until('the tabs', areThere, { limitSeconds: 10 }).catch(() => assert.deepEqual(seen, urls))
 }
 
-/** Whether nothing of the session is left to be done; it is no longer found before. */
+/** Whether the session has ended completely. Only then it is no longer found. */
 async function isDone(sessionId: string): Promise<boolean> {
   const response = await berth.request(`/browsers/${sessionId}?include_deleted=true`)
   return ((await response.json()) as { usage_status?: string }).usage_status === 'ready'
@@ -170,7 +170,7 @@ for (const headless of [true, false]) {
       profile: { id: profile.id },
       start_url: `${pages.url}/one`,
     })
-    await untilTargets(third, [`${pages.url}/one`]) // It takes the place of the tabs.
+    await untilTargets(third, [`${pages.url}/one`]) // It replaces the tabs.
     await client.browsers.deleteByID(third.session_id)
   })
 }
@@ -280,7 +280,7 @@ test('a crashed browser keeps its profile, does not lock it, and the last to end
     profile: { name: 'crash', save_changes: true },
   })
 
-  await killPart(ground.view, again.session_id, 'chromium')
+  await killPart(testbed.view, again.session_id, 'chromium')
   {
     await using attached = await attach(again)
     assert.deepEqual(await read(attached.context), all('before'), 'the next Chromium has the profile too')
@@ -309,7 +309,7 @@ test('a crashed browser keeps its profile, does not lock it, and the last to end
 
 test('an extension runs in a session that starts with a profile, also with one that has known it before', async () => {
   const client = await berth.client()
-  const zip = await zipOf(talkingExtension('talker', 1))
+  const zip = await zipOf(messagingExtension('talker', 1))
   await client.extensions.upload({ file: new File([new Uint8Array(zip)], 'talker.zip'), name: 'talker' })
   await client.profiles.create({ name: 'extended' })
   for (let round = 0; round < 2; round++) {
@@ -355,11 +355,11 @@ test('kill -9 of the server during a save leaves the old state or the new one, w
       continue
     }
     const deletion = berth.request(`/browsers/${session.session_id}`, { method: 'DELETE' }).catch(() => {})
-    await new Promise((resolve) => setTimeout(resolve, (round * 61) % 220)) // Other moments of the save each time.
+    await new Promise((resolve) => setTimeout(resolve, (round * 61) % 220)) // Interrupts the save at a different moment each time.
     await berth.signal('SIGKILL')
     await deletion
-    berth = await ground.start({ environment })
-    // The delete may not have reached the server; where it has, its end is now that of the next server.
+    berth = await testbed.start({ environment })
+    // The delete may not have reached the server. If it did, the next server finishes it.
     await berth.request(`/browsers/${session.session_id}`, { method: 'DELETE' })
     await until('the end of the session', () => isDone(session.session_id), { limitSeconds: 30 })
   }
@@ -367,7 +367,7 @@ test('kill -9 of the server during a save leaves the old state or the new one, w
 
 test('a server that ends its sessions when it stops saves their profiles', async () => {
   await berth.signal('SIGTERM')
-  berth = await ground.start({ environment, flags: ['--stop-sessions'] })
+  berth = await testbed.start({ environment, flags: ['--stop-sessions'] })
   const profile = { name: 'stopped', save_changes: true }
   const before = await berth.client()
   await before.profiles.create({ name: 'stopped' })
@@ -378,7 +378,7 @@ test('a server that ends its sessions when it stops saves their profiles', async
   }
 
   await berth.signal('SIGTERM')
-  berth = await ground.start({ environment })
+  berth = await testbed.start({ environment })
 
   const client = await berth.client()
   const next = await client.browsers.create({ chrome_policy, headless: true, profile: { name: 'stopped' } })

@@ -358,7 +358,7 @@ async function customProxy(
   } as Kernel.ProxyCreateParams)
 }
 
-/** What this version of the client has no types for. */
+/** Responses for which this version of the client has no types. */
 // biome-ignore lint/suspicious/noExplicitAny: the fields are looked at by the tests alone.
 type AnyRecord = any
 
@@ -376,7 +376,7 @@ async function firstPage(address: string): Promise<{ page: Page; close: () => Pr
   return { page, close: () => browser.close() }
 }
 
-/** Opens the page in a tab of its own: an error page comes a moment later, in the way of the next one. */
+/** Opens the page in a new tab: an error page arrives later and would disturb the next one. */
 async function errorOf(page: Page, url: string): Promise<string | undefined> {
   const tab = await page.context().newPage()
   const failure = await tab.goto(url, { timeout: 60_000 }).then(
@@ -387,7 +387,7 @@ async function errorOf(page: Page, url: string): Promise<string | undefined> {
   return failure
 }
 
-/** For what a part that was killed a moment ago may still refuse. */
+/** For requests that may fail shortly after a part was killed. */
 async function retry<Value>(attempt: () => Promise<Value>): Promise<Value> {
   const deadline = performance.now() + 15_000
   for (;;) {
@@ -406,7 +406,7 @@ async function restartBerth(): Promise<void> {
   client = await berth.client()
 }
 
-/** Looks for the password, plain and encoded, in everything that must not hold it. */
+/** Searches for the password, plain and encoded, in everything that must not contain it. */
 async function assertSecret(): Promise<void> {
   const { username, password } = credentials
   const spellings = [password, encodeURIComponent(password), Buffer.from(`${username}:${password}`).toString('base64')]

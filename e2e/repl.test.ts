@@ -6,7 +6,7 @@ import { relayToLocalhost } from './testing/localhost-relay.ts'
 import { startPages } from './testing/pages.ts'
 
 const pages = await startPages()
-/** At the session's own localhost: a secure origin, with another site at its other name. */
+/** The session's own localhost is a secure origin, and its two names are different sites. */
 const site = `http://127.0.0.1:${pages.port}`
 pages.serve(
   '/form',
@@ -68,7 +68,7 @@ async function run(code: string, options: object = {}): Promise<Outcome> {
   return (await response.json()) as Outcome
 }
 
-/** What the code has written, as one text; it has to succeed. */
+/** Returns the output of the code as one text. The code has to succeed. */
 async function written(code: string): Promise<string> {
   const { success, error, content = [] } = await run(code)
   assert.equal(error, undefined)

@@ -6,7 +6,7 @@ import { Berth } from './testing/berth.ts'
 const berth = await Berth.start()
 after(() => berth[Symbol.asyncDispose]())
 
-/** Gives up each call after a second and sends it again; every operation here takes longer. */
+/** Times out after a second and retries. Every operation here takes longer. */
 const impatient = { timeout: 1_000, maxRetries: 5 }
 const client = new Kernel({ apiKey: berth.apiKey, baseURL: berth.url, ...impatient })
 const { session_id: id } = await client.browsers.create({ headless: true, timeout_seconds: 300 }, { timeout: 60_000 })
@@ -15,7 +15,7 @@ const { computer, fs, playwright, process } = client.browsers
 const count = (name: string) => `echo x >> /tmp/${name}; sleep 2`
 const lines = async (path: string) => (await (await fs.readFile(id, { path })).text()).split('\n').length - 1
 
-/** What would have two effects if it was done twice, and how many it had. */
+/** Operations that would take effect twice if repeated, and the number of their effects. */
 const operations: Readonly<Record<string, { run: () => Promise<unknown>; effects: () => Promise<number> }>> = {
   'process.exec': {
     run: () => process.exec(id, { command: 'sh', args: ['-c', count('exec')] }),

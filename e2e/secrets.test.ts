@@ -12,8 +12,8 @@ import { Berth } from './testing/berth.ts'
 import { listProcesses } from './testing/processes.ts'
 
 /*
- * Secrets that can be told from all other text are given to the service and used, well and badly, while it logs all that
- * it can. Then they are searched for wherever they must not be.
+ * Stores and uses recognizable secrets, in valid and invalid requests, while the service logs everything that it can.
+ * Then searches for them wherever they must not be.
  */
 
 const planted = {
@@ -28,7 +28,7 @@ const planted = {
   'a value of a query': 'planted-Query-6Bv2kD',
 }
 
-/** The token that the Connect server is asked with is its own matter; all else of it is searched. */
+/** The token of the Connect server is its own matter. The rest of it is searched. */
 const connect = createServer((_request, response) => response.writeHead(401).end('{}')).listen(0, '127.0.0.1')
 await once(connect, 'listening')
 after(() => {
@@ -42,7 +42,7 @@ const berth = await Berth.start({
 })
 after(() => berth[Symbol.asyncDispose]())
 
-/** Everything that the service has answered, but for the keys that it makes. */
+/** All responses of the service, without the keys that it creates. */
 const answers: string[] = []
 const made: Record<string, string> = {}
 
@@ -104,7 +104,7 @@ async function useSecrets(): Promise<void> {
   await call('POST', `/profiles?token=${planted['a value of a query']}`, { name: 'with-query' })
   await call('GET', `/s/brwnothing/cdp?jwt=${planted['a value of a query']}`)
 
-  // One that runs while the search goes on: its machine and egress have what they need to know.
+  // A session that runs during the search, so that its machine and egress have their configuration.
   await new Kernel({ apiKey: berth.apiKey, baseURL: berth.url }).browsers.create({
     headless: true,
     proxy: { id: String(proxy.id) },
@@ -114,10 +114,10 @@ async function useSecrets(): Promise<void> {
   await call('GET', `/audit-logs?start=${start}&end=${end}`)
 }
 
-/** Each secret in every form in which text is written. */
+/** Each secret in every form in which text may be written. */
 function spellingsOf(secret: string): readonly Buffer[] {
   const bytes = Buffer.from(secret)
-  // In the middle of other text, base64 has one of three forms; its first and last letters belong to the neighbours.
+  // Within other text, base64 has one of three forms. Its first and last letters depend on the neighbours.
   const base64 = [0, 1, 2].map((offset) =>
     Buffer.concat([Buffer.alloc(offset), bytes])
       .toString('base64')
@@ -166,7 +166,7 @@ test('no row of the database has a secret', async () => {
     )
     const places = new Map<string, Buffer>()
     for (const { name } of tables) {
-      // As a dump writes them: bytes in hex, which is one of the spellings.
+      // As a dump writes them, with bytes in hex, which is one of the spellings.
       const { rows } = await client.query(`select t::text as row from ${name} t`)
       places.set(name, Buffer.from(rows.map(({ row }) => row).join('\n')))
     }
@@ -185,7 +185,7 @@ test('no file of the data folder has a secret', async () => {
   for (const { parentPath, name } of (await readdir(root, { recursive: true, withFileTypes: true })).filter((entry) =>
     entry.isFile(),
   )) {
-    const content = await readFile(join(parentPath, name)).catch(() => undefined) // It may have gone since it was listed.
+    const content = await readFile(join(parentPath, name)).catch(() => undefined) // It may have been deleted since it was listed.
     if (content) places.set(join(parentPath, name), content)
   }
   assert.ok([...places.keys()].some((path) => path.includes('pg_wal')))

@@ -16,7 +16,7 @@ async function temporaryFolder() {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
 
-/** Where the sockets of a data folder are, as docs/operating.md says. */
+/** The folders with the sockets of a data folder, as docs/operating.md describes. */
 async function runtimeFoldersOf(dataFolder: string): Promise<readonly string[]> {
   const name = createHash('sha256')
     .update(await realpath(dataFolder))
@@ -26,7 +26,7 @@ async function runtimeFoldersOf(dataFolder: string): Promise<readonly string[]> 
   return bases.map((base) => join(base, name)).filter((path) => existsSync(path))
 }
 
-/** Runs `./berth serve` to its end, which the test expects to come by itself. */
+/** Runs `./berth serve` until it exits, as the test expects. */
 async function serveAndFail(args: readonly string[], environment: Record<string, string> = {}) {
   const child = launch(['serve', ...args], environment)
   const [errors, output, [code]] = await Promise.all([

@@ -175,7 +175,7 @@ test('a session ends when it was idle for its time, and not while a client is th
   const { cdp_ws_url, session_id } = await client.browsers.create({ headless: true, timeout_seconds: 10 })
   const cdp = await CdpClient.open(cdp_ws_url)
 
-  await new Promise((resolve) => setTimeout(resolve, 12_000)) // The wait is the subject.
+  await new Promise((resolve) => setTimeout(resolve, 12_000)) // The wait is what the test is about.
   assert.equal((await client.browsers.retrieve(session_id)).session_id, session_id)
   await cdp.close()
   const closedAt = Date.now()

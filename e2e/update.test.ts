@@ -22,7 +22,7 @@ const sizes = [
 ]
 /** Narrower than any tab strip. */
 const phone = { width: 390, height: 844 }
-/** Of a headful window that is none of kiosk mode. */
+/** The height in a headful window outside kiosk mode. */
 const tabStripHeight = 87
 
 const inner = 'innerWidth + "x" + innerHeight'
@@ -73,7 +73,7 @@ for (const { kind, headless, kiosk_mode } of [
   })
 }
 
-/** A browser that crashes comes back in the size that it had. */
+/** Asserts that a browser restarts after a crash with the size that it had. */
 async function comesBack(session: { session_id: string; cdp_ws_url: string }, size: string): Promise<void> {
   const lost = await CdpClient.open(session.cdp_ws_url)
   process.kill(await browserProcess(session.session_id), 'SIGKILL')

@@ -8,7 +8,7 @@ import { CdpClient } from './testing/cdp.ts'
 import { startPages } from './testing/pages.ts'
 import { agentProcess, listProcesses } from './testing/processes.ts'
 
-/** selenium-webdriver has no types of its own. */
+/** selenium-webdriver has no type declarations. */
 const require = createRequire(import.meta.url)
 
 const pages = await startPages()
@@ -38,7 +38,7 @@ async function withSession(use: (session: Session, token: string) => Promise<voi
   }
 }
 
-/** The http form of the address, with what the caller appends to its path. */
+/** The http form of the URL, with the caller's path appended. */
 function classicUrl({ webdriver_ws_url }: Session, path = ''): string {
   const url = new URL(webdriver_ws_url.replace(/^ws/, 'http'))
   url.pathname += path
@@ -183,7 +183,7 @@ test('sessions end alone, by either protocol, and what belongs to them ends with
     await other.send('session.end')
     assert.equal(await other.closed, 1000)
 
-    // An element that one protocol has found is known to the other.
+    // Element ids are the same in both protocols.
     assert.deepEqual(focused.result, { type: 'string', value: 'input' })
     assert.equal((await command(urlOf(first), 'GET')).status, 404)
     await until(async () => (await command(urlOf(second), 'GET')).status === 404)
@@ -247,7 +247,7 @@ test('a browser or a driver that dies ends the WebDriver sessions, and the next 
     }
   }))
 
-/** A program that the agent of the session has started. */
+/** Finds a program that the session's agent started. */
 async function processOf(sessionId: string, program: string): Promise<number> {
   const agent = await agentProcess(sessionId)
   const found = (await listProcesses()).find(({ parent, command }) => parent === agent && command.includes(program))

@@ -6,7 +6,7 @@ import { relayToLocalhost } from './testing/localhost-relay.ts'
 import { startPages } from './testing/pages.ts'
 
 const pages = await startPages()
-/** At the session's own localhost: a secure origin, with another site at its other name. */
+/** The session's own localhost is a secure origin, and its two names are different sites. */
 const site = `http://127.0.0.1:${pages.port}`
 const shopScript = `
   window.done = []

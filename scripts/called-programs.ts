@@ -1,7 +1,7 @@
 import { systemPackages } from '@berth/server/host-checks/system-packages.ts'
 
-/** Of packages that every Debian has, however small. Built-in commands of shells are among them. */
-const everywhere = [
+/** Programs of every Debian, however small, and shell builtins. */
+const essentialPrograms = [
   ...['apt-get', 'bash', 'cat', 'chmod', 'chown', 'cp', 'dpkg', 'dpkg-query', 'du', 'echo', 'env', 'false', 'find'],
   ...['grep', 'head', 'id', 'kill', 'ln', 'ls', 'mkdir', 'mkfifo', 'mknod', 'mount', 'nice', 'perl', 'printf', 'rm'],
   ...[
@@ -23,18 +23,18 @@ const everywhere = [
 ]
 const shellWords = ['cd', 'do', 'done', 'exec', 'exit', 'export', 'for', 'if', 'then', 'else', 'fi', 'read', 'set']
 const moreShellWords = ['trap', 'ulimit', 'until', 'wait', 'while']
-/** Brought by setup in other ways, or names that are meant to be of no program. */
-const others = ['node', 'sudo', 'nope', 'nowhere', 'program', 'script']
+/** Programs that setup provides otherwise, and names that refer to no program on purpose. */
+const exemptNames = ['node', 'sudo', 'nope', 'nowhere', 'program', 'script']
 
 const listed = new Set([
-  ...everywhere,
+  ...essentialPrograms,
   ...shellWords,
   ...moreShellWords,
-  ...others,
+  ...exemptNames,
   ...systemPackages.flatMap(({ programs }) => programs),
 ])
 
-/** How product and tests start programs: here, in a session by its API, and in a machine. */
+/** How the product and the tests start programs: here, in a session through its API, and in a machine. */
 const calls = [
   /\b(?:execFile|execFileSync|spawn|spawnSync|run|runProgram)\(\s*'(\/?[a-z][\w./-]+)'/gi,
   /\bcommand: '(\/?[\w./-]+)',? args/g,
@@ -42,7 +42,7 @@ const calls = [
 ]
 const shellScript = /'-c',\s*(['`])([^'`]+)\1/g
 
-/** Programs that nothing installs, as `name` with the files that call it. A machine that has only what setup brings lacks them. */
+/** Programs that setup does not install, as `name` with the files that call it. */
 export function unlistedPrograms(sources: readonly { readonly path: string; readonly text: string }[]): string[] {
   return sources.flatMap(({ path, text }) => {
     const names = new Set([...programsIn(path, text), ...programsOfScripts(text)].filter((name) => !listed.has(name)))
@@ -53,7 +53,7 @@ export function unlistedPrograms(sources: readonly { readonly path: string; read
 }
 
 function programsIn(path: string, text: string): readonly string[] {
-  // Other functions of these names are no calls of programs.
+  // Other functions of these names do not start programs.
   const patterns = text.includes('node:child_process') ? calls : path.startsWith('e2e/') ? calls.slice(1) : []
   return patterns.flatMap((pattern) =>
     [...text.matchAll(pattern)].map(([, program = '']) => program.slice(program.lastIndexOf('/') + 1)),

@@ -2,13 +2,13 @@ import { relative } from 'node:path'
 import ts from 'typescript'
 
 /*
- * A listener's promise goes to nobody: when it rejects, the process ends, and with it everybody it serves. TypeScript takes
- * such a listener for one that returns nothing, and no linter here looks at it with types. So this looks for functions
- * that return a promise in places where their caller drops what they return.
+ * Nobody handles the promise that a listener returns: when it rejects, the process ends. TypeScript accepts such a
+ * listener as one that returns nothing, and no linter here checks it with types. So this script finds functions that
+ * return a promise where their caller discards the result.
  */
 
-/** Which arguments are functions that are called, and what they return dropped. */
-const listenerPlaces = new Map<string, readonly [from: number, to?: number]>(
+/** The arguments of each function that are callbacks whose result is discarded. */
+const callbackPositions = new Map<string, readonly [from: number, to?: number]>(
   Object.entries({
     on: [1],
     once: [1],
@@ -31,7 +31,7 @@ const { fileNames, options } = ts.parseJsonConfigFileContent(config.config, ts.s
 const program = ts.createProgram(fileNames.filter(isServing), { ...options, skipLibCheck: true })
 const checker = program.getTypeChecker()
 
-/** In a test an unheard rejection fails the test, as it should. */
+/** In a test, an unhandled rejection correctly fails the test. */
 function isServing(file: string): boolean {
   return file.includes('/packages/') && !/\.test\.ts$|\/testing\//.test(file)
 }
@@ -41,10 +41,10 @@ function calledName({ expression }: ts.CallExpression | ts.NewExpression): strin
   return ts.isIdentifier(expression) ? expression.text : ''
 }
 
-/** The functions that are given to somebody who drops what they return. */
+/** The callbacks whose result is discarded. */
 function listenersIn(node: ts.Node): readonly ts.Expression[] {
   if (!ts.isCallExpression(node) && !ts.isNewExpression(node)) return []
-  const places = listenerPlaces.get(calledName(node))
+  const places = callbackPositions.get(calledName(node))
   return places ? (node.arguments ?? []).slice(...places) : []
 }
 
@@ -59,7 +59,7 @@ function returnsPromise(node: ts.Expression): boolean {
     .some((type) => type.symbol?.name === 'Promise')
 }
 
-/** `() => work().catch(…)`, or `then` with both its functions. */
+/** `() => work().catch(…)`, or `then` with both callbacks. */
 function handlesFailure(node: ts.Expression): boolean {
   const body = ts.isArrowFunction(node) ? node.body : undefined
   if (!body || !ts.isCallExpression(body)) return false

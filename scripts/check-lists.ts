@@ -9,7 +9,7 @@ import type { Services } from '@berth/server/services.ts'
 import boundaries from '../.dependency-cruiser.js'
 import { unlistedPrograms } from './called-programs.ts'
 
-/** Checks that the lists of the project are true. Prints what is not, each with its cure. */
+/** Checks that the lists of the project match its files. Prints each fault and how to fix it. */
 const root = join(import.meta.dirname, '..')
 
 interface SourceFile {
@@ -22,9 +22,9 @@ const faults = [
   ...(await unservedEndpoints()),
   ...(await untestedEndpoints(files.filter(({ path }) => path.startsWith('e2e/') || path.endsWith('.test.ts')))),
   ...unusedErrorCodes(files.filter(({ path }) => !path.startsWith('packages/contract/') && !path.endsWith('.test.ts'))),
-  // What real clients need, their suite brings or does without.
+  // The suite of real clients installs what it needs.
   ...unlistedPrograms(files.filter(({ path }) => !/^(scripts|e2e\/clients)\//.test(path))),
-  ...(await idleBoundaries(files.map(({ path }) => path))),
+  ...(await unusedBoundaries(files.map(({ path }) => path))),
 ]
 for (const fault of faults) console.error(fault)
 if (faults.length > 0) process.exitCode = 1
@@ -41,17 +41,17 @@ async function unservedEndpoints(): Promise<string[]> {
     .map((endpoint) => `${nameOf(endpoint)} is declared but not served: mount it in the server's app.ts`)
 }
 
-/** Routes are only mounted here, never called: whatever they take from the services will do. */
+/** Routes are only mounted here and never called, so any value will do. */
 function unusedServices(): Services {
   const anything: object = new Proxy(() => anything, {
-    // Without this, whoever awaits it would wait for ever.
+    // Without this, `await` would never return.
     get: (_target, key) => (key === 'then' ? undefined : anything),
     apply: () => anything,
   })
   return anything as Services
 }
 
-/** A test names an endpoint by its operation id, by the official client's call, or by its path. */
+/** A test refers to an endpoint by its operation id, by the official client's call, or by its path. */
 async function untestedEndpoints(tests: readonly SourceFile[]): Promise<string[]> {
   const calls = await officialCalls()
   const isNamed = (name: RegExp) => tests.some(({ text }) => name.test(text))
@@ -64,7 +64,7 @@ async function untestedEndpoints(tests: readonly SourceFile[]): Promise<string[]
     .map((endpoint) => `${nameOf(endpoint)} is in no test: test it in e2e or beside its route`)
 }
 
-/** The path as a test writes it: behind its method or, where no other endpoint has it, alone. */
+/** The path as tests write it: after its method or, if no other endpoint has it, alone. */
 function pathsInTests({ method, path, access, ...endpoint }: Endpoint & { agentPath?: string }): string[] {
   const written = (text: string) =>
     text
@@ -78,14 +78,14 @@ function pathsInTests({ method, path, access, ...endpoint }: Endpoint & { agentP
   return names
 }
 
-/** What the official client calls each operation, `browsers.retrieve`, by the shape of the request that it sends. */
+/** The official client's name of each operation, such as `browsers.retrieve`, by the shape of its request. */
 async function officialCalls(): Promise<Map<string, string[]>> {
   const calls = new Map<string, string[]>()
   const folder = join(root, 'node_modules/@onkernel/sdk/resources')
   for await (const path of glob('**/*.mjs', { cwd: folder })) {
     const source = await readFile(join(folder, path), 'utf8')
     let call = ''
-    // Each method of the client has an example of its use, and then sends its request.
+    // Each method of the client contains an example of its use, followed by its request.
     for (const match of source.matchAll(/(?<!_)client\.([\w.]+)\(|_client\.(\w+)\((?:path )?['`]([^'`]+)['`]/g)) {
       const [, example, verb = '', target = ''] = match
       if (example) call = example
@@ -99,7 +99,7 @@ async function officialCalls(): Promise<Map<string, string[]>> {
   return calls
 }
 
-/** Method and path without the names of its parameters, which are each side's own. */
+/** Method and path without parameter names, which differ between client and contract. */
 function shapeOf({ method, path }: { method: string; path: string }): string {
   return `${method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`
 }
@@ -121,8 +121,8 @@ interface PathCondition {
   readonly pathNot?: string | readonly string[]
 }
 
-/** A pattern that matches nothing guards nothing: most often a file was renamed and its rule was not. */
-async function idleBoundaries(paths: readonly string[]): Promise<string[]> {
+/** A pattern that matches nothing has no effect. Usually a file was renamed and its rule was not. */
+async function unusedBoundaries(paths: readonly string[]): Promise<string[]> {
   const packages = await Array.fromAsync(glob(['node_modules/*', 'node_modules/@*/*'], { cwd: root }))
   const candidates = [...paths, ...packages.map((path) => `${path}/`)]
   const rules: readonly Boundary[] = boundaries.forbidden

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs both commands of the README on a machine that has nothing but a minimal Debian and npm, once as root and once as
-# an ordinary user with sudo: it shows that ./berth installs every program, font and package that berth and its tests use.
+# Runs both commands of the README on a machine with only a minimal Debian and npm, once as root and once as an
+# ordinary user with sudo. Verifies that ./berth installs every program, font and package that berth and its tests use.
 set -euo pipefail
 
 usage() {
@@ -19,7 +19,7 @@ checkout=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 work=/var/tmp/berth-fresh-machine
 users=(root user)
 keep=
-# Of the machine that runs.
+# State of the machine while it runs.
 root=
 
 say() {
@@ -31,14 +31,14 @@ fail() {
   exit 1
 }
 
-# What a machine of this network needs to reach its mirrors, as this host has it. Read here, written nowhere but there.
+# Settings of this host that a machine needs to reach the package mirrors. Only copied to the machine.
 copy_network_settings() {
   local root=$1 file
   cp --dereference /etc/resolv.conf /etc/hosts "$root/etc/"
   for file in /etc/apt/apt.conf /etc/apt/apt.conf.d /etc/apt/auth.conf /etc/apt/auth.conf.d; do
     [ ! -e "$file" ] || cp -r --dereference "$file" "$root/etc/apt/"
   done
-  # Certificates that this host trusts beside those of its packages; NODE_EXTRA_CA_CERTS and the like name the file.
+  # Certificates that this host trusts in addition to those of its packages, as named by NODE_EXTRA_CA_CERTS and others.
   mkdir -p "$root/etc/ssl/certs" "$root/usr/local/share/ca-certificates"
   cp --dereference /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
   cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
@@ -50,7 +50,7 @@ copy_network_settings() {
   [ ! -e ~/.npmrc ] || install -m 600 ~/.npmrc "$root/root/.npmrc"
 }
 
-# The host's own sources of its distribution, without those that somebody has added.
+# The package sources of the host's distribution, without additional ones.
 distribution_sources() {
   local file
   for file in /etc/apt/sources.list.d/{debian,ubuntu}.sources /etc/apt/sources.list; do
@@ -68,12 +68,12 @@ build_system() {
   release=$(. /etc/os-release && echo "$VERSION_CODENAME")
   mapfile -t sources < <(distribution_sources)
   say "building a minimal $release with npm"
-  # procps and the rest of `important` are not in it: berth has to bring what it uses.
+  # Excludes procps and other packages of priority `important`: berth has to install what it uses.
   mmdebstrap --quiet --variant=minbase --include=ca-certificates,npm,sudo "$release" "$archive.partial.tar" "${sources[@]}"
   mv "$archive.partial.tar" "$archive"
 }
 
-# Runs inside of the new namespaces; this process is the first of them, and all others end with it.
+# Runs inside the new namespaces. This process is their first one, and all others end with it.
 enter_machine() {
   local root=$1 user=$2
   shift 2
@@ -85,7 +85,7 @@ enter_machine() {
   mount -t tmpfs -o mode=755 tmpfs "$root/run"
   mount -t proc proc "$root/proc"
   cd "$root"
-  # Not chroot: whoever is in one may make no user namespaces.
+  # Not chroot: processes in a chroot cannot create user namespaces.
   pivot_root . mnt
   cd /
   umount -l /mnt
@@ -96,14 +96,14 @@ enter_machine() {
     echo 'user ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/user
     [ ! -e /root/.npmrc ] || install -o user -m 600 /root/.npmrc /home/user/.npmrc
     chown -R user /opt/berth
-    # Settings of proxies and certificates pass through sudo too, as on a machine that is set up for them.
+    # sudo keeps the settings of proxies and certificates, as on a machine that is configured for them.
     echo 'Defaults env_keep += "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY SSL_CERT_FILE"' >>/etc/sudoers.d/user
     export -f run_commands say fail
     HOME=/home/user USER=user runuser -u user -- bash -euo pipefail -c 'run_commands "$@"' bash "$@"
   fi
 }
 
-# What the README tells a reader to type.
+# The commands of the README.
 run_commands() {
   cd /opt/berth
   local log=/tmp/serve.log output=/tmp/serve.out server
@@ -122,7 +122,7 @@ run_commands() {
   ./berth test "$@"
 }
 
-# Nothing is mounted in it here: what was, went with the namespaces.
+# Nothing is mounted in it here: its mounts ended with the namespaces.
 remove_machine() {
   if [ -n "$keep" ]; then say "kept $root"; else rm -rf --one-file-system -- "$root"; fi
 }
@@ -134,7 +134,7 @@ run_machine() {
   trap remove_machine EXIT
   tar -x -C "$root" -f "$work/system.tar" --exclude='./dev/*'
   copy_network_settings "$root"
-  # Its own git files: a worktree has only the name of a folder that is not there.
+  # A repository of its own: in a worktree, .git only names a folder that does not exist on the machine.
   git -c advice.detachedHead=false clone --quiet --no-local --depth 1 "file://$checkout" "$root/opt/berth"
   local status=0
   unshare --mount --pid --ipc --fork --kill-child -- "$checkout/scripts/fresh-machine.sh" --inside "$root" "$user" "$@" || status=$?

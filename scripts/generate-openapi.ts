@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openApiDocument } from '@berth/server/openapi/openapi-document.ts'
 
-/** Writes docs/openapi.json from the contract; with `--check` says whether it is up to date. */
+/** Writes docs/openapi.json from the contract. With `--check` it only reports whether the file is up to date. */
 const path = join(import.meta.dirname, '..', 'docs', 'openapi.json')
 const text = `${JSON.stringify(openApiDocument(), null, 2)}\n`
 

@@ -9,7 +9,7 @@ import type { BenchContext } from './measurement.ts'
 export const apiRateName = 'reads of a session'
 const connections = 16
 
-/** How many reads of a session a service answers in a second, asked by another process over 16 connections. */
+/** Measures how many reads of a session per second a service answers to another process with 16 connections. */
 export async function measureApi({ services, figures, rounds }: BenchContext): Promise<void> {
   for (const service of services) {
     await using stack = new AsyncDisposableStack()
@@ -35,7 +35,7 @@ async function runLoad(load: Load): Promise<LoadResult> {
   const child = spawn(process.execPath, [join(import.meta.dirname, '../api-load.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
-  // Not as an argument: every user of the host can read those, and the key is in it.
+  // Passed on standard input: arguments are visible to every user of the host, and this contains the key.
   child.stdin.end(JSON.stringify(load))
   const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, 'close')])
   if (exitCode !== 0) throw new Error(`the process that makes the requests ended with ${exitCode}`)

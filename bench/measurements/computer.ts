@@ -7,35 +7,35 @@ import type { BenchContext } from './measurement.ts'
 export const screenshotName = (shape: Shape) => `picture of the screen, ${shape}, 1920x1080`
 const keyName = (shape: Shape) => `press of a key, ${shape}`
 
-/** The two things that are not slow on purpose, as movements of the hand are. */
-interface Hands {
-  takePicture(): Promise<unknown>
+/** The two operations without deliberate delays, unlike mouse movements. */
+interface Controls {
+  takeScreenshot(): Promise<unknown>
   pressKey(): Promise<unknown>
 }
 
-/** Computer controls beside the same done by CDP in a bare browser. */
+/** Compares computer controls with the same operations over CDP in a bare browser. */
 export async function measureComputer(context: BenchContext): Promise<void> {
   for (const shape of ['headless', 'headful'] as const) {
     await using stack = new AsyncDisposableStack()
-    const hands = new Map<Service, Hands>()
+    const controls = new Map<Service, Controls>()
     for (const service of context.services) {
       const session = await service.create(shape)
       stack.defer(() => session.end())
       const client = await CdpClient.open(session.cdpUrl)
       stack.defer(() => client.close())
-      hands.set(service, await handsOf(session, client, browserPage(context.pages)))
+      controls.set(service, await controlsOf(session, client, browserPage(context.pages)))
     }
-    for (const { takePicture, pressKey } of hands.values()) {
-      // The first of its kind loads code.
-      await takePicture()
+    for (const { takeScreenshot, pressKey } of controls.values()) {
+      // The first call loads code.
+      await takeScreenshot()
       await pressKey()
     }
     const times = new Map(
-      [...hands.keys()].map((service) => [service, { pictures: [] as number[], keys: [] as number[] }]),
+      [...controls.keys()].map((service) => [service, { pictures: [] as number[], keys: [] as number[] }]),
     )
     for (let round = 0; round < context.rounds; round += 1) {
-      for (const [service, { takePicture, pressKey }] of hands) {
-        times.get(service)?.pictures.push(await timeOf(takePicture))
+      for (const [service, { takeScreenshot, pressKey }] of controls) {
+        times.get(service)?.pictures.push(await timeOf(takeScreenshot))
         times.get(service)?.keys.push(await timeOf(pressKey))
       }
     }
@@ -46,7 +46,7 @@ export async function measureComputer(context: BenchContext): Promise<void> {
   }
 }
 
-async function handsOf({ read }: BenchSession, client: CdpClient, url: string): Promise<Hands> {
+async function controlsOf({ read }: BenchSession, client: CdpClient, url: string): Promise<Controls> {
   const page = await client.openPage(url)
   if (read) {
     const post = async (name: string, body: object) => {
@@ -59,11 +59,11 @@ async function handsOf({ read }: BenchSession, client: CdpClient, url: string): 
       if (!answer.ok) throw new Error(`${name} was answered with ${answer.status}: ${await answer.text()}`)
       await answer.arrayBuffer()
     }
-    return { takePicture: () => post('screenshot', {}), pressKey: () => post('press_key', { keys: ['a'] }) }
+    return { takeScreenshot: () => post('screenshot', {}), pressKey: () => post('press_key', { keys: ['a'] }) }
   }
   const key = { key: 'a', code: 'KeyA', windowsVirtualKeyCode: 65 }
   return {
-    takePicture: () => client.send('Page.captureScreenshot', { format: 'png' }, page),
+    takeScreenshot: () => client.send('Page.captureScreenshot', { format: 'png' }, page),
     pressKey: async () => {
       await client.send('Input.dispatchKeyEvent', { type: 'keyDown', text: 'a', ...key }, page)
       await client.send('Input.dispatchKeyEvent', { type: 'keyUp', ...key }, page)

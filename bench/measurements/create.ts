@@ -3,7 +3,7 @@ import { browserPage } from '../pages.ts'
 import type { Service, Shape } from '../services/service.ts'
 import type { BenchContext } from './measurement.ts'
 
-/** How far a create has come, in the order of the steps. */
+/** The stages of a create and a delete, in order. */
 const steps = ['created', 'first CDP answer', 'first page loaded', 'ended'] as const
 type Step = (typeof steps)[number]
 
@@ -21,16 +21,19 @@ export function createName({ shape, client, atOnce }: CreateCase, step: Step): s
   return `create ${shape}, ${client}, ${atOnce} at once: ${step}`
 }
 
-/** From asking for a session to its first CDP answer and its first loaded page, and how long its end takes. */
+/**
+ * Measures the time from the request for a session to its first CDP response and first loaded page, and the time of its
+ * end.
+ */
 export async function measureCreate(context: BenchContext): Promise<void> {
   for (const atOnce of atOnceCounts) {
     const cases = shapes.flatMap((shape) => clientNames.map((client) => ({ shape, client, atOnce })))
-    await measureInTurns(context, cases, Math.ceil(context.rounds / atOnce))
+    await measureInterleaved(context, cases, Math.ceil(context.rounds / atOnce))
   }
 }
 
-/** Cases and services in turns: what else the machine does at a time is then the same for all that is compared. */
-async function measureInTurns(
+/** Alternates cases and services, so that other load on the machine affects all of them. */
+async function measureInterleaved(
   { services, pages, figures }: BenchContext,
   cases: readonly CreateCase[],
   turns: number,
@@ -47,12 +50,12 @@ async function measureInTurns(
   }
 }
 
-/** Milliseconds since the session was asked for; for `ended`, since its end was. */
+/** Milliseconds since the request for the session, or for `ended` since the request to end it. */
 type Times = Readonly<Record<Step, number>>
 
 async function runRound(service: Service, { shape, client, atOnce }: CreateCase, url: string): Promise<Times[]> {
   const sessions = await Promise.all(Array.from({ length: atOnce }, () => startOne(service, shape, client, url)))
-  // Only when all have started: an end would take the processor from another's start.
+  // Ends sessions only when all have started: ending one would slow down the start of another.
   return Promise.all(
     sessions.map(async ({ session, connection, times }) => {
       await connection.close()

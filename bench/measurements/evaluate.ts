@@ -1,13 +1,13 @@
-import { timeInTurns, withPages } from './in-session.ts'
+import { timeInterleaved, withPages } from './in-session.ts'
 import type { BenchContext } from './measurement.ts'
 
 export const evaluateName = 'Runtime.evaluate round trip'
-const perTurn = 100
+const perRound = 100
 
-/** A command and its answer, both as short as can be: what the way costs. */
+/** Measures the shortest possible command and response, which shows the cost of the connection. */
 export async function measureEvaluate(context: BenchContext): Promise<void> {
   await withPages(context, 'about:blank', async (pages) => {
-    const times = await timeInTurns(pages, { turns: context.rounds, perTurn }, ({ client, page }) =>
+    const times = await timeInterleaved(pages, { turns: context.rounds, perTurn: perRound }, ({ client, page }) =>
       client.send('Runtime.evaluate', { expression: '1' }, page),
     )
     for (const [{ service }, samples] of times) context.figures.add(service.name, evaluateName, 'ms', samples)

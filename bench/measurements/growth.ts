@@ -10,10 +10,10 @@ import { createUsed, sumBeyondBrowser } from './memory.ts'
 const sizes = [1, 5, 10, 20, 50, 100]
 const evaluations = 200
 const reads = 100
-/** A headless browser and what must stay free beside it, so that a host is not driven to kill for memory. */
+/** A headless browser plus a reserve, so that the host does not start killing processes. */
 const roomForOneMiB = 1024
 
-/** The same figures with ever more headless sessions, all of them alive. */
+/** Measures the same figures with more and more headless sessions, all of them in use. */
 export async function measureGrowth(context: BenchContext): Promise<void> {
   for (const service of context.services) {
     const sessions: BenchSession[] = []
@@ -30,7 +30,7 @@ export async function measureGrowth(context: BenchContext): Promise<void> {
   }
 }
 
-/** Whether the host had room for them. */
+/** Returns whether the host had memory for them. */
 async function growTo(
   size: number,
   sessions: BenchSession[],

@@ -6,7 +6,7 @@ import type { BenchContext } from './measurement.ts'
 import { createUsed, sumBeyondBrowser } from './memory.ts'
 
 const settleMilliseconds = 3_000
-/** Several, so that the part that is one session's stands out from what shared processes do by chance. */
+/** Several, to separate the cost of a session from the noise of shared processes. */
 const sessionsAtOnce = 4
 
 export const idleBeyondBrowser = 'beyond Chromium'
@@ -16,12 +16,12 @@ export function idleName(shape: Shape, part: string): string {
 }
 
 /**
- * The processor time of a session that nobody uses: of its own processes all of it, of those that sessions share what
- * they need more than without a session.
+ * Measures the processor time of unused sessions: everything of their own processes, and of shared processes what they
+ * use beyond their time without sessions.
  */
 export async function measureIdle(context: BenchContext): Promise<void> {
   for (const service of context.services) {
-    // What a service does once, for its first session, is not what an idle one costs.
+    // Excludes what a service does only for its first session.
     await (await createUsed(service, 'headless', browserPage(context.pages))).end()
     await delay(settleMilliseconds)
     const without = await idleTime(service, context.idleSeconds)
@@ -51,7 +51,7 @@ async function measureShape(
   figures.add(service.name, idleName(shape, idleBeyondBrowser), 'ms of CPU', [sumBeyondBrowser(perSession)])
 }
 
-/** Milliseconds of processor time in 10 seconds. */
+/** Milliseconds of processor time per 10 seconds. */
 export async function idleTime(service: Service, seconds: number): Promise<PartSums> {
   const { used } = await processorTimeDuring(service, () => delay(seconds * 1000))
   return new Map([...used].map(([part, value]) => [part, (value / seconds) * 10]))

@@ -9,7 +9,7 @@ export interface OpenPage {
   readonly page: string
 }
 
-/** Runs `work` with a page in a fresh headless session of every service, all of them open at once. */
+/** Runs `work` with a page in a new headless session of every service, all open at once. */
 export async function withPages(
   { services }: BenchContext,
   url: string,
@@ -33,14 +33,14 @@ export async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start
 }
 
-/** Does `work` so often with every page, and returns the times of each; in turns, for a noisy machine is noisy to all. */
-export async function timeInTurns(
+/** Repeats `work` with every page and returns the times. Alternates pages, so that noise affects all of them. */
+export async function timeInterleaved(
   pages: readonly OpenPage[],
   { turns, perTurn }: { readonly turns: number; readonly perTurn: number },
   work: (page: OpenPage) => Promise<unknown>,
 ): Promise<ReadonlyMap<OpenPage, readonly number[]>> {
   const times = new Map(pages.map((page) => [page, [] as number[]]))
-  // The first of its kind loads code and opens ways that all others find open.
+  // The first call loads code and opens connections.
   for (const page of pages) await work(page)
   for (let turn = 0; turn < turns; turn += 1) {
     for (const [page, own] of times) {

@@ -6,11 +6,11 @@ export interface BenchContext {
   readonly services: readonly Service[]
   readonly pages: Pages
   readonly figures: Figures
-  /** How often each thing is done; what takes no time is done a multiple of it. */
+  /** How often each step is repeated. Quick steps are repeated a multiple of it. */
   readonly rounds: number
-  /** How many sessions there are at most while growth is measured. */
+  /** The highest number of sessions when growth is measured. */
   readonly maxSessions: number
-  /** Seconds that nothing is done to see what that costs. */
+  /** The length of idle measurements in seconds. */
   readonly idleSeconds: number
 }
 

@@ -6,17 +6,17 @@ import { type BenchSession, browserPart, type Service, type Shape } from '../ser
 import type { BenchContext } from './measurement.ts'
 
 const furtherSessions = 3
-/** Until a browser has put away what it needed only for its start. */
+/** The time until a browser has released what only its start needed. */
 const settleMilliseconds = 3_000
 
-/** `beyond` is all but the browser. */
+/** `beyond` is everything but the browser. */
 export function memoryName(shape: Shape, part: string): string {
   return `memory per further ${shape} session: ${part}`
 }
 
 export const beyondBrowser = 'beyond Chromium'
 
-/** What one more session costs where there is one already: code that all share is paid for, and the service is warm. */
+/** Measures the cost of an additional session. Shared code is loaded and the service is warm by then. */
 export async function measureMemory(context: BenchContext): Promise<void> {
   for (const shape of ['headless', 'headful'] as const) {
     for (const service of context.services) await measureService(context, service, shape)
@@ -36,7 +36,7 @@ async function measureService({ pages, figures }: BenchContext, service: Service
   figures.add(service.name, memoryName(shape, beyondBrowser), 'MiB', [sumBeyondBrowser(perSession)])
 }
 
-/** With a page, and without a client: as sessions mostly are. */
+/** Creates a session with a page and without a client, the usual state of sessions. */
 export async function createUsed(service: Service, shape: Shape, url: string): Promise<BenchSession> {
   const session = await service.create(shape)
   const client = await clients['raw CDP'](session.cdpUrl)

@@ -1,4 +1,4 @@
-import { type OpenPage, timeInTurns, withPages } from './in-session.ts'
+import { type OpenPage, timeInterleaved, withPages } from './in-session.ts'
 import type { BenchContext } from './measurement.ts'
 
 const mebibyte = 1024 * 1024
@@ -9,7 +9,7 @@ export function messageName(mebibytes: number, direction: Direction): string {
   return `message of ${mebibytes} MiB ${direction}`
 }
 
-/** Long commands and long answers. The rate includes what the browser and the client do with them. */
+/** Measures long commands and long responses. The rate includes the work of browser and client. */
 export async function measureMessages(context: BenchContext): Promise<void> {
   await withPages(context, 'about:blank', async (pages) => {
     for (const mebibytes of [1, 10]) {
@@ -26,7 +26,7 @@ async function measureOne(
 ): Promise<void> {
   const length = mebibytes * mebibyte
   const expression = direction === 'to the browser' ? `'${'x'.repeat(length)}'.length` : `'x'.repeat(${length})`
-  const times = await timeInTurns(pages, { turns: rounds, perTurn: 1 }, ({ client, page }) =>
+  const times = await timeInterleaved(pages, { turns: rounds, perTurn: 1 }, ({ client, page }) =>
     client.send('Runtime.evaluate', { expression, returnByValue: true }, page),
   )
   for (const [{ service }, samples] of times) {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { browserPage } from '../pages.ts'
-import { type OpenPage, timeInTurns, withPages } from './in-session.ts'
+import { type OpenPage, timeInterleaved, withPages } from './in-session.ts'
 import type { BenchContext } from './measurement.ts'
 
 const requests = 1000
@@ -11,17 +11,17 @@ const piece = Buffer.alloc(mebibyte)
 export const requestsName = `${requests} small requests, one after the other`
 export const downloadName = `download of ${downloadMebibytes} MiB`
 
-/** What pages load, from a server of this host. The times are the page's own. */
+/** Measures how fast pages load from a server on this host, as timed by the page. */
 export async function measureNetwork(context: BenchContext): Promise<void> {
   const { pages, figures, rounds } = context
   pages.serve('/download', (_request, response) => sendDownload(response))
   await withPages(context, browserPage(pages), async (open) => {
-    const requestTimes = await timeInTurns(open, { turns: Math.min(rounds, 5), perTurn: 1 }, (page) =>
+    const requestTimes = await timeInterleaved(open, { turns: Math.min(rounds, 5), perTurn: 1 }, (page) =>
       evaluate(page, `(async () => { for (let i = 0; i < ${requests}; i++) await (await fetch('/script')).text() })()`),
     )
     for (const [{ service }, samples] of requestTimes) figures.add(service.name, requestsName, 'ms', samples)
 
-    const downloadTimes = await timeInTurns(open, { turns: Math.min(rounds, 3), perTurn: 1 }, (page) =>
+    const downloadTimes = await timeInterleaved(open, { turns: Math.min(rounds, 3), perTurn: 1 }, (page) =>
       evaluate(page, `fetch('/download').then(({ body }) => body.pipeTo(new WritableStream()))`),
     )
     for (const [{ service }, samples] of downloadTimes) {

@@ -1,5 +1,5 @@
 import { browserPage } from '../pages.ts'
-import { timeInTurns, withPages } from './in-session.ts'
+import { timeInterleaved, withPages } from './in-session.ts'
 import type { BenchContext } from './measurement.ts'
 
 const size = { width: 1920, height: 1080, deviceScaleFactor: 1, mobile: false }
@@ -7,7 +7,7 @@ const size = { width: 1920, height: 1080, deviceScaleFactor: 1, mobile: false }
 export async function measureScreenshots(context: BenchContext): Promise<void> {
   await withPages(context, browserPage(context.pages), async (pages) => {
     for (const { client, page } of pages) await client.send('Emulation.setDeviceMetricsOverride', size, page)
-    const times = await timeInTurns(pages, { turns: context.rounds, perTurn: 1 }, ({ client, page }) =>
+    const times = await timeInterleaved(pages, { turns: context.rounds, perTurn: 1 }, ({ client, page }) =>
       client.send('Page.captureScreenshot', { format: 'png' }, page),
     )
     for (const [{ service }, samples] of times) {

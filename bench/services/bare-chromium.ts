@@ -10,16 +10,16 @@ import { type BenchSession, browserPart, type Service, type Shape } from './serv
 
 const chromium = '/usr/lib/chromium/chromium'
 const screen = { width: 1920, height: 1080 }
-/** Chromium does not use its sandbox as root; a bench that is no root has an ordinary user already. */
+/** Chromium does not use its sandbox as root. Otherwise the benchmark runs as an ordinary user already. */
 const user = process.geteuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined
 
 /**
- * What any service would give it to be quiet and quick. So that the ratios tell what a service adds, and not which flags
- * it has found, the ones that cost or save time and memory are here too.
+ * Flags that any service would set to make Chromium quiet and fast. The flags that save time and memory are included,
+ * so that the ratios show what a service adds and not which flags it found.
  */
 const flags: readonly string[] = [
   '--remote-debugging-port=0',
-  // Sessions know the host's loopback by this name.
+  // The host's loopback has this name in sessions.
   '--host-resolver-rules=MAP host.berth.internal 127.0.0.1',
   ...['--no-first-run', '--no-default-browser-check', '--password-store=basic', '--disable-sync'],
   ...['--disable-background-networking', '--disable-component-update', '--disable-domain-reliability'],
@@ -28,7 +28,7 @@ const flags: readonly string[] = [
   '--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,Translate,MediaRouter,OptimizationHints,HttpsUpgrades',
 ]
 
-/** Chromium as it comes, each started for its session alone, and for headful ones a display. */
+/** Bare Chromium, started per session, with a display for headful sessions. */
 export async function startBareChromium(): Promise<Service> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-chromium-'))
   await chmod(folder, 0o711)
@@ -80,7 +80,7 @@ class BareSession {
   }
 
   async #startDisplay(): Promise<string> {
-    // An X server that is not root uses this folder but does not make it.
+    // An X server that does not run as root uses this folder but does not create it.
     await mkdir('/tmp/.X11-unix', { mode: 0o1777 }).then(() => chmod('/tmp/.X11-unix', 0o1777), ignore)
     const size = ['-geometry', `${screen.width}x${screen.height}`, '-depth', '24']
     const sockets = ['-rfbport', '-1', `-rfbunixpath=${join(this.#folder, 'vnc.sock')}`, '-nolisten', 'tcp']
@@ -96,7 +96,7 @@ class BareSession {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       env: { HOME: this.#folder, PATH: '/usr/bin:/bin', LANG: 'en_US.UTF-8', ...environment },
     })
-    // One that cannot be run or breaks off is seen where its first line is awaited.
+    // A failure to run is noticed where the first line is awaited.
     child.on('error', ignore)
     this.#children.add(child)
     this.#own.unshift(child)
@@ -127,7 +127,7 @@ async function findLine(output: Readable, pattern: RegExp): Promise<string> {
       lines.push(line)
       const [, found] = pattern.exec(line) ?? []
       if (found === undefined) return
-      resolve(found) // Before the close, which is seen at once and would be a failure.
+      resolve(found) // Resolves before the close, which would reject at once.
       reader.close()
     })
     reader.on('close', () => reject(new Error(`no line matches ${pattern} in:\n${lines.join('\n')}`)))

@@ -7,7 +7,7 @@ interface CreatedSession {
   readonly cdp_ws_url: string
 }
 
-/** In this order: egress runs in a sandbox of its own, whose command names egress too. */
+/** The order matters: egress runs in a sandbox whose command also contains egress. */
 const parts: readonly (readonly [RegExp, string])[] = [
   [/packages\/egress/, 'egress'],
   [/^\S*\/chromium\/|^\S*chrome_crashpad/, browserPart],
@@ -18,7 +18,7 @@ const parts: readonly (readonly [RegExp, string])[] = [
   [/postgres/, 'database'],
 ]
 
-/** berth, started as its users start it, on a data folder of its own. */
+/** Starts berth like a user, with a data folder of its own. */
 export async function startBerth({ pagesAddress }: ServiceOptions): Promise<Service> {
   const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pagesAddress }, isOwnGroup: true })
   return {

@@ -1,34 +1,36 @@
-/** What a session is asked to be; everything else is as the service has it when nothing is said. */
+/** The kind of session. Everything else is the default of the service. */
 export type Shape = 'headless' | 'headful'
 
 export interface BenchSession {
-  /** Address of the browser's CDP websocket, as a client gets it. */
+  /** The URL of the browser's CDP WebSocket, as clients get it. */
   readonly cdpUrl: string
-  /** A request that reads the session; absent where a service has no API. */
+  /** A request that reads the session. Absent when a service has no API. */
   readonly read?: { readonly url: string; readonly headers: Readonly<Record<string, string>> }
-  /** Resolves when nothing of the session is left. */
+  /** Resolves when nothing of the session remains. */
   end(): Promise<void>
 }
 
-/** Whose memory and time something is: `browser` is Chromium, all else is what the service adds to it. */
+/** Assigns a process to a part. `browser` is Chromium, and everything else is what the service adds. */
 export interface PartProcess {
   readonly pid: number
   readonly part: string
 }
 
-/** A browser service that runs on this host, as the measurements see it: nothing else in the bench knows which it is. */
+/**
+ * A browser service on this host, as the measurements see it. The rest of the benchmark does not know which one it is.
+ */
 export interface Service {
   readonly name: string
-  /** Resolves as soon as clients can connect. */
+  /** Resolves when clients can connect. */
   create(shape: Shape): Promise<BenchSession>
-  /** Every process of the service and of its sessions. */
+  /** All processes of the service and its sessions. */
   processes(): Promise<readonly PartProcess[]>
-  /** Ends the service and what is left of its sessions. */
+  /** Stops the service and its remaining sessions. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
 export interface ServiceOptions {
-  /** `host:port` of the pages that browsers will load: a service that guards its way out has to allow it. */
+  /** `host:port` of the pages that browsers load. A service that restricts outgoing connections must allow it. */
   readonly pagesAddress: string
 }
 

@@ -2,5 +2,5 @@ import { startBareChromium } from './bare-chromium.ts'
 import { startBerth } from './berth.ts'
 import type { StartService } from './service.ts'
 
-/** What is measured, side by side. The first is what the others are held against. */
+/** The services to measure. The others are compared with the first. */
 export const services: readonly StartService[] = [startBareChromium, startBerth]

@@ -6,7 +6,7 @@ import { after, before, suite, test } from 'node:test'
 import type Kernel from '@onkernel/sdk'
 import { CdpClient } from '../testing/cdp.ts'
 import { machineOf } from '../testing/machine-of.ts'
-import { BesiegedBerth, canaryPort, secrets, stunPort } from './testing/besieged-berth.ts'
+import { AttackTarget, canaryPort, secrets, stunPort } from './testing/attack-target.ts'
 import { connectTo, connectToUnix, lookUp, sendDatagrams } from './testing/machine-attacks.ts'
 import { MachineShell } from './testing/machine-shell.ts'
 import { hostAddresses, networksProblem } from './testing/networks.ts'
@@ -14,28 +14,28 @@ import { hostAddresses, networksProblem } from './testing/networks.ts'
 const { lan, home, public: ownPublic, uniqueLocal } = hostAddresses
 
 suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, () => {
-  let berth: BesiegedBerth
+  let berth: AttackTarget
   let session: Kernel.BrowserCreateResponse
   /** Another session on the same host, with a display. */
   let neighbour: Kernel.BrowserCreateResponse
   let machine: MachineShell
-  let nextDoor: MachineShell
+  let neighbourMachine: MachineShell
 
   before(async () => {
-    berth = await BesiegedBerth.start()
+    berth = await AttackTarget.start()
     const { browsers } = berth.client
     ;[session, neighbour] = await Promise.all([
       browsers.create({ headless: true }),
       browsers.create({ headless: false }),
     ])
     machine = await MachineShell.enter(session.session_id)
-    nextDoor = await MachineShell.enter(neighbour.session_id)
+    neighbourMachine = await MachineShell.enter(neighbour.session_id)
   })
   after(() => berth?.[Symbol.asyncDispose]())
 
-  /** Everything that canaries have heard, but for what was meant to be reached. */
+  /** Returns everything that reached canaries, except for expected connections. */
   async function reached(): Promise<readonly string[]> {
-    // The last of all that was sent: what comes before it has been told by then.
+    // This is sent last. When it is reported, everything before it has been reported too.
     await machine.node(connectTo([['45.255.255.255', 80]]))
     await berth.world.until('tcp 45.255.255.255 80')
     const isMeant = (line: string) => /^tcp 45\.(5\.5\.5|255\.255\.255) 80$|^dns /.test(line)
@@ -62,7 +62,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
 
     const connected = await machine.node<string[]>(connectTo([...open, ...closed]))
 
-    // At berth's own address a session finds what serves its own addresses alone: e2e/own-session.test.ts.
+    // A session reaches only its own paths at berth's own address: e2e/own-session.test.ts.
     const ownAddresses = ['64:ff9b::7f00:1', 'host.berth.internal'].map((host) => [host, berth.port])
     assert.deepEqual(
       connected,
@@ -84,7 +84,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     )
     const asked = await machine.node(lookUp(['leak.test', 'public.test', 'host.berth.internal']))
 
-    // The last is a name for the host; what may be reached there is judged with each connection.
+    // The last one is a name of the host. The guard decides about each connection to it.
     assert.deepEqual(asked, ['public.test', 'public.test', 'host.berth.internal', 'host.berth.internal'])
     assert.deepEqual(await reached(), [])
   })
@@ -101,7 +101,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
         .flatMap((line) => line.split(/\s+/)[7] ?? []),
     )
     assert.ok(ofHost.has(`@berth-attack-${process.pid}`))
-    // The kernel tells the name under which a socket was made; those of machines are renamed after that.
+    // The kernel reports the name with which a socket was created. The sockets of machines are renamed later.
     for (const path of ofHost) ofHost.add(path.replace(/\.new$/, ''))
     assert.ok(
       [...ofHost].some((path) => path.endsWith(`${machineOf(neighbour.session_id)}/agent.sock`)),
@@ -119,11 +119,11 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
 
   test('sees no display but its own', async () => {
     const look = 'ls /tmp/.X11-unix; cat /proc/net/unix | grep -o "@\\?/tmp/.X11-unix.*"; ls /run/kernel'
-    const display = (await nextDoor.shell(look)).split('\n')
+    const display = (await neighbourMachine.shell(look)).split('\n')
     assert.ok(display.includes('X0') && display.includes('vnc.sock'), display.join())
 
     const paths = ['\0/tmp/.X11-unix/X0', '/tmp/.X11-unix/X0', '/run/kernel/vnc.sock']
-    const own = await nextDoor.node(connectToUnix(paths))
+    const own = await neighbourMachine.node(connectToUnix(paths))
     const foreign = await machine.node(connectToUnix(paths))
 
     assert.ok(Array.isArray(own) && own.length >= 2, 'whoever has the display can reach it')
@@ -153,7 +153,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
       await hostSecret(),
     ]
     const patterns = `${values.join('\n')}\n`
-    await nextDoor.shell(`cat > /tmp/of-the-neighbour`, patterns)
+    await neighbourMachine.shell(`cat > /tmp/of-the-neighbour`, patterns)
 
     const everywhere =
       'grep -rlsaF --devices=skip -f - /etc /home /opt /run /tmp /var /dev/shm; cat /proc/[0-9]*/{environ,cmdline,mountinfo} 2>/dev/null | grep -aoF -f -'
@@ -161,7 +161,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
       .split('; ')
       .map((part) => `'${part}'`)
       .join(' ')}; do eval "$part" <<< "$patterns"; done`
-    const [found, control] = [await machine.shell(script, patterns), await nextDoor.shell(script, patterns)]
+    const [found, control] = [await machine.shell(script, patterns), await neighbourMachine.shell(script, patterns)]
 
     assert.match(control, /^\/tmp\/of-the-neighbour$/m, 'the search finds what is there')
     assert.equal(found, '')
@@ -263,7 +263,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
   })
 })
 
-/** Command lines and environments of those processes of berth that match, found by the network that is theirs alone. */
+/** Returns the matching command lines and environments of berth's processes, found by their network namespace. */
 async function processesBeside(pid: number, commandLine: RegExp): Promise<readonly string[]> {
   const network = await readlink(`/proc/${pid}/ns/net`)
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
@@ -278,7 +278,7 @@ async function processesBeside(pid: number, commandLine: RegExp): Promise<readon
 
 const publicUrl = 'http://45.5.5.5/'
 
-/** A line of a file that only root of the host can read. */
+/** A line of a file that only root on the host can read. */
 async function hostSecret(): Promise<string> {
   const shadow = await readFile('/etc/shadow', 'utf8')
   return shadow.split('\n', 1)[0] ?? ''

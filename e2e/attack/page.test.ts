@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { until } from '../fault/testing/until.ts'
-import { BesiegedBerth, canaryPort, secrets, stunPort } from './testing/besieged-berth.ts'
+import { AttackTarget, canaryPort, secrets, stunPort } from './testing/attack-target.ts'
 import { hostAddresses, networksProblem } from './testing/networks.ts'
-import { fetchStatus, gatherCandidates, loadEveryWay, openWebSockets } from './testing/page-attacks.ts'
+import { fetchStatus, gatherCandidates, loadWithEveryApi, openWebSockets } from './testing/page-attacks.ts'
 
 const { lan, home, public: ownPublic, uniqueLocal } = hostAddresses
 const publicPage = 'http://45.5.5.5/'
 
-/** Other ways to write loopback and metadata addresses; some of them only browsers understand. */
-const oddlyWritten = words(`
+/** Other spellings of loopback and metadata addresses. Only browsers understand some of them. */
+const unusualSpellings = words(`
   0177.0.0.1 0x7f.0.0.1 0x7f000001 2130706433 017700000001 127.1 127.0.0.1. 127.255.255.254 0 0.0.0.0
   %31%32%37.0.0.1 １２７.0.0.1 127。0。0。1 [::1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1] [::127.0.0.1] [64:ff9b::127.0.0.1]
   0xa9fea9fe 2852039166 169.254.43518 0251.0376.0251.0376 [::ffff:169.254.169.254] [fd00:ec2::254]
@@ -28,12 +28,12 @@ function words(text: string): string[] {
 }
 
 suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
-  let berth: BesiegedBerth
+  let berth: AttackTarget
   let browser: Browser
   let page: Page
 
   before(async () => {
-    berth = await BesiegedBerth.start()
+    berth = await AttackTarget.start()
     const { cdp_ws_url } = await berth.client.browsers.create({ headless: true })
     browser = await chromium.connectOverCDP(cdp_ws_url)
     page = (browser.contexts()[0] as NonNullable<ReturnType<Browser['contexts']>[0]>).pages()[0] as Page
@@ -43,7 +43,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     await berth?.[Symbol.asyncDispose]()
   })
 
-  /** What came of a visit: the status, or `failed`. */
+  /** Returns the status of a visit, or `failed`. */
   async function visit(url: string): Promise<number | 'failed'> {
     try {
       return (await page.goto(url, { timeout: 15_000 }))?.status() ?? 'failed'
@@ -52,7 +52,10 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     }
   }
 
-  /** Opens what can be opened: the error page of a visit before may come late, and take its place. */
+  /**
+   * Opens a page that can be loaded. The error page of an earlier visit may arrive late and replace it, so this
+   * retries.
+   */
   async function open(url: string): Promise<void> {
     const isThere = async () => {
       await visit(url)
@@ -61,9 +64,9 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     await until(`${url} in the page`, isThere, { limitSeconds: 10 })
   }
 
-  /** Everything that canaries have heard, but for what was meant to be reached. */
+  /** Returns everything that reached canaries, except for expected connections. */
   async function reached(): Promise<readonly string[]> {
-    // The last of all that was sent: what comes before it has been told by then.
+    // This is sent last. When it is reported, everything before it has been reported too.
     await open('http://45.255.255.255/')
     await berth.world.until('tcp 45.255.255.255 80')
     const isMeant = (line: string) => /^tcp 45\.(5\.5\.5|255\.255\.255) 80$|^dns /.test(line)
@@ -78,12 +81,12 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
 
     assert.equal(await visit('http://public.test/'), 200)
     assert.equal(await visit(`http://45.7.7.7:${canaryPort}/`), 200)
-    // Twice, for the page and for its icon.
+    // Twice: for the page and for its icon.
     assert.deepEqual(new Set(await reached()), new Set([`tcp 45.7.7.7 ${canaryPort}`]))
   })
 
   test('reaches neither the host, nor its networks, nor metadata services, however they are written', async () => {
-    for (const host of [...addresses, ...oddlyWritten, ...names]) {
+    for (const host of [...addresses, ...unusualSpellings, ...names]) {
       const status = await visit(`http://${host}:${canaryPort}/`)
 
       assert.ok(status === 403 || status === 'failed', `${host}: ${status}`)
@@ -113,7 +116,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
       const status = await visit(redirect)
       assert.ok(status === 403 || status === 'failed', `${redirect}: ${status}`)
       await open(publicPage)
-      assert.deepEqual(await page.evaluate(loadEveryWay([target, redirect])), [])
+      assert.deepEqual(await page.evaluate(loadWithEveryApi([target, redirect])), [])
     }
 
     assert.deepEqual(await reached(), [])
@@ -147,7 +150,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
       const again = await page.evaluate(fetchStatus(`http://${name}/?again`))
       const elsewhere = await page.evaluate(fetchStatus(`http://${name}:${canaryPort}/`))
 
-      // The address that was found first may still be used: what is judged is the one that is connected to.
+      // The first address may be used again: the guard checks the address of each connection.
       for (const status of [again, elsewhere])
         assert.ok([200, 403, 'failed'].includes(status as number), `${name}: ${status}`)
     }
@@ -187,7 +190,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     await open('file:///etc/passwd')
     assert.match(
       await pageText(),
-      // Chromium may show it as source still, under a title of its own.
+      // Chromium may show it as source, with a title of its own.
       /^(Line wrap\s+)?root:x:0:0:root:\/root:\/usr\/sbin\/nologin\s+kernel:/,
       'there is but the machine’s own',
     )

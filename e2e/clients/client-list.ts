@@ -1,21 +1,21 @@
-/** Where a session finds the site that the clients open. */
+/** The host name of the test site in sessions. */
 export const siteHost = 'host.berth.internal'
 
-/** The packages of one registry, with their versions. */
+/** Packages of one registry with their versions. */
 export type Packages = Readonly<Record<string, string>>
 
 export interface Client {
-  /** Name of the client, and of its row. */
+  /** The name of the client and of its row. */
   readonly name: string
-  /** The one that is tried; part of its packages as well. */
+  /** The tested version, which is also part of its packages. */
   readonly version: string
   readonly runtime: 'node' | 'python' | 'go'
   readonly packages: Packages
-  /** Below this folder. */
+  /** Relative to this folder. */
   readonly program: string
   /** What the program does, for the table. */
   readonly tried: string
-  /** Without one the program makes its own sessions. */
+  /** Without a session, the program creates its own. */
   readonly needsSession: boolean
   readonly headless?: boolean
 }
@@ -53,7 +53,7 @@ export const clients: readonly Client[] = [
   },
   ...['1.65.1', '1.52.0', '1.44.1'].map((version) => node('playwright-core', version, 'playwright/try.mjs', drive)),
   node('puppeteer-core', '25.16.0', 'puppeteer/try.mjs', `${drive}; BiDi`),
-  // Its http form drops the query, and its BiDi subscribes to events by names of that time.
+  // Its http form drops the query, and its BiDi uses event names of an older draft.
   node('puppeteer-core', '22.15.0', 'puppeteer/try-ws.mjs', 'connects by ws, fills in and sends a form'),
   node(
     'chrome-remote-interface',

@@ -9,13 +9,13 @@ import type { Client } from './client-list.ts'
 const run = promisify(execFile)
 const installLimitMilliseconds = 10 * 60 * 1000
 
-/** A reason for which a client is passed over: no fault of anybody's. */
+/** The client cannot run here, which is no failure. */
 export class Skipped extends Error {}
 
-/** What is downloaded and built stays here, outside of the checkout. */
+/** Downloads and builds are stored here, outside the checkout. */
 export const cacheFolder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'berth', 'clients')
 
-/** Installs the client unless it is there, and returns the command that runs its program. */
+/** Installs the client if necessary, and returns the command that runs its program. */
 export async function installClient(client: Client): Promise<readonly string[]> {
   const folder = join(cacheFolder, `${client.name.replaceAll(/[^a-z0-9]+/gi, '-')}-${client.version}-${keyOf(client)}`)
   const program = join(folder, basename(client.program))
@@ -29,14 +29,14 @@ function keyOf({ packages }: Client): string {
   return createHash('sha256').update(JSON.stringify(packages)).digest('hex').slice(0, 8)
 }
 
-/** The program lies beside its packages, because Node.js looks for them from there. */
+/** The program is copied beside its packages, because Node.js resolves packages from there. */
 async function installForNode({ packages }: Client, folder: string, program: string): Promise<readonly string[]> {
   await once(folder, async () => {
     await writeFile(
       join(folder, 'package.json'),
       JSON.stringify({ private: true, type: 'module', dependencies: packages }),
     )
-    // Scripts would download browsers.
+    // Install scripts would download browsers.
     await tool('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], folder)
   })
   return [process.execPath, program]
@@ -78,7 +78,7 @@ async function installForGo({ packages }: Client, folder: string, program: strin
   return [binary]
 }
 
-/** Does the work unless it was done before; what breaks off half way is begun anew. */
+/** Does the work once. Interrupted work starts again. */
 async function once(folder: string, work: () => Promise<void>, content = ''): Promise<void> {
   const mark = join(folder, '.installed')
   if ((await readFile(mark, 'utf8').catch(() => undefined)) === content) return

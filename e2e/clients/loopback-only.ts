@@ -9,14 +9,14 @@ const relay = join(import.meta.dirname, 'loopback-relay.mjs')
 const maxOutputLength = 64 * 1024
 
 export interface ProgramResult {
-  /** Undefined when it was ended because it took too long. */
+  /** Undefined when the program was stopped because it took too long. */
   readonly exitCode: number | undefined
   readonly output: string
 }
 
 /**
- * Runs programs that nobody here wrote in network namespaces of their own: whatever they report home to, or would download,
- * is out of their reach. They see the given ports of this host's loopback and nothing else.
+ * Runs third-party programs in network namespaces of their own, so that they cannot send reports or download anything.
+ * They can use the given ports of this host's loopback and nothing else.
  */
 export class LoopbackOnly {
   readonly #folder: string
@@ -42,14 +42,14 @@ export class LoopbackOnly {
     limitMilliseconds: number,
   ): Promise<ProgramResult> {
     const namespace = process.geteuid?.() === 0 ? ['--net'] : ['--map-root-user', '--net']
-    // All that it starts ends with it: it is the first process of a pid namespace.
+    // Everything it starts ends with it, because it is the first process of a pid namespace.
     const isolated = [...namespace, '--pid', '--fork', '--kill-child', '--mount-proc', '--']
     const script = 'ip link set lo up && exec "$@"'
     const inside = [process.execPath, relay, JSON.stringify(this.#paths), ...command]
     const child = spawn('unshare', [...isolated, '/bin/sh', '-c', script, 'berth-client', ...inside], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...environment },
-      // Some write into the folder in which they are started.
+      // Some programs write to their working folder.
       cwd: environment.HOME,
       timeout: limitMilliseconds,
       killSignal: 'SIGKILL',

@@ -1,5 +1,5 @@
-// Runs a command in a network namespace that has nothing but loopback. The ports of the host that it may use are listened on
-// here too, and lead there by unix sockets.
+// Runs a command in a network namespace with loopback only. Permitted ports of the host are forwarded through unix
+// sockets.
 import { spawn } from 'node:child_process'
 import { connect, createServer } from 'node:net'
 

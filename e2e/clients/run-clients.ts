@@ -12,13 +12,13 @@ import { startModel } from './stand-in-model.ts'
 const programLimitMilliseconds = 3 * 60 * 1000
 
 interface RunClientsOptions {
-  /** Parts of names; none: all clients. */
+  /** Parts of client names. When empty, all clients run. */
   readonly names: readonly string[]
   readonly onBegin: (client: Client) => void
   readonly onResult: (result: ClientResult) => void
 }
 
-/** Runs programs of real clients against a started berth, and writes the table of docs/clients.md. */
+/** Runs programs of real clients against a berth server, and writes the table of docs/clients.md. */
 export async function runClients({ names, onBegin, onResult }: RunClientsOptions): Promise<readonly ClientResult[]> {
   const chosen = clients.filter(({ name }) => names.length === 0 || names.some((part) => name.includes(part)))
   await using pages = await startPages()
@@ -76,11 +76,11 @@ async function tryClient(
     const how = exitCode === undefined ? 'it took too long' : `exit code ${exitCode}`
     return { client, outcome: 'failed', reason: `${how}\n${lastLines(output)}` }
   } finally {
-    if (session) await api.browsers.deleteByID(session.session_id).catch(() => {}) // Some end it themselves.
+    if (session) await api.browsers.deleteByID(session.session_id).catch(() => {}) // Some programs delete it themselves.
   }
 }
 
-/** Files that clients leave in a home belong to the cache. */
+/** A home folder in the cache, for the files that clients write. */
 async function programEnvironment({ apiKey }: Berth): Promise<Readonly<Record<string, string>>> {
   const home = join(cacheFolder, 'home')
   await mkdir(home, { recursive: true })

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 
 /**
- * A server that speaks OpenAI's chat completions in the place of a model. It thinks nothing: to whatever it is asked it
- * answers with the next of the answers that the caller has put behind its address, as `…/v1/<JSON array, in base64url>`.
+ * A server with OpenAI's chat completions API in place of a model. It answers each request with the next of the
+ * responses that the caller appended to its address, as `…/v1/<JSON array, in base64url>`.
  */
 export async function startModel(): Promise<{ port: number; url: string; [Symbol.asyncDispose](): Promise<void> }> {
   const asked = new Map<string, number>()

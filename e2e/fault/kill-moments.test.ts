@@ -6,25 +6,25 @@ import { after, test } from 'node:test'
 import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 import pg from 'pg'
 import { rounds } from './testing/deep.ts'
-import { FaultGround } from './testing/fault-ground.ts'
+import { FaultTestbed } from './testing/fault-testbed.ts'
 import type { Holdings } from './testing/holdings.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 
 /*
- * The server is killed the moment a step of a create or a delete can be seen from outside: in the database, on the
- * disk, or in the kernel. Whatever it had done by then, the next start must leave either a session that works or nothing.
+ * Kills the server as soon as a step of a create or a delete is visible from outside: in the database, on disk, or in
+ * the kernel. The next start must leave either a working session or nothing.
  */
-const ground = await FaultGround.open()
-after(() => ground[Symbol.asyncDispose]())
-let berth = await ground.start()
-const before: Holdings = await ground.view.holdings()
-const { dataFolder, runtimeFolder } = ground.view
+const testbed = await FaultTestbed.open()
+after(() => testbed[Symbol.asyncDispose]())
+let berth = await testbed.start()
+const before: Holdings = await testbed.view.holdings()
+const { dataFolder, runtimeFolder } = testbed.view
 const machineFolder = () => firstIn(join(dataFolder, 'machines'))
 const socketFolder = () => firstIn(join(runtimeFolder, 'm'))
 const isThere = (folder: string | undefined, ...path: string[]) =>
   folder !== undefined && existsSync(join(folder, ...path))
 
-/** In the order in which they come. */
+/** In the order in which they occur. */
 const momentsOfCreate: readonly Moment[] = [
   { name: 'its row is there', isReached: () => hasRow('starting') },
   { name: 'its runtime folder is there', isReached: () => socketFolder() !== undefined },
@@ -43,11 +43,11 @@ const momentsOfCreate: readonly Moment[] = [
 ]
 const momentsOfDelete: readonly Moment[] = [
   { name: 'its row is ending', isReached: () => hasRow('ending') },
-  { name: 'its control groups are gone', isReached: async () => (await ground.view.controlGroups()).length === 0 },
+  { name: 'its control groups are gone', isReached: async () => (await testbed.view.controlGroups()).length === 0 },
   { name: 'its folder is gone', isReached: () => machineFolder() === undefined },
   { name: 'its runtime folder is gone', isReached: () => socketFolder() === undefined },
 ]
-/** The short form leaves out those whose neighbours tell almost the same. */
+/** The short form omits moments that are similar to their neighbours. */
 const inShortForm = new Set([0, 2, 4, 6, 7])
 const chosen = (moments: readonly Moment[]) =>
   moments.filter((_moment, index) => rounds({ short: 0, deep: 1 }) || inShortForm.has(index))
@@ -107,9 +107,9 @@ async function killAt({ name, isReached }: Moment): Promise<void> {
   await berth.signal('SIGKILL')
 }
 
-/** What is left is a session that works, or nothing; then its name is free and everything is as before. */
+/** Asserts that either a working session or nothing remains. Then its name is free and everything is as before. */
 async function checkNextServer(moment: string): Promise<void> {
-  berth = await ground.start()
+  berth = await testbed.start()
   assert.deepEqual(
     (await statesOfRows()).filter((state) => state === 'starting' || state === 'ending'),
     [],
@@ -120,7 +120,7 @@ async function checkNextServer(moment: string): Promise<void> {
     assert.ok(await canBeUsed(session), `what is listed works: ${moment}`)
     assert.equal(await deleteSession(berth, session.session_id), 204)
   }
-  assert.deepEqual(await ground.view.findLeft(before, 20), [], moment)
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [], moment)
   assert.deepEqual(await readdir(join(dataFolder, 'machines')), [])
 }
 
@@ -128,7 +128,7 @@ async function hasRow(state: string): Promise<boolean> {
   return (await statesOfRows()).includes(state)
 }
 
-/** Asked of the database itself: the API does not show sessions that start. */
+/** Reads the database, because the API does not show sessions that are starting. */
 async function statesOfRows(): Promise<readonly string[]> {
   const password = readFileSync(join(dataFolder, 'postgres-password'), 'utf8')
   const client = new pg.Client({ host: join(runtimeFolder, 'postgres'), user: 'berth', password, database: 'postgres' })
@@ -144,7 +144,7 @@ function firstIn(folder: string): string | undefined {
   return name === undefined ? undefined : join(folder, name)
 }
 
-/** What the machine sees of the disk: its own part may be mounted there alone. */
+/** The machine's view of the disk: its own part may be mounted only there. */
 function machineRoot(): string | undefined {
   const folder = machineFolder()
   if (!isWritten(folder, 'sandbox.json')) return undefined

@@ -4,42 +4,42 @@ import { after, test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
 import { startPages } from '../testing/pages.ts'
 import { rounds } from './testing/deep.ts'
-import { FaultGround } from './testing/fault-ground.ts'
+import { FaultTestbed } from './testing/fault-testbed.ts'
 import { killPart } from './testing/parts.ts'
 import { call, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
-/** What the server's heap and its allocator need until they have their size. */
+/** The rounds until the server's heap and allocator have reached their size. */
 const warmUpRounds = 5
-/** A leak of one session's state or of a buffer in each round is more than this. */
+/** A leak of one session's state or of a buffer per round would exceed this. */
 const maxGrowthKibibytesPerRound = 100
-/** Noise of the garbage collector, which a few rounds cannot tell from growth. */
+/** Noise of the garbage collector, which a few rounds cannot distinguish from growth. */
 const noiseKibibytes = 30 * 1024
 
 const pages = await startPages()
-const ground = await FaultGround.open()
-const berth = await ground.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const testbed = await FaultTestbed.open()
+const berth = await testbed.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
 after(async () => {
-  await ground[Symbol.asyncDispose]()
+  await testbed[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
 })
 
 test('rounds of create, use and delete leave nothing, and the server’s memory is flat', async () => {
   for (let round = 0; round < warmUpRounds; round++) await createUseDelete(round)
-  const before = await ground.view.holdings()
+  const before = await testbed.view.holdings()
   const memoryBefore = await residentKibibytes()
   const count = rounds({ short: 15, deep: 200 })
 
   for (let round = 0; round < count; round++) await createUseDelete(round)
 
-  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [])
   const growth = (await residentKibibytes()) - memoryBefore
   const allowed = noiseKibibytes + count * maxGrowthKibibytesPerRound
   assert.ok(growth < allowed, `the server grew by ${growth} KiB in ${count} rounds, ${allowed} are allowed`)
 })
 
 test('clients that vanish leave nothing but their sessions, which end by their time', async () => {
-  const before = await ground.view.holdings()
+  const before = await testbed.view.holdings()
   const count = rounds({ short: 5, deep: 50 })
 
   for (let round = 0; round < count; round++) {
@@ -47,7 +47,7 @@ test('clients that vanish leave nothing but their sessions, which end by their t
     const clients = [await CdpClient.open(session.cdp_ws_url), await CdpClient.open(session.cdp_ws_url)]
     for (const client of clients) await client.openPage(pages.url)
     for (const client of clients) client.reset()
-    // Every second one is left to its timeout, several at once.
+    // Every second session is left to its timeout, several at once.
     if (round % 2 === 0) assert.equal(await deleteSession(berth, session.session_id), 204)
   }
 
@@ -59,11 +59,11 @@ test('clients that vanish leave nothing but their sessions, which end by their t
       everyMilliseconds: 250,
     },
   )
-  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
 test('clients that vanish during their create leave no session', async () => {
-  const before = await ground.view.holdings()
+  const before = await testbed.view.holdings()
   const milliseconds = Array.from(
     { length: rounds({ short: 4, deep: 10 }) },
     (_value, index) => 50 + index * rounds({ short: 150, deep: 50 }),
@@ -80,7 +80,7 @@ test('clients that vanish during their create leave no session', async () => {
     limitSeconds: 60,
     everyMilliseconds: 250,
   })
-  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
 async function createUseDelete(round: number): Promise<void> {
@@ -89,7 +89,7 @@ async function createUseDelete(round: number): Promise<void> {
   const page = await client.openPage()
   await client.send('Page.navigate', { url: pages.url }, page)
   assert.equal(await client.evaluate(page, '6 * 7'), 42)
-  if (round % 5 === 2) await killPart(ground.view, session.session_id, 'chromium')
+  if (round % 5 === 2) await killPart(testbed.view, session.session_id, 'chromium')
   else if (round % 2 === 0) await client.close()
   assert.equal(await deleteSession(berth, session.session_id), 204)
   assert.equal(await isActive(berth, session.session_id), false)

@@ -6,14 +6,14 @@ import { test } from 'node:test'
 import { Berth } from '../testing/berth.ts'
 
 const files = 150_000
-/** On a machine that does much else at the same time; removed by the server itself they take it 10 s and more. */
+/** Measured on a busy machine. If the server removed the files itself, they would take 10 s and more. */
 const longestWaitMilliseconds = 3_000
 
 test('a session with 150,000 files is deleted at once, and neither the API nor the next start waits for the rest', {
   timeout: 180_000,
 }, async () => {
   const dataFolder = await mkdtemp(join(tmpdir(), 'berth-many-'))
-  // Where a session has its disk in one file there is nothing to it.
+  // With a disk in one file, removal is trivial.
   const environment = { BERTH_DISK_IMAGES: 'off' }
   const first = await Berth.start({ dataFolder, environment })
   const client = await first.client()

@@ -4,23 +4,23 @@ import { after, test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
 import { startPages } from '../testing/pages.ts'
 import { rounds } from './testing/deep.ts'
-import { FaultGround } from './testing/fault-ground.ts'
+import { FaultTestbed } from './testing/fault-testbed.ts'
 import { killEgress, killPart, killPostgres, type SessionPart } from './testing/parts.ts'
 import { type Answer, call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
-/** What the design promises for the end of any part. */
+/** The promised limit for recovery after the end of any part. */
 const mendLimitSeconds = 5
 /** Idle database connections are closed after ten seconds. */
 const settleLimitSeconds = 20
 
 const pages = await startPages()
-const ground = await FaultGround.open()
-const { view } = ground
+const testbed = await FaultTestbed.open()
+const { view } = testbed
 const environment = { BERTH_EGRESS_ALLOW: pages.allowed }
-let berth = await ground.start({ environment })
+let berth = await testbed.start({ environment })
 after(async () => {
-  await ground[Symbol.asyncDispose]()
+  await testbed[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
 })
 const before = await view.holdings()
@@ -28,7 +28,7 @@ const before = await view.holdings()
 test('egress is started again for sessions that an earlier server has opened, and their pages load', async () => {
   const session = await createSession(berth)
   await berth.signal('SIGKILL')
-  berth = await ground.start({ environment, flags: ['--port', new URL(berth.url).port] })
+  berth = await testbed.start({ environment, flags: ['--port', new URL(berth.url).port] })
   const client = await CdpClient.open(session.cdp_ws_url)
   const page = await client.openPage()
 
@@ -111,7 +111,7 @@ test('an agent or a Chromium that dies while its session starts or ends leaves n
 
     const { status, shouldRetry, body } = await creation
 
-    // Ready before the kill: then it lives on with a new Chromium, or ends with its agent.
+    // It was ready before the kill, so it continues with a new Chromium or ends with its agent.
     if (status === 200) assert.ok([204, 404].includes(await deleteSession(berth, body.session_id)))
     else assert.deepEqual([status, shouldRetry], [500, 'false'])
   }
@@ -169,9 +169,9 @@ test('creates and deletes during which PostgreSQL is killed answer truthfully an
   }
 })
 
-const unavailable = { code: 'database_unavailable', message: 'The database does not answer. Try again in a moment.' }
+const unavailable = { code: 'database_unavailable', message: 'The database does not respond. Try again in a moment.' }
 
-/** A name is free when a create with it comes as far as to be refused for another reason. */
+/** A name is free when a create with it fails for another reason. */
 async function areFree(...names: readonly string[]): Promise<boolean> {
   const { body } = await call<{ name?: string }[]>(berth, 'GET', '/browsers')
   if (body.some(({ name }) => name !== undefined && names.includes(name))) return false
@@ -214,7 +214,7 @@ async function healthOf(part: string): Promise<Record<string, string>> {
   )
 }
 
-/** Spread over the time that a create takes. */
+/** Spreads kills over the duration of a create. */
 function delays(count: number, longestMilliseconds: number): readonly number[] {
   return Array.from({ length: count }, (_value, index) =>
     Math.round((index * longestMilliseconds) / Math.max(1, count - 1)),
@@ -222,5 +222,5 @@ function delays(count: number, longestMilliseconds: number): readonly number[] {
 }
 
 function wait(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds)) // The moment of the kill is the subject.
+  return new Promise((resolve) => setTimeout(resolve, milliseconds)) // The moment of the kill is what the test varies.
 }

@@ -4,15 +4,15 @@ import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CdpClient } from '../testing/cdp.ts'
 import { deepOnly, rounds } from './testing/deep.ts'
-import { FaultGround } from './testing/fault-ground.ts'
+import { FaultTestbed } from './testing/fault-testbed.ts'
 import { findPart } from './testing/parts.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
-const ground = await FaultGround.open()
-const berth = await ground.start()
-after(() => ground[Symbol.asyncDispose]())
-const before = await ground.view.holdings()
+const testbed = await FaultTestbed.open()
+const berth = await testbed.start()
+after(() => testbed[Symbol.asyncDispose]())
+const before = await testbed.view.holdings()
 
 test('a session that is deleted by its name while it starts is gone, and its name is free', async () => {
   for (let round = 0; round < rounds({ short: 2, deep: 20 }); round++) {
@@ -29,7 +29,7 @@ test('a session that is deleted by its name while it starts is gone, and its nam
     else assert.deepEqual([status, shouldRetry, body.code], [409, 'false', 'session_ended_while_starting'])
     assert.equal(await deleteSession(berth, (await createSession(berth, { name: 'race-x' })).session_id), 204)
   }
-  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
 test('of ten deletes at once one ends the session, and its clients are told', async () => {
@@ -43,7 +43,7 @@ test('of ten deletes at once one ends the session, and its clients are told', as
   assert.deepEqual(statuses.toSorted(), [204, ...Array.from({ length: 9 }, () => 404)])
   await Promise.all([closed, pending])
   assert.equal(await isActive(berth, session_id), false)
-  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
 test('of twenty clients that create and delete under few names, each is told the truth', async () => {
@@ -77,7 +77,7 @@ test('of twenty clients that create and delete under few names, each is told the
     )
     assert.equal(deleted.filter(({ status }) => status === 404).length, clients.length - names.length)
   }
-  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
 test('creates and deletes of twenty clients cross, and nothing is lost or left', async () => {
@@ -98,14 +98,14 @@ test('creates and deletes of twenty clients cross, and nothing is lost or left',
   }
   assert.ok(outcomes.filter(({ created }) => created === 200).length >= 5)
   assert.deepEqual((await call<unknown[]>(berth, 'GET', '/browsers')).body, [])
-  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
 test('a silent client keeps its session, and the time of the session begins when it leaves', deepOnly, async () => {
   const { session_id, cdp_ws_url } = await createSession(berth, { timeout_seconds: 10 })
   const client = await CdpClient.open(cdp_ws_url)
 
-  await delay(40_000) // The wait is the subject.
+  await delay(40_000) // The wait is what the test is about.
   assert.ok(await isActive(berth, session_id))
   await client.close()
   const closedAt = Date.now()
@@ -117,12 +117,12 @@ test('a silent client keeps its session, and the time of the session begins when
 test('a client whose process is stopped does not keep its session', deepOnly, async () => {
   const { session_id, cdp_ws_url } = await createSession(berth, { timeout_seconds: 10 })
   const client = await CdpClient.open(cdp_ws_url, { autoPong: false })
-  // As little as a stopped process does: it reads nothing and answers no ping.
+  // Behaves like a stopped process: reads nothing and answers no ping.
   client.socket.pause()
 
   await until('404', async () => !(await isActive(berth, session_id)), { limitSeconds: 120, everyMilliseconds: 500 })
 
-  assert.deepEqual(await ground.view.processesOf(session_id), [])
+  assert.deepEqual(await testbed.view.processesOf(session_id), [])
   client.socket.terminate()
 })
 
@@ -131,7 +131,7 @@ test(
   deepOnly,
   async () => {
     const session = await createSession(berth)
-    const chromium = async () => (await findPart(ground.view, session.session_id, 'chromium')).pid
+    const chromium = async () => (await findPart(testbed.view, session.session_id, 'chromium')).pid
 
     for (let crash = 0; crash < 6; crash++) {
       const pid = await until(
@@ -150,6 +150,6 @@ test(
 
     const status = await deleteSession(berth, session.session_id)
     assert.ok([204, 404].includes(status))
-    assert.deepEqual(await ground.view.findLeft(before, 20), [])
+    assert.deepEqual(await testbed.view.findLeft(before, 20), [])
   },
 )

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
-import { FaultGround } from './testing/fault-ground.ts'
+import { FaultTestbed } from './testing/fault-testbed.ts'
 import { hasPart, killPart } from './testing/parts.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
 test('five live sessions with clients go on after kill -9 of the server, as if nothing had been', async () => {
-  await using ground = await FaultGround.open()
-  const first = await ground.start()
+  await using testbed = await FaultTestbed.open()
+  const first = await testbed.start()
   const port = new URL(first.url).port
   const sessions = []
   for (const [index, headless] of [true, false, true, false, true].entries()) {
@@ -23,14 +23,14 @@ test('five live sessions with clients go on after kill -9 of the server, as if n
     await client.evaluate(page, `globalThis.mark = ${index}; document.title = 'page ${index}'`)
   }
   const targetsBefore = await Promise.all(clients.map(pagesOf))
-  // Its time begins before the kill and must not begin anew with the next server.
+  // Its timeout starts before the kill and must not restart with the next server.
   await clients[4]?.close()
   const idleSince = Date.now()
 
   const cut = clients.slice(0, 4).map(({ socket }) => once(socket, 'close'))
   await first.signal('SIGKILL')
   await Promise.all(cut)
-  const second = await ground.start({ flags: ['--port', port] })
+  const second = await testbed.start({ flags: ['--port', port] })
 
   const { body: listed } = await call<{ session_id: string }[]>(second, 'GET', '/browsers')
   assert.deepEqual(
@@ -56,41 +56,41 @@ test('five live sessions with clients go on after kill -9 of the server, as if n
 })
 
 test('after the loss of power the next start ends what is dead, leaves nothing of it, and serves', async () => {
-  await using ground = await FaultGround.open()
-  const first = await ground.start()
-  const before = await ground.view.holdings()
+  await using testbed = await FaultTestbed.open()
+  const first = await testbed.start()
+  const before = await testbed.view.holdings()
   const sessions = [
     await createSession(first, { name: 'dead' }),
     await createSession(first, { headless: false, name: 'dead-too' }),
   ]
 
-  const { server, egress, postgres, machines } = await ground.view.processes()
+  const { server, egress, postgres, machines } = await testbed.view.processes()
   for (const { pid } of [...server, ...egress, ...postgres, ...machines]) killIfThere(pid)
   await first.signal('SIGKILL')
   await until(
     'the end of all processes',
-    async () => Object.values(await ground.view.processes()).flat().length === 0,
+    async () => Object.values(await testbed.view.processes()).flat().length === 0,
     {
       limitSeconds: 10,
     },
   )
-  const second = await ground.start()
+  const second = await testbed.start()
 
   for (const { session_id } of sessions) {
     assert.equal(await isActive(second, session_id), false)
     const { body } = await call<{ usage_status: string }>(second, 'GET', `/browsers/${session_id}?include_deleted=true`)
     assert.equal(body.usage_status, 'ready', 'the record of an ended session')
   }
-  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [])
   const session = await createSession(second, { name: 'dead' })
   assert.ok(await canBeUsed(session))
   assert.equal(await deleteSession(second, 'dead'), 204)
 })
 
 test('a server that is stopped during a delete and a create keeps what it has confirmed', async () => {
-  await using ground = await FaultGround.open()
-  const first = await ground.start()
-  const before = await ground.view.holdings()
+  await using testbed = await FaultTestbed.open()
+  const first = await testbed.start()
+  const before = await testbed.view.holdings()
   const { session_id } = await createSession(first, { name: 'between' })
 
   const deletion = call(first, 'DELETE', `/browsers/${session_id}`).then(
@@ -103,18 +103,18 @@ test('a server that is stopped during a delete and a create keeps what it has co
   )
   await first.signal('SIGTERM')
   const outcomes = [await deletion, await creation]
-  const second = await ground.start()
+  const second = await testbed.start()
 
   assert.ok([204, 503, 'cut'].includes(outcomes[0] as number | string), `the delete answers ${outcomes[0]}`)
   assert.ok([200, 503, 'cut'].includes(outcomes[1] as number | string), `the create answers ${outcomes[1]}`)
   if (outcomes[0] === 204) assert.equal(await isActive(second, session_id), false, 'what was confirmed holds')
   if (outcomes[1] === 200) assert.equal(await isActive(second, 'late'), true, 'what was confirmed holds')
   for (const name of ['between', 'late']) await deleteSession(second, name)
-  assert.deepEqual(await ground.view.findLeft(before, 20), [])
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
 test('what crashes while there is no server is in the log of the next one', async () => {
-  await using ground = await FaultGround.open()
+  await using ground = await FaultTestbed.open()
   const first = await ground.start()
   const { session_id } = await createSession(first)
   const crashesIn = ({ log }: { readonly log: string }) =>
@@ -148,6 +148,6 @@ function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It went with one of those before it.
+    // It was deleted together with an earlier one.
   }
 }

@@ -6,16 +6,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
-import { FaultGround } from './testing/fault-ground.ts'
+import { FaultTestbed } from './testing/fault-testbed.ts'
 import { findPart } from './testing/parts.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
 const mebibyte = 1024 ** 2
-const ground = await FaultGround.open()
-const { view } = ground
-const berth = await ground.start()
-after(() => ground[Symbol.asyncDispose]())
+const testbed = await FaultTestbed.open()
+const { view } = testbed
+const berth = await testbed.start()
+after(() => testbed[Symbol.asyncDispose]())
 const isRoot = process.geteuid?.() === 0
 const asRoot = { skip: isRoot ? false : 'needs root, to mount a small disk or to enter the groups of a session' }
 
@@ -27,7 +27,7 @@ test('a page that takes all memory of its session is ended alone, and that is no
   const client = await CdpClient.open(greedy.cdp_ws_url)
   const page = await client.openPage()
 
-  // Several buffers, each written to, since memory that nobody has touched is not there.
+  // Writes to several buffers, because untouched memory is not allocated.
   client
     .evaluate(
       page,
@@ -97,7 +97,7 @@ test(
 
     assert.ok(await canBeUsed(other))
     assert.ok(await isActive(berth, crowded.session_id))
-    // A shell that cannot make a process waits and tries again.
+    // A shell that cannot fork waits and retries.
     process.kill(-(crowd.pid as number), 'SIGKILL')
     await ended
     await until('a page in the crowded session', () => canBeUsed(crowded).catch(() => false), {
@@ -109,7 +109,7 @@ test(
 )
 
 test('a create for which the host has no memory is refused, may be sent again, and leaves nothing', async () => {
-  await using small = await FaultGround.open()
+  await using small = await FaultTestbed.open()
   const first = await small.start()
   const kept = await createSession(first, { name: 'kept' })
   await first.signal('SIGTERM')
@@ -139,7 +139,7 @@ test(
   asRoot,
   async () => {
     await using disk = await mountDisk(640)
-    await using small = await FaultGround.open(disk.folder)
+    await using small = await FaultTestbed.open(disk.folder)
     const server = await small.start()
     const session = await createSession(server)
     const filling = join(small.folder, 'filling')
@@ -166,7 +166,7 @@ test(
   },
 )
 
-/** A small disk of its own. */
+/** Mounts a small disk. */
 async function mountDisk(mebibytes: number) {
   const folder = await mkdtemp(join(tmpdir(), 'berth-disk-'))
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'berth-fault', folder])
@@ -179,12 +179,12 @@ async function mountDisk(mebibytes: number) {
   }
 }
 
-/** Leaves so much of the folder's file system free. */
+/** Fills the folder's file system up to the given remainder. */
 async function fill(folder: string, file: string, leftMebibytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder)
   const bytes = bavail * bsize - leftMebibytes * mebibyte
   await writeFile(file, Buffer.alloc(Math.max(0, bytes))).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOSPC') throw error // Somebody else was faster, and the disk is full.
+    if (error.code !== 'ENOSPC') throw error // Another process was faster, and the disk is full.
   })
 }
 

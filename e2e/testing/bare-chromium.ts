@@ -7,18 +7,18 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { hostName } from './pages.ts'
 
-/** Chromium does not use its sandbox as root; whoever is no root is an ordinary user already. */
+/** Chromium does not use its sandbox as root. Any other user is an ordinary one already. */
 const user = process.geteuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
 
-/** It looks no name up: ours is this host, and no other exists. */
+/** Resolves no names: berth's name is this host, and no other exists. */
 const names = `MAP ${hostName} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1`
 
 export interface BareChromium extends AsyncDisposable {
-  /** Of its DevTools server. */
+  /** The URL of its DevTools server. */
   readonly cdpUrl: string
 }
 
-/** Debian's Chromium as it comes, on this host's own network: what a session is held against. */
+/** Debian's Chromium without changes, on this host's own network. The reference for sessions. */
 export async function startBareChromium(flags: readonly string[] = []): Promise<BareChromium> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-bare-'))
   await chmod(folder, 0o700)

@@ -12,11 +12,11 @@ import { SharedBerths } from './shared-berths.ts'
 const launcher = join(import.meta.dirname, '../../berth')
 
 export interface BerthOptions {
-  /** Used again by a later start; absent: a fresh one that goes with this berth. */
+  /** Reused by a later start. When absent, a new folder is created and removed with this berth. */
   readonly dataFolder?: string
   readonly flags?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
-  /** In a process group of its own: Ctrl-C reaches whoever started it, who ends the sessions before the server. */
+  /** Starts a process group of its own. Ctrl-C then reaches the test, which ends its sessions before the server. */
   readonly isOwnGroup?: boolean
 }
 
@@ -36,7 +36,7 @@ const connectionHeaders: Readonly<Record<string, string>> = serverCount > 1 ? { 
 /** What stands behind a berth besides its own server, and ends after it. */
 type Backing = AsyncDisposable
 
-/** A berth that was started as its users start it, and is seen from outside alone. */
+/** A berth that is started like a user starts it, and observed only from outside. */
 export class Berth {
   /** Of several servers, the address at which each connection comes to another one. */
   url: string
@@ -108,7 +108,7 @@ export class Berth {
     return this.#log.join('\n')
   }
 
-  /** The official client; every answer is held against the OpenAPI document. */
+  /** The official client. Every response is validated against the OpenAPI document. */
   async client(): Promise<Kernel> {
     return new Kernel({
       apiKey: this.apiKey,
@@ -119,7 +119,7 @@ export class Berth {
     })
   }
 
-  /** A plain request with the key. */
+  /** Sends a plain request with the key. */
   request(path: string, init: RequestInit = {}): Promise<Response> {
     return fetch(`${this.url}${path}`, {
       ...init,
@@ -127,7 +127,7 @@ export class Berth {
     })
   }
 
-  /** Sends the signal to the server and waits for its end. */
+  /** Sends the signal to the server and waits for it to exit. */
   async signal(signal: NodeJS.Signals): Promise<number | null> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#child.exitCode
     const ended = once(this.#child, 'exit')
@@ -151,7 +151,7 @@ export class Berth {
   }
 }
 
-/** Runs `./berth` with a short environment of its own. */
+/** Runs `./berth` with a minimal environment. */
 export function launch(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},

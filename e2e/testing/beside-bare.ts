@@ -9,7 +9,7 @@ interface BesideBareOptions {
   readonly chromePolicy?: Readonly<Record<string, unknown>>
 }
 
-/** A session, and a bare Chromium, that reach the same servers of this host by the same name. */
+/** A session and a bare Chromium that reach the same servers of this host by the same name. */
 export class BesideBare implements AsyncDisposable {
   readonly berth: Berth
   readonly sessionId: string
@@ -58,13 +58,16 @@ export class BesideBare implements AsyncDisposable {
     )
   }
 
-  /** The same in both, each in a context of its own. What bare Chromium does is right. */
-  async compare<Outcome>(look: (page: Page, browser: Browser) => Promise<Outcome>): Promise<Outcome> {
+  /**
+   * Runs the same function in both, each in a context of its own, and asserts that the results are equal. Bare Chromium
+   * is the reference.
+   */
+  async compare<Outcome>(observe: (page: Page, browser: Browser) => Promise<Outcome>): Promise<Outcome> {
     const [bare, session] = await Promise.all(
       [this.bare, this.session].map(async (browser) => {
         const context = await browser.newContext()
         try {
-          return await look(await context.newPage(), browser)
+          return await observe(await context.newPage(), browser)
         } finally {
           await context.close()
         }
@@ -80,7 +83,7 @@ export class BesideBare implements AsyncDisposable {
   }
 }
 
-/** The name of Chromium's error, or the status of the answer. */
+/** The name of Chromium's error, or the status of the response. */
 export function outcomeOf(page: Page, url: string): Promise<string> {
   return page.goto(url).then(
     (answer) => String(answer?.status()),

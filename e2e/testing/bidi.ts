@@ -14,13 +14,13 @@ interface BidiMessage {
   readonly message?: string
 }
 
-/** A BiDi client of the simplest kind: a websocket and numbered commands. */
+/** A minimal BiDi client: a WebSocket and numbered commands. */
 export class BidiClient {
   readonly socket: WebSocket
-  /** Close code of the websocket. */
+  /** The close code of the WebSocket. */
   readonly closed: Promise<number>
   readonly events: BidiMessage[] = []
-  /** Length of the last message, to see that it came in one. */
+  /** The length of the last message, to verify that it was not split. */
   lastLength = 0
   readonly #pending = new Map<number, PromiseWithResolvers<BidiMessage>>()
   #lastId = 0
@@ -28,7 +28,7 @@ export class BidiClient {
   private constructor(socket: WebSocket) {
     this.socket = socket
     this.closed = once(socket, 'close').then(([code]) => code as number)
-    socket.on('error', () => {}) // A close follows, and whoever waits hears of it.
+    socket.on('error', () => {}) // A close follows and is handled.
     socket.on('close', (code) => {
       for (const { reject } of this.#pending.values()) reject(new Error(`the websocket closed with ${code}`))
     })
@@ -41,7 +41,7 @@ export class BidiClient {
     return new BidiClient(socket)
   }
 
-  /** The whole answer: a result, or an error. */
+  /** Returns the whole response: a result or an error. */
   async ask(method: string, params: object = {}): Promise<BidiMessage> {
     const id = ++this.#lastId
     const pending = Promise.withResolvers<BidiMessage>()
@@ -63,7 +63,7 @@ export class BidiClient {
     return result.value
   }
 
-  /** Ends the connection as a program that dies would: with a reset. */
+  /** Resets the connection, like a program that dies. */
   reset(): void {
     const { _socket: socket } = this.socket as unknown as { _socket: Socket }
     socket.resetAndDestroy()

@@ -10,10 +10,10 @@ interface CdpMessage {
   readonly sessionId?: string
 }
 
-/** A CDP client of the simplest kind: a websocket and numbered commands. */
+/** A minimal CDP client: a WebSocket and numbered commands. */
 export class CdpClient {
   readonly socket: WebSocket
-  /** Every message that was no answer to a command of ours. */
+  /** Every message that was not a response to our command. */
   readonly events: CdpMessage[] = []
   #lastId = 0
   readonly #pending = new Map<number, PromiseWithResolvers<Record<string, unknown>>>()
@@ -24,7 +24,7 @@ export class CdpClient {
     socket.on('close', (code) => {
       for (const { reject } of this.#pending.values()) reject(new Error(`the websocket closed with ${code}`))
     })
-    socket.on('error', () => {}) // A close follows, and whoever waits hears of it.
+    socket.on('error', () => {}) // A close follows and is handled.
   }
 
   static async open(url: string, options: WebSocket.ClientOptions = {}): Promise<CdpClient> {
@@ -45,7 +45,7 @@ export class CdpClient {
     return pending.promise.finally(() => this.#pending.delete(id))
   }
 
-  /** Opens a page and attaches to it; returns the id of the CDP session. */
+  /** Opens a page and attaches to it. Returns the id of the CDP session. */
   async openPage(url = 'about:blank'): Promise<string> {
     const { targetId } = await this.send('Target.createTarget', { url })
     const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true })
@@ -62,7 +62,7 @@ export class CdpClient {
     return (result as { value: unknown }).value
   }
 
-  /** Ends the connection as a program that dies would: with a reset. */
+  /** Resets the connection, like a program that dies. */
   reset(): void {
     const { _socket: socket } = this.socket as unknown as { _socket: import('node:net').Socket }
     socket.resetAndDestroy()

@@ -19,8 +19,8 @@ interface Operation {
 }
 
 /**
- * A fetch that holds every answer of the API against berth's own OpenAPI document: the status is one that the
- * operation declares, the body has its schema, and the declared headers are there.
+ * Creates a fetch that validates every response of the API against berth's OpenAPI document: the status is declared by
+ * the operation, the body matches its schema, and the declared headers are present.
  */
 export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch> {
   const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as OpenApiDocument
@@ -36,7 +36,7 @@ export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch>
     const response = await fetch(input, init)
     const url = new URL(input instanceof Request ? input.url : input)
     if (url.origin !== new URL(baseUrl).origin) return response
-    // What a site answers is in no document of ours.
+    // Responses of other sites are not described by the document.
     if (/^\/s\/[^/]+\/curl\/raw$/.test(url.pathname)) return response
     // The same operations, below the address of the session itself.
     url.pathname = url.pathname.replace(/^\/s\//, '/browsers/')
@@ -52,7 +52,7 @@ export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch>
     if (declared.content && !declared.content['application/json']) {
       const type = response.headers.get('content-type') ?? ''
       assert.ok(declared.content[type.split(';', 1)[0] ?? ''], `${name} is ${type}`)
-      return response // A stream is its reader's.
+      return response // Streams are left to their readers.
     }
     const body = await response.clone().text()
     if (!declared.content) {

@@ -8,7 +8,7 @@ import { WebSocketServer } from 'ws'
 
 const certificates = join(import.meta.dirname, 'certificates')
 const readPem = (name: string) => readFileSync(join(certificates, `${name}.pem`), 'utf8')
-/** Signs what exit proxies show for https; no browser trusts it by itself. */
+/** Signs the certificates of exit proxies for https. No browser trusts it by default. */
 export const testCaBundle = readPem('ca')
 const tlsOptions = { isServer: true, cert: readPem('server'), key: readPem('server-key') }
 const bigBytes = 24 * 1024 * 1024
@@ -18,22 +18,22 @@ export interface Credentials {
   readonly password: string
 }
 
-/** A proxy of ours on loopback that is the whole world: it answers for every name itself, and connects to nothing. */
+/** A proxy on loopback that simulates all destinations: it answers for every name itself and connects to nothing. */
 export interface ExitProxy extends AsyncDisposable {
   readonly port: number
   /** `GET http://page.test/`, `CONNECT secure.test:443`, `SOCKS page.test:80`, in order. */
   readonly seen: readonly string[]
   readonly connections: number
-  /** How often it had to ask for credentials. */
+  /** How often it had to request credentials. */
   readonly challenges: number
-  /** Resolves when this has been seen. */
+  /** Resolves when this entry has been seen. */
   untilSeen(entry: string): Promise<void>
-  /** Resolves when no connection to it is open. */
+  /** Resolves when no connection is open. */
   untilUnused(): Promise<void>
 }
 
 interface ExitProxyOptions {
-  /** What pages have as their title. */
+  /** The title of its pages. */
   readonly name: string
   readonly credentials?: Credentials
   readonly protocol?: 'http' | 'https' | 'socks5'
@@ -50,7 +50,7 @@ export async function startExitProxy({ name, credentials, protocol = 'http' }: E
   const challenge = () => {
     counts.challenges += 1
   }
-  const parts = { world: startWorld(name), credentials, note, challenge }
+  const parts = { internet: startSimulatedInternet(name), credentials, note, challenge }
   const server = protocol === 'socks5' ? socksProxy(parts) : httpProxy(parts)
   if (protocol === 'https') secure(server)
   server.on('connection', (socket: Socket) => {
@@ -88,20 +88,20 @@ export async function startExitProxy({ name, credentials, protocol = 'http' }: E
 }
 
 interface ProxyParts {
-  readonly world: World
+  readonly internet: SimulatedInternet
   readonly credentials: Credentials | undefined
   readonly note: (entry: string) => void
   readonly challenge: () => void
 }
 
-function httpProxy({ world, credentials, note, challenge }: ProxyParts): Server {
+function httpProxy({ internet, credentials, note, challenge }: ProxyParts): Server {
   const { username, password } = credentials ?? {}
   const expected = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
   const isAdmitted = ({ headers }: IncomingMessage) => !credentials || headers['proxy-authorization'] === expected
   const server = createServer((request, response) => {
     if (isAdmitted(request)) {
       note(`${request.method} ${request.url}`)
-      return world.answer(request, response)
+      return internet.answer(request, response)
     }
     challenge()
     response.writeHead(407, { 'proxy-authenticate': 'Basic realm="exit"' }).end()
@@ -110,7 +110,7 @@ function httpProxy({ world, credentials, note, challenge }: ProxyParts): Server 
     if (isAdmitted(request)) {
       note(`CONNECT ${request.url}`)
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
-      return world.serve(socket, Number(request.url?.split(':').at(-1)))
+      return internet.serve(socket, Number(request.url?.split(':').at(-1)))
     }
     challenge()
     socket.end('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="exit"\r\n\r\n')
@@ -118,8 +118,8 @@ function httpProxy({ world, credentials, note, challenge }: ProxyParts): Server 
   return server
 }
 
-/** RFC 1928 with RFC 1929, as far as a client that sends each message whole needs it. */
-function socksProxy({ world, credentials, note, challenge }: ProxyParts): TcpServer {
+/** RFC 1928 and RFC 1929, for clients that send each message in one piece. */
+function socksProxy({ internet, credentials, note, challenge }: ProxyParts): TcpServer {
   const next = async (socket: Socket): Promise<Buffer> => (await once(socket, 'data'))[0]
   const negotiate = async (socket: Socket) => {
     const [, , ...methods] = await next(socket)
@@ -142,12 +142,12 @@ function socksProxy({ world, credentials, note, challenge }: ProxyParts): TcpSer
     note(`SOCKS ${host}:${port}`)
     socket.pause()
     socket.write(Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]))
-    return world.serve(socket, port)
+    return internet.serve(socket, port)
   }
   return createTcpServer((socket) => void negotiate(socket).catch(() => socket.destroy()))
 }
 
-/** Puts TLS before what the server speaks. */
+/** Wraps a server in TLS. */
 function secure(server: TcpServer): void {
   const [serve] = server.listeners('connection')
   server.off('connection', serve as () => void)
@@ -159,15 +159,15 @@ function secure(server: TcpServer): void {
   })
 }
 
-interface World {
+interface SimulatedInternet {
   answer(request: IncomingMessage, response: ServerResponse): void
-  /** Is the server that a tunnel leads to: with TLS on port 443. */
+  /** Acts as the destination of a tunnel, with TLS on port 443. */
   serve(socket: Socket, port: number): void
 }
 
-function startWorld(name: string): World {
+function startSimulatedInternet(name: string): SimulatedInternet {
   const answer = (request: IncomingMessage, response: ServerResponse) => {
-    const path = URL.parse(request.url ?? '', 'http://world.test')?.pathname
+    const path = URL.parse(request.url ?? '', 'http://internet.test')?.pathname
     if (path === '/big') return void response.end(Buffer.alloc(bigBytes, name))
     if (path === '/endless') return void response.write('begin')
     if (path === '/ip') return void response.end(JSON.stringify({ ip: '203.0.113.9' }))

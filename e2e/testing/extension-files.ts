@@ -4,7 +4,7 @@ import { ZipFile } from 'yazl'
 
 export type Files = Readonly<Record<string, string | Buffer>>
 
-/** An archive as its owner would make it. */
+/** Creates an ordinary archive. */
 export async function zipOf(files: Files): Promise<Buffer> {
   const zip = new ZipFile()
   for (const [name, content] of Object.entries(files)) zip.addBuffer(Buffer.from(content), name)
@@ -12,7 +12,7 @@ export async function zipOf(files: Files): Promise<Buffer> {
   return buffer(zip.outputStream as NodeJS.ReadableStream)
 }
 
-/** Packs an extension as Chromium does (CRX3), signed with a key of its own, and tells the id that follows from it. */
+/** Packs an extension like Chromium (CRX3), signed with a new key. Also returns the id that follows from the key. */
 export function packCrx(zip: Buffer): { readonly crx: Buffer; readonly id: string } {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const key = publicKey.export({ type: 'spki', format: 'der' })
@@ -32,7 +32,7 @@ export function packCrx(zip: Buffer): { readonly crx: Buffer; readonly id: strin
   return { crx: Buffer.concat([Buffer.from('Cr24'), u32(3), u32(header.length), header, zip]), id: letters.join('') }
 }
 
-/** A field of a protocol buffer that holds bytes. */
+/** A protocol buffer field of bytes. */
 function field(number: number, bytes: Buffer): Buffer {
   return Buffer.concat([varint(number * 8 + 2), varint(bytes.length), bytes])
 }
@@ -51,8 +51,8 @@ function u32(value: number): Buffer {
   return bytes
 }
 
-/** A content script sets `data-<name>` to what the background worker answers. */
-export function talkingExtension(name: string, answer: number): Files {
+/** An extension whose content script sets `data-<name>` to the response of its background worker. */
+export function messagingExtension(name: string, answer: number): Files {
   return {
     'manifest.json': `// Comments are allowed here.
       ${JSON.stringify({

@@ -1,7 +1,7 @@
 import type Kernel from '@onkernel/sdk'
 import { hostName } from './pages.ts'
 
-/** Of Perl, since it is on every machine. One process for each connection; it ends with either side. */
+/** Written in Perl, which every machine has. One process per connection, which ends with either side. */
 const program = `
 use IO::Socket::INET; use IO::Select;
 $SIG{CHLD} = 'IGNORE'; $| = 1;
@@ -23,8 +23,8 @@ while (my $client = $listener->accept) {
 `
 
 /**
- * Serves a port of the host's loopback at the same port of a session's own localhost: pages there have what browsers
- * give to secure origins alone, and are another site than those at the host's name.
+ * Serves a port of the host's loopback at the same port of a session's localhost. Pages there are secure origins, and
+ * belong to another site than those at the host's name.
  */
 export async function relayToLocalhost(client: Kernel, sessionId: string, port: number): Promise<void> {
   const { process_id = '' } = await client.browsers.process.spawn(sessionId, {

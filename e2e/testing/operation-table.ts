@@ -1,6 +1,6 @@
 /*
- * Every operation that can be asked of a session from the inside, as the interface lists them. A body is JSON unless the
- * table says otherwise, and then it is strict: an unknown key is an error.
+ * Every operation that can be called from inside a session, in the order of the API. A body is JSON unless the table
+ * says otherwise. JSON bodies are strict: an unknown key is an error.
  */
 
 interface ListedOperation {

@@ -4,17 +4,17 @@ import type { AddressInfo } from 'node:net'
 
 type PageHandler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** The name of the host's loopback in sessions, where the operator allows it. */
+/** The name of the host's loopback in sessions, where the operator permits it. */
 export const hostName = 'host.berth.internal'
 
-/** Pages of our own on loopback. */
+/** Test pages on loopback. */
 export interface Pages {
   readonly port: number
-  /** As sessions see it. */
+  /** The URL for sessions. */
   readonly url: string
-  /** For `BERTH_EGRESS_ALLOW`: lets sessions reach these pages and no other port. */
+  /** A value for `BERTH_EGRESS_ALLOW` that lets sessions reach these pages and no other port. */
   readonly allowed: string
-  /** For a session's policies: gives the pages what browsers give to secure origins alone. */
+  /** A session policy that makes these pages a secure origin. */
   readonly trusted: { readonly OverrideSecurityRestrictionsOnInsecureOrigin: readonly string[] }
   /** Path and query of every request so far. */
   readonly requests: readonly string[]

@@ -8,11 +8,11 @@ export interface ProcessInfo {
   readonly command: string
 }
 
-/** Every process of this host. */
+/** Lists every process of this host. */
 export async function listProcesses(): Promise<readonly ProcessInfo[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const processes = await Promise.all(pids.map((pid) => readProcess(Number(pid)).catch(() => undefined)))
-  return processes.filter((found) => found !== undefined) // One that ended meanwhile is no longer there to be listed.
+  return processes.filter((found) => found !== undefined) // Processes that ended meanwhile are omitted.
 }
 
 async function readProcess(pid: number): Promise<ProcessInfo> {
@@ -29,7 +29,7 @@ export async function browserProcess(sessionId: string): Promise<number> {
   return (await findBrowser(sessionId)).pid
 }
 
-/** The agent in the machine of a session, which has started its Chromium. */
+/** The agent in the machine of a session, which is the parent of its Chromium. */
 export async function agentProcess(sessionId: string): Promise<number> {
   return (await findBrowser(sessionId)).parent
 }
@@ -49,14 +49,14 @@ async function findBrowser(sessionId: string): Promise<ProcessInfo> {
   return browser
 }
 
-/** Resident memory in MiB of the processes, as the kernel shares it out (PSS). */
+/** Resident memory of the processes in MiB, with shared memory divided among processes (PSS). */
 export async function memoryMiB(pids: readonly number[]): Promise<number> {
   const sizes = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '')))
   const kibibytes = sizes.map((text) => Number(/^Pss:\s+(\d+)/m.exec(text)?.[1] ?? 0))
   return kibibytes.reduce((sum, size) => sum + size, 0) / 1024
 }
 
-/** The process of egress that has started the others. */
+/** The main process of egress, the parent of the others. */
 export async function egressProcess(dataFolder: string): Promise<number> {
   const processes = await listProcesses()
   const egress = processes.find(

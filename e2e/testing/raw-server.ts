@@ -3,11 +3,11 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 export interface RawServer extends AsyncDisposable {
   readonly port: number
-  /** Stops at once, as a server that dies: nothing listens any more, and what is open breaks. */
+  /** Stops at once, like a server that dies: closes its listener and resets open connections. */
   stop(): void
 }
 
-/** A server on loopback that speaks in bytes. */
+/** A server on loopback with access to the raw bytes. */
 export async function startRawServer(onConnection: (socket: Socket) => void): Promise<RawServer> {
   const sockets = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -30,7 +30,7 @@ export async function startRawServer(onConnection: (socket: Socket) => void): Pr
   }
 }
 
-/** Calls with the first line of every request, for those without a body. */
+/** Calls back with the first line of every request without a body. */
 export function onRequests(socket: Socket, answer: (method: string, path: string, head: string) => void): void {
   let text = ''
   socket.on('data', (chunk) => {

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net'
 
 /*
- * Runs in a network namespace, listens there on the ports of every address, and tells whatever arrives, a line each.
+ * Runs in a network namespace, listens on ports of every address, and prints a line for everything that arrives.
  * Arguments: `tcp:80`, `udp:3478`, `dns:100.127.0.2`.
  */
 
@@ -14,20 +14,20 @@ for (const argument of process.argv.slice(2)) {
   else if (kind === 'udp') await receive(Number(place))
   else await answerNames(place)
 }
-tell('ready')
+print('ready')
 
-function tell(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
 async function listen(port: number): Promise<void> {
   const server = createServer(answer)
-  server.on('connection', (socket: Socket) => tell(`tcp ${plain(socket.localAddress)} ${port}`))
+  server.on('connection', (socket: Socket) => print(`tcp ${plain(socket.localAddress)} ${port}`))
   server.listen(port, '::')
   await once(server, 'listening')
 }
 
-/** `/redirect?<address>` leads on; everything else is a page that says what it is, and may be read by any other. */
+/** `/redirect?<address>` redirects. Everything else is a page that names itself and that other origins may read. */
 function answer({ url = '/' }: IncomingMessage, response: ServerResponse): void {
   const [path, to = ''] = url.split(/\?(.*)/s)
   const headers = { connection: 'close', 'access-control-allow-origin': '*', 'content-type': 'text/html' }
@@ -36,20 +36,20 @@ function answer({ url = '/' }: IncomingMessage, response: ServerResponse): void 
 }
 
 async function receive(port: number): Promise<void> {
-  const socket = createSocket('udp6', () => tell(`udp ${port}`))
+  const socket = createSocket('udp6', () => print(`udp ${port}`))
   socket.bind(port, '::')
   await once(socket, 'listening')
 }
 
 /**
- * A name server for names that change: `public-then-<address>.rebind.test` is public when it is asked for first, and
- * the other address from then on. Nothing else exists.
+ * A name server for names that change: `public-then-<address>.rebind.test` is public at the first query, and has the
+ * other address afterwards. No other name exists.
  */
 async function answerNames(address: string): Promise<void> {
   const asked = new Set<string>()
   const socket = createSocket('udp4', (query, { port, address: client }) => {
     const { name, type, end } = questionOf(query)
-    tell(`dns ${name} ${type}`)
+    print(`dns ${name} ${type}`)
     const [, later] = /^public-then-([\d.]+)\.rebind\.test$/.exec(name) ?? []
     const isAddressQuery = type === 1 && later !== undefined
     const found = isAddressQuery ? (asked.has(name) ? later : '45.5.5.5') : undefined
@@ -62,9 +62,9 @@ async function answerNames(address: string): Promise<void> {
 
 interface Question {
   readonly name: string
-  /** 1 asks for an IPv4 address, 28 for an IPv6 one. */
+  /** 1 requests an IPv4 address, 28 an IPv6 address. */
   readonly type: number
-  /** Where the question ends in the message. */
+  /** The end of the question within the message. */
   readonly end: number
 }
 
@@ -84,7 +84,7 @@ function replyTo(question: Buffer, exists: boolean, address: string | undefined)
   head.writeUInt16BE(address === undefined ? 0 : 1, 6)
   head.fill(0, 8, 12)
   if (address === undefined) return head
-  // The name by reference to the question, an address of the internet, to be forgotten at once.
+  // A record that refers to the name of the question: class IN, TTL 0.
   const record = [0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]
   return Buffer.concat([head, Buffer.from(record)])
 }

@@ -4,11 +4,11 @@ import { createInterface } from 'node:readline'
 
 const program = new URL('canary-program.ts', import.meta.url).pathname
 
-/** Servers in a network namespace that tell what reached them. */
+/** Servers in a network namespace that report what reached them. */
 export interface Canary extends AsyncDisposable {
-  /** `tcp <address> <port>`, `udp <port>` and `dns <name> <type>`, in the order in which they came. */
+  /** `tcp <address> <port>`, `udp <port>` and `dns <name> <type>`, in order of arrival. */
   readonly reached: string[]
-  /** Resolves when such a line has come; so have all that came before it. */
+  /** Resolves when such a line has arrived. All earlier ones have arrived then. */
   until(line: string): Promise<void>
 }
 

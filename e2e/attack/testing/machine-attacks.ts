@@ -1,8 +1,6 @@
-/*
- * Modules for the Node.js of a machine. They write JSON.
- */
+/* Modules for Node.js in a machine. They write JSON. */
 
-/** Tells which `[host, port]` could be connected to. */
+/** Reports which of the `[host, port]` pairs accepted a connection. */
 export function connectTo(targets: readonly unknown[]): string {
   return `
 import { connect } from 'node:net'
@@ -37,7 +35,7 @@ socket.close()
 console.log('[]')`
 }
 
-/** Tells which names had an answer, by the system's resolver and by name servers that are asked directly. */
+/** Reports which names were resolved, by the system's resolver and by name servers that are queried directly. */
 export function lookUp(names: readonly string[]): string {
   return `
 import { lookup, Resolver } from 'node:dns/promises'

@@ -7,9 +7,8 @@ const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/home/kernel'
 const noRights = ['--clear-groups', '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all']
 
 /**
- * Runs commands as a process of a session's machine would: in its namespaces, as its user, with no right. The
- * machine's filter of system calls cannot be entered from outside; what it does is tried from inside, in
- * packages/server/src/drivers/local.
+ * Runs commands like a process of a session's machine: in its namespaces, as its user, without capabilities. The
+ * machine's seccomp filter cannot be entered from outside. packages/server/src/drivers/local tests it from inside.
  */
 export class MachineShell {
   readonly #pid: number
@@ -27,7 +26,7 @@ export class MachineShell {
     return new MachineShell(pid, uid)
   }
 
-  /** What the command writes, errors too. */
+  /** Returns the output of the command, including errors. */
   async run(command: readonly string[], input = ''): Promise<string> {
     const user = [`--reuid=${this.#uid}`, `--regid=${this.#uid}`, ...noRights]
     const enter = [
@@ -41,7 +40,7 @@ export class MachineShell {
       '--',
     ]
     const child = spawn('nsenter', [...enter, ...command], { env: environment, stdio: ['pipe', 'pipe', 'pipe'] })
-    child.stdin.on('error', () => {}) // It may end without having read all; what it wrote tells why.
+    child.stdin.on('error', () => {}) // The command may end before it has read everything. Its output gives the reason.
     child.stdin.end(input)
     const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)])
     return `${output}${errors}`.trim()
@@ -51,7 +50,7 @@ export class MachineShell {
     return this.run(['/bin/bash', '-c', script], input)
   }
 
-  /** Runs a module in the machine's Node.js; it writes JSON. */
+  /** Runs a module in the machine's Node.js, which writes JSON. */
   async node<Result>(script: string): Promise<Result> {
     const output = await this.run(['/opt/berth/node', '--input-type=module', '-e', script])
     try {
@@ -62,7 +61,7 @@ export class MachineShell {
   }
 }
 
-/** The agent is known by its program, and by the mounts that it lives on. */
+/** Identifies the agent by its program and its mounts. */
 async function findAgent(sessionId: string): Promise<number> {
   for (const name of await readdir('/proc')) {
     const [commandLine, mounts] = await Promise.all(['cmdline', 'mountinfo'].map((file) => read(name, file)))

@@ -6,10 +6,10 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Where names are looked up: the canary of the world answers there. */
+/** The name server, which is the canary in the outside namespace. */
 const nameServer = '100.127.0.2'
 
-/** An address of an interface of the host; the world beyond it has all addresses that the host does not have. */
+/** Addresses of an interface of the host. The outside namespace has all other addresses. */
 export const hostAddresses = {
   loopback: '127.0.0.1',
   lan: '10.1.0.1',
@@ -18,7 +18,7 @@ export const hostAddresses = {
   uniqueLocal: 'fd00::1',
 } as const
 
-/** What the hosts file says, where berth runs. */
+/** The hosts file of berth's host. */
 const names: Readonly<Record<string, readonly string[]>> = {
   localhost: ['127.0.0.1', '::1'],
   'public.test': ['45.5.5.5'],
@@ -32,16 +32,19 @@ const names: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Two network namespaces that are connected to each other and to nothing else: `host`, for a berth to run in, and
- * `world`, which gets whatever leaves the host. In both, canaries listen: a guard that fails reaches one of them.
+ * Two network namespaces that are connected only to each other: `host`, in which berth runs, and `world`, which
+ * receives everything that leaves the host. Canaries listen in both, so that every failure of the guard reaches one of
+ * them.
  */
 export interface Networks extends AsyncDisposable {
-  /** What to put before a command so that it runs in the host. It keeps the mounts of this machine, control groups too. */
+  /**
+   * The command prefix that runs a command on the host. It keeps the mounts of this machine, including control groups.
+   */
   readonly inHost: readonly string[]
   readonly inWorld: readonly string[]
 }
 
-/** Why this machine cannot make network namespaces, or nothing. */
+/** Why this machine cannot create network namespaces, or false. */
 export function networksProblem(): string | false {
   return process.getuid?.() === 0 ? false : 'making network namespaces takes root'
 }
@@ -68,7 +71,7 @@ export async function createNetworks(): Promise<Networks> {
   }
 }
 
-/** Not `ip netns exec`: it would hide /sys/fs/cgroup, and with it the limits that berth gives to machines. */
+/** `ip netns exec` would hide /sys/fs/cgroup, and with it the limits that berth sets for machines. */
 function enter(namespace: string): readonly string[] {
   return ['nsenter', `--net=/run/netns/${namespace}`]
 }
@@ -100,7 +103,7 @@ async function connect(host: string, world: string): Promise<void> {
     'link set downlink up',
   )
   await ip(host, 'route add default via 100.127.0.2', 'route add default via 5000::2')
-  // Not 5000::/16, through which the two talk: answers would never leave.
+  // 5000::/16 connects the two namespaces. Responses to it would never leave.
   const everything = ['0.0.0.0/0', '::/16', '64:ff9b::/96', '2000::/3', '4000::/16', 'fc00::/7']
   await ip(world, ...everything.map((range) => `route add local ${range} dev lo`))
   const { lan, home, public: own, uniqueLocal } = hostAddresses

@@ -1,9 +1,7 @@
-/*
- * Expressions for a page to evaluate. As text, since what they use exists in pages alone.
- */
+/* Expressions that a page evaluates. They are text, because what they use exists only in pages. */
 
-/** Loads the addresses as images, scripts, frames, by fetch and by beacon. Gives the ways that led somewhere. */
-export function loadEveryWay(urls: readonly string[]): string {
+/** Loads the URLs as images, scripts and frames, by fetch and by beacon. Returns what succeeded. */
+export function loadWithEveryApi(urls: readonly string[]): string {
   return `(async (urls) => {
     const load = (name, url) => new Promise((resolve) => {
       const element = document.createElement(name)
@@ -37,7 +35,7 @@ export function loadEveryWay(urls: readonly string[]): string {
   })(${JSON.stringify(urls)})`
 }
 
-/** Gives the addresses of the websockets that open. */
+/** Returns the URLs of WebSockets that open. */
 export function openWebSockets(urls: readonly string[]): string {
   return `Promise.all(${JSON.stringify(urls)}.map((url) => new Promise((resolve) => {
     const socket = new WebSocket(url)
@@ -46,12 +44,12 @@ export function openWebSockets(urls: readonly string[]): string {
   }))).then((urls) => urls.filter(Boolean))`
 }
 
-/** Gives the status of the answer, or `failed`. */
+/** Returns the status of the response, or `failed`. */
 export function fetchStatus(url: string): string {
   return `fetch(${JSON.stringify(url)}).then(({ status }) => status, () => 'failed')`
 }
 
-/** Gives what WebRTC would tell another peer of the ways to this one, asking the server by STUN and by TURN. */
+/** Returns the candidates that WebRTC would send to a peer, using the server for STUN and TURN. */
 export function gatherCandidates(server: string): string {
   const iceServers = [
     { urls: `stun:${server}` },

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 
 const { CDP_WS_URL, SITE } = process.env
 const program = new URL('node_modules/.bin/agent-browser', import.meta.url).pathname
-// An http address loses its path and its query.
+// This client drops the path and the query of an http address.
 const run = (...args) => execFileSync(program, ['--cdp', CDP_WS_URL, ...args], { encoding: 'utf8', timeout: 60_000 })
 run('open', SITE)
 run('fill', '#q', 'sent')

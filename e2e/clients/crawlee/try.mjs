@@ -3,7 +3,7 @@ import { Configuration, PlaywrightCrawler } from 'crawlee'
 import { chromium } from 'playwright'
 
 const { CDP_WS_URL, SITE } = process.env
-// Crawlee knows no browsers but those that it launches: its launcher connects instead.
+// Crawlee supports only browsers that it launches, so its launcher connects instead.
 const connect = () => chromium.connectOverCDP(CDP_WS_URL)
 const launcher = Object.create(chromium, {
   launch: { value: connect },

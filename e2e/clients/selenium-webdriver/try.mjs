@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Builder, By, until } from 'selenium-webdriver'
 
 const { WEBDRIVER_HTTP_URL, TOKEN, SITE } = process.env
-// This client drops the query of an address, and sends what stands before its host.
+// This client drops the query of an address, and sends the user information before the host.
 const address = Object.assign(new URL(WEBDRIVER_HTTP_URL), { username: 'jwt', password: TOKEN, search: '' })
 const driver = await new Builder().forBrowser('chrome').usingServer(address.href).build()
 await driver.get(SITE)
@@ -23,4 +23,4 @@ await driver.close()
 await driver.switchTo().window(first)
 assert.equal(await driver.getTitle(), 'sent')
 await driver.quit()
-process.exit(0) // Its CDP connection has no end of its own.
+process.exit(0) // Its CDP connection stays open.

@@ -21,4 +21,4 @@ assert.equal(await browser.getTitle(), 'Mocked')
 const puppeteer = await browser.getPuppeteer()
 assert.ok((await puppeteer.pages()).length >= 1)
 await browser.deleteSession()
-process.exit(0) // The connection of its Puppeteer stays open.
+process.exit(0) // Its Puppeteer connection stays open.

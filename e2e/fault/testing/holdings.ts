@@ -7,8 +7,8 @@ import { listProcesses, type ProcessInfo } from '../../testing/processes.ts'
 import { rounds } from './deep.ts'
 
 /**
- * Everything of this host that one berth holds, in groups, each entry under a name that is the same after a restart.
- * Taken from the kernel and the disk, not from berth's own account of it. Other berths of the host are left out.
+ * All resources of this host that one berth holds, by kind, under names that survive a restart. Read from the kernel
+ * and the disk, not from berth's own records. Other berth servers on the host are excluded.
  */
 export type Holdings = Readonly<Record<HoldingKind, readonly string[]>>
 
@@ -27,21 +27,21 @@ type HoldingKind =
   | 'database connections'
 
 const namespaceKinds = ['net', 'mnt', 'pid', 'ipc', 'uts', 'user', 'cgroup']
-/** The server's pool keeps up to so many for ten seconds after a use: time that only the deep form has. */
+/** The server's pool keeps idle connections for ten seconds, which only the deep form waits for. */
 const pooledConnections = rounds({ short: 20, deep: 2 })
 const claimsFolder = '/run/berth/users'
 
 export interface BerthProcesses {
   readonly server: readonly ProcessInfo[]
   readonly egress: readonly ProcessInfo[]
-  /** The processes of egress that serve machines: there are as many as machines have needed so far. */
+  /** The egress processes that serve machines. Their number is the highest that machines needed so far. */
   readonly egressWorkers: readonly ProcessInfo[]
   readonly postgres: readonly ProcessInfo[]
-  /** What sessions run in, agents, displays and browsers. */
+  /** The processes of sessions: sandboxes, agents, displays and browsers. */
   readonly machines: readonly ProcessInfo[]
 }
 
-/** One berth as the host sees it. */
+/** One berth, as seen from the host. */
 export class HostView {
   readonly dataFolder: string
   readonly runtimeFolder: string
@@ -84,7 +84,7 @@ export class HostView {
     }
   }
 
-  /** Waits until nothing is held that was not held before, and says what is left when the time is over. */
+  /** Waits until nothing new is held. Returns what is left at the time limit. */
   async findLeft(before: Holdings, limitSeconds: number): Promise<readonly string[]> {
     const deadline = performance.now() + limitSeconds * 1000
     for (;;) {
@@ -129,7 +129,7 @@ export class HostView {
     return machines.filter((_process, index) => belongs[index])
   }
 
-  /** Folders of the machines' control groups, in every hierarchy. */
+  /** The control group folders of the machines, in every hierarchy. */
   async controlGroups(): Promise<readonly string[]> {
     const names = await readdir('/sys/fs/cgroup', { recursive: true }).catch(() => [])
     return names
@@ -149,7 +149,10 @@ export class HostView {
     return command.includes(join(this.runtimeFolder, 'm/')) && /bwrap|unshare|berth-machine/.test(command)
   }
 
-  /** A process that has changed its command line, or its root as Chromium's do, still lives on our mounts or in our groups. */
+  /**
+   * A process that changed its command line or its root, as Chromium's processes do, still has our mounts and control
+   * groups.
+   */
   async #marksOf(pid: number): Promise<boolean> {
     const [mounts, groups] = await Promise.all([read(pid, 'mountinfo'), read(pid, 'cgroup')])
     const names = [basename(this.dataFolder), basename(this.runtimeFolder)]
@@ -166,7 +169,7 @@ export class HostView {
   async #sockets(): Promise<readonly string[]> {
     const lines = (await readFile('/proc/net/unix', 'utf8')).split('\n')
     const paths = lines.map((line) => line.trim().split(/\s+/)[7] ?? '')
-    // Each connection to a socket is a line of its own, with the same path: the database has some, as it likes.
+    // Each connection to a socket is a line with the same path. The number of database connections varies.
     const isCounted = (path: string) => this.#isMentionedIn(path) && !path.includes('/postgres/')
     return paths.filter(isCounted).toSorted()
   }
@@ -193,7 +196,7 @@ export class HostView {
   }
 }
 
-/** What is held now and was not before, as lines for a person. */
+/** Returns what is held now and was not before, as readable lines. */
 function more(before: Holdings, now: Holdings): readonly string[] {
   return Object.entries(now).flatMap(([kind, entries]) => {
     const unmatched = [...before[kind as HoldingKind]]
@@ -203,7 +206,7 @@ function more(before: Holdings, now: Holdings): readonly string[] {
       unmatched.splice(index, 1)
       return false
     })
-    // Descriptors and connections are made anew all the time: what counts is how many there are.
+    // Descriptors and connections are replaced all the time, so only their number counts.
     const isCounted = kind.startsWith('files') || kind === 'database connections'
     const allowed = before[kind as HoldingKind].length + (kind === 'database connections' ? pooledConnections : 0)
     const excess = entries.length - allowed
@@ -234,13 +237,13 @@ async function filesOf(processes: readonly ProcessInfo[]): Promise<readonly stri
   return (await Promise.all(files)).flat().filter(Boolean).map(withoutNumbers).toSorted()
 }
 
-/** Less so many of one name: the server's sockets to the database are counted on their own. */
+/** Removes this many entries of one name: the server's database sockets are counted separately. */
 function without(entries: readonly string[], name: string, count: number): readonly string[] {
   let left = count
   return entries.filter((entry) => entry !== name || left-- <= 0)
 }
 
-/** Those of root are the host's own; each machine has a shared memory of its own, which goes with it. */
+/** Those of root belong to the host. Each machine has its own shared memory, which disappears with it. */
 async function sharedMemory(): Promise<readonly string[]> {
   const names = await list('/dev/shm')
   const owners = await Promise.all(
@@ -249,7 +252,7 @@ async function sharedMemory(): Promise<readonly string[]> {
   return names.filter((_name, index) => (owners[index] ?? 0) >= 1_900_000_000)
 }
 
-/** A mount tells its path within its file system; a mount of the whole data folder is the test's own. */
+/** A mount shows its path within its file system. A mount of the whole data folder belongs to the test. */
 function inOtherView(mountinfo: string, name: string): boolean {
   return mountinfo.split('\n').some((line) => line.split(' ')[3]?.includes(name))
 }

@@ -36,8 +36,8 @@ export async function killEgress(view: HostView): Promise<void> {
 }
 
 /**
- * The process whose children all other processes of the database are; resolves when these have noticed and are gone
- * too, because until then they answer.
+ * Kills the parent process of the database. Resolves when its children have noticed and exited, because they answer
+ * until then.
  */
 export async function killPostgres(view: HostView): Promise<void> {
   const all = (await view.processes()).postgres

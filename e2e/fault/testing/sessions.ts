@@ -14,7 +14,7 @@ export interface Answer<Body = SessionRecord> {
   readonly body: Body
 }
 
-/** A call on a connection of its own, so that none is left open for a later call. */
+/** Sends a request on a connection of its own, so that none stays open for a later call. */
 export async function call<Body = SessionRecord>(
   berth: Berth,
   method: string,
@@ -54,7 +54,7 @@ export async function isActive(berth: Berth, idOrName: string): Promise<boolean>
   return status === 200
 }
 
-/** What only a browser that works can answer. */
+/** Only a working browser can answer this. */
 export async function canBeUsed({ cdp_ws_url }: SessionRecord): Promise<boolean> {
   const client = await CdpClient.open(cdp_ws_url)
   const sum = await client.evaluate(await client.openPage(), '20 + 22')

@@ -2,19 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 interface UntilOptions {
   readonly limitSeconds: number
-  /** Between two looks; what is watched here tells nobody of its changes. */
+  /** The pause between checks. The watched state sends no notifications. */
   readonly everyMilliseconds?: number
 }
 
-/** Looks again and again until `look` finds something, and returns that. */
+/** Calls `check` repeatedly until it returns a value, and returns that. */
 export async function until<Found>(
   what: string,
-  look: () => Promise<Found | undefined | false> | Found | undefined | false,
+  check: () => Promise<Found | undefined | false> | Found | undefined | false,
   { limitSeconds, everyMilliseconds = 20 }: UntilOptions,
 ): Promise<Found> {
   const deadline = performance.now() + limitSeconds * 1000
   for (;;) {
-    const found = await look()
+    const found = await check()
     if (found !== undefined && found !== false) return found
     if (performance.now() > deadline) throw new Error(`not within ${limitSeconds} s: ${what}`)
     await delay(everyMilliseconds)

@@ -1,14 +1,16 @@
 import { StartError } from '@berth/server/start-error.ts'
-import { say } from './output.ts'
+import { printLine } from './output.ts'
 
-const internalErrorExitCode = 70 // As sysexits has it: a bug of ours.
+const internalErrorExitCode = 70 // EX_SOFTWARE of sysexits: a bug of berth.
 
-/** Tells the person what went wrong, in one line where it is theirs to mend, and returns the exit code. */
+/** Prints the error, in one line if the user can fix it, and returns the exit code. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof StartError) {
-    say(error.message)
+    printLine(error.message)
     return error.exitCode
   }
-  say(`an unexpected error happened, which is a bug of berth: ${error instanceof Error ? error.stack : String(error)}`)
+  printLine(
+    `an unexpected error happened, which is a bug of berth: ${error instanceof Error ? error.stack : String(error)}`,
+  )
   return internalErrorExitCode
 }

@@ -13,10 +13,10 @@ interface Result {
   readonly stderr: string
 }
 
-/** What a minimal Debian has, of all that the launcher uses. */
+/** The programs of a minimal Debian that the launcher uses. */
 const systemPrograms = 'cat cmp cp dirname flock grep head ln mkdir mv readlink rm sed sh uname'.split(' ')
 
-/** Installs at once, and notes what it was asked for. With `BROKEN_NPM` it fails as npm does, half-way. */
+/** Installs instantly and records its calls. With `BROKEN_NPM` it fails half-way, as npm does. */
 const fakeNpm = `
 action=$1 folder=$3 package=\${5%@24}
 echo "$action" >> "$NPM_CALLS"
@@ -32,13 +32,13 @@ fi
 mkdir -p "$folder/node_modules/$package/bin"
 ln -s "$REAL_NODE" "$folder/node_modules/$package/bin/node"`
 
-/** Prints what it was started with. */
+/** Prints its arguments. */
 const fakeMain = `
 console.log(JSON.stringify({ args: process.argv.slice(2), cwd: process.cwd(), pid: process.pid }))
 process.exitCode = 7
 `
 
-/** A checkout with nothing but the launcher, on a machine with Node.js 20 and the fake npm. */
+/** A checkout that contains only the launcher, on a machine with Node.js 20 and the fake npm. */
 class Checkout {
   readonly folder: string
   readonly #programs: string
@@ -75,7 +75,7 @@ class Checkout {
     await writeFile(this.#path('package-lock.json'), `{ "integrity": "${version}" }\n`)
   }
 
-  /** Leaves the mark of a complete install by hand, a second after the last change of the lock file. */
+  /** Creates the marker of a complete manual install, a second newer than the lock file. */
   async installByHand(): Promise<void> {
     const { mtimeMs } = await stat(this.#path('package-lock.json'))
     const mark = this.#path('node_modules/.package-lock.json')
@@ -87,7 +87,7 @@ class Checkout {
     return join(this.folder, name)
   }
 
-  /** What npm was asked to do, in order. */
+  /** The calls of npm, in order. */
   async npmCalls(): Promise<string[]> {
     return (await readFile(this.#npmCalls, 'utf8')).trim().split('\n')
   }
@@ -111,7 +111,7 @@ class Checkout {
   }
 }
 
-test('the first start installs Node.js and the packages, the second nothing', async () => {
+test('the first start installs Node.js and the packages, and the second installs nothing', async () => {
   await using checkout = await Checkout.create()
 
   const first = await checkout.start(['serve'])
@@ -158,7 +158,7 @@ test('packages are installed again when the lock file has changed', async () => 
   assert.deepEqual(await checkout.npmCalls(), ['install', 'ci', 'ci'])
 })
 
-test("a developer's own npm install is not done again", async () => {
+test("a developer's own npm install is not repeated", async () => {
   await using checkout = await Checkout.create()
   await checkout.start()
   await checkout.writeLockFile(2)
@@ -170,7 +170,7 @@ test("a developer's own npm install is not done again", async () => {
   assert.deepEqual(await checkout.npmCalls(), ['install', 'ci'])
 })
 
-test('a failed install is one line and an exit code, and is done again at the next start', async () => {
+test('a failed install prints one line, sets an exit code, and is repeated at the next start', async () => {
   await using checkout = await Checkout.create()
   await checkout.start()
   await checkout.writeLockFile(2)

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 
-/** The checkout that this file belongs to. */
+/** The checkout that contains this file. */
 export const checkoutFolder = join(import.meta.dirname, '..', '..', '..')
 
-/** One line for the person who started the command. Standard output is kept for what a command answers. */
-export function say(line: string): void {
+/** Prints one line for the user to standard error. Standard output is reserved for the results of commands. */
+export function printLine(line: string): void {
   process.stderr.write(`berth: ${line}\n`)
 }
 
@@ -17,7 +17,7 @@ export function durationText(milliseconds: number): string {
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds) % 60} s`
 }
 
-/** Reads the value of a flag. */
+/** Parses the value of a flag. */
 export function asWholeNumber(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a whole number of at least 1.')

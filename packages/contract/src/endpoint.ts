@@ -4,13 +4,12 @@ import type { ErrorCode } from './errors.ts'
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /**
- * Who may call: anybody, the holder of an API key (for a project or for its organization), or the holder of the
- * session's own token.
- * The agent's and egress' own endpoints are `internal`: they are reached over unix sockets that only berth can open.
+ * Who may call: anyone, the holder of an API key (for a project or for its organization), or the holder of the
+ * session's token. The endpoints of agent and egress are `internal`: only berth can open their unix sockets.
  */
 export type Access = 'public' | 'project' | 'organization' | 'session' | 'internal'
 
-/** One operation of the API, declared once; server, agent, OpenAPI document and tests read it. */
+/** One operation of the API. The server, the agent, the OpenAPI document and the tests all use this declaration. */
 export interface Endpoint<
   Params extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
@@ -19,44 +18,46 @@ export interface Endpoint<
 > {
   readonly operationId: string
   readonly method: Method
-  /** Braced parameters, as OpenAPI writes them: `/browsers/{id_or_name}`. */
+  /** Parameters in braces, as in OpenAPI: `/browsers/{id_or_name}`. */
   readonly path: `/${string}`
   readonly summary: string
   readonly description?: string
   readonly tag: string
   readonly deprecated?: boolean
-  /** How often an organization may call it is limited: every answer says by headers what is left. */
+  /** Whether calls count towards the organization's rate limit. Responses then contain the rate limit headers. */
   readonly isRateLimited?: boolean
   readonly access: Access
   readonly params?: Params
   readonly query?: Query
-  /** An absent body is parsed as `undefined`; a schema that allows it says so with `.optional()` or a default. */
+  /** An absent body is parsed as `undefined`. Schemas that permit it use `.optional()` or a default. */
   readonly body?: Body
-  /** Media type of a body that is no JSON: it is streamed, and its schema is for the API document alone. */
+  /**
+   * The media type of a body that is not JSON. It is streamed, and its schema only describes it in the API document.
+   */
   readonly bodyType?: 'application/octet-stream' | 'multipart/form-data'
-  /** Members of a JSON body that are data, in which text may hold any character; elsewhere NUL is refused. */
+  /** Members of a JSON body that contain data, so that text in them may contain NUL. Elsewhere NUL is rejected. */
   readonly dataFields?: readonly string[]
-  /** Largest JSON body in bytes. Absent: the server's own limit. */
+  /** The largest JSON body in bytes. Defaults to the server's limit. */
   readonly bodyLimitBytes?: number
-  /** The JSON answer, or that of each event of a stream. Absent: the answer has no body, or one of `replyType`. */
+  /** The JSON response, or each event of a stream. When absent, the response is empty or of the type `replyType`. */
   readonly reply?: Reply
-  /** Media type of an answer that is no JSON document. */
+  /** The media type of a response that is not a JSON document. */
   readonly replyType?: string
-  /** Sends the four headers of an offset list; the reply is then an array. */
+  /** Sends the four headers of a list with offsets. The reply is then an array. */
   readonly paged?: boolean
-  /** Headers of the successful answer that its handler sets. */
+  /** Headers of the successful response that the handler sets. */
   readonly replyHeaders?: z.ZodObject
-  /** Status of success. */
+  /** The status of a successful response. */
   readonly status: number
-  /** Further statuses of success, each with when it comes. */
+  /** Other successful statuses, each with its condition. */
   readonly otherSuccesses?: Readonly<Record<number, string>>
-  /** The codes this operation can answer, beyond those that every operation of its access can (see `errorsOf`). */
+  /** The error codes of this operation, in addition to those of its kind of access (see `errorsOf`). */
   readonly errors: readonly ErrorCode[]
-  /** Status codes that the public document promises although berth never answers them, each with its reason. */
+  /** Status codes that the public document lists although berth never sends them, each with its reason. */
   readonly reservedStatuses?: Readonly<Record<number, string>>
 }
 
-/** Declares an endpoint and keeps the types of its parts. */
+/** Declares an endpoint and preserves the types of its parts. */
 export function defineEndpoint<
   Params extends z.ZodType = z.ZodUndefined,
   Query extends z.ZodType = z.ZodUndefined,
@@ -66,12 +67,12 @@ export function defineEndpoint<
   return endpoint
 }
 
-/** The path of an endpoint with its parameters filled in. */
+/** Fills the parameters into a path. */
 export function filledPath(path: string, params: Readonly<Record<string, string>>): string {
   return path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) => encodeURIComponent(params[name] ?? ''))
 }
 
-/** Every error code that the operation may answer. */
+/** All error codes of the operation. */
 export function errorsOf(endpoint: Endpoint): readonly ErrorCode[] {
   const always: ErrorCode[] = ['internal_error']
   if (endpoint.access !== 'internal') always.push('shutting_down', 'too_many_connections')

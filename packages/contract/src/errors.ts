@@ -1,4 +1,6 @@
-/** Every error a caller can meet: its HTTP status and its sentence. Codes are promises and are never renamed. */
+/**
+ * Every error that callers can receive, with its HTTP status and message. Codes are part of the API and never renamed.
+ */
 export const errorCatalogue = {
   bad_request: { status: 400, sentence: (details: { reason: string }) => details.reason },
   invalid_input: { status: 400, sentence: (details: { reason: string }) => details.reason },
@@ -14,7 +16,8 @@ export const errorCatalogue = {
   },
   chrome_store_refused: {
     status: 400,
-    sentence: (details: { reason: string }) => `url: the Chrome Web Store gives no such extension: ${details.reason}.`,
+    sentence: (details: { reason: string }) =>
+      `url: the Chrome Web Store does not provide this extension: ${details.reason}.`,
   },
   field_not_supported: {
     status: 400,
@@ -30,7 +33,7 @@ export const errorCatalogue = {
   },
   forbidden: { status: 403, sentence: (details: { reason: string }) => details.reason },
   project_not_found: { status: 404, sentence: () => 'Project not found or inactive.' },
-  projects_disabled: { status: 404, sentence: () => 'The operator of this service has switched projects off.' },
+  projects_disabled: { status: 404, sentence: () => 'The operator of this service has disabled projects.' },
   credential_not_found: {
     status: 404,
     sentence: (details: { credential: string }) => `There is no credential with the id or name ${details.credential}.`,
@@ -45,7 +48,7 @@ export const errorCatalogue = {
       `There is no export destination with the id ${details.destination}.`,
   },
   totp_secret_not_found: { status: 404, sentence: () => 'The credential has no TOTP secret.' },
-  // Without what was asked for: people paste a key where an id belongs, and clients log what they are answered.
+  // The message omits the requested id: people paste keys in its place, and clients log messages.
   api_key_not_found: { status: 404, sentence: () => 'There is no API key with this id.' },
   route_not_found: {
     status: 404,
@@ -144,7 +147,7 @@ export const errorCatalogue = {
     status: 409,
     retry: false,
     sentence: (details: { resource: string }) =>
-      `The project still holds ${details.resource}. Delete what it holds before the project.`,
+      `The project still contains ${details.resource}. Delete its content first.`,
   },
   session_name_taken: {
     status: 409,
@@ -237,7 +240,7 @@ export const errorCatalogue = {
   },
   too_many_processes: {
     status: 429,
-    // Room comes when one of them ends, and until then the same call fails in the same way.
+    // Room comes only when a session ends, so an immediate retry fails too.
     retry: false,
     sentence: (details: { limit: number }) => `${details.limit} processes of this session run already.`,
   },
@@ -259,17 +262,17 @@ export const errorCatalogue = {
   },
   page_not_answering: {
     status: 500,
-    sentence: () => 'The page does not answer. Nothing was begun.',
+    sentence: () => 'The page does not respond. Nothing was started.',
   },
   computer_action_failed: {
     status: 500,
-    // Part of it may have been done.
+    // Part of the request may have been executed.
     retry: false,
     sentence: (details: { reason: string }) => details.reason,
   },
   session_start_failed: {
     status: 500,
-    // What kept it from starting is likely to keep the next one, and each attempt takes the host's time.
+    // The next attempt is likely to fail for the same reason, and each attempt takes the host's time.
     retry: false,
     sentence: (details: { reason: string }) => `The session could not be started: ${details.reason}`,
   },
@@ -279,13 +282,13 @@ export const errorCatalogue = {
   },
   curl_failed: {
     status: 502,
-    // It may have arrived, and its sender knows best whether it may be sent again.
+    // The request may have arrived. Only the caller knows whether it can be repeated.
     retry: false,
     sentence: (details: { reason: string }) => `The request failed: ${details.reason}`,
   },
   credential_provider_failed: {
     status: 502,
-    // Each attempt takes as long as the provider may, and its owner has to do something first.
+    // Each attempt takes up to the provider's time limit, and the owner of the provider has to act first.
     retry: false,
     sentence: (details: { reason: string }) => details.reason,
   },
@@ -297,13 +300,13 @@ export const errorCatalogue = {
   },
   session_unreachable: {
     status: 502,
-    sentence: () => 'The machine of this session does not answer.',
+    sentence: () => 'The machine of this session does not respond.',
   },
   operation_interrupted: {
     status: 502,
-    // It may have been done, and doing it twice is rarely meant.
+    // The request may have been executed, and executing it twice is rarely intended.
     retry: false,
-    sentence: () => 'The machine of this session went away before it had answered.',
+    sentence: () => 'The machine of this session disconnected before it responded.',
   },
   shutting_down: {
     status: 503,
@@ -314,37 +317,37 @@ export const errorCatalogue = {
     status: 503,
     retryAfterSeconds: 1,
     retry: true,
-    sentence: () => 'The way out of this host does not answer. Try again in a moment.',
+    sentence: () => 'The egress of this host does not respond. Try again in a moment.',
   },
   database_unavailable: {
     status: 503,
     retryAfterSeconds: 1,
-    // Asking again is safe: what was half done is undone when the database is back.
+    // Safe to repeat: half-finished work is undone when the database is available again.
     retry: true,
-    sentence: () => 'The database does not answer. Try again in a moment.',
+    sentence: () => 'The database does not respond. Try again in a moment.',
   },
   outcome_unknown: {
     status: 504,
-    // It was begun, and may have done what it is for.
+    // The request was started and may have had its effect.
     retry: false,
-    sentence: (details: { reason: string }) => `What the tool has done cannot be told: ${details.reason}`,
+    sentence: (details: { reason: string }) => `The result of the tool is unknown: ${details.reason}`,
   },
   disk_full: {
     status: 507,
-    retry: false, // What fills the disk is in the session, and goes only when somebody deletes it.
+    retry: false, // The files that fill the disk belong to the session and stay until somebody deletes them.
     sentence: (details: { field: string }) => `${details.field}: there is no room left on the disk.`,
   },
   too_many_connections: {
     status: 429,
     retryAfterSeconds: 1,
-    // Nothing was begun, and room comes with each connection that ends.
+    // Nothing was started, and each connection that ends makes room.
     retry: true,
     sentence: (details: { limit: number }) => `This address has ${details.limit} connections open already.`,
   },
   capacity_exhausted: {
     status: 529,
     retryAfterSeconds: 5,
-    // Refused before anything was made, and room comes with each session that ends.
+    // Rejected before anything was created, and each session that ends makes room.
     retry: true,
     sentence: (details: { reason: string }) => `This host has no room for another session: ${details.reason}`,
   },
@@ -352,9 +355,12 @@ export const errorCatalogue = {
 
 interface CatalogueEntry {
   readonly status: number
-  /** Whether the client should send the request again; goes out as `x-should-retry`. Absent: the client decides by the status. */
+  /**
+   * Whether the client should repeat the request, sent as `x-should-retry`. When absent, the client decides by the
+   * status.
+   */
   readonly retry?: boolean
-  /** When it may help to send it again; goes out as `retry-after`. */
+  /** When a repeated request may succeed, sent as `retry-after`. */
   readonly retryAfterSeconds?: number
   // biome-ignore lint/suspicious/noExplicitAny: each sentence names its own details, and BerthError checks them.
   readonly sentence: (details: any) => string
@@ -365,28 +371,28 @@ export type ErrorCode = keyof typeof errorCatalogue
 type DetailsOf<Code extends ErrorCode> =
   Parameters<(typeof errorCatalogue)[Code]['sentence']> extends [infer Details] ? Details : undefined
 
-/** One of several things that were wrong, or a cause further down. */
+/** One of several faults, or an underlying cause. */
 export interface ErrorDetail {
   readonly code?: string
   readonly message?: string
 }
 
 interface BerthErrorOptions extends ErrorOptions {
-  /** Each of several faults; for one fault the message says it all. */
+  /** The individual faults, if there are several. A single fault is described by the message. */
   readonly faults?: readonly ErrorDetail[]
-  /** When a request that is sent again may succeed, where that is known better than the catalogue does. */
+  /** When a repeated request may succeed. Overrides the catalogue. */
   readonly retryAfterSeconds?: number
   /** Why a request of the browser failed. */
   readonly netError?: NetError
 }
 
-/** Chromium's own number and name: -105, `ERR_NAME_NOT_RESOLVED`. */
+/** Chromium's number and name: -105, `ERR_NAME_NOT_RESOLVED`. */
 export interface NetError {
   readonly net_error?: number
   readonly net_error_name: string
 }
 
-/** An expected failure. Status and sentence come from the catalogue. */
+/** An expected failure. The catalogue defines its status and message. */
 export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'BerthError'
   readonly code: Code

@@ -86,7 +86,7 @@ const projectEndpoints = [
   updateProjectLimits,
 ] as unknown as readonly Endpoint[]
 
-/** Every public operation that berth serves, in the order of the API document. */
+/** Every public operation of berth, in the order of the API document. */
 export const publicEndpoints: readonly Endpoint[] = [
   createBrowser,
   listBrowsers,

@@ -5,7 +5,7 @@ export interface Route {
   readonly path: RoutePath
 }
 
-/** A path with a slash at its end stands for everything below it. */
+/** A path that ends with a slash matches everything below it. */
 export type RoutePath = `/${string}` | RegExp
 
 export function matchesPath(route: RoutePath, path: string): boolean {

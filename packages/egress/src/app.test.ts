@@ -15,7 +15,7 @@ import { closeOf } from './testing/test-machine.ts'
 const minute = 60_000
 const route = { socket_path: '/nowhere/a.sock', settings: directly }
 
-/** The control socket, with workers that only take note. */
+/** Runs the control socket with workers that only record requests. */
 async function startApp({ onEnd = () => {} }: { onEnd?: (reason: string) => void } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'berth-egress-'))
   const served = new Set<string>()
@@ -54,7 +54,7 @@ async function startApp({ onEnd = () => {} }: { onEnd?: (reason: string) => void
   }
 }
 
-test('serves and forgets machines, and tells which it serves', async () => {
+test('serves and removes machines, and lists those that it serves', async () => {
   await using app = await startApp()
 
   await app.call('PUT', '/machines/brw_a', route)
@@ -66,7 +66,7 @@ test('serves and forgets machines, and tells which it serves', async () => {
   assert.deepEqual(JSON.parse(await app.call('GET', '/state')).machines, [])
 })
 
-test('keeps its policy when it is given a bad one, and says what is bad', async () => {
+test('keeps its policy when it gets an invalid one, and reports the fault', async () => {
   await using app = await startApp()
 
   await app.call('PUT', '/policy', { allow: ['app.test'], own_addresses: ['127.0.0.1:8080'] })
@@ -78,13 +78,13 @@ test('keeps its policy when it is given a bad one, and says what is bad', async 
   assert.deepEqual(app.policies, [{ allow: ['app.test'], own_addresses: ['127.0.0.1:8080'] }])
 })
 
-test('ends when it is asked to', async () => {
+test('ends on request', async () => {
   const ended = Promise.withResolvers<string>()
   await using app = await startApp({ onEnd: ended.resolve })
 
   await app.call('POST', '/end')
 
-  assert.match(await ended.promise, /asked/)
+  assert.match(await ended.promise, /requested/)
 })
 
 test('ends a lifeline only with itself', async () => {
@@ -99,7 +99,7 @@ test('ends a lifeline only with itself', async () => {
   await ended
 })
 
-test('is orphaned a minute after the last machine and the last lifeline have gone', async () => {
+test('is orphaned a minute after the end of the last machine and the last lifeline', async () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   let orphaned = 0
   await using app = await startApp({ onEnd: () => orphaned++ })
@@ -122,7 +122,7 @@ test('is orphaned a minute after the last machine and the last lifeline have gon
   assert.deepEqual([withLifeline, withMachine, almost, then], [0, 0, 0, 1])
 })
 
-test('is orphaned a minute after a start that nobody noticed', async () => {
+test('is orphaned a minute after a start without any request', async () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   let orphaned = 0
   await using _app = await startApp({ onEnd: () => orphaned++ })

@@ -21,14 +21,14 @@ const orphanLimitMilliseconds = 60_000
 
 export interface AppOptions {
   readonly workers: Pick<WorkerPool, 'ids' | 'setPolicy' | 'put' | 'delete' | 'probe'>
-  /** Tells this build of egress from another. */
+  /** Distinguishes this build of egress from others. */
   readonly build: string
-  /** Called when egress is to end: it was asked to, or nothing has needed it for a minute. */
+  /** Called when egress has to stop: either the server requested it, or nothing has used egress for a minute. */
   readonly onEnd: (reason: string) => void
   readonly logger: Logger
 }
 
-/** What the server says to egress, over a socket that only berth can open. */
+/** The control API, served on a socket that only berth can open. */
 export function createApp({ workers, build, onEnd, logger }: AppOptions): FastifyInstance {
   const app = fastify({ forceCloseConnections: true })
   acceptJsonBodies(app)
@@ -56,7 +56,7 @@ export function createApp({ workers, build, onEnd, logger }: AppOptions): Fastif
     orphanWatch.check()
   })
   mount(app, postEgressProbe, ({ body }) => workers.probe(body))
-  mount(app, postEgressEnd, () => onEnd('the server has asked for it'))
+  mount(app, postEgressEnd, () => onEnd('requested by the server'))
   mount(app, getEgressState, () => ({
     contract_version: egressContractVersion,
     build,

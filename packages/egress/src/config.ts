@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
 
 export interface EgressConfig {
-  /** The unix socket on which the server steers egress. */
+  /** The unix socket of the control API. */
   readonly controlSocket: string
-  /** How many processes serve machines; undefined: as many as there are processors, and at least two. */
+  /** Number of worker processes. When undefined, one per processor and at least two. */
   readonly workers: number | undefined
   readonly logLevel: string
   readonly logsJson: boolean
@@ -13,7 +13,7 @@ export interface EgressConfig {
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const logFormats = ['text', 'json']
 
-/** Reads the command line. What is wrong with it is thrown as a sentence. */
+/** Parses the command line. Throws a readable sentence when it is invalid. */
 export function readConfig(commandLine: readonly string[]): EgressConfig {
   const { values } = parseArgs({
     args: [...commandLine],
@@ -25,7 +25,7 @@ export function readConfig(commandLine: readonly string[]): EgressConfig {
       build: { type: 'string', default: 'development' },
     },
   })
-  if (!values['control-socket']) throw new Error('--control-socket must name the unix socket to be steered by.')
+  if (!values['control-socket']) throw new Error('--control-socket must name the unix socket of the control API.')
   if (values.workers !== undefined && !/^[1-9][0-9]?$/.test(values.workers))
     throw new Error('--workers must be a number from 1 to 99.')
   return {

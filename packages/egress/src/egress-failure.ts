@@ -1,39 +1,39 @@
 import type { ConnectionFailure } from '@berth/contract/egress/machine-protocol.ts'
 
-/** Why a machine does not get its connection. */
+/** Why a connection of a machine failed. */
 export type FailureKind = keyof typeof failures
 
 interface FailureFacts {
-  /** What the agent is told. */
-  readonly told: ConnectionFailure
-  /** The word of the header `X-Kernel-Proxy-Error`. */
+  /** The failure that is sent to the agent. */
+  readonly connectionFailure: ConnectionFailure
+  /** The value of the header `X-Kernel-Proxy-Error`. */
   readonly code: string
 }
 
 const failures = {
-  'bad-request': { told: 'bad-request', code: 'upstream_connect_failed' },
-  /** By the guard: sessions may not connect there. */
-  refused: { told: 'refused', code: 'destination_blocked' },
-  'name-not-found': { told: 'name-not-found', code: 'upstream_dns_failure' },
-  'name-unanswered': { told: 'name-not-found', code: 'upstream_dns_failure' },
-  'connection-refused': { told: 'connection-refused', code: 'upstream_connect_failed' },
-  unreachable: { told: 'unreachable', code: 'upstream_connect_failed' },
-  timeout: { told: 'timeout', code: 'upstream_timeout' },
-  'too-many': { told: 'too-many', code: 'upstream_connect_failed' },
-  'internal-error': { told: 'internal-error', code: 'upstream_connect_failed' },
-  /** Not among the hosts that the session is allowed. */
-  'not-allowed': { told: 'proxy-failed', code: 'network_policy_denied' },
-  /** No connection to the proxy itself. */
-  'proxy-unreachable': { told: 'proxy-failed', code: 'provider_unreachable' },
-  'proxy-not-permitted': { told: 'proxy-failed', code: 'proxy_unavailable' },
-  /** It wants other credentials, or does not want this destination. */
-  'proxy-rejected': { told: 'proxy-failed', code: 'provider_rejected' },
-  'proxy-failed': { told: 'proxy-failed', code: 'upstream_connect_failed' },
-  'proxy-timeout': { told: 'proxy-failed', code: 'upstream_timeout' },
-  /** What a proxy of the operator's must not be asked for. */
-  'proxy-destination-refused': { told: 'proxy-failed', code: 'destination_blocked' },
-  /** The proxy of the route is gone. */
-  'route-gone': { told: 'proxy-failed', code: 'destination_route_unavailable' },
+  'bad-request': { connectionFailure: 'bad-request', code: 'upstream_connect_failed' },
+  /** The guard does not permit sessions to connect there. */
+  refused: { connectionFailure: 'refused', code: 'destination_blocked' },
+  'name-not-found': { connectionFailure: 'name-not-found', code: 'upstream_dns_failure' },
+  'name-unanswered': { connectionFailure: 'name-not-found', code: 'upstream_dns_failure' },
+  'connection-refused': { connectionFailure: 'connection-refused', code: 'upstream_connect_failed' },
+  unreachable: { connectionFailure: 'unreachable', code: 'upstream_connect_failed' },
+  timeout: { connectionFailure: 'timeout', code: 'upstream_timeout' },
+  'too-many': { connectionFailure: 'too-many', code: 'upstream_connect_failed' },
+  'internal-error': { connectionFailure: 'internal-error', code: 'upstream_connect_failed' },
+  /** The host is not among the session's allowed hosts. */
+  'not-allowed': { connectionFailure: 'proxy-failed', code: 'network_policy_denied' },
+  /** The proxy itself cannot be reached. */
+  'proxy-unreachable': { connectionFailure: 'proxy-failed', code: 'provider_unreachable' },
+  'proxy-not-permitted': { connectionFailure: 'proxy-failed', code: 'proxy_unavailable' },
+  /** The proxy rejects the credentials or the destination. */
+  'proxy-rejected': { connectionFailure: 'proxy-failed', code: 'provider_rejected' },
+  'proxy-failed': { connectionFailure: 'proxy-failed', code: 'upstream_connect_failed' },
+  'proxy-timeout': { connectionFailure: 'proxy-failed', code: 'upstream_timeout' },
+  /** The operator's proxy must not be asked for this destination. */
+  'proxy-destination-refused': { connectionFailure: 'proxy-failed', code: 'destination_blocked' },
+  /** The proxy of this route was deleted. */
+  'route-gone': { connectionFailure: 'proxy-failed', code: 'destination_route_unavailable' },
 } as const satisfies Record<string, FailureFacts>
 
 const kindsByErrorCode: Readonly<Record<string, FailureKind>> = {
@@ -41,7 +41,7 @@ const kindsByErrorCode: Readonly<Record<string, FailureKind>> = {
   ETIMEDOUT: 'timeout',
 }
 
-/** An expected failure. Its message is for the log and holds nothing that is secret. */
+/** An expected failure. Its message goes to the log and contains no secrets. */
 export class EgressFailure extends Error {
   override readonly name = 'EgressFailure'
   readonly kind: FailureKind
@@ -51,25 +51,25 @@ export class EgressFailure extends Error {
     this.kind = kind
   }
 
-  get told(): ConnectionFailure {
-    return failures[this.kind].told
+  get connectionFailure(): ConnectionFailure {
+    return failures[this.kind].connectionFailure
   }
 
   get code(): string {
     return failures[this.kind].code
   }
 
-  /** Whether egress itself answers plain HTTP with it, so that a page sees what its proxy, or its settings, have done. */
+  /** Whether egress answers plain HTTP requests itself, so that a page sees what its proxy or its settings did. */
   get isAnswered(): boolean {
-    return this.told === 'proxy-failed'
+    return this.connectionFailure === 'proxy-failed'
   }
 }
 
-/** What it is to a machine that a connection failed. Anything but a system error is a bug. */
+/** Converts an error into the failure that the machine sees. Anything but a system error is a bug. */
 export function toEgressFailure(thrown: unknown): EgressFailure {
   if (thrown instanceof EgressFailure) return thrown
   const { code, syscall } = (thrown ?? {}) as NodeJS.ErrnoException
   const otherwise = syscall === undefined ? 'internal-error' : 'unreachable'
-  // A DOMException, as signals are aborted with, has a number there.
+  // The `code` of a DOMException, as signals throw it, is a number.
   return new EgressFailure(kindsByErrorCode[String(code)] ?? otherwise, '', { cause: thrown })
 }

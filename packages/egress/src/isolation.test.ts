@@ -8,7 +8,7 @@ const ownPublicAddress = '45.0.0.1'
 const ownPublicIPv6Address = '2a00:45::1'
 const unlistedAddress = '45.1.0.1'
 
-/** Public to the guard, and reached by nobody but the canary in `world`. */
+/** The guard takes these for public. Only the canary in the outside namespace answers on them. */
 const publicAddresses = words('8.8.8.8 1.1.1.1:8080 [2606:4700::1111] [64:ff9b::8.8.8.8] public.test mixed.test')
 
 const forbiddenAddresses = words(`
@@ -22,7 +22,7 @@ const forbiddenAddresses = words(`
   ${ownPublicAddress} [${ownPublicIPv6Address}] [64:ff9b::${ownPublicAddress}]
 `)
 
-const oddlyWritten = words(`
+const unusualSpellings = words(`
   0177.0.0.1 0x7f.0.0.1 0x7f000001 2130706433 017700000001 127.1 127.0.1 0x7F.0x0.0x0.0x1 0 0x0 00.0 127.0.0.1. 127.0.0.0x
   0xa.0.0.1 10.1 167772161 012.0.0.1 0xa9fea9fe 2852039166 169.254.43518 0251.0376.0251.0376 169.254.169.254.
   %31%32%37.0.0.1 %EF%BC%91%EF%BC%92%EF%BC%97.0.0.1 127%2E0%2E0%2E1 127%E3%80%820%E3%80%820%E3%80%821 %31%30.0.0.1
@@ -82,7 +82,7 @@ suite('egress between networks of its own', { skip: networksProblem(), timeout: 
     await networks?.[Symbol.asyncDispose]()
   })
 
-  /** What a connection to the destination comes to: what is heard there, or why there is none. */
+  /** Connects to the destination and returns what it sends, or why the connection failed. */
   async function outcomeOf(destination: string): Promise<string> {
     const authority = /^\[.*\]$|^[^:]*$/.test(destination) ? `${destination}:80` : destination
     try {
@@ -95,7 +95,7 @@ suite('egress between networks of its own', { skip: networksProblem(), timeout: 
     }
   }
 
-  /** What the canaries have seen of all that was sent before. */
+  /** Returns everything that the canaries received so far. */
   async function reachedSoFar(): Promise<string[]> {
     await outcomeOf('11.11.11.11:8080')
     await world.untilReached('11.11.11.11 8080 said true')
@@ -120,7 +120,7 @@ suite('egress between networks of its own', { skip: networksProblem(), timeout: 
   test('reaches none of the addresses that are not public, however they are written', async () => {
     await egress.setPolicy({ allow: [], own_addresses: [] })
 
-    for (const address of [...forbiddenAddresses, ...oddlyWritten, ...forbiddenNames]) {
+    for (const address of [...forbiddenAddresses, ...unusualSpellings, ...forbiddenNames]) {
       assert.equal(await outcomeOf(address), 'refused', address)
       assert.equal(await outcomeOf(`${address}:8080`), 'refused', address)
     }

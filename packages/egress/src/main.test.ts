@@ -37,7 +37,7 @@ test('serves, and on SIGTERM leaves nothing behind', async () => {
   for (const pid of workers) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
 })
 
-test('takes over from one that was killed, whose workers have ended, but not from one that lives', async () => {
+test('replaces a killed process, whose workers have ended, but not a running one', async () => {
   await using server = await startTcpServer((socket) => void socket.resume())
   await using egress = await startEgressProcess()
   await egress.setPolicy({ allow: [server.authority], own_addresses: [] })
@@ -62,7 +62,7 @@ test('takes over from one that was killed, whose workers have ended, but not fro
   assert.deepEqual(state.machines, [])
 })
 
-test('says in one line what is wrong with its command line', async () => {
+test('reports an invalid command line in one line', async () => {
   const socket = ['--control-socket', 'x']
   for (const commandLine of [[], [...socket, '--log-level', 'loud'], [...socket, '--workers', '0'], ['--nonsense']]) {
     const child = spawn(process.execPath, [main, ...commandLine])
@@ -73,7 +73,7 @@ test('says in one line what is wrong with its command line', async () => {
   }
 })
 
-test('goes on when nobody reads its log any more', async () => {
+test('continues when its log is not read any more', async () => {
   await using egress = await startEgressProcess()
   const machine = await egress.serve('brw_a')
   egress.child.stderr?.destroy()
@@ -81,7 +81,7 @@ test('goes on when nobody reads its log any more', async () => {
   for (let round = 0; round < 3; round += 1) await assert.rejects(machine.connect('127.0.0.1:1'), { kind: 'refused' })
 })
 
-test('logs hosts and ports, and nothing else of what passes', async () => {
+test('logs hosts and ports, and no other part of the traffic', async () => {
   await using server = await startTcpServer((socket) => void socket.pipe(socket))
   await using egress = await startEgressProcess()
   await egress.setPolicy({ allow: [server.authority], own_addresses: [] })
@@ -107,7 +107,7 @@ test('logs hosts and ports, and nothing else of what passes', async () => {
   assert.doesNotMatch(egress.log(), /secret/)
 })
 
-test('keeps its memory flat while much passes to slow readers', async () => {
+test('uses constant memory while much data passes to slow readers', async () => {
   const chunk = Buffer.alloc(MiB)
   const much = () => Readable.from(Array.from({ length: 100 }, () => chunk))
   await using sends = await startTcpServer((socket) => void much().pipe(socket))
@@ -139,7 +139,7 @@ test('keeps its memory flat while much passes to slow readers', async () => {
   assert.ok(growth < 80, `grew by ${growth} MiB`)
 })
 
-test('has no more files open after its machines have gone than before', async () => {
+test('has no more open files after its machines have ended than before', async () => {
   await using server = await startTcpServer((socket) => void socket.resume().once('end', () => socket.end()))
   await using egress = await startEgressProcess({ workers: 1 })
   await egress.setPolicy({ allow: [server.authority], own_addresses: [] })
@@ -162,7 +162,7 @@ test('has no more files open after its machines have gone than before', async ()
   while ((await openFiles()) > before) await egress.control('GET', '/state')
 })
 
-/** Reads slower than a sender on loopback writes. */
+/** Reads more slowly than a sender on loopback writes. */
 async function countSlowly(stream: Readable): Promise<number> {
   let length = 0
   for await (const chunk of stream) {

@@ -6,13 +6,13 @@ import { type EgressConfig, readConfig } from './config.ts'
 import { removeStaleSocket } from './machines/socket-files.ts'
 import { WorkerPool } from './workers/worker-pool.ts'
 
-/** The process that the server steers. It carries no traffic: workers do, and it sees to it that they are there. */
+/** The process that the server controls. It carries no traffic, but starts and replaces the workers that do. */
 
 const stopLimitMilliseconds = 5_000
 
-// Sockets are the only files that egress makes. Until the mode of one is set, it is for nobody else.
+// Sockets are the only files that egress creates. They are inaccessible to others until their mode is set.
 process.umask(0o177)
-// The server that reads our log may end, or be ended, before us.
+// The server that reads this log may end first.
 process.stderr.on('error', () => {})
 
 try {
@@ -27,7 +27,7 @@ async function start({ controlSocket, workers: count, logLevel, logsJson, build 
   const shutdown = new Shutdown(logger)
   const workers = new WorkerPool({ logger, workers: count })
   const onEnd = (reason: string) => {
-    logger.info(`egress ends: ${reason}`)
+    logger.info(`stopping: ${reason}`)
     void shutdown.close().then(() => process.exit(0))
   }
 
@@ -36,7 +36,7 @@ async function start({ controlSocket, workers: count, logLevel, logsJson, build 
   await workers.start()
   const app = createApp({ workers, build, onEnd, logger })
   await app.listen({ path: controlSocket })
-  // Closed last: while this socket is there, another egress does not take over those of the machines.
+  // Closed last: while this socket exists, no other egress process takes over the machines' sockets.
   shutdown.add('the control socket', () => app.close())
   shutdown.add('the workers', () => workers.close())
   shutdown.onSignals(stopLimitMilliseconds)

@@ -1,4 +1,4 @@
-/** Tells when egress has been of no use to anybody for a while: after a server that crashed, nobody else would end it. */
+/** Reports that egress has been unused for a while. After a crash of the server, nothing else would stop it. */
 export class OrphanWatch {
   readonly #limitMilliseconds: number
   readonly #isNeeded: () => boolean
@@ -12,7 +12,7 @@ export class OrphanWatch {
     this.#onOrphaned = options.onOrphaned
   }
 
-  /** To be called at the start and after every change of what `isNeeded` looks at. */
+  /** Call at the start and after every change that affects `isNeeded`. */
   check(): void {
     if (!this.#isStopped && !this.#isNeeded()) {
       this.#timer ??= setTimeout(this.#onOrphaned, this.#limitMilliseconds)
@@ -22,7 +22,7 @@ export class OrphanWatch {
     this.#timer = undefined
   }
 
-  /** For good: what closes after it does not start the time again. */
+  /** Stops permanently. Later calls of `check` do not restart the timer. */
   stop(): void {
     this.#isStopped = true
     this.check()

@@ -11,8 +11,8 @@ import { ProxyConnectors } from './connectors/proxy-connector.ts'
 import { withinLimit } from './connectors/time-limit.ts'
 import { EgressFailure, toEgressFailure } from './egress-failure.ts'
 
-/** Where a proxy is asked to connect to when nobody has named a URL. Egress itself sends nothing there. */
-const usualDestination: Destination = { host: { kind: 'name', name: 'example.com' }, port: 443, isWhole: true }
+/** The destination of a check without a URL. Only the proxy connects there, never egress itself. */
+const usualDestination: Destination = { host: { kind: 'name', name: 'example.com' }, port: 443, isFullyQualified: true }
 const maxAnswerBytes = 64 * 1024
 
 interface ProbeTarget {
@@ -20,7 +20,7 @@ interface ProbeTarget {
   readonly destination: Destination
 }
 
-/** Tries a proxy out as a session would use it. */
+/** Checks a proxy the way a session would use it. */
 export async function probeProxy(probe: EgressProbe, options: ConnectorOptions): Promise<EgressProbeResult> {
   const target = probe.url === undefined ? undefined : targetOf(probe.url)
   try {
@@ -48,7 +48,7 @@ function targetOf(text: string): ProbeTarget {
   const url = new URL(text)
   const destination = parseHostAndPort(url.host, url.protocol === 'https:' ? 443 : 80)
   if (!destination) throw new Error('the URL of a probe names no host')
-  return { url, destination: { ...destination, isWhole: false } }
+  return { url, destination: { ...destination, isFullyQualified: false } }
 }
 
 async function openTunnel(connector: Connector, signal: AbortSignal): Promise<undefined> {
@@ -56,7 +56,7 @@ async function openTunnel(connector: Connector, signal: AbortSignal): Promise<un
   socket.on('error', () => {}).destroy()
 }
 
-/** The answer of the server, or rejects when there is none or it is the proxy's own. */
+/** Returns the server's response. Rejects when there is none, or when the proxy answered instead. */
 async function ask(
   connector: Connector,
   target: ProbeTarget,
@@ -85,7 +85,7 @@ async function ask(
   }
 }
 
-/** A proxy with certificates of its own may read what goes through it. */
+/** A proxy with a CA bundle may intercept TLS. */
 function secureTunnel(socket: Socket, { host }: Destination, { proxy }: EgressProbe): Socket {
   const bundles = proxy.upstreams.map(({ ca_bundle }) => ca_bundle).filter((bundle) => bundle !== undefined)
   return secure({
@@ -120,7 +120,7 @@ async function readAnswer(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-/** Echo services answer with the address alone, or with JSON that holds it. */
+/** Echo services answer with the address alone, or with JSON that contains it. */
 function exitAddress(answer: string): string | undefined {
   const text = answer.trim()
   const address = parseAddress(text)

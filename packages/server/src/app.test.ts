@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { operations } from '@berth/contract/agent/operations.ts'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
-import { NotYet } from '@berth/contract/common/not-yet.ts'
+import { Unsupported } from '@berth/contract/common/unsupported.ts'
 import { filledPath } from '@berth/contract/endpoint.ts'
 import { publicEndpoints } from '@berth/contract/index.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
@@ -50,7 +50,7 @@ for (const { method, path, operationId } of publicEndpoints.filter(({ method }) 
   })
 }
 
-test('a text that the database cannot hold is a fault of the request, wherever it slips in', async () => {
+test('text that the database cannot store is an invalid request, in any field', async () => {
   await assert.rejects(sql`select ${'a\0b'}::text`.execute(server.database), { code: 'bad_request' })
   await assert.rejects(sql`select ${'"\\u0000"'}::jsonb ->> 0`.execute(server.database), { code: 'bad_request' })
 })
@@ -65,7 +65,7 @@ for (const { path, operationId } of publicEndpoints.filter(({ paged }) => paged)
   })
 }
 
-test('rows of one millisecond are listed in the order in which they were made', async () => {
+test('rows of one millisecond are listed in the order of their creation', async () => {
   const other = await server.project()
   const names = Array.from({ length: 30 }, (_, index) => `p${index}`)
   for (const name of names) await other.call('POST', '/profiles', { name })
@@ -127,9 +127,9 @@ test('a proxy is found by its id, and by a name that it alone has', async () => 
   assert.equal(await status('GET', '/proxies/renamed'), 404)
 })
 
-/** The path of each field below the schema that berth does not serve. */
+/** The path of each field in the schema that berth does not support. */
 function fieldsNotServed(schema: unknown, path: readonly string[] = []): readonly (readonly string[])[] {
-  if (schema === NotYet) return [path]
+  if (schema === Unsupported) return [path]
   if (
     schema instanceof z.ZodOptional ||
     schema instanceof z.ZodNullable ||

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, pathOf, replyWithErrors, sendError, toBerthError } from '@berth/runtime/http/error-reply.ts'
 import { acceptJsonBodies } from '@berth/runtime/http/json-body.ts'
-import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
+import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { authenticate, inProject } from './access/authenticate.ts'
@@ -33,9 +33,9 @@ import { mountServiceRoutes } from './features/service/service-routes.ts'
 import { mountSessionExtensionRoutes } from './features/sessions/launch-inputs/session-extension-routes.ts'
 import { sessionRoot } from './features/sessions/records/session-urls.ts'
 import { mountSessionRoutes } from './features/sessions/session-routes.ts'
-import { type ConnectionLimits, defaultConnectionLimits } from './front/connection-limits.ts'
-import { createFrontServer } from './front/front-server.ts'
-import { keepToOwnSession } from './own-session/own-session-guard.ts'
+import { type ConnectionLimits, defaultConnectionLimits } from './ingress/connection-limits.ts'
+import { createIngressServer } from './ingress/ingress-server.ts'
+import { restrictToOwnSession } from './own-session/own-session-guard.ts'
 import type { Services } from './services.ts'
 
 /** A Chrome policy may take 5 MiB, and the rest of a body is small. */
@@ -43,7 +43,7 @@ const bodyLimitBytes = 8 * 1024 * 1024
 /** Names have at most 255 characters, and percent-encoding may triple them. */
 const maxPathParameterLength = 1024
 const headersLimitMilliseconds = 20_000
-/** Longer than that of load balancers, which must be the ones to end a connection that they keep for the next request. */
+/** Longer than the timeouts of load balancers, which must be the ones to close idle connections. */
 const keepAliveMilliseconds = 72_000
 
 const belowSession = new RegExp(`^${sessionRoot}/([^/]+)`)
@@ -55,7 +55,7 @@ export interface AppOptions {
   readonly isClosing: () => boolean
 }
 
-/** Every route of the server. */
+/** Mounts every route of the server. */
 export async function createApp(
   services: Services,
   { publicUrl, metrics, connectionLimits = defaultConnectionLimits, isClosing }: AppOptions,
@@ -63,7 +63,7 @@ export async function createApp(
   const http = {
     headersTimeout: headersLimitMilliseconds,
     keepAliveTimeout: keepAliveMilliseconds,
-    // How long a body may take is decided where it is read: an upload may take its time, a JSON body may not.
+    // The limit depends on the body and is enforced where it is read: an upload may take long, a JSON body may not.
     requestTimeout: 0,
     requireHostHeader: false,
   }
@@ -75,7 +75,7 @@ export async function createApp(
     clientErrorHandler: refuseMalformedRequest,
     return503OnClosing: false,
     serverFactory: (onRequest) =>
-      createFrontServer({
+      createIngressServer({
         http,
         limits: connectionLimits,
         onRequest: (request, response) => {
@@ -101,9 +101,9 @@ export async function createApp(
   replyWithErrors(app, services.logger, { admit: admitSomebody })
   app.addHook('onRequest', async (request) => {
     if (isClosing()) throw new BerthError('shutting_down')
-    keepToOwnSession(request.raw)
+    restrictToOwnSession(request.raw)
   })
-  // Of a request that was under way when the server began to stop, the connection would keep it from its end.
+  // Keep-alive would prevent the server from stopping after requests that were in progress.
   app.addHook('onSend', async (_request, reply) => {
     if (isClosing()) reply.header('connection', 'close')
   })
@@ -168,7 +168,7 @@ async function allowBrowserCallers(app: FastifyInstance): Promise<void> {
     'X-Should-Retry',
     'X-Request-Id',
   ]
-  // Without a list of headers the plugin allows those that the browser asks for: the SDK's set grows with its versions.
+  // Without a list of headers the plugin permits the requested ones: the SDK adds headers with its versions.
   await app.register(cors, {
     origin: '*',
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
@@ -178,7 +178,7 @@ async function allowBrowserCallers(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** Answers what was not even HTTP in the form of every other error. */
+/** Rejects malformed HTTP in the format of every other error. */
 function refuseMalformedRequest(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()
@@ -188,5 +188,5 @@ function refuseMalformedRequest(error: NodeJS.ErrnoException, socket: Socket): v
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       ? new BerthError('request_timeout')
       : new BerthError('bad_request', { reason: 'The request is not valid HTTP.' })
-  endWithAnswer(socket, refusal.status, errorBody(refusal))
+  endWithResponse(socket, refusal.status, errorBody(refusal))
 }

@@ -20,7 +20,7 @@ test('has the documented defaults', () => {
   assert.deepEqual(config.blobs, { kind: 'folder' })
 })
 
-test('a flag wins over its twin in the environment, and the twin over the default', () => {
+test('a flag takes precedence over its environment variable, and that over the default', () => {
   const environment = {
     BERTH_PORT: '9000',
     BERTH_HOST: '::1',

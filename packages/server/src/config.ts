@@ -16,10 +16,10 @@ import { type ProxyPools, parseProxyPools, parseUpstream } from './features/prox
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
 import type { SearchConfig } from './features/search/providers/known-providers.ts'
 import { readSearchConfig } from './features/search/search-config.ts'
-import { type ConnectionLimits, defaultConnectionLimits } from './front/connection-limits.ts'
+import { type ConnectionLimits, defaultConnectionLimits } from './ingress/connection-limits.ts'
 import { StartError } from './start-error.ts'
 
-/** Flags as they were typed; each has a twin in the environment, and a flag wins over its twin. */
+/** Flags as typed. Each has an environment variable, over which the flag takes precedence. */
 export interface ServeFlags {
   readonly port?: string | undefined
   readonly host?: string | undefined
@@ -33,27 +33,27 @@ export interface ServeFlags {
 
 export interface ServerConfig {
   readonly host: string
-  /** 0 picks a free port. */
+  /** 0 selects a free port. */
   readonly port: number
   readonly dataFolder: string
-  /** Ready line and logs as JSON, for programs that start berth. */
+  /** Writes the ready message and logs as JSON, for programs that start berth. */
   readonly json: boolean
   /** Whether stopping the server ends its sessions. */
   readonly stopSessions: boolean
   readonly metrics: boolean
   readonly logLevel: string
   readonly connectionLimits: ConnectionLimits
-  /** The key of the default organization, instead of one that berth makes. */
+  /** A key of the default organization, instead of a generated one. */
   readonly apiKey: string | undefined
-  /** Where clients reach berth, without a slash at the end. Absent: at the host that the request names. */
+  /** The URL at which clients reach berth, without a trailing slash. Defaults to the host of each request. */
   readonly publicUrl: string | undefined
   /** Where the other servers of the database reach this one. Absent: there are no others. */
   readonly serverAddress: string | undefined
-  /** Absent: berth runs a PostgreSQL of its own. */
+  /** When absent, berth runs its own PostgreSQL. */
   readonly databaseUrl: string | undefined
-  /** Absent: a file in the data folder. */
+  /** When absent, it is in a file in the data folder. */
   readonly masterKey: string | undefined
-  /** Whether callers may see and make projects. */
+  /** Whether callers may list and create projects. */
   readonly hasProjects: boolean
   readonly limits: LimitsConfig
   readonly configRegistry: ConfigRegistryConfig
@@ -63,9 +63,9 @@ export interface ServerConfig {
   readonly auditExport: AuditExportConfig
   readonly onePassword: OnePasswordOptions
   readonly search: SearchConfig
-  /** Where profiles and extensions are kept. */
+  /** Where profiles and extensions are stored. */
   readonly blobs: BlobsConfig
-  /** Where the Chrome Web Store gives out extensions. */
+  /** The address from which the Chrome Web Store serves extensions. */
   readonly chromeStoreUrl: string
   readonly egressAllow: readonly string[]
   readonly proxying: ProxyingConfig
@@ -74,7 +74,7 @@ export interface ServerConfig {
   readonly machines: DriverOptions
   /** The region that this server runs in. */
   readonly region: Region
-  /** Where an ordinary user's sockets may go. */
+  /** The runtime folder for sockets of an ordinary user. */
   readonly userRuntimeFolder: string | undefined
 }
 
@@ -82,7 +82,7 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const minSecretLength = 16
 const defaultChromeStoreUrl = 'https://clients2.google.com/service/update2/crx'
 
-/** Reads flags and environment; throws a StartError that names the flag or variable and its rule. */
+/** Reads flags and environment. Throws a StartError that names the flag or variable and its rule. */
 export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = process.env): ServerConfig {
   const text = (name: string) => environment[name]?.trim() || undefined
   const address = serverAddress(flags.serverAddress ?? text('BERTH_SERVER_ADDRESS'))
@@ -185,7 +185,7 @@ function blobs(text: (name: string) => string | undefined): BlobsConfig {
     prefix: matching('BERTH_S3_PREFIX', text('BERTH_S3_PREFIX') ?? '', /^[\w./-]{0,200}$/, prefixRule),
     endpoint,
     region: text('BERTH_S3_REGION') ?? text('AWS_REGION') ?? 'us-east-1',
-    // Servers other than AWS mostly have one host name for all buckets.
+    // Servers other than AWS usually have one host name for all buckets.
     pathStyle: switchedOn('BERTH_S3_PATH_STYLE', text('BERTH_S3_PATH_STYLE'), endpoint !== undefined),
   }
 }
@@ -215,7 +215,10 @@ function allowList(text: string): readonly string[] {
   return entries
 }
 
-/** The JSON itself, or the path of a file that holds it. No message tells what is in it: there are passwords. */
+/**
+ * Accepts the JSON itself, or the path of a file that contains it. Error messages never show the content, because it
+ * includes passwords.
+ */
 function proxyPools(text: string | undefined): ProxyPools {
   if (text === undefined) return {}
   try {
@@ -229,7 +232,10 @@ function stealthProxy(text: string | undefined): Upstream | undefined {
   if (text === undefined) return undefined
   const upstream = parseUpstream(text)
   if (upstream) return upstream
-  throw new StartError('BERTH_STEALTH_PROXY must be as http://user:password@host:port, or with https or socks5', 64)
+  throw new StartError(
+    'BERTH_STEALTH_PROXY must have the form http://user:password@host:port, or with https or socks5',
+    64,
+  )
 }
 
 function webAddress(name: string, value: string | undefined): string | undefined {

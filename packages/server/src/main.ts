@@ -24,8 +24,8 @@ import { EgressDaemon } from './egress-link/egress-daemon.ts'
 import { ensureOrganization } from './features/organizations/first-start.ts'
 import { recoverSessions } from './features/sessions/machines/recover-sessions.ts'
 import { type HostFolders, openHostFolders, removeUnusedRuntimeFolder } from './host/host-folders.ts'
-import { readKeptFile } from './host/kept-file.ts'
 import { lockDataFolder } from './host/lock-data-folder.ts'
+import { readOrCreateFile } from './host/read-or-create-file.ts'
 import { openServiceUsers, type ServiceUser } from './host/service-user.ts'
 import { Trash } from './host/trash.ts'
 import { JobRunner } from './jobs/job-runner.ts'
@@ -39,7 +39,7 @@ import { createServices, type Services } from './services.ts'
 import { StartError } from './start-error.ts'
 
 const stopLimitMilliseconds = 10_000
-/** Requests under way may finish; what has not by then is cut. */
+/** Requests in progress may finish within this time and are aborted after it. */
 const drainLimitMilliseconds = 6_000
 const reapIntervalMilliseconds = 1_000
 const memoryWatchIntervalMilliseconds = 2_000
@@ -87,7 +87,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     openBlobs(config.blobs, join(folders.data, 'blobs')),
     TemporaryFolders.open(join(folders.data, 'incoming'), trash),
   ] as const
-  // When one fails, the others are waited for: what opens after the shutdown would keep the process running.
+  // When one fails, waits for the others: anything opened after the shutdown would keep the process running.
   await Promise.allSettled(opening)
   const [{ database, url }, masterKey, driver, , blobs, temporaryFolders] = await Promise.all(opening)
 
@@ -125,7 +125,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   })
   shutdown.add('the audit log', () => services.audit.close())
   shutdown.add('the reading of pages', () => services.extractor.close())
-  // What a server before this one has left.
+  // Entries that an earlier server left.
   await services.audit.flush()
   const apiKey = await ensureOrganization(services.organizations, systemClock, config.apiKey)
 
@@ -156,7 +156,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the reaper', () => reaper.close())
   announceReady({ config, port: listening.port, apiKey })
 
-  // Nobody waits for a job. What runs is aborted before that which it works with is closed.
+  // No request waits for a job. Running jobs are aborted before the resources that they use are closed.
   shutdown.add('the work of jobs', () => jobs.close())
   await startJobs(jobs, services, { analysesAtOnce: config.configRegistry.atOnce }).catch((error: unknown) => {
     if (!shutdown.isClosing) throw error
@@ -226,12 +226,12 @@ interface OpenDatabase {
   readonly url: string
 }
 
-/** Made once for a data folder: it outlives every change of host name. */
+/** Created once per data folder, so that it survives every change of the host name. */
 function readDriverId(dataFolder: string): Promise<string> {
-  return readKeptFile(join(dataFolder, 'driver-id'), () => `local-${randomUUID()}`)
+  return readOrCreateFile(join(dataFolder, 'driver-id'), () => `local-${randomUUID()}`)
 }
 
-/** Says at once that the address cannot be used, before anything is made for a server that will not run. */
+/** Reports immediately that the address cannot be used, before anything is created for a server that will not run. */
 async function tryAddress({ host, port }: ServerConfig): Promise<void> {
   const trial = createServer()
   try {
@@ -254,11 +254,11 @@ async function listen(app: FastifyInstance, { host, port }: ServerConfig): Promi
 function addressError({ host, port }: Pick<ServerConfig, 'host' | 'port'>, cause: NodeJS.ErrnoException): Error {
   switch (cause.code) {
     case 'EADDRINUSE':
-      return new StartError(`port ${port} is taken; choose another with --port, or --port 0`, 75, { cause })
+      return new StartError(`port ${port} is in use; choose another with --port, or --port 0`, 75, { cause })
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new StartError(`--host ${host} is no address of this machine`, 64, { cause })
+      return new StartError(`--host ${host} is not an address of this machine`, 64, { cause })
     case 'EACCES':
       return new StartError(`port ${port} needs more rights than this user has; choose one above 1023`, 64, { cause })
     default:

@@ -3,11 +3,11 @@ import type { ServerConfig } from './config.ts'
 interface ReadyFacts {
   readonly config: ServerConfig
   readonly port: number
-  /** Shown on the first start, and whenever it is configured; berth itself keeps a hash alone. */
+  /** Shown on the first start, and whenever it is configured. berth itself stores only a hash. */
   readonly apiKey: string | undefined
 }
 
-/** Tells whoever started berth where it is: one JSON line for programs, a few lines for people. */
+/** Reports the address of berth: one JSON line for programs, a few lines for people. */
 export function announceReady({ config, port, apiKey }: ReadyFacts): void {
   const baseUrl = config.publicUrl ?? `http://${reachableHost(config.host)}:${port}`
   if (config.json) {
@@ -22,7 +22,7 @@ export function announceReady({ config, port, apiKey }: ReadyFacts): void {
   process.stdout.write(`${lines.join('\n')}\n`)
 }
 
-/** An address that listens everywhere is reached at the loopback one from here. */
+/** An address that listens on all interfaces is reachable at loopback from here. */
 function reachableHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host

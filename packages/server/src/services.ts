@@ -5,7 +5,7 @@ import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import { KnownKeys } from './access/known-keys.ts'
+import { ApiKeyCache } from './access/api-key-cache.ts'
 import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
@@ -99,10 +99,10 @@ export interface ServicesOptions {
   readonly database: Database
   readonly blobs: BlobStore
   readonly temporaryFolders: TemporaryFolders
-  /** Where the Chrome Web Store gives out extensions. */
+  /** The address from which the Chrome Web Store serves extensions. */
   readonly chromeStoreUrl: string
   readonly driver: Driver
-  /** Tells this host's machines from those of other servers on the same database. */
+  /** Distinguishes this host's machines from those of other servers on the same database. */
   readonly driverId: string
   /** Where the other servers of the database reach this one; absent where there are none. */
   readonly serverAddress?: string | undefined
@@ -116,7 +116,7 @@ export interface ServicesOptions {
   readonly masterKey: string
   readonly hasProjects: boolean
   readonly onePassword: OnePasswordOptions
-  /** Where entries of the audit log wait for the database, and how long they stay in it. */
+  /** The folder for audit log entries that are not in the database yet, and their retention in the database. */
   readonly audit: { readonly folder: string; readonly retentionDays: number }
   readonly auditExport: AuditExportConfig
   readonly search: SearchConfig
@@ -133,7 +133,7 @@ export interface ServicesOptions {
 
 export type Services = ReturnType<typeof createServices>
 
-/** Wires the server: who works with whom. */
+/** Creates and connects all services. */
 export function createServices(options: ServicesOptions) {
   const { temporaryFolders, chromeStoreUrl } = options
   const { database, blobs, driver, driverId, egressIsUp, jobs, masterKey, region, clock, logger, version } = options
@@ -141,7 +141,7 @@ export function createServices(options: ServicesOptions) {
   const store = new SessionStore(database)
   const resolver = new SessionResolver(store)
   const organizations = new OrganizationStore(database)
-  const keys = new KnownKeys(organizations, clock)
+  const keys = new ApiKeyCache(organizations, clock)
   const limits = new LimitService({ store: new LimitStore(database), config: options.limits, clock })
   const projects = new ProjectService({
     store: new ProjectStore(database),
@@ -197,7 +197,7 @@ export function createServices(options: ServicesOptions) {
       planTelemetry,
       viewport.plan,
       planEgressChange({ proxies, egress, restore: (id) => updater.restore(id, [leave]) }),
-      // It cannot be taken back.
+      // Loading a profile has to come late, because it cannot be undone.
       sessionProfiles.plan,
       planNavigation(machines),
     ],
@@ -218,7 +218,7 @@ export function createServices(options: ServicesOptions) {
   const memoryWatch = new MemoryWatch({ driver, machines, events, logger })
   events.on('machineEnded', (id) => {
     memoryWatch
-      .look(id)
+      .check(id)
       .then(() => terminator.end(id))
       .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })
@@ -241,7 +241,7 @@ export function createServices(options: ServicesOptions) {
   const runs = new RunStore(database)
   const { pauseMilliseconds } = options.configRegistry
   const analysisSessions = new AnalysisSessions({
-    creator,
+    createSession: creator.create.bind(creator),
     sessions,
     agents: machines,
     proxies,

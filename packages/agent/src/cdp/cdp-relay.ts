@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { cdpUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
-import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
+import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { toDevToolsServer } from '../browser/devtools-server.ts'
 import { http } from '../http/node-http.ts'
@@ -116,5 +116,5 @@ export function switchingProtocols(headers: IncomingHttpHeaders): string {
 }
 
 export function refuse(client: Socket, status: number, message: string): void {
-  endWithAnswer(client, status, { code: status === 404 ? 'not_found' : 'session_unreachable', message })
+  endWithResponse(client, status, { code: status === 404 ? 'not_found' : 'session_unreachable', message })
 }

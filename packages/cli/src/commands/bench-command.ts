@@ -1,6 +1,6 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { type MeasurementName, measurementNames } from '../../../../bench/measurement-names.ts'
-import { say } from '../output.ts'
+import { printLine } from '../output.ts'
 
 interface BenchFlags {
   readonly rounds: number
@@ -8,7 +8,7 @@ interface BenchFlags {
   readonly json?: boolean
 }
 
-/** What a session does while nobody uses it is seen in this time. */
+/** Long enough to see what an unused session does. */
 const idleSeconds = 10
 
 export function addBenchCommand(program: Command): void {
@@ -37,18 +37,18 @@ async function bench(names: readonly MeasurementName[], { rounds, sessions, json
   ])
   const interrupt = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    // Not once: a second one, as Ctrl-C and `timeout` send them, would end the bench before its sessions.
+    // A second signal, as Ctrl-C and `timeout` send it, must not end the benchmark before its sessions are closed.
     process.on(signal, () => interrupt.abort(new Error(`ended by ${signal}`)))
   }
 
   const running = runBench({
     names: names.length > 0 ? names : measurementNames,
     ...{ rounds, maxSessions: sessions, idleSeconds, signal: interrupt.signal },
-    onBegin: (name) => say(`measuring ${name}`),
+    onBegin: (name) => printLine(`measuring ${name}`),
   })
   const report = await running.catch((error: unknown) => {
     if (!interrupt.signal.aborted) throw error
-    say('ended before its time')
+    printLine('ended before its time')
   })
   if (!report) {
     process.exitCode = 1

@@ -47,7 +47,7 @@ function asJson({ name, verdict }: Finding) {
 
 const marks = { ok: pc.green('ok     '), warning: pc.yellow('warning'), failure: pc.red('FAILURE') }
 
-/** One line for each check, and below those that are not well the command that mends them. */
+/** Formats one line per check. Commands that fix failed checks follow below their lines. */
 export function asTable(findings: readonly Finding[]): string {
   const width = Math.max(...findings.map(({ name }) => name.length))
   const lines = findings.flatMap(({ name, verdict }) => [

@@ -6,14 +6,14 @@ export interface OperatorFlags {
   readonly json?: boolean
 }
 
-/** The flags that every command of the operator has. */
+/** Adds the flags of every operator command. */
 export function operatorCommand(command: Command): Command {
   return command
     .option('--data-dir <folder>', "the server's data folder (BERTH_DATA_DIR; default: ~/.berth); or set DATABASE_URL")
     .option('--json', 'print one JSON object for each row')
 }
 
-/** Works on the database itself: with the server or without one, and needs no key. */
+/** Runs work directly on the database, with or without a running server. Needs no API key. */
 export async function runAsOperator(
   { dataDir }: OperatorFlags,
   work: (administration: Administration) => Promise<void>,
@@ -27,7 +27,7 @@ export async function runAsOperator(
 
 type Row = Readonly<Record<string, string | number | boolean | null>>
 
-/** A table for people, or a line of JSON for each row. */
+/** Prints a table, or one line of JSON per row. */
 export function printRows({ json }: OperatorFlags, rows: readonly Row[]): void {
   if (json) {
     for (const row of rows) process.stdout.write(`${JSON.stringify(row)}\n`)

@@ -2,7 +2,7 @@ import type { ServeFlags } from '@berth/server/config.ts'
 import type { Command } from 'commander'
 import { installSystemPackages } from '../setup/install-system-packages.ts'
 
-/** The flags keep no defaults here: the server knows them, and that a flag wins over its twin in the environment. */
+/** The flags have no defaults here. The server defines them, and gives flags precedence over environment variables. */
 export function addServeCommand(program: Command): void {
   program
     .command('serve')
@@ -46,7 +46,7 @@ Environment only:
 async function serveHost(flags: ServeFlags): Promise<void> {
   await installSystemPackages({ demand: 'required' })
 
-  // Loaded here and not above: the other commands do not pay for the server.
+  // Imported on demand, so that other commands do not load the server.
   const [{ serve }, { requireHost }] = await Promise.all([
     import('@berth/server/main.ts'),
     import('@berth/server/host-checks/host-checks.ts'),

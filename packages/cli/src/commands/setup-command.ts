@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { say } from '../output.ts'
+import { printLine } from '../output.ts'
 import { installSystemPackages } from '../setup/install-system-packages.ts'
 
 export function addSetupCommand(program: Command): void {
@@ -12,6 +12,6 @@ export function addSetupCommand(program: Command): void {
     )
     .action(async () => {
       await installSystemPackages({ demand: 'all' })
-      say('everything is installed')
+      printLine('everything is installed')
     })
 }

@@ -2,7 +2,7 @@ import { StartError } from '@berth/server/start-error.ts'
 import type { Command } from 'commander'
 import { runChecks } from '../development/run-checks.ts'
 import { findTestFiles, runTestFiles, type TestCounts } from '../development/run-tests.ts'
-import { durationText, say } from '../output.ts'
+import { durationText, printLine } from '../output.ts'
 import { installSystemPackages } from '../setup/install-system-packages.ts'
 
 export function addTestCommand(program: Command): void {
@@ -22,7 +22,7 @@ export function addTestCommand(program: Command): void {
         if (!(await testClients(parts))) process.exitCode = 1
         return
       }
-      // The files are processes of their own, and this is how they hear of it.
+      // Test files run in processes of their own and read this variable.
       if (deep) process.env.BERTH_DEEP = '1'
       if (servers !== undefined) process.env.BERTH_TEST_SERVERS = serverCount(servers)
       const hasPassed = await test(parts)
@@ -41,13 +41,13 @@ function serverCount(text: string): string {
   throw new StartError('--servers must be a number from 1 to 9', 64)
 }
 
-/** Not part of the other tests: it downloads what it runs, and takes minutes. */
+/** Separate from the other tests, because it downloads its clients and takes minutes. */
 async function testClients(names: readonly string[]): Promise<boolean> {
   const { runClients } = await import('../../../../e2e/clients/run-clients.ts')
   await installSystemPackages({ demand: 'required' })
   const results = await runClients({
     names,
-    onBegin: ({ name, version }) => say(`${name} ${version}`),
+    onBegin: ({ name, version }) => printLine(`${name} ${version}`),
     onResult: ({ outcome, reason }) => process.stdout.write(`${outcome}${reason && `: ${reason}`}\n`),
   })
   const counts = { passed: 0, failed: 0, skipped: 0 }
@@ -68,7 +68,7 @@ async function test(parts: readonly string[]): Promise<boolean> {
   return isClean && counts.failed === 0 && counts.passed > 0
 }
 
-/** The last line is the one that CI systems look for. */
+/** The last line is the one that CI systems read. */
 function summary({ passed, failed, skipped }: TestCounts, isClean: boolean, duration: string): string {
   const checks = isClean ? '' : 'The checks of the source FAILED, see above.\n'
   return `${checks}All of it took ${duration}.\ntests: ${passed} passed, ${failed} failed, ${skipped} skipped`

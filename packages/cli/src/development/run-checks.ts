@@ -6,13 +6,13 @@ import { checkoutFolder, durationText } from '../output.ts'
 
 interface SourceCheck {
   readonly name: string
-  /** A script, as a path in the checkout, and its arguments. */
+  /** The path of a script in the checkout, and its arguments. */
   readonly command: readonly string[]
 }
 
 const biome = 'node_modules/.bin/biome'
 const format = [biome, 'check', '--linter-enabled=false']
-// Not what the package `typescript` has: that is version 6, for dependency-cruiser, which needs a compiler API.
+// The package `typescript` is version 6, because dependency-cruiser needs its compiler API.
 const tsc = 'node_modules/@typescript/native/bin/tsc'
 
 const sourceChecks: readonly SourceCheck[] = [
@@ -31,7 +31,7 @@ interface CheckResult {
   readonly hasPassed: boolean
 }
 
-/** Runs every check at once, shows each as it ends, with its output if it failed, and says whether all passed. */
+/** Runs all checks in parallel and prints each result when it is available. Returns whether all passed. */
 export async function runChecks(): Promise<boolean> {
   const start = performance.now()
   const results = await Promise.all(sourceChecks.map(runCheck))
@@ -55,7 +55,7 @@ async function runCheck({ name, command }: SourceCheck): Promise<CheckResult> {
   return { name, hasPassed }
 }
 
-/** Formats and sorts the imports of every source file. */
+/** Formats every source file and sorts its imports. */
 export async function formatSources(): Promise<void> {
   const { output } = await runTool([...format, '--write', '.'])
   process.stdout.write(output)

@@ -24,13 +24,13 @@ test('the checkout itself stands for all of its tests', async () => {
   assert.deepEqual(await findTestFiles([checkoutFolder]), await findTestFiles([]))
 })
 
-test('several names add up', async () => {
+test('several names are combined', async () => {
   const files = await findTestFiles(['run-tests', join(checkoutFolder, 'e2e')])
 
   assert.ok(files.includes(self))
   assert.ok(files.includes('e2e/openapi-conformance.test.ts'))
 })
 
-test('a name that stands for no test is an error, even beside others', async () => {
+test('a name that matches no test is an error, even beside others', async () => {
   await assert.rejects(findTestFiles(['run-tests', 'no-such-thing']), /no test file matches no-such-thing/)
 })

@@ -6,7 +6,7 @@ import { finished } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { StartError } from '@berth/server/start-error.ts'
-import { checkoutFolder, say } from '../output.ts'
+import { checkoutFolder, printLine } from '../output.ts'
 
 export interface TestCounts {
   readonly passed: number
@@ -26,21 +26,21 @@ const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[
 const exclusiveTests = /^e2e\/(attack|fault|clients)\/|^bench\/|\/drivers\//
 /** Each file starts several browsers: more of them make each other late. */
 const maxBrowserFiles = 4
-// A file that leaves something open does not end, and must not take all the time that CI has.
+// A file that leaves something open never ends, and must not use up the time of CI.
 const silenceLimitMilliseconds = 4 * 60 * 1000
-const tooQuiet = 'nothing happened for 4 minutes: a test hangs, or its file left something open'
+const silenceMessage = 'nothing happened for 4 minutes: a test hangs, or its file left something open'
 
-/** The test files of the checkout, or those that `parts` name: a path, or a piece of one. */
+/** Finds all test files, or those whose path is or contains one of `parts`. */
 export async function findTestFiles(parts: readonly string[]): Promise<readonly string[]> {
   const all = (await Array.fromAsync(glob(testPatterns, { cwd: checkoutFolder }))).toSorted()
   if (parts.length === 0) return all
   for (const part of parts) {
-    if (!all.some((file) => isMeant(file, part))) throw new StartError(`no test file matches ${part}`, 64)
+    if (!all.some((file) => isSelected(file, part))) throw new StartError(`no test file matches ${part}`, 64)
   }
-  return all.filter((file) => parts.some((part) => isMeant(file, part)))
+  return all.filter((file) => parts.some((part) => isSelected(file, part)))
 }
 
-function isMeant(file: string, part: string): boolean {
+function isSelected(file: string, part: string): boolean {
   const path = resolve(part)
   if (!existsSync(path)) return file.includes(part)
   const named = relative(checkoutFolder, path)
@@ -75,10 +75,10 @@ export async function runTestFiles(files: readonly string[]): Promise<TestCounts
 }
 
 async function runStage({ name, files, concurrency }: Stage): Promise<TestCounts> {
-  say(`${name}: ${files.length} files, ${concurrency} at a time`)
+  printLine(`${name}: ${files.length} files, ${concurrency} at a time`)
   const counts = { passed: 0, failed: 0, skipped: 0 }
   const stop = new AbortController()
-  const silence = setTimeout(() => stop.abort(new Error(tooQuiet)), silenceLimitMilliseconds)
+  const silence = setTimeout(() => stop.abort(new Error(silenceMessage)), silenceLimitMilliseconds)
   const tests = run({
     files: files.map((file) => join(checkoutFolder, file)),
     concurrency,

@@ -9,7 +9,7 @@ function read(lines: readonly string[]) {
   return { told, isProgress }
 }
 
-test('tells each fifth of downloading and installing once', () => {
+test('reports each fifth of downloading and installing once', () => {
   const { told } = read([
     'dlstatus:1:10.5:Retrieving file 1 of 3',
     'dlstatus:2:41.2:Retrieving file 2 of 3',

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 
-/** What to put before a command so that root runs it: nothing, or sudo. Undefined when this user cannot. */
+/** The command prefix that runs a command as root: empty, or sudo. Undefined when this user cannot become root. */
 export async function becomeRoot(): Promise<readonly string[] | undefined> {
   if (process.getuid?.() === 0) return []
   if (await succeeds('sudo', ['-n', 'true'])) return ['sudo', '-n']

@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { say } from '../output.ts'
+import { printLine } from '../output.ts'
 
 /**
- * Waits until nobody else holds the lock of an open file or folder, and takes it. The lock belongs to the descriptor,
- * not to the program that takes it for us: it ends when the descriptor is closed, and with this process at the latest.
+ * Waits for the lock of an open file or folder. The lock belongs to the descriptor, not to the program that takes it
+ * for us: it is released when the descriptor is closed, at the latest when this process ends.
  */
 export async function waitForLock(descriptor: number, holder: string): Promise<void> {
   if (await flock(['--nonblock'], descriptor)) return
-  say(`waiting for ${holder}`)
+  printLine(`waiting for ${holder}`)
   if (!(await flock([], descriptor))) throw new Error('flock(1) does not work')
 }
 

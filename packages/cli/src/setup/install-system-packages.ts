@@ -1,30 +1,31 @@
 import { closeSync, openSync } from 'node:fs'
 import { installCommand, missingSystemPackages, type SystemPackage } from '@berth/server/host-checks/system-packages.ts'
 import { StartError } from '@berth/server/start-error.ts'
-import { say } from '../output.ts'
+import { printLine } from '../output.ts'
 import { aptInstall } from './apt.ts'
 import { becomeRoot } from './become-root.ts'
 import { waitForLock } from './file-lock.ts'
 
-// Every user can open it, whatever the checkout, so that all berths of a machine meet there. apt locks other files.
+// Every user can open it, whatever the checkout, so it serves as a lock for all berth processes of a machine. apt locks
+// other files.
 const lockedFolder = '/var/lib/dpkg'
 
 export interface InstallOptions {
-  /** What must be there in the end: `required` is what `berth serve` cannot do without. */
+  /** The packages to install: `required` are those that `berth serve` needs. */
   readonly demand: 'required' | 'all'
 }
 
 /**
- * Installs the Debian packages that are missing. Takes 10 ms where none is. Several berths that start at once install
- * one after the other.
+ * Installs missing Debian packages. Takes 10 ms when none is missing. Concurrent calls of several processes run in
+ * sequence.
  */
 export async function installSystemPackages({ demand }: InstallOptions): Promise<void> {
   const missing = await missingSystemPackages()
   if (missing?.length === 0) return
   if (missing === undefined) {
-    // On another system ./berth doctor looks for the programs themselves, and so does serve before it starts.
+    // On other systems, `berth doctor` and `berth serve` check for the programs themselves.
     if (demand === 'all')
-      throw new StartError(`this system does not tell which packages of Debian or Ubuntu it has. ${doctorHint}`, 69)
+      throw new StartError(`berth cannot determine the installed packages of this system. ${doctorHint}`, 69)
     return
   }
   const isNeeded = demand === 'all' || missing.some(({ isRequired }) => isRequired)
@@ -32,7 +33,7 @@ export async function installSystemPackages({ demand }: InstallOptions): Promise
     await installAs(await becomeRoot(), missing)
   } catch (error) {
     if (isNeeded || !(error instanceof StartError)) throw error
-    say(`goes on without some features: ${error.message}`)
+    printLine(`goes on without some features: ${error.message}`)
   }
 }
 

@@ -11,15 +11,15 @@ interface Result {
   readonly stderr: string
 }
 
-/** Knows every package but xclip, which comes with the file that the fake apt-get makes. */
+/** Reports every package but xclip as installed. xclip counts as installed once the fake apt-get creates its file. */
 const fakeDpkgQuery = `
 for name in dpkg ${systemPackages.map(({ name }) => name).join(' ')}; do
   [ $name = xclip ] && ! [ -e "$STATE/xclip" ] || echo "ii  $name"
 done`
 
 /**
- * Tells its progress by the descriptor that it is given for that, and lets nothing that it starts have it, as apt does.
- * Fails, as often as `FAILURES` says, like an apt whose lists are old. Its calls are noted.
+ * Prints progress to the given descriptor and closes it in child processes, as apt does. Fails as often as `FAILURES`
+ * says, like apt with outdated lists. Records its calls.
  */
 const fakeAptGet = `
 for option; do case $option in APT::Status-Fd=*) progress=\${option#*=} ;; esac; done
@@ -36,7 +36,7 @@ eval "exec $progress>&-"
 echo 'Setting up xclip' || exit 100
 touch "$STATE/xclip"`
 
-/** A Debian that lacks xclip. */
+/** A Debian without xclip. */
 class Machine {
   readonly #folder: string
 
@@ -62,7 +62,7 @@ class Machine {
     await writeFile(this.#path(name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
   }
 
-  /** Lets ordinary users become root without a password, as far as `sudo` asks. */
+  /** Lets ordinary users become root without a password, as far as `sudo` permits. */
   async addSudo(): Promise<void> {
     await this.#addProgram('sudo', 'shift; echo sudo >> "$STATE/calls"; exec "$@"')
   }
@@ -71,7 +71,7 @@ class Machine {
     await this.#addProgram('dpkg-query', script)
   }
 
-  /** What apt and sudo were asked to do, in order. */
+  /** The calls of apt and sudo, in order. */
   async calls(): Promise<string[]> {
     const text = await readFile(this.#path('calls'), 'utf8').catch(() => '')
     return text.split('\n').filter(Boolean)
@@ -172,7 +172,7 @@ for (const [loss, script] of Object.entries({
     const { exitCode, stderr } = await machine.setup(root)
 
     assert.equal(exitCode, 69)
-    assert.match(stderr, /^berth: this system does not tell which packages .* what is missing here\n$/)
+    assert.match(stderr, /^berth: berth cannot determine the installed packages .* what is missing here\n$/)
   })
 }
 

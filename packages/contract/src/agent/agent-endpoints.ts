@@ -15,15 +15,15 @@ export const AgentConfig = z.object({
   gpu: z.boolean(),
   kiosk_mode: z.boolean(),
   viewport: BrowserViewport.required(),
-  /** Chromium is not launched before the state of a profile has come in. */
+  /** Chromium is not launched before the state of a profile has arrived. */
   awaits_profile: z.boolean().default(false),
-  /** Chromium is not launched before the extensions that it is to start with have come in. */
+  /** Chromium is not launched before its first extensions have arrived. */
   awaits_extensions: z.boolean().default(false),
   /** Folders as the agent sees them. */
   home_folder: z.string(),
-  /** Sockets that only this machine uses: display, VNC. */
+  /** Contains sockets that only this machine uses: display, VNC. */
   run_folder: z.string(),
-  /** Unix socket of egress: the only way out. */
+  /** Unix socket of egress, the machine's only connection to other networks. */
   egress_socket: z.string(),
   chromium_path: z.string(),
   /** `host:port` to listen on. Absent: on a socket that the agent inherits. */
@@ -40,7 +40,10 @@ const EpochMilliseconds = z.number().min(0).max(8.64e15)
 
 export const AgentState = z.object({
   contract_version: z.int(),
-  /** `starting`: the first page has not answered yet. `failed`: it never will; `failure` says why, and the agent exits. */
+  /**
+   * `starting`: the first page has not responded yet. `failed`: it will not; `failure` gives the reason and the agent
+   * exits.
+   */
   state: z.enum(['starting', 'ready', 'failed']),
   failure: z.string().optional(),
   /** When the last activity ended; null while there is activity. */
@@ -70,7 +73,7 @@ export const AgentEventRecord = z.union([
 ])
 export type AgentEventRecord = z.infer<typeof AgentEventRecord>
 
-/** The current state. Waits for nothing. */
+/** Returns the current state immediately. */
 export const getAgentState = defineEndpoint({
   operationId: 'getAgentState',
   ...agentRoutes.readState,
@@ -127,7 +130,7 @@ export const acknowledgeAgentEvents = defineEndpoint({
   errors: [],
 })
 
-/** Closes Chromium so that it writes its state to disk, stops the display, answers, and then the agent exits. */
+/** Closes Chromium so that it saves its state, stops the display and responds. The agent then exits. */
 export const stopAgent = defineEndpoint({
   operationId: 'stopAgent',
   ...agentRoutes.stop,

@@ -1,9 +1,9 @@
 /*
- * What both sides must agree on, without a schema: the agent loads this at every start of a session, and Zod would cost
- * it 30 ms and 8 MB each time.
+ * The parts of the protocol that need no schema. The agent loads this file at every start of a session, and Zod would
+ * cost 30 ms and 8 MB each time.
  */
 
-/** Raised with every change that an older server or agent would misread. */
+/** Incremented with every change that an older server or agent would misread. */
 export const agentContractVersion = 2
 
 /**
@@ -14,28 +14,28 @@ export const agentWebDriverPath = '/webdriver'
 export const agentWebDriverSessionPath = `${agentWebDriverPath}/session`
 export const agentWebDriverStatusPath = `${agentWebDriverPath}/status`
 
-/** The path of a classic session, and what follows it. */
+/** Matches the path of a classic session and the rest of the path. */
 export const webDriverSessionPattern = new RegExp(`^${agentWebDriverSessionPath}/([0-9a-f]{32})(/.*)?$`)
 
-/** Everything that a session's callers may ask of the agent; the paths of its operations follow. */
+/** The root of all operations that a session's callers can request. */
 export const agentOperationsPath = '/operations'
 
-/** Plain HTTP that the agent passes on to Chromium's DevTools server as it is: `/json/version`, `/json/list`, … */
+/** Plain HTTP that the agent forwards unchanged to Chromium's DevTools server: `/json/version`, `/json/list`, … */
 export const agentDiscoveryPath = '/json'
 
 /**
- * The state of the browser as a tar archive, compressed with Zstandard. `PUT` takes one in and answers when Chromium
- * uses it, or, before its first start, can: `?tabs=restore` opens the tabs that it has saved, `?tabs=blank` an empty
- * page. `DELETE` goes back to the state before, where one was replaced in the running browser. `POST` ends Chromium for
- * good, so that its state is all on disk, and answers with it.
+ * The browser state as a tar archive, compressed with Zstandard. `PUT` loads a state and responds when Chromium uses
+ * it, or before the first launch when it is ready to be used. `?tabs=restore` opens the saved tabs, `?tabs=blank` an
+ * empty page. `DELETE` restores the previous state of a running browser. `POST` ends Chromium permanently, so that all
+ * of its state is on disk, and responds with that state.
  */
 export const agentProfilePath = '/profile'
 
 /**
- * `POST` of `multipart/form-data` takes extensions in, as `POST /browsers/{id_or_name}/extensions` has them, and answers
- * when they are loaded; before the first launch, when that has loaded them.
+ * `POST` of `multipart/form-data` loads extensions, in the format of `POST /browsers/{id_or_name}/extensions`. It
+ * responds when they are loaded, which before the first launch means when that has loaded them.
  */
 export const agentExtensionsPath = '/extensions'
 
-/** On the loopback of the machine: where Chromium fetches the extensions that policies tell it to install. */
+/** The port on the machine's loopback where Chromium fetches extensions that policies install. */
 export const policyExtensionPort = 10001

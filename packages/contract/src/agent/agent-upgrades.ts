@@ -5,17 +5,17 @@ import { agentRoutes } from './agent-routes.ts'
 /** The DevTools endpoint of the browser, whatever its current id. */
 export const cdpUpgrade = defineUpgrade({ name: 'cdp', path: '/cdp' })
 
-/** What Chromium's own DevTools server has below this path, under its own names. */
+/** The paths of Chromium's own DevTools server. */
 export const devToolsUpgrade = defineUpgrade({ name: 'devtools', path: agentRoutes.readDevToolsFile.path })
 
-/** WebDriver BiDi; each connection may have one BiDi session, which `session.new` begins. */
+/** WebDriver BiDi. Each connection may have one BiDi session, which `session.new` starts. */
 const webDriverUpgrade = defineUpgrade({ name: 'webdriver', path: agentWebDriverPath })
 
-/** BiDi in a session of classic WebDriver, without `session.new`. */
+/** BiDi in a classic WebDriver session, without `session.new`. */
 const webDriverSessionUpgrade = defineUpgrade({
   name: 'webdriver-session',
   path: new RegExp(`^${agentWebDriverSessionPath}/[0-9a-f]{32}$`),
 })
 
-/** Every websocket of a session. */
+/** Every WebSocket of a session. */
 export const agentUpgrades = [cdpUpgrade, devToolsUpgrade, webDriverUpgrade, webDriverSessionUpgrade] as const

@@ -5,7 +5,7 @@ const tag = 'Browser Computer Controls'
 const category = 'control'
 const errors = ['computer_action_failed'] as const
 
-/** Pixels of the whole screen from its top left corner; its size is the agent's to know. */
+/** Pixels from the top left corner of the screen. The agent checks the bounds, because it knows the screen size. */
 const Coordinate = z.int()
 
 const Milliseconds = z.int().min(0)
@@ -23,7 +23,7 @@ export const ClickMouseRequest = z
     click_type: z
       .enum(['down', 'up', 'click'])
       .default('click')
-      .meta({ description: 'What is pressed by `down` stays so until an `up`.' }),
+      .meta({ description: 'After `down`, the button stays pressed until an `up`.' }),
     num_clicks: z.int().default(1).meta({ description: 'Two make a double click. Below 1 it counts as 1.' }),
     hold_keys: HoldKeys,
   })
@@ -35,20 +35,20 @@ export const MoveMouseRequest = z
   .strictObject({
     x: Coordinate,
     y: Coordinate,
-    smooth: z.boolean().default(true).meta({ description: 'Whether it moves as a hand would, or jumps.' }),
+    smooth: z.boolean().default(true).meta({ description: 'Move like a human instead of jumping.' }),
     duration_ms: z
       .int()
       .min(50)
       .max(5000)
       .optional()
-      .meta({ description: 'Of a smooth movement; by default it follows from the distance.' }),
+      .meta({ description: 'Duration of a smooth movement. Depends on the distance by default.' }),
     hold_keys: HoldKeys,
   })
   .meta({ id: 'MoveMouseRequest' })
 export type MoveMouseRequest = z.output<typeof MoveMouseRequest>
 
 export const maxTypoChance = 0.1
-/** Clients wait a minute for an answer. */
+/** Clients wait a minute for a response. */
 export const maxTypingSeconds = 30
 
 export const TypeTextRequest = z
@@ -79,10 +79,10 @@ export type TypeTextRequest = z.output<typeof TypeTextRequest>
 export const PressKeyRequest = z
   .strictObject({
     keys: z.array(z.string()).min(1).meta({
-      description: 'Names of keys as X11 has them (`Return`, `F5`, `a`), or several joined: `Ctrl+Shift+Tab`.',
+      description: 'Key names of X11 (`Return`, `F5`, `a`), or a combination: `Ctrl+Shift+Tab`.',
     }),
     duration: Milliseconds.default(0).meta({
-      description: 'How long all of them are held down together. 0: one is tapped after the other.',
+      description: 'How long all keys are held down together. 0: they are pressed one after another.',
     }),
     hold_keys: HoldKeys,
   })
@@ -107,7 +107,7 @@ export const DragMouseRequest = z
       .min(2)
       .meta({ description: 'Points `[x, y]`: the button goes down at the first and up at the last.' }),
     button: z.enum(['left', 'middle', 'right']).default('left'),
-    delay: Milliseconds.default(0).meta({ description: 'Between pressing the button and moving.' }),
+    delay: Milliseconds.default(0).meta({ description: 'Pause between pressing the button and moving.' }),
     smooth: z.boolean().default(true),
     duration_ms: z.int().min(50).max(10_000).optional().meta({ description: 'Of a smooth movement.' }),
     steps_per_segment: z.int().min(1).default(10).meta({ description: 'When `smooth` is false.' }),
@@ -186,7 +186,7 @@ export const takeScreenshot = defineOperation({
   operationId: 'takeScreenshot',
   method: 'POST',
   path: '/computer/screenshot',
-  summary: 'Take a picture of the screen',
+  summary: 'Take a screenshot',
   tag,
   category,
   body: z.strictObject({ region: ScreenshotRegion.optional() }).meta({ id: 'ScreenshotRequest' }).default({}),
@@ -260,7 +260,7 @@ export const getMousePosition = defineOperation({
   operationId: 'getMousePosition',
   method: 'POST',
   path: '/computer/get_mouse_position',
-  summary: 'Where the pointer is',
+  summary: 'Get the position of the pointer',
   tag,
   category,
   reply: z.object({ x: z.int(), y: z.int() }).meta({ id: 'MousePositionResponse' }),
@@ -272,8 +272,9 @@ export const batchComputerAction = defineOperation({
   operationId: 'batchComputerAction',
   method: 'POST',
   path: '/computer/batch',
-  summary: 'Do several actions in order',
-  description: 'No other input comes between them. The first that fails ends the batch; what was done before it stays.',
+  summary: 'Run several actions in order',
+  description:
+    'No other input is processed in between. The first failure ends the batch. Earlier actions remain in effect.',
   tag,
   category,
   body: BatchComputerActionRequest,
@@ -285,7 +286,7 @@ export const readClipboard = defineOperation({
   operationId: 'readClipboard',
   method: 'POST',
   path: '/computer/clipboard/read',
-  summary: 'Read the text in the clipboard',
+  summary: 'Read the text of the clipboard',
   tag,
   category,
   reply: z
@@ -299,7 +300,7 @@ export const writeClipboard = defineOperation({
   operationId: 'writeClipboard',
   method: 'POST',
   path: '/computer/clipboard/write',
-  summary: 'Put text into the clipboard',
+  summary: 'Write text to the clipboard',
   tag,
   category,
   body: z.strictObject({ text: z.string() }).meta({ id: 'WriteClipboardRequest' }),

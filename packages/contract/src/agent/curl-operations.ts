@@ -23,7 +23,7 @@ export const CurlRequest = z
         z.string().regex(headerValue, { error: 'must be a header: without line breaks' }),
       )
       .default({})
-      .meta({ description: 'Take the place of the browser’s own of the same name.' }),
+      .meta({ description: 'Replace the headers of the browser with the same names.' }),
     body: z.string().optional(),
     timeout_ms: z.int().min(timeoutRange.least).max(timeoutRange.most).default(timeoutRange.default),
     response_encoding: z.enum(['utf8', 'base64']).default('utf8'),
@@ -73,7 +73,7 @@ function rawCurl(method: Method) {
         .min(timeoutRange.least)
         .max(timeoutRange.most)
         .default(timeoutRange.default)
-        .meta({ description: 'Up to the head of the answer.' }),
+        .meta({ description: 'The limit for the head of the response.' }),
     }),
     ...(method !== 'GET' && method !== 'HEAD' && { bodyType: 'application/octet-stream' as const }),
     status: 200,

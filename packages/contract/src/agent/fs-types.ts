@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { Timestamp } from '../common/time.ts'
 
-const maxPathLength = 4096 // Linux takes no more bytes.
+const maxPathLength = 4096 // The limit of Linux, in bytes.
 
-/** As the caller writes it; what goes on has no `.`, no `..` and no slash too many. */
+/** Normalized: the result contains no `.`, no `..` and no repeated slashes. */
 export const AbsolutePath = z
   .string()
   .max(maxPathLength)
@@ -30,7 +30,7 @@ export type FileInfo = z.infer<typeof FileInfo>
 
 export const FsEvent = z
   .object({
-    type: z.enum(['CREATE', 'WRITE', 'DELETE', 'RENAME']).meta({ description: 'RENAME tells the old name.' }),
+    type: z.enum(['CREATE', 'WRITE', 'DELETE', 'RENAME']).meta({ description: 'RENAME reports the old name.' }),
     path: z.string(),
     name: z.string().optional(),
     is_dir: z.boolean().optional(),

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { IdOrName } from '../common/ids.ts'
 import type { Endpoint } from '../endpoint.ts'
 
-/** What telemetry counts a call as: it drives the browser, or it manages the machine. */
+/** The telemetry category of a call: it controls the browser, or it manages the machine. */
 export type OperationCategory = 'control' | 'platform'
 
 /**
- * Something that only the agent can do. It is declared once and reached in two ways with the same answers: below
- * `/browsers/{id_or_name}` with a key, and below the session's `base_url` with its token.
+ * A request that only the agent can serve. It is declared once and available at two addresses: below
+ * `/browsers/{id_or_name}` with an API key, and below the session's `base_url` with its token.
  */
 export interface Operation<
   Params extends z.ZodType = z.ZodType,
@@ -15,14 +15,14 @@ export interface Operation<
   Body extends z.ZodType = z.ZodType,
   Reply extends z.ZodType = z.ZodType,
 > extends Endpoint<z.ZodType, Query, Body, Reply> {
-  /** The path below either root: `/computer/click_mouse`. */
+  /** The path below both roots, such as `/computer/click_mouse`. */
   readonly agentPath: `/${string}`
   /** Parameters of that path. */
   readonly agentParams?: Params
   readonly category: OperationCategory
   /**
-   * A request to somebody else that passes through the session: reached below `base_url` alone, with headers, status and
-   * body of that other server's own, so that the API document has nothing to say of it.
+   * Set for a request to another server that passes through the session. It is available only below `base_url`, and its
+   * status, headers and body are those of the other server, so the API document omits it.
    */
   readonly isPassThrough?: true
 }
@@ -37,7 +37,7 @@ type OperationDeclaration<
   readonly params?: Params
 }
 
-/** Declares an operation; `path` and `params` are those below either root. */
+/** Declares an operation. `path` and `params` are relative to both roots. */
 export function defineOperation<
   Params extends z.ZodType = z.ZodUndefined,
   Query extends z.ZodType = z.ZodUndefined,

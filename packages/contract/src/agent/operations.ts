@@ -7,7 +7,7 @@ import { processOperations } from './process-operations.ts'
 import { replOperations } from './repl-operations.ts'
 import { webMcpOperations } from './webmcp-operations.ts'
 
-/** Every operation that the agent serves, in the order of the API document. */
+/** Every operation of the agent, in the order of the API document. */
 export const operations: readonly Operation[] = [
   ...computerOperations,
   ...curlOperations,

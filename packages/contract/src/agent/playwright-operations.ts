@@ -18,7 +18,10 @@ const ExecutePlaywrightResult = z
     result: z.unknown().optional().meta({ description: 'What the code returned.' }),
     error: z.string().optional(),
     stdout: z.string().optional(),
-    stderr: z.string().optional().meta({ description: 'What the code wrote to it, and the stack of its error.' }),
+    stderr: z
+      .string()
+      .optional()
+      .meta({ description: 'The standard error output of the code, including the stack of its error.' }),
     tab: z
       .object({
         target_id: z.string(),
@@ -38,10 +41,10 @@ export const executePlaywrightCode = defineOperation({
   category: 'control',
   body: z.strictObject({
     code: z.string().meta({
-      description: 'TypeScript or JavaScript: the body of an async function of page, context, browser and webmcp.',
+      description: 'TypeScript or JavaScript: the body of an async function with page, context, browser and webmcp.',
     }),
     timeout_sec: z.int().min(1).max(300).default(60),
-    executor: ExecutorName.optional().meta({ description: 'An executor with a process and a tab of its own.' }),
+    executor: ExecutorName.optional().meta({ description: 'An executor with a separate process and tab.' }),
   }),
   reply: ExecutePlaywrightResult,
   status: 200,
@@ -76,7 +79,7 @@ export const deletePlaywrightExecutor = defineOperation({
   operationId: 'deletePlaywrightExecutor',
   method: 'DELETE',
   path: '/playwright/executors/{name}',
-  summary: 'End an executor and what it runs',
+  summary: 'End an executor and its code',
   tag,
   category: 'control',
   params: z.object({ name: ExecutorName }),

@@ -7,7 +7,7 @@ const tag = 'Browser Processes'
 
 const AbsoluteFolder = z.string().regex(/^\//, { error: 'must be absolute: begin with /' })
 
-/** Checked by its alphabet alone: a pattern of groups would need as much stack as the text is long. */
+/** Checks only the alphabet: a pattern with groups would need stack in proportion to the length of the text. */
 const Base64 = z
   .string()
   .refine((text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text), { error: 'must be base64' })
@@ -16,21 +16,21 @@ const Base64 = z
 const Dimension = z.int().min(1).max(65_535)
 
 const commandFields = {
-  command: z.string().min(1).meta({ description: 'A program, by its name or path. No shell, unless it is one.' }),
+  command: z.string().min(1).meta({ description: 'A program by name or path. It does not run in a shell.' }),
   args: z.array(z.string()).default([]),
   cwd: AbsoluteFolder.nullish().meta({ description: 'Absent: the home folder of the session’s user.' }),
   env: z
     .record(z.string().regex(/^[^=]+$/, { error: 'must be names without "="' }), z.string())
     .default({})
-    .meta({ description: 'Added to the environment that every program of a session has.' }),
+    .meta({ description: 'Added to the default environment of programs in a session.' }),
   as_user: z
     .string()
     .min(1)
     .nullish()
-    .meta({ description: 'Name, uid, or uid:gid. A session has one user, `kernel`, and no rights to become another.' }),
+    .meta({ description: 'Name, uid, or uid:gid. A session has only the user `kernel`.' }),
   as_root: z.boolean().default(false).meta({ description: 'Refused: there is no root in a session.' }),
   timeout_sec: z.int().min(0).nullish().meta({
-    description: 'Seconds after which the program, and all that it has started, is killed. 0 or absent: never.',
+    description: 'Seconds after which the program and everything it has started is killed. 0 or absent: never.',
   }),
 }
 
@@ -40,12 +40,9 @@ export type ProcessCommand = z.output<typeof ProcessCommand>
 export const ProcessSpawn = z
   .strictObject({
     ...commandFields,
-    allocate_tty: z
-      .boolean()
-      .default(false)
-      .meta({ description: 'Run it in a terminal; what that shows comes as stdout.' }),
-    rows: Dimension.optional().meta({ description: 'Of the terminal. Default: 24.' }),
-    cols: Dimension.optional().meta({ description: 'Of the terminal. Default: 80.' }),
+    allocate_tty: z.boolean().default(false).meta({ description: 'Run it in a terminal, whose output is stdout.' }),
+    rows: Dimension.optional().meta({ description: 'Rows of the terminal. Default: 24.' }),
+    cols: Dimension.optional().meta({ description: 'Columns of the terminal. Default: 80.' }),
   })
   .meta({ id: 'ProcessSpawnRequest' })
 export type ProcessSpawn = z.output<typeof ProcessSpawn>
@@ -58,7 +55,10 @@ export const ProcessResult = z
     stdout_b64: z.string(),
     stderr_b64: z.string(),
     duration_ms: z.int(),
-    stdout_truncated: z.literal(true).optional().meta({ description: 'There was more; these are the first 16 MiB.' }),
+    stdout_truncated: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'The output is longer; these are the first 16 MiB.' }),
     stderr_truncated: z.literal(true).optional(),
   })
   .meta({ id: 'ProcessExecResult' })
@@ -67,7 +67,9 @@ export const ProcessStatus = z
   .object({
     state: z.enum(['running', 'exited']),
     exit_code: ExitCode.nullable(),
-    cpu_pct: z.number().meta({ description: 'Processor time since its start, of one core. Of the program alone.' }),
+    cpu_pct: z.number().meta({
+      description: 'Average processor use since its start, in percent of one core. Excludes child processes.',
+    }),
     mem_bytes: z.int().meta({ description: 'Resident memory of the program alone.' }),
   })
   .meta({ id: 'ProcessStatus' })
@@ -89,7 +91,7 @@ export const executeCommand = defineOperation({
   operationId: 'executeCommand',
   method: 'POST',
   path: '/process/exec',
-  summary: 'Run a program to its end',
+  summary: 'Run a program and wait for its end',
   description:
     'Answers when the program ends, whatever it leaves running. A caller who leaves before kills it, with all that it has started.',
   tag,
@@ -118,7 +120,7 @@ export const getProcessStatus = defineOperation({
   operationId: 'getProcessStatus',
   method: 'GET',
   path: '/process/{process_id}/status',
-  summary: 'Tell how a program is doing',
+  summary: 'Get the status of a program',
   reply: ProcessStatus,
   errors: ['process_not_found'],
 })
@@ -142,7 +144,7 @@ export const writeProcessInput = defineOperation({
   method: 'POST',
   path: '/process/{process_id}/stdin',
   summary: 'Write to a program’s input',
-  description: 'Answers when the program’s pipe or terminal has taken all of it.',
+  description: 'Responds when the program’s pipe or terminal has accepted all bytes.',
   body: z.strictObject({ data_b64: Base64 }).meta({ id: 'ProcessStdinRequest' }),
   reply: z.object({ written_bytes: z.int() }).meta({ id: 'ProcessStdinResult' }),
   errors: ['process_not_found', 'process_not_running', 'process_input_closed', 'process_input_full'],
@@ -154,7 +156,7 @@ export const killProcess = defineOperation({
   method: 'POST',
   path: '/process/{process_id}/kill',
   summary: 'Send a signal to a program',
-  description: 'To its process group; KILL ends all that it has started.',
+  description: 'Sent to its process group. KILL ends everything that it has started.',
   body: z
     .strictObject({ signal: z.enum(['TERM', 'KILL', 'INT', 'HUP']).default('TERM') })
     .meta({ id: 'ProcessKillRequest' }),

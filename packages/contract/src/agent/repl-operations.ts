@@ -14,9 +14,9 @@ export type ReplContent = z.infer<typeof ReplContent>
 const ReplResult = z
   .object({
     success: z.boolean(),
-    repl_id: z.string().meta({ description: 'Names the process: when it changes, everything defined before is gone.' }),
+    repl_id: z.string().meta({ description: 'Identifies the process. When it changes, earlier definitions are lost.' }),
     content: z.array(ReplContent).optional(),
-    content_truncated: z.boolean().optional().meta({ description: 'Some of the output was left out.' }),
+    content_truncated: z.boolean().optional().meta({ description: 'Some of the output was omitted.' }),
     duration_ms: z.int().optional(),
     error: z.string().optional(),
     stack: z.string().optional(),
@@ -39,7 +39,7 @@ export const runRepl = defineOperation({
   body: z
     .strictObject({
       code: z.string().default(''),
-      reset: z.boolean().default(false).meta({ description: 'End the process first, and begin with a new one.' }),
+      reset: z.boolean().default(false).meta({ description: 'End the process first and start a new one.' }),
       timeout_sec: z.int().min(1).max(300).default(60),
     })
     .refine(({ code, reset }) => code !== '' || reset, {

@@ -35,14 +35,14 @@ export type WebMcpTool = z.infer<typeof WebMcpTool>
 
 const LiveWebMcpTool = z
   .object({
-    tool_ref: z.string().meta({ description: 'Names this tool in this document; gone with the document.' }),
+    tool_ref: z.string().meta({ description: 'Identifies this tool. Valid as long as its document.' }),
     tool: WebMcpTool,
     source: z.object({
       window_id: z.int(),
       tab_id: z.int(),
       target_id: z.string().optional(),
       page_title: z.string(),
-      page_url: z.string().meta({ description: 'Without its fragment.' }),
+      page_url: z.string().meta({ description: 'The URL without its fragment.' }),
       frame: z.object({ frame_id: z.string(), url: z.string() }).nullable().meta({
         description: 'The frame within the page; null for the page itself.',
       }),
@@ -88,7 +88,7 @@ export const invokeWebMcpTool = defineOperation({
   operationId: 'invokeWebMcpTool',
   method: 'POST',
   path: '/webmcp/invoke',
-  summary: 'Use a tool that a page offers',
+  summary: 'Call a tool of a page',
   tag,
   category: 'control',
   bodyLimitBytes: maxInputBytes + 4 * kibibyte,
@@ -142,7 +142,7 @@ export const addCustomWebMcpTools = defineOperation({
   summary: 'Add tools to the pages that match',
   tag,
   category: 'control',
-  // The source may need several bytes for each of its own in JSON.
+  // JSON may encode a byte of the source in several bytes.
   bodyLimitBytes: 3 * maxSourceBytes,
   body: AddCustomWebMcpTools,
   reply: z.object({ tools: z.array(CustomWebMcpTool) }),
@@ -154,7 +154,7 @@ export const deleteCustomWebMcpTool = defineOperation({
   operationId: 'deleteCustomWebMcpTool',
   method: 'DELETE',
   path: '/webmcp/custom-tools/{id}',
-  summary: 'Take a tool away from pages',
+  summary: 'Remove a custom tool',
   tag,
   category: 'control',
   params: z.object({ id: z.string() }),
@@ -162,7 +162,7 @@ export const deleteCustomWebMcpTool = defineOperation({
   errors: ['custom_tool_not_found'],
 })
 
-/** TextEncoder belongs to every place where the contract is loaded, Node's Buffer does not. */
+/** TextEncoder exists wherever the contract is loaded, unlike Node's Buffer. */
 function byteLength(text: string): number {
   return new TextEncoder().encode(text).length
 }

@@ -14,7 +14,7 @@ export const createApiKey = defineEndpoint({
   method: 'POST',
   path: '/org/api_keys',
   summary: 'Create an API key',
-  description: 'A key of one project can make keys of that project alone, and does so when project_id is absent.',
+  description: 'A key of one project can only create keys of that project, which is the default project_id for it.',
   tag,
   access: 'organization',
   body: z.object({
@@ -34,14 +34,14 @@ export const listApiKeys = defineEndpoint({
   method: 'GET',
   path: '/org/api_keys',
   summary: 'List API keys',
-  description: 'A key of one project sees the keys of that project alone.',
+  description: 'A key of one project only sees the keys of that project.',
   tag,
   access: 'organization',
   query: PageQuery.extend({
     query: SearchText.optional().meta({
       description: 'Text to find in the name, the creator or the project; or an id or masked key, or its beginning.',
     }),
-    name: SearchText.optional().meta({ description: 'The whole name; case and accents do not count.' }),
+    name: SearchText.optional().meta({ description: 'The whole name. Case and accents are ignored.' }),
     sort_by: z.enum(['created_at', 'name', 'expires_at']).default('created_at'),
     sort_direction: z.enum(['asc', 'desc']).default('desc'),
     status: z.enum(['active', 'deleted', 'all']).optional().meta({ description: 'Default: active, expired included.' }),
@@ -98,15 +98,16 @@ export const rotateApiKey = defineEndpoint({
   operationId: 'rotateApiKey',
   method: 'POST',
   path: '/org/api_keys/{id}/rotate',
-  summary: 'Replace an API key by a new one',
-  description: 'The new key has the same name and project. The old one goes on for a while.',
+  summary: 'Replace an API key with a new one',
+  description: 'The new key has the same name and project. The old one stays valid for some time.',
   tag,
   access: 'organization',
   params: OneKey,
   body: z
     .object({
       days_to_expire: DaysToExpire.meta({
-        description: 'Life of the new key. Absent: that of the old key when it was made. Null: it never expires.',
+        description:
+          'Lifetime of the new key. Absent: the lifetime that the old key was created with. Null: it never expires.',
       }),
       expire_in_days: OverlapDays.meta({
         description:

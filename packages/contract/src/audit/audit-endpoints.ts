@@ -16,7 +16,7 @@ const wholeNumber = (maximum: number) =>
     .default(maximum)
     .meta({ override: { type: 'integer', minimum: 1, maximum, default: maximum } })
 
-/** Clients write arrays with commas, or repeat the key. */
+/** Clients separate array items by commas or repeat the key. */
 const textList = (maximum: number) =>
   z
     .union([z.string(), z.array(z.string())])
@@ -42,7 +42,7 @@ const AuditQuery = z.object({
     .max(1024)
     .optional()
     .meta({ description: 'Text to find in path, user id, e-mail address, client address or status.' }),
-  search_user_id: textList(100).optional().meta({ description: 'User ids that are found besides the search.' }),
+  search_user_id: textList(100).optional().meta({ description: 'User ids to find in addition to the search.' }),
 })
 export type AuditQuery = z.output<typeof AuditQuery>
 

@@ -43,7 +43,7 @@ export const ExportDestination = z
     last_error_at: Timestamp.optional(),
     last_success_at: Timestamp.optional(),
     last_exported_cursor: z.string().optional(),
-    next_attempt_at: Timestamp.optional().meta({ description: 'After a failure: when it is tried again.' }),
+    next_attempt_at: Timestamp.optional().meta({ description: 'The next attempt after a failure.' }),
   })
   .meta({ id: 'AuditLogExportDestination' })
 export type ExportDestination = z.infer<typeof ExportDestination>
@@ -64,7 +64,7 @@ export const ExportDestinationUpdateRequest = z.object({
   bucket: Bucket.optional(),
   prefix: Prefix.optional(),
   role_arn: RoleArn.optional(),
-  kms_key_id: KmsKey.nullish().meta({ description: 'An empty one removes it; absent or null leaves it as it is.' }),
+  kms_key_id: KmsKey.nullish().meta({ description: 'An empty text removes it. Absent or null leaves it unchanged.' }),
   status: Status.optional(),
 })
 export type ExportDestinationUpdateRequest = z.output<typeof ExportDestinationUpdateRequest>
@@ -74,7 +74,7 @@ export const createExportDestination = defineEndpoint({
   method: 'POST',
   path: '/audit-logs/export/destinations',
   summary: 'Create a destination of continuous export',
-  description: 'It is paused until its status is set to active, and exports what happens from then on.',
+  description: 'It is paused until its status is set to active, and exports later entries.',
   tag,
   access: 'organization',
   body: ExportDestinationCreateRequest,
@@ -115,7 +115,7 @@ export const updateExportDestination = defineEndpoint({
   method: 'PATCH',
   path: '/audit-logs/export/destinations/{id}',
   summary: 'Change, pause or resume a destination of continuous export',
-  description: 'One that is resumed goes on where it was paused.',
+  description: 'A resumed destination continues where it was paused.',
   tag,
   access: 'organization',
   params: OneDestination,
@@ -131,7 +131,7 @@ export const deleteExportDestination = defineEndpoint({
   method: 'DELETE',
   path: '/audit-logs/export/destinations/{id}',
   summary: 'Delete a destination of continuous export',
-  description: 'What was exported stays.',
+  description: 'Exported objects stay.',
   tag,
   access: 'organization',
   params: OneDestination,
@@ -144,7 +144,8 @@ export const testExportDestination = defineEndpoint({
   method: 'POST',
   path: '/audit-logs/export/destinations/{id}/test',
   summary: 'Test a destination of continuous export',
-  description: 'Writes a small object and removes it. A destination that does not work is 200 with `success` false.',
+  description:
+    'Writes a small object and removes it. For a destination that does not work, the response is 200 with `success` false.',
   tag,
   access: 'organization',
   params: OneDestination,

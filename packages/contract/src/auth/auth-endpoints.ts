@@ -24,7 +24,7 @@ export const getAuthContext = defineEndpoint({
   operationId: 'getAuthContext',
   method: 'GET',
   path: '/auth/context',
-  summary: 'Who is calling, and what the key is for',
+  summary: 'Get the caller and the scope of its key',
   tag: 'Authentication',
   access: 'organization',
   reply: AuthContext,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NotYet } from '../common/not-yet.ts'
+import { Unsupported } from '../common/unsupported.ts'
 import { BrowserProfile } from '../profiles/profile.ts'
 import { SessionName, StartUrl } from './browser.ts'
 import { BrowserNetworkUpdate } from './network-config.ts'
@@ -12,7 +12,7 @@ const BrowserViewportUpdate = BrowserViewport.extend({
   force: z.boolean().default(false).meta({ description: 'Also while a live view or a recording is active.' }),
 }).meta({ id: 'BrowserViewportUpdate' })
 
-/** What a caller changes in a session; what is absent stays. */
+/** Changes of a session. Absent fields stay unchanged. */
 export const BrowserUpdateRequest = z
   .object({
     name: SessionName.or(z.literal('')).nullish().meta({ description: 'An empty string clears the name.' }),
@@ -23,7 +23,7 @@ export const BrowserUpdateRequest = z
     profile: BrowserProfile.nullish().meta({ description: 'Only while the session has none.' }),
     ...proxySelection,
     network: BrowserNetworkUpdate.optional(),
-    location: NotYet,
+    location: Unsupported,
   })
   .superRefine(checkProxySelection)
   .meta({ id: 'BrowserUpdateRequest' })

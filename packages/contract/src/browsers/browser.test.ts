@@ -35,8 +35,8 @@ test('takes 50 tags and refuses 51', () => {
   assert.equal(isValid(Tags, tags(51)), false)
 })
 
-test('gives back every valid tag set as it was, whatever its keys are called', () => {
-  const ordinaryKey = fc.stringMatching(/^[A-Za-z0-9 _.:/=+@-]{1,128}$/).filter((key) => key !== '__proto__') // Such a body is refused when it is read.
+test('returns every valid tag set unchanged, whatever its keys are', () => {
+  const ordinaryKey = fc.stringMatching(/^[A-Za-z0-9 _.:/=+@-]{1,128}$/).filter((key) => key !== '__proto__') // The body parser rejects this key.
   const key = fc.oneof(fc.constantFrom('constructor', 'toString', 'hasOwnProperty'), ordinaryKey)
   fc.assert(
     fc.property(fc.dictionary(key, fc.stringMatching(/^[A-Za-z0-9 _.:/=+@-]{0,256}$/), { maxKeys: 50 }), (tags) => {
@@ -71,7 +71,7 @@ for (const [rule, body, holds] of [
   })
 }
 
-test('derives lower refresh rates for larger pictures', () => {
+test('derives lower refresh rates for larger screens', () => {
   assert.equal(derivedRefreshRate(1920, 1080), 25)
   assert.equal(derivedRefreshRate(390, 844), 60)
   assert.equal(derivedRefreshRate(1280, 800), 60)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { NotYet } from '../common/not-yet.ts'
 import { Timestamp } from '../common/time.ts'
+import { Unsupported } from '../common/unsupported.ts'
 import { ExtensionReference, maxExtensionsOfSession } from '../extensions/extension.ts'
 import { BrowserProfile, Profile } from '../profiles/profile.ts'
 import { ChromePolicy } from './chrome-policy.ts'
@@ -26,7 +26,7 @@ export const minTimeoutSeconds = 10
 export const maxTimeoutSeconds = 72 * 60 * 60
 export const defaultTimeoutSeconds = 60
 
-/** A session as callers see it. */
+/** A session in the form that callers see. */
 export const Browser = z
   .object({
     session_id: z.string(),
@@ -76,7 +76,7 @@ export const BrowserRequest = z
       .min(minTimeoutSeconds)
       .max(maxTimeoutSeconds)
       .default(defaultTimeoutSeconds)
-      .meta({ description: 'Seconds after the end of the last activity at which the session is deleted.' }),
+      .meta({ description: 'Seconds after the last activity until the session is deleted.' }),
     viewport: BrowserViewport.optional(),
     kiosk_mode: z.boolean().default(false),
     start_url: StartUrl.optional(),
@@ -96,9 +96,9 @@ export const BrowserRequest = z
       .meta({ description: 'Stored extensions that the browser starts with.' }),
     ...proxySelection,
     network: BrowserNetworkConfig.optional(),
-    location: NotYet,
-    vaults: NotYet,
-    video_memory: NotYet,
+    location: Unsupported,
+    vaults: Unsupported,
+    video_memory: Unsupported,
   })
   .superRefine(checkProxySelection)
   .superRefine(checkStartUrl)

@@ -3,8 +3,8 @@ import { z } from 'zod'
 export const maxChromePolicyBytes = 5 * 1024 * 1024
 
 /**
- * Policies that berth needs for itself: with them a session could lose its way out (proxy), its control
- * connection (developer tools, remote debugging) or its extensions. A trailing `*` stands for every name that begins so.
+ * Policies that berth reserves for itself. With them a session could bypass its network (proxy) or lose its control
+ * connection (developer tools, remote debugging) or its extensions. A trailing `*` matches every name with that prefix.
  */
 const managedPolicies = [
   'Extension*',
@@ -27,7 +27,7 @@ const managedPolicies = [
 
 const managedPrefixes = managedPolicies.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
 
-/** Whether berth sets the policy itself, so that a caller may not. */
+/** Whether berth reserves the policy. */
 export function isManagedPolicy(name: string): boolean {
   return managedPolicies.includes(name) || managedPrefixes.some((prefix) => name.startsWith(prefix))
 }

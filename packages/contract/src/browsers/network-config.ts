@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NotYet } from '../common/not-yet.ts'
+import { Unsupported } from '../common/unsupported.ts'
 import { AllowedHostError, isAllowedHost, parseAllowedHost } from '../egress/allowed-hosts.ts'
 import { parseHost } from '../egress/host.ts'
 import { type HostPattern, overlap, parseHostPattern } from '../egress/host-pattern.ts'
@@ -29,7 +29,7 @@ const AllowedHost = z
   })
 
 const AllowedHosts = z.array(AllowedHost).min(1).max(maxAllowedHosts).meta({
-  description: 'The only hosts that are reached, besides private hosts. Absent: all are.',
+  description: 'The only reachable hosts, in addition to private hosts. Absent: all hosts.',
 })
 
 const RouteHost = z
@@ -43,19 +43,17 @@ const BrowserProxyRoute = z
   .strictObject({ hosts: z.array(RouteHost).min(1).max(maxRouteHosts), proxy: BrowserProxyRouteTarget })
   .meta({ id: 'BrowserProxyRoute' })
 
-/** Which destinations a session reaches directly, and which by a proxy of their own. */
+/** The destinations that a session reaches directly, or through proxies of their own. */
 export const BrowserNetworkConfig = z
   .strictObject({
-    private_hosts: z
-      .array(PrivateHost)
-      .max(maxPrivateHosts)
-      .optional()
-      .meta({ description: 'Reached without a proxy. Absent: the private ranges; an empty list: none.' }),
+    private_hosts: z.array(PrivateHost).max(maxPrivateHosts).optional().meta({
+      description: 'Hosts that are reached without a proxy. Absent: the private ranges. An empty list: none.',
+    }),
     proxy_routes: z
       .array(BrowserProxyRoute)
       .max(maxRoutes)
       .optional()
-      .meta({ description: 'Hosts that are reached by a proxy of their own, whatever the port.' }),
+      .meta({ description: 'Hosts that are reached through a separate proxy, on any port.' }),
     allowed_hosts: AllowedHosts.optional(),
   })
   .superRefine(({ private_hosts = [], proxy_routes = [], allowed_hosts = [] }, context) => {
@@ -83,19 +81,19 @@ export const BrowserNetworkConfig = z
   .meta({ id: 'BrowserNetworkConfig' })
 export type BrowserNetworkConfig = z.infer<typeof BrowserNetworkConfig>
 
-/** What of the network of a running session can be changed. */
+/** The network settings that can change while a session runs. */
 export const BrowserNetworkUpdate = z
   .strictObject({
     allowed_hosts: AllowedHosts.nullish().meta({
-      description: 'Only of a session that was created with a list. Null takes it away, and then there is none again.',
+      description: 'Only for a session that was created with a list. Null removes it permanently.',
     }),
-    expected_allowlist_revision: NotYet,
-    mutation_id: NotYet,
+    expected_allowlist_revision: Unsupported,
+    mutation_id: Unsupported,
   })
   .meta({ id: 'BrowserNetworkUpdate' })
 export type BrowserNetworkUpdate = z.infer<typeof BrowserNetworkUpdate>
 
-/** The page that a session starts with must be among those that it may reach. */
+/** The start page of a session must be a permitted destination. */
 export function checkStartUrl(
   {
     start_url,
@@ -111,7 +109,7 @@ export function checkStartUrl(
   context.addIssue({ code: 'custom', path: ['start_url'], message: 'must be allowed by network.allowed_hosts' })
 }
 
-/** Whether a URL leads to a host that the lists, whose entries have been checked, let a session reach. */
+/** Whether the host of a URL is permitted by the lists. The lists have been validated before. */
 export function mayStartAt(
   startUrl: string | null,
   {

@@ -1,18 +1,18 @@
 import { z } from 'zod'
 
-/** How a session leaves when no proxy is named: not by any, or by the operator's when it is a stealth session. */
+/** What a session uses when no proxy is named: none, or the operator's proxy in stealth sessions. */
 export const BrowserProxyMode = z.enum(['direct', 'default']).meta({ id: 'BrowserProxyMode' })
 
 const Selector = z.string().min(1)
 
-/** A proxy of the project by its id or its name, or a mode: exactly one of the three. */
+/** A proxy of the project by its id or name, or a mode: exactly one of the three. */
 export const BrowserProxyConfig = z
   .strictObject({ mode: BrowserProxyMode.optional(), id: Selector.optional(), name: Selector.optional() })
   .refine(hasOneField, { error: 'must have exactly one of mode, id and name' })
   .meta({ id: 'BrowserProxyConfig' })
 export type BrowserProxyConfig = z.infer<typeof BrowserProxyConfig>
 
-/** What a session leaves by; a proxy that was selected is told by its id. */
+/** The proxy that a session uses. A selected proxy is reported by its id. */
 export const BrowserProxy = z
   .object({ mode: BrowserProxyMode.optional(), id: z.string().optional() })
   .meta({ id: 'BrowserProxy' })
@@ -23,13 +23,13 @@ export const BrowserProxyRouteTarget = z
   .meta({ id: 'BrowserProxyRouteTarget' })
 export type BrowserProxyRouteTarget = z.infer<typeof BrowserProxyRouteTarget>
 
-/** The three fields by which a caller selects a proxy. */
+/** The three fields in which a caller can select a proxy. */
 export const proxySelection = {
   proxy: BrowserProxyConfig.optional(),
   proxy_id: z
     .string()
     .nullish()
-    .meta({ deprecated: true, description: 'Use proxy. An empty string stands for none; null changes nothing.' }),
+    .meta({ deprecated: true, description: 'Use proxy. An empty string means none. Null changes nothing.' }),
   disable_default_proxy: z.boolean().optional().meta({ deprecated: true, description: 'Use proxy.mode.' }),
 }
 
@@ -39,7 +39,7 @@ interface ProxySelection {
   readonly disable_default_proxy?: boolean | undefined
 }
 
-/** The old fields and the new one say the same thing in two ways: only one of the ways may be used. */
+/** The deprecated fields and `proxy` express the same setting, so only one form may be used. */
 export function checkProxySelection(
   { proxy, proxy_id, disable_default_proxy }: ProxySelection,
   context: z.core.$RefinementCtx,

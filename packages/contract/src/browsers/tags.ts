@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const maxTags = 50
 
-/** Lengths count characters; the patterns allow no character that needs more than one UTF-16 unit. */
+/** Lengths count characters. The patterns allow only characters that take one UTF-16 unit. */
 const TagKey = z.string().regex(/^[A-Za-z0-9 _.:/=+@-]{1,128}$/, {
   error: 'must have 1 to 128 characters out of letters, digits, space and _ . : / = + @ -',
 })

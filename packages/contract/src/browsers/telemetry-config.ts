@@ -58,7 +58,7 @@ const BrowserTelemetryControlConfig = z
   })
   .meta({ id: 'BrowserTelemetryControlConfig' })
 
-/** One entry per category: `control`, `connection`, `system` and `captcha` are opted out, the others opted in. */
+/** One entry per category. `control`, `connection`, `system` and `captcha` are on by default, the others off. */
 export const BrowserTelemetryCategoriesConfig = z
   .object({
     control: BrowserTelemetryControlConfig.optional(),
@@ -105,7 +105,7 @@ const BrowserTelemetryStorageRequestConfig = z
   })
   .meta({ id: 'BrowserTelemetryStorageRequestConfig' })
 
-/** What a caller asks to capture. */
+/** The telemetry that a caller requests. */
 export const BrowserTelemetryRequestConfig = z
   .object({
     enabled: z.boolean().optional(),
@@ -120,7 +120,7 @@ export const BrowserTelemetryRequestConfig = z
   .meta({ id: 'BrowserTelemetryRequestConfig' })
 export type BrowserTelemetryRequestConfig = z.infer<typeof BrowserTelemetryRequestConfig>
 
-/** What a session captures. */
+/** The telemetry that a session captures. */
 export const BrowserTelemetryConfig = z
   .object({
     browser: BrowserTelemetryCategoriesConfig,

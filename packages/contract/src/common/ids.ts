@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * Ids are 24 characters, `^[a-z][a-z0-9]{23}$`: three letters for the kind, eight for the time, thirteen random ones.
- * Official clients tell an id from a name by that pattern, so the prefix carries no underscore.
+ * Ids have 24 characters, `^[a-z][a-z0-9]{23}$`: three letters for the kind, eight for the time, thirteen random ones.
+ * Official clients distinguish ids from names by that pattern, so the prefix has no underscore.
  */
 export const idPattern = /^[a-z][a-z0-9]{23}$/
 
@@ -39,15 +39,15 @@ const idPrefixes = {
 } as const
 type IdKind = keyof typeof idPrefixes
 
-const timeDigits = 8 // Milliseconds in base 36 stay at eight digits until the year 2059.
-const randomDigits = 13 // Of 64 random bits, with room above them.
+const timeDigits = 8 // Milliseconds in base 36 have eight digits until the year 2059.
+const randomDigits = 13 // Enough for 64 random bits and some increments.
 
 let last = { time: 0, random: 0n }
 
-/** A new id of the kind; ids of one process sort in the order in which they were made, also within a millisecond. */
+/** Creates an id. Ids of one process sort by creation, also within a millisecond. */
 export function newId<Kind extends IdKind>(kind: Kind, now: Date): string & { readonly idOf: Kind } {
   const time = now.getTime()
-  // The later ids of a millisecond are larger, by steps that cannot be guessed.
+  // Later ids of the same millisecond increase by steps that cannot be guessed.
   const random = time === last.time ? last.random + 1n + BigInt(randomStep()) : randomStart()
   last = { time, random }
   const digits = [time.toString(36).padStart(timeDigits, '0'), random.toString(36).padStart(randomDigits, '0')]
@@ -62,5 +62,5 @@ function randomStep(): number {
   return crypto.getRandomValues(new Uint32Array(1))[0] ?? 0
 }
 
-/** A path parameter that takes an id or a name; ids are looked up first. */
+/** A path parameter that accepts an id or a name. Ids are looked up first. */
 export const IdOrName = z.string().min(1).max(255).meta({ description: 'Session id or name.' })

@@ -3,14 +3,17 @@ import { z } from 'zod'
 export const defaultPageLimit = 20
 export const maxPageLimit = 100
 
-/** A number beyond what JavaScript counts exactly is as good as that: no list is so long. */
+/** Numbers beyond the exact range of JavaScript are clamped to it: no list is that long. */
 const wholeNumber = (rule: string) =>
   z
     .string()
     .regex(/^\d+$/, { error: rule })
     .transform((text) => Math.min(Number(text), Number.MAX_SAFE_INTEGER))
 
-/** Query of an offset list. A limit above 100 is clamped: the official CLI asks for one more than its page. */
+/**
+ * The query of a list with offsets. A limit above 100 is clamped, because the official CLI requests one more than its
+ * page.
+ */
 export const PageQuery = z.object({
   limit: wholeNumber('must be a whole number of at least 1')
     .refine((limit) => limit >= 1, { error: 'must be a whole number of at least 1' })
@@ -30,13 +33,13 @@ export interface PageRequest {
   readonly offset: number
 }
 
-/** One page of a list, and whether another follows. */
+/** One page of a list, and whether another one follows. */
 export interface Page<Item> {
   readonly items: readonly Item[]
   readonly hasMore: boolean
 }
 
-/** The four headers of every offset list. The next offset is 0 on the last page: clients stop there. */
+/** The four headers of every list with offsets. The next offset is 0 on the last page, where clients stop. */
 export function pageHeaders({ limit, offset }: PageRequest, page: Page<unknown>): Record<string, string> {
   return {
     'x-limit': String(limit),

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
-/** Characters that a name in a header or in a table cannot show. */
+/** Characters that cannot be displayed in headers and tables. */
 const controlCharacters = /\p{Cc}/u
 
-/** Text of 1 to `maximum` Unicode code points, without spaces around it and without control characters. */
+/** Text of 1 to `maximum` Unicode code points, without surrounding spaces and control characters. */
 export function nameOf(maximum: number) {
   return z
     .string()
@@ -14,5 +14,5 @@ export function nameOf(maximum: number) {
     .meta({ override: { type: 'string', minLength: 1, maxLength: maximum } })
 }
 
-/** Text to search for, in a query. */
+/** Search text in a query. */
 export const SearchText = z.string().max(1024)

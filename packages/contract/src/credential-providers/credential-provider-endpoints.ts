@@ -14,7 +14,7 @@ const ProviderType = z.enum(['onepassword'])
 const ProviderName = nameOf(255)
 const CacheSeconds = z.int().min(0).max(maxCacheSeconds)
 
-/** It goes into a header. */
+/** Restricted to characters that are valid in a header. */
 const ProviderToken = z
   .string()
   .max(maxTokenLength)
@@ -28,7 +28,7 @@ export const CredentialProvider = z
     provider_type: ProviderType,
     name: z.string(),
     enabled: z.boolean(),
-    priority: z.int().meta({ description: 'Lower ones are asked first.' }),
+    priority: z.int().meta({ description: 'Lower numbers are used first.' }),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -52,7 +52,7 @@ export const CredentialProviderCreateRequest = z.strictObject({
   provider_type: ProviderType,
   name: ProviderName,
   token: ProviderToken.meta({ description: 'Write-only. A token of the Connect server.' }),
-  cache_ttl_seconds: CacheSeconds.default(300).meta({ description: 'How long the list of items may be remembered.' }),
+  cache_ttl_seconds: CacheSeconds.default(300).meta({ description: 'How long the list of items is cached.' }),
 })
 export type CredentialProviderCreateRequest = z.output<typeof CredentialProviderCreateRequest>
 
@@ -70,7 +70,7 @@ export const createCredentialProvider = defineEndpoint({
   method: 'POST',
   path: '/org/credential_providers',
   summary: 'Create a credential provider',
-  description: 'Nothing is connected to: see the test.',
+  description: 'Does not connect to the provider; use the test for that.',
   tag,
   access: 'organization',
   body: CredentialProviderCreateRequest,
@@ -143,7 +143,7 @@ export const testCredentialProvider = defineEndpoint({
   method: 'POST',
   path: '/org/credential_providers/{id}/test',
   summary: 'Test a credential provider',
-  description: 'A provider that does not work is 200 with `success` false, and an `error` that says why.',
+  description: 'For a provider that does not work, the response is 200 with `success` false and an `error`.',
   tag,
   access: 'organization',
   params: OneProvider,
@@ -158,7 +158,7 @@ export const listCredentialProviderItems = defineEndpoint({
   operationId: 'listCredentialProviderItems',
   method: 'GET',
   path: '/org/credential_providers/{id}/items',
-  summary: 'List the items that a credential provider has',
+  summary: 'List the items of a credential provider',
   description: 'Titles and addresses, no values.',
   tag,
   access: 'organization',

@@ -9,7 +9,7 @@ const maxHostLength = 253
 
 export const CredentialName = nameOf(255)
 
-/** A site's host name, as the address bar shows it. */
+/** The host name of a site, as the address bar shows it. */
 export const CredentialDomain = z
   .string()
   .transform((text) => text.trim().toLowerCase())
@@ -42,7 +42,7 @@ const totpSettings = {
   totp_period: TotpPeriod.optional().meta({ description: 'Seconds. Default: 30.' }),
 }
 
-/** Base32, as sites show it: in groups, in small letters, with padding or without. */
+/** Base32 as sites display it: in groups, in lower case, with or without padding. */
 const TotpSecret = z
   .string()
   .max(1024)
@@ -65,15 +65,15 @@ export type CredentialCreateRequest = z.output<typeof CredentialCreateRequest>
 
 export const CredentialUpdateRequest = z.strictObject({
   name: CredentialName.optional(),
-  values: Values.optional().meta({ description: 'Added to those that there are, or put in their place, one by one.' }),
+  values: Values.optional().meta({ description: 'Merged with the existing values, one by one.' }),
   remove_value_keys: z
     .array(z.string().max(maxKeyLength))
     .max(maxValues)
     .optional()
     .meta({ description: 'Removed before `values` are added.' }),
-  totp_secret: TotpSecret.optional().meta({ description: 'An empty one removes it.' }),
+  totp_secret: TotpSecret.optional().meta({ description: 'An empty text removes it.' }),
   ...totpSettings,
-  sso_provider: SsoProvider.nullish().meta({ description: 'An empty one, or null, removes it.' }),
+  sso_provider: SsoProvider.nullish().meta({ description: 'An empty text or null removes it.' }),
 })
 export type CredentialUpdateRequest = z.output<typeof CredentialUpdateRequest>
 
@@ -91,7 +91,7 @@ export const Credential = z
     totp_algorithm: TotpAlgorithm.optional(),
     totp_digits: z.int().optional(),
     totp_period: z.int().optional(),
-    totp_code: z.string().optional().meta({ description: 'Only in the answer that sets the secret.' }),
+    totp_code: z.string().optional().meta({ description: 'Only in the response that sets the secret.' }),
     totp_code_expires_at: Timestamp.optional(),
   })
   .meta({ id: 'Credential' })

@@ -74,7 +74,7 @@ test('knows the kind of every range that is not public', () => {
   }
 })
 
-test('takes no IPv6 address for public outside of what is given out', () => {
+test('classifies only allocated IPv6 addresses as public', () => {
   fc.assert(
     fc.property(fc.ipV6(), (address) => {
       const isGlobal = /^[23][0-9a-f]{3}:/i.test(address)

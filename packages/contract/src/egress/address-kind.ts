@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** What an address leads to, as far as that decides whether a session may connect. */
+/** The kind of network that an address belongs to, as far as it affects permission to connect. */
 export type AddressKind = 'public' | 'unspecified' | 'loopback' | 'link-local' | 'private' | 'multicast' | 'reserved'
 
 const kindsByRange: Readonly<Record<string, AddressKind>> = {
@@ -21,9 +21,9 @@ const globalIPv6 = ipaddr.IPv6.parseCIDR('2000::/3')
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
 
 /**
- * The kind of an address in its usual spelling. Only what is known to be public is: IPv6 addresses that carry an IPv4
- * address inside (compatible, 6to4, Teredo) are reserved, for no page is served from them. NAT64 is the exception,
- * since hosts that have IPv6 alone reach the rest of the world by it: see `translatedAddress`.
+ * Classifies an address in its canonical form. Only addresses that are known to be public count as public. IPv6
+ * addresses that embed an IPv4 address (compatible, 6to4, Teredo) are reserved, because no page is served from them.
+ * NAT64 is the exception, because IPv6-only hosts need it: see `translatedAddress`.
  */
 export function addressKind(address: string): AddressKind {
   if (address === azureMetadataAddress) return 'link-local'
@@ -32,7 +32,7 @@ export function addressKind(address: string): AddressKind {
   return kind === 'public' && parsed instanceof ipaddr.IPv6 && !parsed.match(globalIPv6) ? 'reserved' : kind
 }
 
-/** The IPv4 address that a NAT64 gateway makes of this one; any other address is returned as it is. */
+/** Returns the IPv4 address that a NAT64 gateway connects to. Returns any other address unchanged. */
 export function translatedAddress(address: string): string {
   const parsed = ipaddr.parse(address)
   if (!(parsed instanceof ipaddr.IPv6) || !parsed.match(nat64)) return address

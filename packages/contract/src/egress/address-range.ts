@@ -3,15 +3,15 @@ import { parseAddress } from './host.ts'
 
 export type AddressRange = readonly [first: ipaddr.IPv4 | ipaddr.IPv6, prefixLength: number]
 
-export interface WrittenRange {
+export interface ParsedRange {
   readonly range: AddressRange
-  /** The first address of the range, which is another than the written one when that has host bits. */
+  /** The first address of the range. Differs from the input when that has host bits. */
   readonly network: string
   readonly isCanonical: boolean
 }
 
-/** Reads a range in CIDR notation, `10.0.0.0/8` or `fd00::/8`; nothing when the text is none. */
-export function parseAddressRange(text: string): WrittenRange | undefined {
+/** Parses a range in CIDR notation, `10.0.0.0/8` or `fd00::/8`, or returns undefined. */
+export function parseAddressRange(text: string): ParsedRange | undefined {
   const [, firstText = '', lengthText] = /^([^/]+)\/(0|[1-9][0-9]{0,2})$/.exec(text) ?? []
   const first = parseAddress(firstText)
   const length = Number(lengthText)

@@ -2,13 +2,15 @@ import { BerthError } from '../errors.ts'
 import { type AddressRange, parseAddressRange } from './address-range.ts'
 import { hostText, parseAddress, parseHost, parseHostAndPort } from './host.ts'
 
-/** What an operator lets sessions reach besides public addresses. Without a port, an entry stands for all ports. */
+/** A destination that the operator permits in addition to public addresses. Without a port, it includes all ports. */
 export type AllowEntry =
   | { readonly kind: 'name'; readonly name: string; readonly port: number | undefined }
   | { readonly kind: 'address'; readonly address: string; readonly port: number | undefined }
   | { readonly kind: 'range'; readonly range: AddressRange }
 
-/** Reads the entries of BERTH_EGRESS_ALLOW. The first bad one throws `invalid_input`, which says how to write it. */
+/**
+ * Parses the entries of BERTH_EGRESS_ALLOW. Throws `invalid_input` for the first invalid entry, with the correct form.
+ */
 export function parseAllowList(entries: readonly string[]): readonly AllowEntry[] {
   return entries.map((entry) =>
     entry.includes('/') ? { kind: 'range', range: parseRange(entry) } : parseDestination(entry),
@@ -26,7 +28,7 @@ function parseDestination(entry: string): AllowEntry {
   const port = withPort?.port
   if (host.kind === 'name') return { kind: 'name', name: host.name, port }
   const usual = hostText(host) + (port === undefined ? '' : `:${port}`)
-  // What reads like one address and means another is more likely a mistake than a wish.
+  // An unusual spelling of an address is more likely a mistake than intended.
   if (entry.toLowerCase() !== usual) throw badEntry(entry, `write it as ${usual}`)
   return { kind: 'address', address: host.address, port }
 }

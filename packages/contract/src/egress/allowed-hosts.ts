@@ -3,7 +3,7 @@ import { type AddressRange, parseAddressRange } from './address-range.ts'
 import { type Host, hostText, parseAddress, parseHost } from './host.ts'
 import { type HostPattern, hostPatternText, matchesHost, parseHostPattern } from './host-pattern.ts'
 
-/** What a session may reach when it names its destinations (`network.allowed_hosts`), on every port. */
+/** An entry of `network.allowed_hosts`, which applies to every port. */
 export type AllowedHost =
   | { readonly kind: 'pattern'; readonly pattern: HostPattern }
   | { readonly kind: 'range'; readonly range: AddressRange }
@@ -13,7 +13,7 @@ export class AllowedHostError extends Error {
   override readonly name = 'AllowedHostError'
 }
 
-/** Where the ranges begin that no public address is in. */
+/** Ranges without public addresses. */
 const notPublicRanges = [
   ...['0.0.0.0', '10.0.0.0', '100.64.0.0', '127.0.0.0', '169.254.0.0', '172.16.0.0', '192.0.0.0', '192.0.2.0'],
   ...['192.88.99.0', '192.168.0.0', '198.18.0.0', '198.51.100.0', '203.0.113.0', '224.0.0.0', '240.0.0.0'],
@@ -24,8 +24,8 @@ const notPublic = 'must be a public address or a range of public addresses'
 const globalIPv6: [ipaddr.IPv6, number] = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Reads one entry. Names are not looked up: an entry with an address stands for destinations that are written with it.
- * An address alone is the range of just that one.
+ * Parses one entry. Names are not resolved: an entry with an address matches destinations that are written as
+ * addresses. A single address is a range of one.
  */
 export function parseAllowedHost(entry: string): AllowedHost {
   if (entry.includes('://')) throw new AllowedHostError('must not have a scheme')
@@ -48,7 +48,7 @@ export function parseAllowedHost(entry: string): AllowedHost {
   return { kind: 'range', range: publicRange([address, address.kind() === 'ipv4' ? 32 : 128]) }
 }
 
-/** The one spelling in which an entry is kept and returned. */
+/** The canonical spelling in which an entry is stored and returned. */
 export function allowedHostText(entry: AllowedHost): string {
   if (entry.kind === 'pattern') return hostPatternText(entry.pattern)
   const [first, length] = entry.range
@@ -69,7 +69,7 @@ function parseRange(entry: string): AddressRange {
   return publicRange(written.range)
 }
 
-/** Its first address must be public, and no range that is not may begin within it. */
+/** The first address must be public, and no range without public addresses may start within it. */
 function publicRange(range: AddressRange): AddressRange {
   const [first] = range
   const isPublic = first.range() === 'unicast' && (first instanceof ipaddr.IPv4 || first.match(globalIPv6))

@@ -2,39 +2,43 @@ import { z } from 'zod'
 import { defineEndpoint } from '../endpoint.ts'
 import { EgressProxy, EgressSettings } from './egress-settings.ts'
 
-/** Raised with every change that an older server or egress would misread. */
+/** Incremented with every change that an older server or egress would misread. */
 export const egressContractVersion = 5
 
 const tag = 'Egress'
 
-/** The host-wide rules. The server sends them after every start of either side, before any machine. */
+/** The rules of this host. The server sends them after every start of either side, before any machine. */
 export const EgressPolicy = z.object({
-  /** Host, `host:port`, address, `address:port` or CIDR that sessions may reach besides public addresses. */
+  /**
+   * Host, `host:port`, address, `address:port` or CIDR range that sessions may reach in addition to public addresses.
+   */
   allow: z.array(z.string()),
-  /** `address:port` or `host:port` of berth itself: sessions reach it only where `allow` names exactly this port. */
+  /**
+   * `address:port` or `host:port` that berth listens on. Sessions reach it only where `allow` names exactly this port.
+   */
   own_addresses: z.array(z.string()),
   /**
-   * The unix socket on which the server takes what sessions connect to at those addresses, and serves each its own
-   * session alone (`own-session.ts`). Absent: they are refused.
+   * The unix socket on which the server accepts connections to those addresses and serves each session its own paths
+   * only (`own-session.ts`). When absent, they are refused.
    */
   own_session_socket: z.string().optional(),
 })
 export type EgressPolicy = z.infer<typeof EgressPolicy>
 
-/** How one machine reaches the world. */
+/** How the connections of one machine leave. */
 export const EgressRoute = z.object({
-  /** The unix socket on which egress listens for this machine; its folder exists. */
+  /** The unix socket on which egress listens for this machine. Its folder exists. */
   socket_path: z.string(),
-  /** File mode of the socket: the machine may run under another user. */
+  /** The file mode of the socket. The machine may run as another user. */
   socket_mode: z.int().default(0o600),
   settings: EgressSettings,
   /**
-   * Lets connections end that would now leave otherwise, instead of cutting them: of a session that was just created,
-   * and whose start page still comes as it began.
+   * Lets connections that the change would route differently end by themselves, instead of closing them. Used for a new
+   * session whose start page is still loading.
    */
   gently: z
     .object({
-      /** `host:port`: a connection to it is waited for, a moment long, before the change. */
+      /** `host:port`. The change waits a limited time for a connection to it. */
       after_request_to: z.string().optional(),
     })
     .optional(),
@@ -53,7 +57,9 @@ export const putEgressPolicy = defineEndpoint({
   errors: [],
 })
 
-/** Starts to serve a machine, or changes its route in place. Open connections stay, but for those that would now leave otherwise. */
+/**
+ * Starts serving a machine, or changes its route. Open connections stay, except those that would now leave differently.
+ */
 export const putEgressMachine = defineEndpoint({
   operationId: 'putEgressMachine',
   method: 'PUT',
@@ -67,7 +73,7 @@ export const putEgressMachine = defineEndpoint({
   errors: [],
 })
 
-/** Cuts every connection of the machine and removes its socket. An unknown machine is fine. */
+/** Closes every connection of the machine and removes its socket. Succeeds for an unknown machine. */
 export const deleteEgressMachine = defineEndpoint({
   operationId: 'deleteEgressMachine',
   method: 'DELETE',
@@ -82,9 +88,9 @@ export const deleteEgressMachine = defineEndpoint({
 
 export const EgressProbe = z.object({
   proxy: EgressProxy,
-  /** Asked for through the proxy. Absent: a tunnel is opened, and nothing sent into it. */
+  /** Requested through the proxy. When absent, a tunnel is opened and nothing is sent through it. */
   url: z.string().optional(),
-  /** Whether a URL must lead to an address that sessions may connect to. */
+  /** Whether the URL must lead to an address that sessions may connect to. */
   must_be_permitted: z.boolean(),
 })
 export type EgressProbe = z.infer<typeof EgressProbe>
@@ -96,12 +102,12 @@ export const EgressProbeResult = z.discriminatedUnion('outcome', [
 ])
 export type EgressProbeResult = z.infer<typeof EgressProbeResult>
 
-/** Tries a proxy out, within 15 seconds. */
+/** Checks a proxy within 15 seconds. */
 export const postEgressProbe = defineEndpoint({
   operationId: 'postEgressProbe',
   method: 'POST',
   path: '/probes',
-  summary: 'Try a proxy out',
+  summary: 'Check a proxy in egress',
   tag,
   access: 'internal',
   body: EgressProbe,
@@ -114,12 +120,12 @@ export const getEgressState = defineEndpoint({
   operationId: 'getEgressState',
   method: 'GET',
   path: '/state',
-  summary: 'What egress serves',
+  summary: 'Get the state of egress',
   tag,
   access: 'internal',
   reply: z.object({
     contract_version: z.int(),
-    /** Tells one build of egress from another, so that a new server replaces an old egress. */
+    /** Distinguishes builds of egress, so that a new server replaces an old egress. */
     build: z.string(),
     machines: z.array(z.string()),
   }),
@@ -127,7 +133,7 @@ export const getEgressState = defineEndpoint({
   errors: [],
 })
 
-/** Ends egress: it lets go of its machines, answers, and is gone a moment later. */
+/** Stops egress. It closes its machines, responds and exits shortly after. */
 export const postEgressEnd = defineEndpoint({
   operationId: 'postEgressEnd',
   method: 'POST',
@@ -139,5 +145,5 @@ export const postEgressEnd = defineEndpoint({
   errors: [],
 })
 
-/** `GET` holds an empty answer open for as long as egress lives: its end tells the server that egress has gone. */
+/** `GET` keeps a response open while egress runs. Its end tells the server that egress has exited. */
 export const egressLifelinePath = '/lifeline'

@@ -10,7 +10,7 @@ import {
   parseHostPattern,
 } from './host-pattern.ts'
 
-/** Few labels, so that names are often below each other. */
+/** Few labels, so that names often are subdomains of each other. */
 const label = fc.constantFrom('a', 'b', 'c', 'x-1')
 const name = fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => labels.join('.'))
 const pattern: fc.Arbitrary<HostPattern> = fc.record({ isWildcard: fc.boolean(), name }, { noNullPrototype: true })
@@ -89,7 +89,8 @@ test('the order in which patterns are given does not matter', () => {
 test('two patterns overlap exactly when some name matches both', () => {
   fc.assert(
     fc.property(pattern, pattern, (one, other) => {
-      // If a wildcard and another pattern share a name at all, they share the longer of their names, or one below it.
+      // If a wildcard and another pattern both match some name, they both match the longer of their names or a name
+      // below it.
       const candidates = [one.name, other.name, `z.${one.name}`, `z.${other.name}`]
       const shared = candidates.some((host) => matchesHost(one, host) && matchesHost(other, host))
 
@@ -99,6 +100,6 @@ test('two patterns overlap exactly when some name matches both', () => {
   )
 })
 
-test('what a pattern is written as is read as the same pattern', () => {
+test('a formatted pattern parses to the same pattern', () => {
   fc.assert(fc.property(pattern, (written) => assert.deepEqual(parseHostPattern(hostPatternText(written)), written)))
 })

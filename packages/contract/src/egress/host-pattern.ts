@@ -1,6 +1,6 @@
 import { parseHost } from './host.ts'
 
-/** A host name, or with a leading `*.` every name below it at any depth, but not the name itself. */
+/** A host name. With a leading `*.` it matches every name below it at any depth, but not the name itself. */
 export interface HostPattern {
   readonly isWildcard: boolean
   /** In the spelling of `Host`: lower-case ASCII without a final dot. */
@@ -9,7 +9,7 @@ export interface HostPattern {
 
 const wildcard = '*.'
 
-/** Reads `example.com` or `*.example.com`. Addresses, ports, paths, schemes and other wildcards are no host patterns. */
+/** Parses `example.com` or `*.example.com`. Addresses, ports, paths, schemes and other wildcards are invalid. */
 export function parseHostPattern(text: string): HostPattern | undefined {
   const isWildcard = text.startsWith(wildcard)
   const host = parseHost(isWildcard ? text.slice(wildcard.length) : text)
@@ -24,7 +24,7 @@ export function matchesHost({ isWildcard, name }: HostPattern, host: string): bo
   return isWildcard ? isBelow(host, name) : host === name
 }
 
-/** Whether there is a host name that both patterns match. */
+/** Whether some host name matches both patterns. */
 export function overlap(one: HostPattern, other: HostPattern): boolean {
   if (!one.isWildcard) return matchesHost(other, one.name)
   if (!other.isWildcard) return matchesHost(one, other.name)
@@ -35,7 +35,7 @@ function isBelow(host: string, name: string): boolean {
   return host.endsWith(`.${name}`)
 }
 
-/** Finds what belongs to a host name: an exact name beats every wildcard, and a longer wildcard a shorter one. */
+/** Maps host names to values. An exact name wins over every wildcard, and a longer wildcard over a shorter one. */
 export class HostPatternMap<Value> {
   readonly #exact = new Map<string, Value>()
   readonly #below = new Map<string, Value>()

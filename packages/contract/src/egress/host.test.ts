@@ -5,8 +5,8 @@ import { type Host, hostText, parseAddress, parseHost, parseHostAndPort } from '
 
 const octets = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255))
 
-/** Writes an IPv4 address in one of the many ways that resolvers and browsers accept. */
-const oddlyWritten = fc
+/** Writes an IPv4 address in one of the many forms that resolvers and browsers accept. */
+const unusualSpelling = fc
   .record({
     bytes: octets,
     parts: fc.integer({ min: 1, max: 4 }),
@@ -39,9 +39,9 @@ function respell(text: string, spelling: string): string {
   return text
 }
 
-test('reads one address from every way to write it', () => {
+test('parses every spelling of an address', () => {
   fc.assert(
-    fc.property(oddlyWritten, ({ address, text }) => {
+    fc.property(unusualSpelling, ({ address, text }) => {
       assert.deepEqual(parseHost(text), { kind: 'address', address })
     }),
     { numRuns: 1_000 },
@@ -59,7 +59,7 @@ test('reads an IPv4 address within IPv6 as the IPv4 address', () => {
   )
 })
 
-test('never takes for a name what a resolver could take for an address', () => {
+test('never parses as a name what a resolver could interpret as an address', () => {
   const addressLike = fc.stringMatching(/^[0-9a-fA-FxX.:%[\]]{1,24}$/)
 
   fc.assert(
@@ -72,7 +72,7 @@ test('never takes for a name what a resolver could take for an address', () => {
   )
 })
 
-test('is stable: what it read, written again, reads the same', () => {
+test('is stable: a formatted host parses to the same host', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -91,7 +91,7 @@ test('is stable: what it read, written again, reads the same', () => {
   )
 })
 
-test('brings names into one spelling', () => {
+test('converts names to their canonical spelling', () => {
   const spellings: [text: string, name: string][] = [
     ['Example.COM', 'example.com'],
     ['example.com.', 'example.com'],
@@ -105,7 +105,7 @@ test('brings names into one spelling', () => {
   for (const [text, name] of spellings) assert.deepEqual(parseHost(text), { kind: 'name', name } satisfies Host, text)
 })
 
-test('reads nothing from what is no host', () => {
+test('rejects text that is not a host', () => {
   const texts = [
     ...[
       '',

@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * A host in the one spelling that is compared and looked up: a name in lower-case ASCII without its final dot,
- * or an address as RFC 5952 and dotted decimals write it. An IPv4 address within IPv6 (`::ffff:10.0.0.1`) is IPv4.
+ * A host in the canonical spelling for comparison and lookup: a name in lower-case ASCII without its final dot, or an
+ * address as RFC 5952 and dotted decimals write it. An IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) is IPv4.
  */
 export type Host =
   | { readonly kind: 'name'; readonly name: string }
@@ -15,13 +15,13 @@ export interface HostAndPort {
 
 const maxNameLength = 253
 const label = /^[a-z0-9_-]{1,63}$/
-// The URL parser drops tabs and line ends, and would read the others as the end of the host.
+// The URL parser removes tabs and line ends, and takes the others for the end of the host.
 const foreignCharacters = /[\s/\\?#@]/
 
 /**
- * Reads a host as the WHATWG URL standard does, and so as Chromium does: `0x7f.1`, `2130706433`, `１２７.0.0.1` and
- * `127.0.0.1.` are all 127.0.0.1. What is neither an address nor a DNS name is `undefined`, so that no resolver gets
- * to read an address into it. IPv6 addresses are written in brackets.
+ * Parses a host like the WHATWG URL standard, and so like Chromium: `0x7f.1`, `2130706433`, `１２７.0.0.1` and
+ * `127.0.0.1.` are all 127.0.0.1. Anything that is neither an address nor a DNS name is `undefined`, so that no
+ * resolver can interpret it as an address. IPv6 addresses have brackets.
  */
 export function parseHost(text: string): Host | undefined {
   const isBracketed = text.startsWith('[')
@@ -38,7 +38,7 @@ export function parseHost(text: string): Host | undefined {
   return isNumeric(name) ? undefined : { kind: 'name', name }
 }
 
-/** Reads `host:port`, with IPv6 addresses in brackets. Without a port it takes `defaultPort`, if there is one. */
+/** Parses `host:port`, with IPv6 addresses in brackets. A missing port becomes `defaultPort`, if there is one. */
 export function parseHostAndPort(text: string, defaultPort?: number): HostAndPort | undefined {
   const [, hostText, portText] = /^(\[[^\]]*\]|[^:]*)(?::([0-9]{1,5}))?$/.exec(text) ?? []
   if (!hostText) return undefined
@@ -48,7 +48,7 @@ export function parseHostAndPort(text: string, defaultPort?: number): HostAndPor
   return host && port !== undefined && port >= 1 && port <= 65_535 ? { host, port } : undefined
 }
 
-/** Brings an address in its usual notation into the one spelling of `Host`. Anything else is `undefined`. */
+/** Converts an address to the canonical spelling of `Host`. Anything else is `undefined`. */
 export function parseAddress(text: string): string | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text).toString()
   if (!text.includes(':') || text.includes('%') || !ipaddr.IPv6.isValid(text)) return undefined
@@ -57,7 +57,7 @@ export function parseAddress(text: string): string | undefined {
   return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toRFC5952String()
 }
 
-/** How the host is written before a port. */
+/** Formats the host for use before a port. */
 export function hostText(host: Host): string {
   if (host.kind === 'name') return host.name
   return host.address.includes(':') ? `[${host.address}]` : host.address

@@ -1,26 +1,27 @@
 /**
- * What a machine's agent and egress say to each other over the machine's unix socket. The socket tells whose machine it
- * is. The first line of a connection, JSON and a line feed, says what the connection is for. Plain types and constants:
- * the agent reads this file at its start.
+ * The protocol between a machine's agent and egress on the machine's unix socket. The socket identifies the machine.
+ * The first line of a connection (JSON and a line feed) states its purpose. This file contains only plain types and
+ * constants, because the agent loads it at its start.
  */
 
-/** Raised with every change that an older agent or egress would misread. */
+/** Incremented with every change that an older agent or egress would misread. */
 export const machineProtocolVersion = 1
 
-/** The longest line of either side, the line feed included. Longer ones end the connection. */
+/** The longest line of either side, including the line feed. Longer lines end the connection. */
 export const maxLineBytes = 1_024
 
-/** The name under which the host's own loopback is reached, where the operator allows it. */
+/** The name of the host's own loopback, where the operator permits it. */
 export const hostName = 'host.berth.internal'
 
-/** Says why a request in plain HTTP has not left: for an answer that egress itself gives in the place of the far end. */
+/** The header with the failure of a plain HTTP request, in responses that egress sends in place of the destination. */
 export const proxyErrorHeader = 'x-kernel-proxy-error'
 
 export type MachineGreeting = ControlGreeting | LookupGreeting | ConnectGreeting
 
 /**
- * Opened before all others and stays open; a later one takes its place. Egress answers `ControlReady`. When it ends, all
- * connections of the machine have broken: one side of the wire has gone. Without it no connection is opened.
+ * Opened before all other connections, and stays open. A later one replaces it. Egress responds with `ControlReady`.
+ * When it ends, all connections of the machine are broken, because one of the two processes is gone. Without it no
+ * connection can be opened.
  */
 export interface ControlGreeting {
   readonly type: 'control'
@@ -33,21 +34,22 @@ export interface LookupGreeting {
 }
 
 /**
- * Asks for one connection. Egress answers with one line: after `ConnectionOpened` come plain bytes both ways, and each
- * direction ends on its own; after `ConnectionFailed` the socket ends. An agent that closes the socket before gives up.
+ * Requests one connection. Egress responds with one line. After `ConnectionOpened` plain bytes follow in both
+ * directions, and each direction ends independently. After `ConnectionFailed` the socket ends. An agent that closes the
+ * socket before the response cancels the request.
  */
 export interface ConnectGreeting {
   readonly type: 'connect'
-  /** Chosen by the agent, a positive integer, unique among the open connections of the machine. */
+  /** A positive integer that the agent chooses, unique among the open connections of the machine. */
   readonly id: number
-  /** A name, or an address as it is written in text, IPv6 without brackets. */
+  /** A name, or an address as text, with IPv6 addresses without brackets. */
   readonly host: string
   readonly port: number
 }
 
 export interface ConnectionOpened {
   readonly type: 'connected'
-  /** Where the connection leads. Absent where a proxy decides, and where egress itself answers. */
+  /** The address of the peer. Absent when a proxy resolves the name, or when egress itself answers. */
   readonly address?: string
   readonly port?: number
 }
@@ -57,22 +59,24 @@ export interface ConnectionFailed {
   readonly kind: ConnectionFailure
 }
 
-/** Why there is no connection. A kind that an agent does not know is `unreachable` to it. */
+/** Why a connection failed. Agents treat kinds that they do not know as `unreachable`. */
 export type ConnectionFailure =
-  /** The far end answers with a reset. */
+  /** The destination sent a reset. */
   | 'connection-refused'
-  /** The far end, or a router, says that it cannot be reached. */
+  /** The destination, or a router, reported it as unreachable. */
   | 'unreachable'
-  /** Nobody has answered in time. */
+  /** No response in time. */
   | 'timeout'
   /** Sessions may not connect there. */
   | 'refused'
   | 'name-not-found'
-  /** No connection by the proxy of this destination. Egress opens one that it answers itself instead. */
+  /**
+   * The destination's proxy did not connect. For plain HTTP, egress opens a connection that it answers itself instead.
+   */
   | 'proxy-failed'
-  /** The machine has as many connections as it may have. */
+  /** The machine has reached its limit of connections. */
   | 'too-many'
-  /** The greeting was none. */
+  /** The greeting was invalid. */
   | 'bad-request'
   | 'internal-error'
 
@@ -88,15 +92,17 @@ export interface LookupRequest {
 
 export type LookupAnswer = LookupAddresses | LookupByName | LookupFailed
 
-/** An empty list: the name exists and has no address of this family. */
+/** An empty list means that the name exists without an address of this family. */
 export interface LookupAddresses {
   readonly id: number
   readonly addresses: readonly string[]
-  /** Seconds. */
   readonly ttl: number
 }
 
-/** The name has to travel with the connection: the agent gives it an address of its own that leads nowhere else (IPv6: none). */
+/**
+ * Connections must be identified by the name. The agent assigns it an address that is used for nothing else (for IPv6:
+ * none).
+ */
 export interface LookupByName {
   readonly id: number
   readonly by_name: true
@@ -118,10 +124,11 @@ export interface ControlReady {
 }
 
 /**
- * Said by either side on the control connection before it ends its direction of a data connection: a unix socket cannot
- * tell a reset from an end. `end`: this direction is complete, the other may go on. `reset`: both directions have
- * broken, behind what was sent before; it may follow an `end`. A data connection that ends without a word has broken too: wait for the word as long as control is open, since
- * two sockets are not read in the order in which they were written.
+ * Either side sends this on the control connection before it ends its direction of a data connection, because a unix
+ * socket cannot distinguish a reset from an end. `end`: this direction is complete and the other may continue. `reset`:
+ * both directions are broken after the bytes sent so far; it may follow an `end`. A data connection that ends without
+ * this message is broken too. Since two sockets are not read in the order in which they were written, wait for the
+ * message while the control connection is open.
  */
 export interface ConnectionClosed {
   readonly type: 'closed'
@@ -129,10 +136,10 @@ export interface ConnectionClosed {
   readonly how: 'end' | 'reset'
 }
 
-/** A proxy of the session has failed to reach a destination. */
+/** A proxy of the session failed to connect to a destination. */
 export interface ProxyFailed {
   readonly type: 'proxy_failed'
-  /** In the words of the header `X-Kernel-Proxy-Error`. */
+  /** A value of the header `X-Kernel-Proxy-Error`. */
   readonly code: string
   readonly host: string
   readonly port: number

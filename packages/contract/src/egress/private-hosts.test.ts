@@ -69,7 +69,7 @@ for (const [rule, entries] of Object.entries(rules)) {
   })
 }
 
-test('without a word of the caller, private addresses are private and names are not', () => {
+test('by default, private addresses are private and names are not', () => {
   const entries = defaultPrivateHosts.map(parsePrivateHost)
   const isPrivate = (text: string) => {
     const destination = parseHostAndPort(text, 80)

@@ -3,13 +3,13 @@ import { type AddressRange, parseAddressRange } from './address-range.ts'
 import { type HostAndPort, hostText, parseAddress, parseHost, parseHostAndPort } from './host.ts'
 import { type HostPattern, hostPatternText, matchesHost, parseHostPattern } from './host-pattern.ts'
 
-/** Destinations that a session reaches without its proxy (`private_hosts`). Without a port: on every port. */
+/** A destination that a session reaches without its proxy (`private_hosts`). Without a port, it includes every port. */
 export type PrivateHost =
   | { readonly kind: 'pattern'; readonly pattern: HostPattern; readonly port: number | undefined }
   | { readonly kind: 'address'; readonly address: string; readonly port: number | undefined }
   | { readonly kind: 'range'; readonly range: AddressRange }
 
-/** What is private to the session unless it says otherwise: RFC 1918, carrier-grade NAT, unique local IPv6. */
+/** The default private hosts: RFC 1918, carrier-grade NAT and unique local IPv6. */
 export const defaultPrivateHosts = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7']
 
 const privateRanges: readonly AddressRange[] = defaultPrivateHosts.map((range) => ipaddr.parseCIDR(range))
@@ -20,7 +20,7 @@ export class PrivateHostError extends Error {
   override readonly name = 'PrivateHostError'
 }
 
-/** Reads one entry. Names are not looked up: an entry with an address stands for URLs that are written with it. */
+/** Parses one entry. Names are not resolved: an entry with an address matches URLs that are written with it. */
 export function parsePrivateHost(entry: string): PrivateHost {
   if (entry.includes('://')) throw new PrivateHostError('must not have a scheme')
   if (entry.startsWith('[') && entry.includes('/'))
@@ -31,7 +31,7 @@ export function parsePrivateHost(entry: string): PrivateHost {
   return parseDestination(entry)
 }
 
-/** The one spelling in which an entry is kept and returned. */
+/** The canonical spelling in which an entry is stored and returned. */
 export function privateHostText(entry: PrivateHost): string {
   if (entry.kind === 'range') return `${parseAddress(entry.range[0].toString())}/${entry.range[1]}`
   const host =
@@ -58,7 +58,7 @@ function parseDestination(entry: string): PrivateHost {
   const host = parseHost(text)
   if (host?.kind !== 'address')
     throw new PrivateHostError('must be a host name, one with a leading "*.", a private address or a private range')
-  // `0x0a.1` and `10.1` mean an address and do not look like one.
+  // `0x0a.1` and `10.1` are addresses that do not look like one.
   if (!text.startsWith('[') && text !== host.address) throw new PrivateHostError('must write an address as usual')
   if (!privateRanges.some((range) => isWithin(ipaddr.parse(host.address), range)))
     throw new PrivateHostError(onlyPrivate)

@@ -41,13 +41,13 @@ export const listExtensions = defineEndpoint({
   errors: [],
 })
 
-/** Before the one of an id or name, which this path would be taken for. */
+/** Listed before the endpoint of an id or name, which would match this path too. */
 export const downloadFromChromeStore = defineEndpoint({
   operationId: 'downloadExtensionFromChromeStore',
   method: 'GET',
   path: '/extensions/from_chrome_store',
   summary: 'Fetch an extension from the Chrome Web Store',
-  description: 'Answers with the archive of the unpacked extension. Nothing is stored.',
+  description: 'Returns the archive of the unpacked extension. Nothing is stored.',
   tag,
   access: 'project',
   query: z.object({
@@ -64,7 +64,7 @@ export const downloadExtension = defineEndpoint({
   method: 'GET',
   path: '/extensions/{id_or_name}',
   summary: 'Download an extension',
-  description: 'Answers with the archive, byte for byte as it was uploaded.',
+  description: 'Returns the archive, byte for byte as it was uploaded.',
   tag,
   access: 'project',
   params: OneExtension,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Timestamp } from '../common/time.ts'
 
-/** Letters of a name are those of a folder's name; the two that mean a folder itself are none. */
+/** The characters of folder names. `.` and `..` are excluded. */
 export const ExtensionName = z
   .string()
   .regex(/^(?!\.{1,2}$)[a-zA-Z0-9._-]{1,255}$/, {
@@ -25,7 +25,7 @@ export const Extension = z
   .meta({ id: 'Extension' })
 export type Extension = z.infer<typeof Extension>
 
-/** Names a stored extension by exactly one of its id and its name. */
+/** Refers to a stored extension by exactly one of its id and its name. */
 export const ExtensionReference = z
   .object({ id: z.string().min(1).max(255).optional(), name: z.string().min(1).max(255).optional() })
   .refine(({ id, name }) => (id === undefined) !== (name === undefined), {

@@ -6,11 +6,11 @@ const tag = 'Organization'
 
 export const OrgLimits = z
   .object({
-    max_concurrent_sessions: z.int().meta({ description: 'Sessions at once, of all projects together.' }),
+    max_concurrent_sessions: z.int().meta({ description: 'Concurrent sessions of all projects together.' }),
     default_project_max_concurrent_sessions: z
       .int()
       .nullable()
-      .meta({ description: 'Limit of every project that has none of its own. Null: none.' }),
+      .meta({ description: 'Limit of every project without its own. Null: none.' }),
     concurrent_sessions_used: z.int().nullable(),
     concurrent_sessions_available: z.int().nullable(),
     auth_connections_used: z.int(),
@@ -69,7 +69,7 @@ export const getOrgLimits = defineEndpoint({
   operationId: 'getOrgLimits',
   method: 'GET',
   path: '/org/limits',
-  summary: 'Get the limits of the organization, and what is used of them',
+  summary: 'Get the limits of the organization and their use',
   tag,
   access: 'organization',
   reply: OrgLimits,
@@ -89,7 +89,7 @@ export const updateOrgLimits = defineEndpoint({
       .int()
       .min(0)
       .nullish()
-      .meta({ description: '0 takes it away; absent or null leaves it as it is.' }),
+      .meta({ description: '0 removes it. Absent or null leaves it unchanged.' }),
   }),
   reply: OrgLimits,
   status: 200,
@@ -100,8 +100,8 @@ export const getOrgEntitlements = defineEndpoint({
   operationId: 'getOrgEntitlements',
   method: 'GET',
   path: '/org/entitlements',
-  summary: 'Get what the organization may use',
-  description: 'There are no plans: everything that this version of berth has is enabled.',
+  summary: 'Get the entitlements of the organization',
+  description: 'There are no plans: all features of this version of berth are enabled.',
   tag,
   access: 'organization',
   reply: OrgEntitlements,

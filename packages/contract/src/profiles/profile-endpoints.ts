@@ -30,7 +30,7 @@ export const listProfiles = defineEndpoint({
   access: 'project',
   query: PageQuery.extend({
     query: z.string().max(1024).optional().meta({ description: 'Text to find in the profile id or name.' }),
-    name: z.string().max(1024).optional().meta({ description: 'The whole name; case and accents do not count.' }),
+    name: z.string().max(1024).optional().meta({ description: 'The whole name. Case and accents are ignored.' }),
   }),
   reply: z.array(Profile),
   paged: true,
@@ -70,7 +70,7 @@ export const deleteProfile = defineEndpoint({
   method: 'DELETE',
   path: '/profiles/{id_or_name}',
   summary: 'Delete a profile',
-  description: 'Sessions that use it go on; what they would have saved is dropped.',
+  description: 'Sessions that use it continue, and their changes are not saved.',
   tag,
   access: 'project',
   params: OneProfile,
@@ -83,7 +83,8 @@ export const downloadProfile = defineEndpoint({
   method: 'GET',
   path: '/profiles/{id_or_name}/download',
   summary: 'Download the saved state of a profile',
-  description: 'A tar archive of the browser’s user data folder. Answers 202 without a body while nothing was saved.',
+  description:
+    'A tar archive of the browser’s user data folder. Responds with 202 without a body while nothing is saved.',
   tag,
   access: 'project',
   params: OneProfile,
@@ -91,7 +92,7 @@ export const downloadProfile = defineEndpoint({
     format: z
       .enum(['tar.zst', 'tar'])
       .default('tar.zst')
-      .meta({ description: 'Compressed with Zstandard, as it is stored, or not.' }),
+      .meta({ description: 'Compressed with Zstandard, as stored, or uncompressed.' }),
   }),
   replyType: 'application/octet-stream',
   status: 200,

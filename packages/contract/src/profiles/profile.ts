@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { idPattern } from '../common/ids.ts'
 import { Timestamp } from '../common/time.ts'
 
-/** What a caller may give: a name that looks like an id could never be told from one. */
+/** Excludes names that look like an id, which lookups could not distinguish. */
 export const ProfileName = z
   .string()
   .regex(/^[a-zA-Z0-9._-]{1,255}$/, { error: 'must have 1 to 255 characters out of letters, digits and . _ -' })
@@ -20,7 +20,7 @@ export const Profile = z
   .meta({ id: 'Profile' })
 export type Profile = z.infer<typeof Profile>
 
-/** Which profile a session uses, and whether it keeps what changes. */
+/** The profile of a session, and whether it saves changes. */
 export const BrowserProfile = z
   .object({
     id: z.string().min(1).max(255).optional(),

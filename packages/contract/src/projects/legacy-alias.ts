@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Endpoint } from '../endpoint.ts'
 
-/** The operation at the path that older clients use: without `/org` in front. */
+/** The same operation at its older path, without the prefix `/org`. */
 export function legacyAlias<
   Params extends z.ZodType,
   Query extends z.ZodType,

@@ -4,7 +4,7 @@ import { Timestamp } from '../common/time.ts'
 
 const maxNameLength = 255
 
-/** A name is also a part of paths: what would not come through as one segment is refused. */
+/** A name is used in paths, so it must be valid as one path segment. */
 export const ProjectName = nameOf(maxNameLength)
   .refine((name) => !/[/%]/.test(name), { error: 'must not have the characters / and %' })
   .refine((name) => !/^\.\.?$/.test(name), { error: 'must not be . or ..' })
@@ -22,12 +22,12 @@ export const Project = z
   .meta({ id: 'Project' })
 export type Project = z.infer<typeof Project>
 
-/** Zero takes a limit away; null leaves it as it is. */
+/** Zero removes a limit. Null leaves it unchanged. */
 const LimitChange = z.int().min(0).max(1_000_000).nullish()
 
 export const ProjectLimits = z
   .object({
-    max_concurrent_sessions: z.int().nullable().meta({ description: 'Null: no limit of the project itself.' }),
+    max_concurrent_sessions: z.int().nullable().meta({ description: 'Null: the project has no limit of its own.' }),
     max_concurrent_invocations: z.int().nullable(),
     max_pooled_sessions: z.null().meta({ deprecated: true, description: 'Always null.' }),
   })
@@ -36,7 +36,7 @@ export type ProjectLimits = z.infer<typeof ProjectLimits>
 
 export const ProjectLimitsUpdate = z.object({
   max_concurrent_sessions: LimitChange.meta({
-    description: 'Limit on sessions at once. 0 takes it away; absent or null leaves it as it is.',
+    description: 'Limit of concurrent sessions. 0 removes it. Absent or null leaves it unchanged.',
   }),
   max_concurrent_invocations: LimitChange,
   max_pooled_sessions: z

@@ -5,7 +5,7 @@ import { CheckedProxy, ProxyCreateRequest, ProxyRecord, ProxyUpdateRequest } fro
 
 const tag = 'Proxies'
 const OneProxy = z.object({
-  id_or_name: z.string().min(1).max(255).meta({ description: 'Proxy id, or a name that one active proxy alone has.' }),
+  id_or_name: z.string().min(1).max(255).meta({ description: 'Proxy id, or the name of exactly one active proxy.' }),
 })
 
 export const createProxy = defineEndpoint({
@@ -13,7 +13,7 @@ export const createProxy = defineEndpoint({
   method: 'POST',
   path: '/proxies',
   summary: 'Create a proxy',
-  description: 'Nothing is connected to: see the check.',
+  description: 'Does not connect to the proxy; use the check for that.',
   tag,
   access: 'project',
   body: ProxyCreateRequest,
@@ -36,7 +36,7 @@ export const listProxies = defineEndpoint({
       .max(1024)
       .optional()
       .meta({ description: 'Text to find in the name, the host or the exit address, or a whole id.' }),
-    name: z.string().max(1024).optional().meta({ description: 'The whole name; case and accents do not count.' }),
+    name: z.string().max(1024).optional().meta({ description: 'The whole name. Case and accents are ignored.' }),
   }),
   reply: z.array(ProxyRecord),
   paged: true,
@@ -76,7 +76,7 @@ export const deleteProxy = defineEndpoint({
   method: 'DELETE',
   path: '/proxies/{id_or_name}',
   summary: 'Delete a proxy',
-  description: 'Sessions that use it go on without a proxy; what a route sent to it gets no connection any more.',
+  description: 'Sessions that use it continue without a proxy. Destinations of routes that use it get no connection.',
   tag,
   access: 'project',
   params: OneProxy,

@@ -23,7 +23,7 @@ export const ProxyName = z
   .refine((name) => name.length >= 1 && [...name].length <= 255, { error: 'must have 1 to 255 characters' })
   .meta({ override: { type: 'string', minLength: 1, maxLength: 255 } })
 
-/** Control characters end a header; SOCKS5 tells lengths in one byte. */
+/** Control characters would end a header, and SOCKS5 encodes lengths in one byte. */
 const Credential = z
   .string()
   .refine((text) => !/\p{Cc}/u.test(text), { error: 'must have no control characters' })
@@ -38,7 +38,7 @@ const BypassHost = z
 
 const hostRule = 'must be a host name or an address, without scheme, port or path'
 
-/** Fields of every type at once: which of them a type takes is checked below, so that none is ignored. */
+/** The fields of all types. A check below rejects fields that the chosen type does not accept. */
 const ProxyConfigRequest = z
   .object({
     host: z
@@ -72,7 +72,7 @@ export const ProxyCreateRequest = z
   .object({
     type: ProxyType,
     name: ProxyName.optional(),
-    protocol: ProxyProtocol.default('https').meta({ description: 'Spoken to the proxy.' }),
+    protocol: ProxyProtocol.default('https').meta({ description: 'The protocol between berth and the proxy.' }),
     bypass_hosts: z.array(BypassHost).max(maxBypassHosts).optional(),
     config: ProxyConfigRequest.optional(),
   })
@@ -104,7 +104,7 @@ const ProxyConfig = z
   })
   .meta({ id: 'ProxyConfig' })
 
-/** A proxy as callers see it. */
+/** A proxy in the form that callers see. */
 export const ProxyRecord = z
   .object({
     id: z.string(),
@@ -121,7 +121,7 @@ export const ProxyRecord = z
 export type ProxyRecord = z.infer<typeof ProxyRecord>
 
 export const CheckedProxy = ProxyRecord.extend({
-  latency_ms: z.int().optional().meta({ description: 'Until the answer came, connection included.' }),
+  latency_ms: z.int().optional().meta({ description: 'Time until the response, including the connection.' }),
 }).meta({ id: 'CheckedProxy' })
 export type CheckedProxy = z.infer<typeof CheckedProxy>
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Where in the world a managed proxy leaves. */
+/** The location of a managed proxy. */
 export const targetingFields = {
   country: z
     .string()
@@ -36,11 +36,11 @@ export type Targeting = { readonly [Field in keyof typeof targetingFields]?: str
 
 const europeanUnion = 'EU'
 const ispCountries = ['US', 'GB', 'FR', 'DE', 'SG']
-/** Codes that have a name and are no country. */
+/** Region codes that have a name but are not countries. */
 const noCountries = ['EZ', 'QO', 'UN', 'XA', 'XB', 'ZZ']
 const regionNames = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' })
 
-/** The rules between the fields, and those of one type alone. */
+/** Checks the rules between fields, and those of a single type. */
 export function checkTargeting(
   type: 'datacenter' | 'isp' | 'residential' | 'mobile',
   { country, city, state, zip, asn }: Targeting,

@@ -16,8 +16,8 @@ export const getHealth = defineEndpoint({
   operationId: 'getHealth',
   method: 'GET',
   path: '/health',
-  summary: 'Whether this server can serve sessions',
-  description: 'Answers 200 while the process lives; `status` tells whether its parts do.',
+  summary: 'Check whether this server can serve sessions',
+  description: 'Responds with 200 while the process runs. `status` reports whether its parts do.',
   tag,
   access: 'public',
   reply: z

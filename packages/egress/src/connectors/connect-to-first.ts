@@ -4,20 +4,20 @@ import { EgressFailure, toEgressFailure } from '../egress-failure.ts'
 import { type PermittedAddress, refused } from '../guard/guard.ts'
 
 const headStartMilliseconds = 250
-/** After this time without a byte, the kernel asks whether the other side is still there. Silence itself ends nothing. */
+/** The kernel probes the peer after this time without traffic. Silence alone never closes a connection. */
 const keepAliveAfterMilliseconds = 15 * 60_000
 
 /**
- * Connects to the first of the addresses that answers. Each gets a head start before the next is tried beside it, as
- * RFC 8305 wants it. (Node's own `autoSelectFamily` ends an attempt when it starts the next one, so that from a slow
- * line nothing but the last address could be reached.)
+ * Connects to the first address that answers. Each attempt gets a head start before the next one begins beside it (RFC
+ * 8305). Node's own `autoSelectFamily` cancels an attempt when it starts the next one, so on a slow line it can only
+ * reach the last address.
  */
 export function connectToFirst(
   addresses: readonly PermittedAddress[],
   signal: AbortSignal,
   Kind: typeof Socket | typeof BulkSocket = Socket,
 ): Promise<Socket> {
-  const waiting = inTurns(addresses)
+  const waiting = interleaveFamilies(addresses)
   const attempts = new Set<Socket>()
   const failures: EgressFailure[] = []
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
@@ -27,7 +27,7 @@ export function connectToFirst(
     clearTimeout(headStart)
     const next = waiting.shift()
     if (!next) {
-      if (attempts.size === 0) reject(mostTelling(failures))
+      if (attempts.size === 0) reject(mostSpecific(failures))
       return
     }
     const socket = startAttempt(next, Kind)
@@ -65,17 +65,18 @@ function startAttempt({ address, port }: PermittedAddress, Kind: typeof Socket |
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: keepAliveAfterMilliseconds,
-    // A paused socket holds one chunk and reads no further. (The types do not know what goes on to the stream.)
+    // A paused socket then holds one chunk and stops reading. The type declarations omit the options that are passed on
+    // to the stream.
     readableHighWaterMark: 1,
   }
   const socket = new Kind(options).connect(options)
-  // Whoever uses the socket hears of its end by 'close'. An error without a listener would end the process.
+  // Users of the socket handle 'close'. An 'error' event without a listener would end the process.
   socket.on('error', () => {})
   return socket
 }
 
-/** IPv6 and IPv4 in turns, so that one family that is broken costs one head start. */
-function inTurns(addresses: readonly PermittedAddress[]): PermittedAddress[] {
+/** Alternates IPv6 and IPv4, so that a broken family costs one head start. */
+function interleaveFamilies(addresses: readonly PermittedAddress[]): PermittedAddress[] {
   const preferred = addresses.filter(({ address }) => isIPv6(address) === isIPv6(addresses[0]?.address ?? ''))
   const others = addresses.filter((address) => !preferred.includes(address))
   return preferred
@@ -88,14 +89,14 @@ function isIPv6(address: string): boolean {
 }
 
 /**
- * Linux connects an address of its own from that same address. This also finds addresses that are not listed: of an
- * interface without a carrier, of a local route, or given to the host a moment ago.
+ * Linux connects to a local address from that same address. This check also covers addresses that are not listed: those
+ * of an interface without a carrier, of a local route, or added a moment ago.
  */
 function leadsToThisHost(socket: Socket): boolean {
   return socket.remoteAddress === socket.localAddress
 }
 
-/** A host without IPv6 fails to reach every IPv6 address; that says nothing about the destination. */
-function mostTelling(failures: readonly EgressFailure[]): EgressFailure {
+/** On a host without IPv6 every IPv6 attempt fails, which says nothing about the destination. */
+function mostSpecific(failures: readonly EgressFailure[]): EgressFailure {
   return failures.find(({ kind }) => kind !== 'unreachable') ?? failures[0] ?? new EgressFailure('unreachable')
 }

@@ -13,7 +13,7 @@ export interface ConnectorOptions {
   readonly logger: EgressLogger
 }
 
-/** Straight to the destination, where the guard permits it. */
+/** Connects directly to destinations that the guard permits. */
 export class DirectConnector implements Connector {
   readonly key = 'direct'
   readonly isDirect = true
@@ -25,8 +25,8 @@ export class DirectConnector implements Connector {
 
   connect(destination: Destination, signal: AbortSignal): Promise<Socket> {
     const { guard, names } = this.#options
-    const { address, isWhole } = destination
-    const lookup = async (name: string) => (address ? [address] : names.addresses(isWhole ? `${name}.` : name))
+    const { address, isFullyQualified } = destination
+    const lookup = async (name: string) => (address ? [address] : names.addresses(isFullyQualified ? `${name}.` : name))
     return withinLimit('timeout', signal, async (either) =>
       connectToFirst(await unlessAborted(guard.permit(destination, lookup), either), either, BulkSocket),
     )

@@ -3,18 +3,18 @@ import type { Socket } from 'node:net'
 import { EgressFailure, type FailureKind } from '../egress-failure.ts'
 
 interface HttpTunnelOptions {
-  /** `host:port`, for the proxy to look up. */
+  /** `host:port`, resolved by the proxy. */
   readonly target: string
   readonly authorization: string | undefined
   readonly signal: AbortSignal
 }
 
-/** The proxy opens no tunnel to this destination. It may take requests in plain HTTP all the same. */
+/** The proxy opens no tunnel to this destination. It may still accept plain HTTP requests. */
 export class TunnelRefused extends EgressFailure {}
 
 const maxHeadBytes = 64 * 1024
 
-/** Asks an HTTP proxy, over a connection to it, for a tunnel. The connection is the tunnel then, or destroyed. */
+/** Requests a tunnel over a connection to an HTTP proxy. The connection then is the tunnel, or is destroyed. */
 export function openHttpTunnel(socket: Socket, { target, authorization, signal }: HttpTunnelOptions): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   const abort = () => socket.destroy(signal.reason)
@@ -32,7 +32,7 @@ export function openHttpTunnel(socket: Socket, { target, authorization, signal }
     resolve(socket)
   })
   request.on('error', (error) => reject(signal.aborted ? signal.reason : failureOf(error)))
-  // Its end without an answer is no error to Node when bytes have come that are a message in themselves.
+  // Node.js reports no error when the proxy closes the connection after a complete message that is not a response.
   request.once('close', () => reject(new TunnelRefused('proxy-failed')))
   request.end()
   return promise
@@ -43,7 +43,7 @@ export function openHttpTunnel(socket: Socket, { target, authorization, signal }
     .finally(() => signal.removeEventListener('abort', abort))
 }
 
-/** What it means that a proxy did not open a tunnel. */
+/** Translates the status of a refused CONNECT request. */
 function refusalOf(status: number): EgressFailure {
   if (status === 407) return new EgressFailure('proxy-rejected')
   if (status === 401 || status === 403) return new TunnelRefused('proxy-rejected')

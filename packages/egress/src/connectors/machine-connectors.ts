@@ -14,9 +14,9 @@ interface Rule {
 }
 
 /**
- * How each connection of a machine leaves: to berth's own addresses by no proxy, whatever the settings; private hosts directly; of all else what the session allows, by the route
- * that names the host, else by the proxy of the session. Whether a direct connection may be made at all is the guard's
- * to say.
+ * Chooses how each connection leaves. Connections to berth's own addresses never use a proxy. Private hosts connect
+ * directly. All other allowed hosts use their route, or else the session's proxy. The guard still decides whether a
+ * direct connection is permitted.
  */
 export class MachineConnectors {
   readonly #options: ConnectorOptions
@@ -26,7 +26,7 @@ export class MachineConnectors {
   #allowedHosts: readonly AllowedHost[] | undefined
   #routes = new HostPatternMap<Rule>([])
   #otherwise: Rule
-  /** Whether every name may decide how its connections leave. */
+  /** Whether the settings can apply to any name. */
   #namesDecide = false
 
   constructor(settings: EgressSettings, options: ConnectorOptions) {
@@ -36,7 +36,7 @@ export class MachineConnectors {
     this.set(settings)
   }
 
-  /** Holds for connections that are opened from now on. */
+  /** Applies to connections that are opened from now on. */
   set({ session_id, proxy, private_hosts, routes, allowed_hosts }: EgressSettings): void {
     this.#sessionId = session_id
     this.#privateHosts = private_hosts.map(parsePrivateHost)
@@ -64,7 +64,7 @@ export class MachineConnectors {
     return (route ?? this.#otherwise).connectorFor(name)
   }
 
-  /** Whether a connection to the name must be known by it: then the machine does not learn its addresses. */
+  /** Whether connections must be identified by this name. The machine then does not learn the real addresses. */
   needsName(name: string): boolean {
     return this.#namesDecide || this.#routes.find(name) !== undefined
   }
@@ -90,7 +90,7 @@ function failing(kind: FailureKind): Connector {
   }
 }
 
-/** In the place of a proxy that is gone: nothing leaves. */
+/** Replaces a deleted proxy, so that nothing leaves directly. */
 const closed = failing('route-gone')
 const notAllowed = failing('not-allowed')
 /** For a machine that no session has yet. */

@@ -27,7 +27,7 @@ export class OwnSessionConnector implements Connector {
       } catch (cause) {
         socket.destroy()
         either.throwIfAborted()
-        // The server is being started again.
+        // The server is restarting.
         throw new EgressFailure('connection-refused', 'The server does not listen.', { cause })
       }
       socket.write(this.#line)

@@ -10,7 +10,7 @@ import { closeOf, type TestMachine, textOf } from '../testing/test-machine.ts'
 const credentials = { username: 'us-er', password: 'p@ss:w%rd/é' }
 const authorization = `Basic ${Buffer.from('us-er:p@ss:w%rd/é').toString('base64')}`
 
-/** What a connection gets that speaks no HTTP: an end without a word, and how it was announced. */
+/** Opens a connection that does not use HTTP, and returns how it was closed. It must end without data. */
 async function brokenBy(machine: TestMachine, destination: string): Promise<string> {
   const connection = await machine.connect(destination)
   connection.socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, ...Buffer.alloc(32)]))
@@ -18,7 +18,7 @@ async function brokenBy(machine: TestMachine, destination: string): Promise<stri
   return `${await textOf(connection.socket).catch(() => '')}${how}`
 }
 
-test('tunnels everything by an HTTP proxy, with the credentials at once', async () => {
+test('tunnels everything through an HTTP proxy, and sends the credentials at once', async () => {
   await using proxy = await startFakeProxy('exit')
   await using egress = await startEgress({ allow: [proxy.authority], settings: through(proxy.port, credentials) })
 
@@ -29,10 +29,13 @@ test('tunnels everything by an HTTP proxy, with the credentials at once', async 
   assert.equal(page.body, 'exit tunnels /a%2Fb?c')
   assert.match(await textOf(tunnel.socket), /exit tunnels \/in$/)
   assert.deepEqual(tunnel.opened, { type: 'connected' })
-  assert.deepEqual(proxy.asked, [`CONNECT page.test:8080 ${authorization}`, `CONNECT secure.test:443 ${authorization}`])
+  assert.deepEqual(proxy.requests, [
+    `CONNECT page.test:8080 ${authorization}`,
+    `CONNECT secure.test:443 ${authorization}`,
+  ])
 })
 
-test('tunnels everything by a SOCKS5 proxy, which looks names up itself', async () => {
+test('tunnels everything through a SOCKS5 proxy, which resolves names', async () => {
   await using proxy = await startSocksProxy(credentials)
   await using egress = await startEgress({
     allow: ['127.0.0.1'],
@@ -47,7 +50,7 @@ test('tunnels everything by a SOCKS5 proxy, which looks names up itself', async 
   assert.deepEqual([refused.status, refused.headers['x-kernel-proxy-error']], [502, 'provider_rejected'])
 })
 
-test('tells that there is no connection to a proxy, and never connects directly', async () => {
+test('reports an unreachable proxy, and never connects directly', async () => {
   await using canary = await startHttpServer((_request, response) => response.end('reached'))
   await using egress = await startEgress({ allow: ['127.0.0.1'], settings: through(await unusedPort()) })
 
@@ -57,9 +60,9 @@ test('tells that there is no connection to a proxy, and never connects directly'
   assert.deepEqual([page.status, page.headers['x-kernel-proxy-error'], page.body], [502, 'provider_unreachable', ''])
   assert.equal(secure, 'reset')
   assert.equal(canary.connections(), 0)
-  const told = egress.machine.told.filter(({ type }) => type === 'proxy_failed')
+  const failures = egress.machine.messages.filter(({ type }) => type === 'proxy_failed')
   const event = { type: 'proxy_failed', code: 'provider_unreachable', host: '127.0.0.1', port: canary.port }
-  assert.deepEqual(told, [event, event])
+  assert.deepEqual(failures, [event, event])
 })
 
 const refusals = { 407: 'provider_rejected', 502: 'upstream_connect_failed', 504: 'upstream_timeout' }
@@ -72,7 +75,7 @@ for (const [status, code] of Object.entries(refusals)) {
     const secure = await brokenBy(egress.machine, 'page.test:443')
 
     assert.deepEqual([page.status, page.headers['x-kernel-proxy-error'], secure], [502, code, 'reset'])
-    assert.deepEqual(proxy.asked, ['CONNECT page.test:80', 'CONNECT page.test:443'])
+    assert.deepEqual(proxy.requests, ['CONNECT page.test:80', 'CONNECT page.test:443'])
     await proxy.untilAbandoned()
   })
 }
@@ -90,17 +93,17 @@ for (const connectStatus of [400, 403, 405, 501, 0]) {
     const secure = await brokenBy(egress.machine, 'page.test:443')
 
     assert.deepEqual([page.status, page.body, secure], [200, 'exit', 'reset'])
-    assert.deepEqual(proxy.asked, [
+    assert.deepEqual(proxy.requests, [
       `CONNECT page.test:81 ${authorization}`,
       `POST http://page.test:81/a%2Fb?c ${authorization} a body`,
       `CONNECT page.test:443 ${authorization}`,
     ])
-    const codes = egress.machine.told.flatMap((message) => (message.type === 'proxy_failed' ? [message.port] : []))
+    const codes = egress.machine.messages.flatMap((message) => (message.type === 'proxy_failed' ? [message.port] : []))
     assert.deepEqual(codes, [443])
   })
 }
 
-test('sends every request of a connection to its one destination, whatever it names', async () => {
+test('sends every request of a connection to its destination, whatever its host is', async () => {
   await using proxy = await startFakeProxy('exit', { connectStatus: 405 })
   await using egress = await startEgress({ allow: [proxy.authority], settings: through(proxy.port) })
   const { socket } = await egress.machine.connect('page.test:80')
@@ -114,7 +117,7 @@ test('sends every request of a connection to its one destination, whatever it na
   const text = await textOf(socket)
 
   assert.equal(text.match(/exit/g)?.length, 4)
-  assert.deepEqual(proxy.asked.slice(1).toSorted(), [
+  assert.deepEqual(proxy.requests.slice(1).toSorted(), [
     'GET http://page.test/1',
     'OPTIONS http://page.test',
     'POST http://page.test/2 abc',
@@ -142,11 +145,11 @@ for (const [request, status] of Object.entries(refusedRequests)) {
     const answer = await textOf(socket).catch(() => '')
 
     assert.equal(Number(answer.slice(9, 12)) || undefined, status)
-    assert.equal(proxy.asked.filter((asked) => !asked.startsWith('CONNECT page')).length, 0)
+    assert.equal(proxy.requests.filter((asked) => !asked.startsWith('CONNECT page')).length, 0)
   })
 }
 
-test('lets a request become another protocol by a proxy without tunnels', async () => {
+test('supports upgrades through a proxy without tunnels', async () => {
   await using proxy = await startHttpServer(() => {})
   proxy.server.on('connect', (_request, socket: Socket) => socket.end('HTTP/1.1 405 No\r\n\r\n'))
   proxy.server.on('upgrade', (request, socket: Socket) => {
@@ -178,18 +181,18 @@ test('a challenge of the proxy to a request does not reach the machine', async (
   )
 })
 
-test('what is no HTTP, or breaks off, is a failure of the proxy', async () => {
+test('malformed and incomplete responses are failures of the proxy', async () => {
   for (const answer of ['SSH-2.0-nonsense\r\n', '', 'HTTP/1.1 200']) {
     await using proxy = await startTcpServer((socket) => void socket.once('data', () => socket.end(answer)))
     await using egress = await startEgress({ allow: [proxy.authority], settings: through(proxy.port) })
 
     assert.equal(await brokenBy(egress.machine, 'secure.test:443'), 'reset')
-    const failed = await egress.machine.untilTold(({ type }) => type === 'proxy_failed')
+    const failed = await egress.machine.untilMessage(({ type }) => type === 'proxy_failed')
     assert.equal('code' in failed && failed.code, 'upstream_connect_failed', JSON.stringify(answer))
   }
 })
 
-test("a caller's proxy must not stand where sessions may not connect to, and an operator's may", async () => {
+test("a caller's proxy must have a permitted address, and an operator's need not", async () => {
   await using proxy = await startFakeProxy('exit')
   await using egress = await startEgress({ settings: through(proxy.port) })
 
@@ -205,7 +208,7 @@ test("a caller's proxy must not stand where sessions may not connect to, and an 
   assert.equal(ofOperator.body, 'exit tunnels /')
   assert.deepEqual([inner.status, inner.headers['x-kernel-proxy-error']], [502, 'destination_blocked'])
   assert.equal(mapped, 'reset')
-  assert.deepEqual(proxy.asked, ['CONNECT page.test:80'])
+  assert.deepEqual(proxy.requests, ['CONNECT page.test:80'])
 })
 
 test('private hosts come before routes, routes before the proxy, and the bypass of each is its own', async () => {
@@ -250,7 +253,7 @@ test('private hosts come before routes, routes before the proxy, and the bypass 
   assert.deepEqual(found, ends)
 })
 
-test('allowed hosts shut out all else but private hosts, by name and by address, whatever the proxy', async () => {
+test('allowed hosts exclude everything but private hosts, by name and by address, with any proxy', async () => {
   await using proxy = await startFakeProxy('exit')
   const rules = {
     private_hosts: ['private.test'],
@@ -289,7 +292,7 @@ test('allowed hosts shut out all else but private hosts, by name and by address,
   assert.deepEqual(await egress.machine.lookup('bad.test'), { id: egress.machine.lastId, by_name: true })
 })
 
-test('a change of the settings cuts what would now leave otherwise, and nothing else', async () => {
+test('a change of settings closes connections that would now leave differently, and no others', async () => {
   await using one = await startFakeProxy('one')
   await using two = await startFakeProxy('two')
   await using direct = await startTcpServer((socket) => void socket.pipe(socket))
@@ -316,7 +319,7 @@ test('a change of the settings cuts what would now leave otherwise, and nothing 
   assert.equal((await egress.machine.fetch('http://page.test/')).body, 'two tunnels /')
 })
 
-test('what is being opened while the settings change is opened by the new ones', async () => {
+test('a connection that is opening during a change uses the new settings', async () => {
   const asked = Promise.withResolvers<void>()
   await using silent = await startTcpServer((socket) => {
     socket.once('end', () => socket.end()).once('data', () => asked.resolve())
@@ -332,7 +335,7 @@ test('what is being opened while the settings change is opened by the new ones',
   await silent.untilAbandoned()
 })
 
-test('what waits to be told of a failure is cut when its settings change', async () => {
+test('a failed connection that is still answered closes when its settings change', async () => {
   await using egress = await startEgress({ settings: { ...directly, proxy: null } })
   const connection = await egress.machine.connect('page.test:80')
 
@@ -342,7 +345,7 @@ test('what waits to be told of a failure is cut when its settings change', async
   assert.equal(said, '')
 })
 
-test('an address that was told for a name is that name when the settings change', async () => {
+test('an address that was returned for a name counts as that name when the settings change', async () => {
   await using server = await startHttpServer((_request, response) => response.end('direct'))
   await using proxy = await startFakeProxy('exit')
   const addresses: Record<string, string> = {
@@ -367,14 +370,14 @@ test('an address that was told for a name is that name when the settings change'
 
   assert.equal(before.body, 'direct')
   assert.deepEqual([routed, ambiguous], ['exit tunnels /', 'refused'])
-  assert.deepEqual(proxy.asked, [`CONNECT one.test:${server.port}`])
+  assert.deepEqual(proxy.requests, [`CONNECT one.test:${server.port}`])
   assert.deepEqual(
     lookups.map((answer) => 'by_name' in answer),
     [true, false],
   )
 })
 
-test('a gentle change waits for the connection that it is to come after, and lets it come to its end', async () => {
+test('a gentle change waits for the given connection, and lets it finish', async () => {
   await using one = await startHttpServer(() => {})
   one.server.on('connect', (_request, socket: Socket) => {
     socket.write('HTTP/1.1 200 OK\r\n\r\n')
@@ -395,7 +398,7 @@ test('a gentle change waits for the connection that it is to come after, and let
   assert.equal((await page).body, 'slowly')
 })
 
-test('a gentle change ends what is not used any more', async () => {
+test('a gentle change closes idle connections', async () => {
   await using one = await startFakeProxy('one')
   await using two = await startFakeProxy('two')
   await using egress = await startEgress({ allow: ['127.0.0.1'], settings: through(one.port) })

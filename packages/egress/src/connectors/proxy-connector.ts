@@ -8,13 +8,13 @@ import { destinationText, ProxyServer } from './proxy-server.ts'
 import { openSocksTunnel } from './socks-tunnel.ts'
 import { withinLimit } from './time-limit.ts'
 
-/** By one server of a proxy. */
+/** Connects through one server of a proxy. */
 export class ProxyConnector implements Connector {
   readonly key: string
   readonly isDirect = false
   readonly requests?: RequestProxy
   readonly #server: ProxyServer
-  /** For one of the operator's, the guard of what it is asked for. */
+  /** Guards destinations when the proxy belongs to the operator; false otherwise. */
   readonly #guarded: ConnectorOptions | false
 
   constructor(key: string, server: ProxyServer, guarded: ConnectorOptions | false) {
@@ -49,7 +49,7 @@ export class ProxyConnector implements Connector {
   }
 }
 
-/** By any server of the proxy: one is taken anew for each connection. */
+/** Connects through any server of the proxy, chosen again for each connection. */
 export class ProxyConnectors {
   readonly #servers: readonly ProxyConnector[]
 
@@ -71,8 +71,8 @@ export function keyOf(proxy: EgressProxy): string {
 }
 
 /**
- * An operator's proxy often stands inside: what is written as an inner address it must not be asked for. Names are the
- * proxy's to look up, and so to judge.
+ * An operator's proxy often runs inside a private network, so it must not be asked for internal addresses. Names are
+ * resolved, and therefore judged, by the proxy.
  */
 async function permitted(destination: Destination, { guard, names }: ConnectorOptions): Promise<void> {
   if (destination.host.kind !== 'address') return

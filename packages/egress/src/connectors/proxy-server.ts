@@ -8,20 +8,20 @@ import { connectToFirst } from './connect-to-first.ts'
 import type { ConnectorOptions } from './direct-connector.ts'
 import { unlessAborted } from './time-limit.ts'
 
-/** The server of a proxy: opens connections to it, with TLS where it wants that. */
+/** Opens connections to one proxy server, with TLS if the proxy requires it. */
 export class ProxyServer {
   readonly upstream: Upstream
   readonly #isOperators: boolean
   readonly #options: ConnectorOptions
 
-  /** One that the operator has set up may stand where no session may connect to. */
+  /** The operator's proxies may have addresses that sessions cannot connect to. */
   constructor(upstream: Upstream, isOperators: boolean, options: ConnectorOptions) {
     this.upstream = upstream
     this.#isOperators = isOperators
     this.#options = options
   }
 
-  /** Rejects with `proxy-unreachable` or `proxy-not-permitted`, or with the reason of the signal. */
+  /** Rejects with `proxy-unreachable`, `proxy-not-permitted` or the reason of the signal. */
   async connect(signal: AbortSignal): Promise<Socket> {
     const address = this.#address()
     try {
@@ -38,11 +38,11 @@ export class ProxyServer {
 
   #address(): HostAndPort {
     const host = parseHost(this.upstream.host)
-    if (!host) throw new Error('the host of a proxy cannot be read')
+    if (!host) throw new Error('the host of a proxy is malformed')
     return { host, port: this.upstream.port }
   }
 
-  /** A caller's proxy is a destination like any other: it must not lead into the host's own networks. */
+  /** A caller's proxy is a destination like any other. It must not lead into the host's own networks. */
   async #find({ host, port }: HostAndPort): Promise<readonly PermittedAddress[]> {
     const { guard, names } = this.#options
     if (!this.#isOperators) return guard.permit({ host, port }, (name) => names.addresses(name))
@@ -63,14 +63,14 @@ export class ProxyServer {
     const abort = () => tls.destroy(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
     tls.once('secureConnect', () => resolve(tls))
-    // What a failed handshake says of the certificate does not matter to the page; it cannot get further.
+    // The page cannot use the details of a failed TLS handshake.
     tls.on('error', () => reject(new EgressFailure('proxy-unreachable')))
     tls.once('close', () => reject(new EgressFailure('proxy-unreachable')))
     return promise.finally(() => signal.removeEventListener('abort', abort))
   }
 }
 
-/** How a destination is written to a proxy, which looks names up itself. */
+/** Formats a destination for a proxy, which resolves names itself. */
 export function destinationText({ host, port }: HostAndPort): string {
   return `${hostText(host)}:${port}`
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { HostAndPort } from '@berth/contract/egress/host.ts'
-// The handshake of RFC 1928 and RFC 1929 over a connection that is there already.
+// Performs the handshake of RFC 1928 and RFC 1929 over an existing connection.
 import { SocksClient } from 'socks'
 import { EgressFailure, type FailureKind } from '../egress-failure.ts'
 import { proxyAnswerLimitMilliseconds } from './time-limit.ts'
@@ -12,7 +12,7 @@ interface SocksTunnelOptions {
   readonly signal: AbortSignal
 }
 
-/** Asks a SOCKS5 proxy, over a connection to it, for a tunnel. The connection is the tunnel then, or destroyed. */
+/** Requests a tunnel over a connection to a SOCKS5 proxy. The connection then is the tunnel, or is destroyed. */
 export async function openSocksTunnel(
   socket: Socket,
   { destination: { host, port }, username, password, signal }: SocksTunnelOptions,
@@ -23,7 +23,7 @@ export async function openSocksTunnel(
   try {
     await SocksClient.createConnection({
       existing_socket: socket,
-      // Where the proxy stands does not matter any more, but the library wants to be told.
+      // The library requires an address, although the connection exists already.
       proxy: {
         host: 'proxy',
         port: 1,
@@ -32,14 +32,14 @@ export async function openSocksTunnel(
       },
       command: 'connect',
       destination: { host: host.kind === 'name' ? host.name : host.address, port },
-      // Ours comes first, and tells what it was.
+      // Our own limit expires first, and its error names the cause.
       timeout: proxyAnswerLimitMilliseconds + 1_000,
     })
     return socket
   } catch (error) {
     socket.destroy()
     signal.throwIfAborted()
-    // The library's own error holds the password.
+    // The library's error contains the password.
     throw new EgressFailure(kindOf((error as Error).message))
   } finally {
     signal.removeEventListener('abort', abort)

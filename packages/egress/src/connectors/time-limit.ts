@@ -1,11 +1,13 @@
 import { EgressFailure, type FailureKind } from '../egress-failure.ts'
 
-/** Until a connection is there, all that it takes included. */
+/** The limit for the whole connection attempt. */
 const connectLimitMilliseconds = 20_000
-/** Until a proxy has said something. Chromium asks twice, and a person waits for a page no longer than a minute. */
+/**
+ * The limit for the first response of a proxy. Chromium tries twice, and a user should not wait longer than a minute.
+ */
 export const proxyAnswerLimitMilliseconds = 15_000
 
-/** Runs work that can be given up, at the signal or when the time is over; then it fails with the kind. */
+/** Runs cancellable work. Fails with the given kind when the time limit expires, and stops on the signal. */
 export async function withinLimit<Result>(
   kind: FailureKind,
   signal: AbortSignal,
@@ -21,7 +23,7 @@ export async function withinLimit<Result>(
   }
 }
 
-/** For what cannot be stopped, such as a lookup: an aborted one is left to end by itself. */
+/** For work that cannot be cancelled, such as a lookup. It continues in the background after an abort. */
 export function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)

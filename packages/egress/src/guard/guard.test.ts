@@ -15,7 +15,7 @@ function permit(destination: string, addresses: readonly string[], allow: string
   return guard.permit(parsed, async () => addresses)
 }
 
-test('keeps of several addresses those that are permitted, in their order', async () => {
+test('returns the permitted ones of several addresses, in their order', async () => {
   const permitted = await permit('mixed.test:80', ['127.0.0.1', '8.8.8.8', '10.0.0.1', '2606:4700::1111', '::1'])
 
   assert.deepEqual(
@@ -24,7 +24,7 @@ test('keeps of several addresses those that are permitted, in their order', asyn
   )
 })
 
-test('refuses a name whose addresses are all refused, and says of what kind they are', async () => {
+test('rejects a name whose addresses are all blocked, and reports their kind', async () => {
   await assert.rejects(permit('inside.test:80', ['10.0.0.1', '127.0.0.1']), (error) => {
     assert.ok(error instanceof EgressFailure)
     assert.equal(error.kind, 'refused')
@@ -37,18 +37,18 @@ test('does not find a name without addresses', async () => {
   await assert.rejects(permit('nowhere.test:80', []), { kind: 'name-not-found' })
 })
 
-test('looks up no address that is written as such', async () => {
+test('does not look up addresses', async () => {
   const permitted = await permit('8.8.8.8:80', ['10.0.0.1'])
 
   assert.deepEqual(permitted, [{ address: '8.8.8.8', port: 80, mayBeOfHost: false }])
 })
 
-test('lets an address be of this host only where an entry allows it', async () => {
+test('permits an address of this host only if an entry allows it', async () => {
   assert.equal((await permit('8.8.8.8:80', [], ['8.8.8.8']))[0]?.mayBeOfHost, true)
   assert.equal((await permit('8.8.8.8:80', []))[0]?.mayBeOfHost, false)
 })
 
-test("knows the host's own name where an entry names it, and asks nobody for it", async () => {
+test("resolves the host's own name if an entry contains it, without a query", async () => {
   const nobody = 'host.berth.internal:80'
 
   assert.deepEqual(

@@ -4,14 +4,14 @@ import { EgressFailure } from '../egress-failure.ts'
 import type { HostAddresses } from './host-addresses.ts'
 import { isService, type Policy, type Refusal, refusalOf } from './policy.ts'
 
-/** Finds the addresses of a name, the preferred first; rejects with an EgressFailure when there are none. */
+/** Resolves a name to its addresses in order of preference. Rejects with an EgressFailure when there are none. */
 export type Lookup = (name: string) => Promise<readonly string[]>
 
 /** An address that a session may connect to. */
 export interface PermittedAddress {
   readonly address: string
   readonly port: number
-  /** Whether it stays permitted if the connection turns out to lead to this host itself. */
+  /** Whether it stays permitted if the connection turns out to reach this host itself. */
   readonly mayBeOfHost: boolean
 }
 
@@ -26,9 +26,9 @@ const sentences: Readonly<Record<Refusal, string>> = {
 }
 
 const addressesOfHostName = ['127.0.0.1', '::1']
-const maxAddresses = 16 // A name may have hundreds; nobody waits for the last one.
+const maxAddresses = 16 // Names can have hundreds, and callers do not wait for the last one.
 
-/** Decides where sessions may connect. What is looked up here is what is connected to. */
+/** Decides where sessions may connect. The addresses that are checked are the addresses that are connected to. */
 export class Guard {
   readonly #hostAddresses: HostAddresses
   #policy: Policy = { allow: [], own: [] }
@@ -37,12 +37,12 @@ export class Guard {
     this.#hostAddresses = hostAddresses
   }
 
-  /** Holds for connections that are opened from now on. */
+  /** Applies to connections that are opened from now on. */
   setPolicy(policy: Policy): void {
     this.#policy = policy
   }
 
-  /** The addresses of the destination that may be connected to, the preferred first; rejects when there are none. */
+  /** Returns the permitted addresses of the destination in order of preference. Rejects when there are none. */
   async permit({ host, port }: HostAndPort, lookup: Lookup): Promise<readonly PermittedAddress[]> {
     const addresses = host.kind === 'address' ? [host.address] : await this.#lookup(host.name, lookup)
     if (addresses.length === 0) throw new EgressFailure('name-not-found')
@@ -61,17 +61,17 @@ export class Guard {
     return permitted
   }
 
-  /** The socket on which berth serves what a session connects to at this destination, if it is berth's own. */
+  /** Returns the socket on which berth serves sessions if the destination is berth's own address. */
   ownSessionSocket(destination: HostAndPort): string | undefined {
     const { ownSessionSocket } = this.#policy
     if (ownSessionSocket === undefined) return undefined
     return isService(this.#policy, destination, this.#hostAddresses.current()) ? ownSessionSocket : undefined
   }
 
-  /** Whether a rule speaks of the name itself, whatever its addresses. */
+  /** Whether a rule refers to the name itself, whatever its addresses are. */
   mentions(name: string): boolean {
     const { own, ownSessionSocket } = this.#policy
-    // By the host's name a session reaches itself at berth's port, wherever berth listens.
+    // The host's name with berth's port always leads to the session's own addresses, whatever address berth listens on.
     if (name === hostName && ownSessionSocket !== undefined && own.length > 0) return true
     return this.#allows(name) || own.some(({ host }) => host.kind === 'name' && host.name === name)
   }
@@ -80,7 +80,7 @@ export class Guard {
     return this.#policy.allow.some((entry) => entry.kind === 'name' && entry.name === name)
   }
 
-  /** The name of the host is known here alone, and only where the operator allows it: no name server is ever asked. */
+  /** The host's name is resolved here and only when the operator allows it. It is never sent to a name server. */
   async #lookup(name: string, lookup: Lookup): Promise<readonly string[]> {
     if (name !== hostName) return lookup(name)
     return this.#allows(name) ? addressesOfHostName : []

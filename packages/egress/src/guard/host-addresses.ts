@@ -4,7 +4,7 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 
 const maxAgeMilliseconds = 1_000
 
-/** The addresses of the host's network interfaces, read again when they are older than a second. */
+/** The addresses of the host's network interfaces, cached for a second. */
 export class HostAddresses {
   readonly #clock: Clock
   #addresses: ReadonlySet<string> = new Set()
@@ -16,7 +16,8 @@ export class HostAddresses {
 
   current(): ReadonlySet<string> {
     const now = this.#clock.now().getTime()
-    // A clock that was set back makes them old, not new for hours.
+    // The absolute value matters: after the clock is set back, the cached addresses would otherwise stay valid for
+    // hours.
     if (Math.abs(now - this.#readAt) > maxAgeMilliseconds) {
       this.#addresses = readAddresses()
       this.#readAt = now

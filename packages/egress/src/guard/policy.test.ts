@@ -10,7 +10,7 @@ interface Rules {
   readonly host?: string[]
 }
 
-/** The refusal of `name>address:port`, or of `address:port` alone. */
+/** Returns the refusal of `name>address:port` or `address:port`. */
 function judge(target: string, { allow = [], own = [], host = [] }: Rules = {}): string | undefined {
   const [, name, address = '', port] = /^(?:(.+)>)?(.+):(\d+)$/.exec(target) ?? []
   const parsed: Target = { name, address, port: Number(port) }
@@ -24,7 +24,7 @@ test('permits public addresses and nothing else', () => {
   assert.equal(judge('app.test>10.0.0.1:80'), 'private')
 })
 
-test('permits what an address, a range or a name allows, whatever name led there', () => {
+test('permits what an address, a range or a name allows, whatever name resolved to it', () => {
   assert.equal(judge('10.0.0.1:80', { allow: ['10.0.0.1'] }), undefined)
   assert.equal(judge('app.test>10.0.0.1:80', { allow: ['10.0.0.0/8'] }), undefined)
   assert.equal(judge('fd00::1:80', { allow: ['fd00::/8'] }), undefined)
@@ -41,7 +41,7 @@ test('permits nothing that an entry does not cover', () => {
   assert.equal(judge('10.0.0.1:80', { allow: ['app.test'] }), 'private')
 })
 
-test('takes addresses of the host, public ones too, for its own', () => {
+test('treats all addresses of the host as its own, including public ones', () => {
   assert.equal(judge('8.8.8.8:22', { host: ['8.8.8.8'] }), 'own')
   assert.equal(judge('8.8.8.8:22', { host: ['8.8.8.8'], allow: ['8.8.8.8'] }), undefined)
   assert.equal(judge('10.0.0.1:22', { host: ['10.0.0.1'], allow: ['10.0.0.0/8'] }), undefined)
@@ -59,7 +59,7 @@ test('opens the address of berth only to an entry with exactly that port', () =>
   assert.equal(judge('127.0.0.1:9090', { own, allow: ['127.0.0.1'] }), undefined)
 })
 
-test('takes a listener on the unspecified address for one on every address of the host', () => {
+test('treats a listener on the unspecified address as one on every address of the host', () => {
   for (const own of [['0.0.0.0:8080'], ['[::]:8080']]) {
     const rules = { own, host: ['10.0.0.1', 'fd00::5'], allow: ['127.0.0.0/8', '10.0.0.0/8', '[::1]', 'fd00::/8'] }
 
@@ -82,7 +82,7 @@ test('never permits the unspecified address, which Linux takes for loopback', ()
   assert.equal(judge(':::80', { allow: ['::/0'] }), 'unspecified')
 })
 
-test('judges a NAT64 address by the address that it leads to', () => {
+test('classifies a NAT64 address by the address that it translates to', () => {
   assert.equal(judge('64:ff9b::808:808:80'), undefined)
   assert.equal(judge('64:ff9b::a00:1:80'), 'private')
   assert.equal(judge('64:ff9b::7f00:1:80'), 'loopback')
@@ -90,7 +90,7 @@ test('judges a NAT64 address by the address that it leads to', () => {
   assert.equal(judge('64:ff9b::808:808:80', { own: ['8.8.8.8:80'], allow: ['64:ff9b::/96'] }), 'own')
 })
 
-test('refuses a policy that it cannot read', () => {
+test('rejects a malformed policy', () => {
   for (const policy of [
     { allow: ['10.0.0.1/8'], own_addresses: [] },
     { allow: [], own_addresses: ['127.0.0.1'] },

@@ -6,24 +6,24 @@ import { hostName } from '@berth/contract/egress/machine-protocol.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import ipaddr from 'ipaddr.js'
 
-/** The host-wide rules, parsed. */
+/** The parsed rules of this host. */
 export interface Policy {
   readonly allow: readonly AllowEntry[]
-  /** Where berth itself listens. */
+  /** The addresses that berth listens on. */
   readonly own: readonly HostAndPort[]
-  /** Where berth serves what sessions connect to there; absent: nowhere. */
+  /** The socket that serves connections from sessions to berth. When absent, they are not served. */
   readonly ownSessionSocket?: string
 }
 
-/** One address of a destination: what a connection would go to. */
+/** One address of a destination. */
 export interface Target {
-  /** The name that led to the address. Absent when the destination was written as an address. */
+  /** The name that resolved to the address. Absent when the destination is an address. */
   readonly name: string | undefined
   readonly address: string
   readonly port: number
 }
 
-/** What keeps a session from an address. `own` is an address of this host, or of berth. */
+/** Why a session may not connect to an address. `own` means an address of this host or of berth. */
 export type Refusal = Exclude<AddressKind, 'public'> | 'own'
 
 export function parsePolicy({ allow, own_addresses, own_session_socket }: EgressPolicy): Policy {
@@ -42,13 +42,16 @@ export function parsePolicy({ allow, own_addresses, own_session_socket }: Egress
   }
 }
 
-/** Says why a session may not connect to the target, or nothing. `hostAddresses` are those of the host's interfaces. */
+/**
+ * Returns why a session may not connect to the target, or undefined. `hostAddresses` are those of the host's
+ * interfaces.
+ */
 export function refusalOf(policy: Policy, target: Target, hostAddresses: ReadonlySet<string>): Refusal | undefined {
   const reached = translatedAddress(target.address)
   const kind = addressKind(reached)
   const isOfHost = kind === 'loopback' || hostAddresses.has(reached)
 
-  // Linux connects to loopback when asked for the unspecified address, so a range that covers it must not allow it.
+  // Linux connects to loopback when asked for the unspecified address, so an allowed range must not include it.
   if (kind === 'unspecified') return kind
   if (policy.own.some((own) => leadsTo(own, target, reached, isOfHost))) {
     return policy.allow.some((entry) => names(entry, target)) ? undefined : 'own'
@@ -59,8 +62,8 @@ export function refusalOf(policy: Policy, target: Target, hostAddresses: Readonl
 }
 
 /**
- * Whether the destination, as it was asked for, is berth itself: then the session gets what berth serves to it. Not where
- * the operator has opened that address to all sessions.
+ * Whether the requested destination is berth itself, so that the session gets its own addresses. False where the
+ * operator has opened that address to all sessions.
  */
 export function isService(
   { allow, own }: Policy,
@@ -70,14 +73,14 @@ export function isService(
   const { host, port } = destination
   const [name, address] = host.kind === 'name' ? [host.name, ''] : [undefined, host.address]
   if (allow.some((entry) => names(entry, { name, address, port }))) return false
-  // By the host's own name, where berth listens.
+  // The host's name, with a port that berth listens on.
   if (name === hostName) return own.some((listening) => listening.host.kind === 'address' && listening.port === port)
   const reached = name === undefined ? translatedAddress(address) : ''
   const isOfHost = name === undefined && (addressKind(reached) === 'loopback' || hostAddresses.has(reached))
   return own.some((candidate) => leadsTo(candidate, { name, address, port }, reached, isOfHost))
 }
 
-/** Whether the entry is exactly this host with exactly this port. */
+/** Whether the entry is exactly this host and port. */
 function names(entry: AllowEntry, target: Target): boolean {
   return entry.kind !== 'range' && entry.port !== undefined && covers(entry, target)
 }
@@ -92,8 +95,8 @@ function covers(entry: AllowEntry, { name, address, port }: Target): boolean {
 }
 
 /**
- * Names are compared as names, not by what they resolve to: in front of a public name may stand a proxy that serves
- * many other sites at the same address.
+ * Names are compared as names, not by their addresses: a reverse proxy in front of a public name may serve many other
+ * sites at the same address.
  */
 function leadsTo(own: HostAndPort, { name, port }: Target, reached: string, isOfHost: boolean): boolean {
   if (own.port !== port) return false

@@ -8,12 +8,12 @@ import { proxyAt, startFakeProxy, startSocksProxy, through } from '../testing/pr
 import { directly, type StartedEgress, startEgress } from '../testing/started-egress.ts'
 import { TestMachine } from '../testing/test-machine.ts'
 
-/** How far a connection gets before it is broken off, in turns of the event loop. */
+/** How many turns of the event loop a connection gets before it is aborted. */
 const moments = [0, 1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 30]
 const tlsHello = Buffer.from([0x16, 3, 1, 2, 0, 1, ...Buffer.alloc(64)])
 const request = 'GET / HTTP/1.1\r\nHost: page.test\r\n\r\n'
 
-/** A machine's connection, and what may break it off. */
+/** A connection of a machine and the actions that can abort it. */
 interface Attempt {
   readonly egress: StartedEgress
   readonly machine: TestMachine
@@ -125,7 +125,7 @@ async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate)
 }
 
-test('a machine that sends anything breaks nothing but its own connections', async () => {
+test('a machine that sends arbitrary data only breaks its own connections', async () => {
   await using server = await startTcpServer((socket) => void socket.pipe(socket))
   await using egress = await startEgress({ allow: ['127.0.0.1'] })
   using kept = await egress.machine.connect(server.authority)

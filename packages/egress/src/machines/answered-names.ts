@@ -2,8 +2,8 @@ const maxAddresses = 4_096
 const maxNames = 32
 
 /**
- * Which names a machine was told which addresses for: a connection to such an address is one to its name, also when the
- * settings have changed meanwhile. What was not asked for longest is forgotten.
+ * Records which addresses a machine was given for which names. A connection to such an address counts as one to the
+ * name, even after settings change. The least recently requested names are dropped first.
  */
 export class AnsweredNames {
   readonly #names = new Map<string, Set<string>>()
@@ -20,7 +20,7 @@ export class AnsweredNames {
     while (this.#names.size > maxAddresses) dropOldest(this.#names, maxAddresses)
   }
 
-  /** The last that was asked for comes last. */
+  /** Moves the address to the end, so that it is dropped last. */
   namesOf(address: string): readonly string[] {
     return [...(this.#names.get(address) ?? [])]
   }

@@ -4,8 +4,8 @@ const beginning = /^HTTP\/1\.[01] 407\b/
 const beginningBytes = 13
 
 /**
- * Passes on what a proxy answers, unless it asks for credentials: that is the business of whoever set the proxy up, and a
- * browser would ask its user. Throws an EgressFailure then.
+ * Passes proxy responses through, unless one asks for credentials. Whoever configured the proxy has to provide them,
+ * and a browser would ask its user instead. Throws an EgressFailure in that case.
  */
 export function createChallengeFilter(): (chunk: Buffer) => Buffer {
   let held = Buffer.alloc(0)

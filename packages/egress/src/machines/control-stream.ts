@@ -7,7 +7,7 @@ import {
 import { parseClosed } from './greeting.ts'
 import { linesOf, writeLine } from './lines.ts'
 
-/** What a machine has not read yet of what it was told. More than this, and it does not read at all. */
+/** The limit on messages that a machine has not read. Beyond it, the machine is not reading at all. */
 const maxUnreadBytes = 1024 * 1024
 
 /** The control connection of a machine. */
@@ -18,17 +18,17 @@ export class ControlStream {
     this.#socket = socket
   }
 
-  tell(message: ControlMessage): void {
+  send(message: ControlMessage): void {
     if (this.#socket.writableLength > maxUnreadBytes) this.#socket.destroy()
     else writeLine(this.#socket, message)
   }
 
-  /** Hands on what the machine says; resolves or rejects when the connection ends. */
+  /** Passes on the messages of the machine. Settles when the connection ends. */
   async serve(onClosed: (message: ConnectionClosed) => void): Promise<void> {
-    this.tell({ type: 'ready', version: machineProtocolVersion })
+    this.send({ type: 'ready', version: machineProtocolVersion })
     for await (const line of linesOf(this.#socket)) {
       const message = parseClosed(line)
-      // A later agent may say more.
+      // A newer agent may send other messages.
       if (message) onClosed(message)
     }
   }

@@ -1,10 +1,10 @@
 import { proxyErrorHeader } from '@berth/contract/egress/machine-protocol.ts'
 import type { EgressFailure } from '../egress-failure.ts'
 
-/** The longest beginning of a request that tells it from anything else. */
+/** The longest prefix that is needed to recognize an HTTP request. */
 const maxMethodBytes = 20
 
-/** Whether bytes begin a request in plain HTTP; undefined when there are too few of them to tell. */
+/** Whether the bytes start a plain HTTP request. Undefined when there are too few bytes to decide. */
 export function beginsRequest(bytes: Buffer): boolean | undefined {
   const beginning = bytes.toString('latin1', 0, maxMethodBytes)
   if (/^[A-Z]{3,}(-[A-Z]+)? /.test(beginning)) return true
@@ -12,8 +12,8 @@ export function beginsRequest(bytes: Buffer): boolean | undefined {
 }
 
 /**
- * What a page is answered whose request in plain HTTP has not left. Failures of a proxy have no body: then Chromium shows
- * its own error page and a navigation fails, as one by TLS does.
+ * The response to a plain HTTP request that could not be sent. Proxy failures have no body: Chromium then shows its own
+ * error page and the navigation fails, as it does over TLS.
  */
 export function failureAnswer(failure: EgressFailure): string {
   const isPolicy = failure.kind === 'not-allowed'

@@ -13,24 +13,24 @@ export interface ConnectionRequest {
   readonly host: Host
   readonly port: number
   /** Whether the name was written with a final dot. */
-  readonly isWhole: boolean
+  readonly isFullyQualified: boolean
 }
 
-/** Reads the first line of a connection; undefined when it is none. What a machine sends may be anything. */
+/** Parses the first line of a connection, or returns undefined. The input is untrusted. */
 export function parseGreeting(line: string): Greeting | undefined {
   const { type, version, id, host: hostText, port } = parseLine(line) ?? {}
   if (type === 'control') return isPositive(version) ? { type, version } : undefined
   if (type === 'lookup') return { type }
   if (type !== 'connect' || typeof hostText !== 'string' || !isPositive(id) || !isPositive(port)) return undefined
   const host = hostOf(hostText)
-  return host && port <= 65_535 ? { type, id, host, port, isWhole: hostText.endsWith('.') } : undefined
+  return host && port <= 65_535 ? { type, id, host, port, isFullyQualified: hostText.endsWith('.') } : undefined
 }
 
 export interface ParsedLookup {
   readonly id: number
-  /** Undefined when it is no name of a host. */
+  /** Undefined when the requested name is not a valid host name. */
   readonly name: string | undefined
-  readonly isWhole: boolean
+  readonly isFullyQualified: boolean
   readonly family: AddressFamily
 }
 
@@ -38,7 +38,7 @@ export function parseLookup(line: string): ParsedLookup | undefined {
   const { id, name, family } = parseLine(line) ?? {}
   if (!isPositive(id) || typeof name !== 'string' || (family !== 4 && family !== 6)) return undefined
   const host = hostOf(name)
-  return { id, family, name: host?.kind === 'name' ? host.name : undefined, isWhole: name.endsWith('.') }
+  return { id, family, name: host?.kind === 'name' ? host.name : undefined, isFullyQualified: name.endsWith('.') }
 }
 
 export function parseClosed(line: string): ConnectionClosed | undefined {

@@ -4,7 +4,10 @@ import { maxLineBytes } from '@berth/contract/egress/machine-protocol.ts'
 const firstLineLimitMilliseconds = 10_000
 const lineFeed = 0x0a
 
-/** Takes the first line of a connection and leaves the rest in it. Undefined: it has ended, is too long or too late. */
+/**
+ * Reads the first line of a connection and leaves the rest in the socket. Undefined when the line is too long, too late
+ * or incomplete.
+ */
 export async function takeFirstLine(socket: Socket): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
   let line = Buffer.alloc(0)
@@ -30,7 +33,7 @@ export async function takeFirstLine(socket: Socket): Promise<string | undefined>
   }
 }
 
-/** The lines of a connection until it ends. Rejects when it breaks, and when a line is too long. */
+/** Yields the lines of a connection until it ends. Rejects on errors and on lines that are too long. */
 export async function* linesOf(socket: Socket): AsyncGenerator<string> {
   let rest = ''
   for await (const chunk of socket as AsyncIterable<Buffer>) {
@@ -48,7 +51,7 @@ export function writeLine(socket: Socket, message: object): void {
   if (socket.writable) socket.write(`${JSON.stringify(message)}\n`)
 }
 
-/** Reads a JSON object; undefined when it is none. */
+/** Parses a JSON object, or returns undefined. */
 export function parseLine(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(line)

@@ -10,7 +10,7 @@ import { closeOf, type NotConnected, textOf } from '../testing/test-machine.ts'
 
 const MiB = 1024 * 1024
 
-test('copies bytes both ways, and tells where the connection leads', async () => {
+test('copies bytes in both directions, and reports the address of the connection', async () => {
   await using server = await startTcpServer((socket) => void socket.pipe(socket))
   await using egress = await startEgress({ allow: ['echo.test'], lookup: async () => ['127.0.0.1'] })
   using connection = await egress.machine.connect(`echo.test:${server.port}`)
@@ -22,7 +22,7 @@ test('copies bytes both ways, and tells where the connection leads', async () =>
   assert.deepEqual(connection.opened, { type: 'connected', address: '127.0.0.1', port: server.port })
 })
 
-test('lets either side end first and still receive, and says so before', async () => {
+test('lets either side end first and still receive, and announces the end', async () => {
   const lastWords = Promise.withResolvers<string>()
   await using answersAtEnd = await startTcpServer((socket) => {
     void textOf(socket).then((heard) => socket.end(`heard ${heard}`))
@@ -48,7 +48,7 @@ test('lets either side end first and still receive, and says so before', async (
   await endsFirst.untilAbandoned()
 })
 
-test('passes a reset on in either direction', async () => {
+test('forwards a reset in either direction', async () => {
   const broken = Promise.withResolvers<NodeJS.ErrnoException>()
   await using server = await startTcpServer((socket) => {
     socket.on('error', broken.resolve)
@@ -71,7 +71,7 @@ test('passes a reset on in either direction', async () => {
   await server.untilAbandoned()
 })
 
-test('tells why there is no connection', async () => {
+test('reports why a connection failed', async () => {
   await using server = await startTcpServer(() => {})
   const closedPort = await unusedPort()
   await using egress = await startEgress({
@@ -116,7 +116,7 @@ test("reaches the host's loopback by its name, where an entry names it, on its p
   assert.deepEqual(await machine.lookup('host.berth.internal'), { id: 4, by_name: true })
 })
 
-test('takes every connection of a machine for broken whose control connection has ended', async () => {
+test('resets every connection of a machine whose control connection has ended', async () => {
   await using server = await startTcpServer((socket) => void socket.resume())
   await using egress = await startEgress({ allow: ['127.0.0.1'] })
   const { socket } = await egress.machine.connect(server.authority)
@@ -128,7 +128,7 @@ test('takes every connection of a machine for broken whose control connection ha
   await assert.rejects(egress.machine.connect(server.authority), { kind: 'bad-request' })
 })
 
-test('takes an end that was not announced for a break, when control has ended too', async () => {
+test('treats an unannounced end as a reset when the control connection has ended too', async () => {
   const broken = Promise.withResolvers<NodeJS.ErrnoException>()
   await using server = await startTcpServer((socket) => {
     socket.on('error', broken.resolve)
@@ -144,7 +144,7 @@ test('takes an end that was not announced for a break, when control has ended to
   assert.equal((await broken.promise).code, 'ECONNRESET')
 })
 
-test('breaks off a server that goes on sending to a machine that has gone', async () => {
+test('resets a server that continues to send to a machine that has ended', async () => {
   const chunk = Buffer.alloc(64 * 1024)
   await using server = await startTcpServer((socket) => void Readable.from(endlessly(chunk)).pipe(socket))
   await using egress = await startEgress({ allow: ['127.0.0.1'] })
@@ -160,7 +160,7 @@ function* endlessly(chunk: Buffer): Generator<Buffer> {
   for (;;) yield chunk
 }
 
-test('gives up what a machine does not wait for any more', async () => {
+test('cancels connections that the machine has cancelled', async () => {
   const asked = Promise.withResolvers<void>()
   const never = () => {
     asked.resolve()
@@ -177,7 +177,7 @@ test('gives up what a machine does not wait for any more', async () => {
   assert.deepEqual(egress.log.bugs, [])
 })
 
-test('carries much data both ways, unchanged, to slow readers too', async () => {
+test('transfers much data in both directions, unchanged, also to slow readers', async () => {
   const sent = createHash('sha256')
   const chunks = Array.from({ length: 64 }, (_, index) => Buffer.alloc(MiB, index))
   for (const chunk of chunks) sent.update(chunk)
@@ -200,7 +200,7 @@ test('carries much data both ways, unchanged, to slow readers too', async () => 
   assert.equal(await egress.machine.closed(connection), 'end')
 })
 
-test('serves nothing on a connection that begins with something else, or says nothing', async () => {
+test('serves nothing on a connection without a valid greeting', async () => {
   await using egress = await startEgress({ allow: ['127.0.0.1'] })
   const answers = []
   for (const text of [

@@ -8,15 +8,15 @@ import type { EgressLogger } from '../egress-logger.ts'
 import { createChallengeFilter } from './challenge.ts'
 import { beginsRequest, failureAnswer } from './failure-answer.ts'
 import { writeLine } from './lines.ts'
-import type { MachineShare } from './machine-share.ts'
+import type { MachineQuota } from './machine-quota.ts'
 import { RequestRefused, RequestRewriter } from './request-rewriter.ts'
 import { Splice, type SpliceOptions } from './splice.ts'
 
 const firstBytesLimitMilliseconds = 10_000
-/** How long a machine may take to end a connection whose end it was told. */
+/** How long a machine may take to close a connection after egress announced its end. */
 const endLimitMilliseconds = 2_000
 
-/** How a destination is reached. */
+/** Where and how a connection is opened. */
 export interface Decision {
   readonly destination: Destination
   readonly connector: Connector
@@ -24,18 +24,18 @@ export interface Decision {
 
 export interface ConnectionOptions {
   readonly id: number
-  /** Decides anew with each call. Throws an EgressFailure where the settings do not say. */
+  /** Evaluates the current settings on each call. Throws an EgressFailure when they determine no route. */
   readonly decide: () => Decision
-  readonly tell: (message: ControlMessage) => void
-  readonly share: MachineShare
+  readonly sendControl: (message: ControlMessage) => void
+  readonly quota: MachineQuota
   readonly logger: EgressLogger
 }
 
-/** One connection of a machine, to one destination: it is opened, then bytes pass, or it fails. */
+/** One connection of a machine to one destination. It is opened and then carries bytes, or it fails. */
 export class MachineConnection {
   readonly #options: ConnectionOptions
   readonly #socket: Socket
-  /** Aborted when the machine has given up, or must not have the connection. */
+  /** Aborted when the machine gives up or may no longer have the connection. */
   readonly #gone = new AbortController()
   #attempt = new AbortController()
   #decision: Decision | undefined
@@ -48,7 +48,7 @@ export class MachineConnection {
     this.#options = options
   }
 
-  /** Serves the connection to its end. Whatever fails in it ends here, and ends nothing else. */
+  /** Serves the connection until it ends. Never rejects: failures stay within this connection. */
   async serve(): Promise<void> {
     try {
       await this.#serve()
@@ -59,20 +59,23 @@ export class MachineConnection {
     }
   }
 
-  /** How the machine says that its direction ends. */
-  hear(how: ConnectionClosed['how']): void {
-    if (this.#splice) this.#splice.hear(how)
+  /** Handles the machine's message that its direction ends. */
+  handleClose(how: ConnectionClosed['how']): void {
+    if (this.#splice) this.#splice.handleClose(how)
     else if (how === 'reset') this.break()
   }
 
-  /** Ends it when it would now leave otherwise; one that is still being opened is opened anew. Gently, it ends unused. */
+  /**
+   * Closes the connection if the new settings route it differently. An attempt in progress is restarted. When
+   * `isGentle`, the connection closes once it is idle.
+   */
   settingsChanged(isGentle: boolean): void {
     if (!this.#decision || !this.#isOutdated(this.#decision)) return
     this.#isRetired = isGentle
     if (this.#isOpening && isGentle) return
     if (this.#isOpening) this.#attempt.abort()
     else if (this.#splice && isGentle) this.#splice.retire()
-    // One that egress answers itself, by what was decided before, is to be made anew.
+    // Egress answers this connection itself by the old settings, so the client has to reconnect.
     else this.break()
   }
 
@@ -83,10 +86,10 @@ export class MachineConnection {
   }
 
   async #serve(): Promise<void> {
-    const leave = () => this.#gone.abort()
-    // The end of a socket is told only to who reads it.
+    const abort = () => this.#gone.abort()
+    // A socket reports its end only to a reader.
     const notice = () => void (this.#socket.readableLength === 0 && this.#socket.read())
-    this.#socket.once('close', leave).once('end', leave).on('readable', notice)
+    this.#socket.once('close', abort).once('end', abort).on('readable', notice)
     let far: Socket
     try {
       far = await this.#open()
@@ -95,14 +98,14 @@ export class MachineConnection {
       return this.#fail(this.#failureOf(error))
     } finally {
       this.#isOpening = false
-      this.#socket.off('end', leave).off('readable', notice)
+      this.#socket.off('end', abort).off('readable', notice)
     }
     const address = this.#decision?.connector.isDirect ? parseAddress(far.remoteAddress ?? '') : undefined
-    this.#tellOpened(address === undefined ? {} : { address, port: far.remotePort ?? 0 })
+    this.#sendOpened(address === undefined ? {} : { address, port: far.remotePort ?? 0 })
     await this.#join(far)
   }
 
-  /** Opens a connection to the destination by the settings that hold when it is there. */
+  /** Opens a connection to the destination. Starts again when the settings change meanwhile. */
   async #open(): Promise<Socket> {
     for (;;) {
       this.#attempt = new AbortController()
@@ -121,14 +124,14 @@ export class MachineConnection {
     }
   }
 
-  /** Copies bytes until the connection is over; returns what could not be read of them. */
+  /** Copies bytes until the connection ends. Returns the error if the traffic could not be parsed. */
   async #join(far: Socket, filters: Pick<SpliceOptions, 'outgoing' | 'incoming'> = {}): Promise<unknown> {
-    const { share, id, tell } = this.#options
+    const { quota, id, sendControl } = this.#options
     this.#splice = new Splice({
       machine: this.#socket,
       far,
-      share,
-      tell: (how) => tell({ type: 'closed', id, how }),
+      quota,
+      announceClose: (how) => sendControl({ type: 'closed', id, how }),
       ...filters,
     })
     if (this.#isRetired) this.#splice.retire()
@@ -138,21 +141,21 @@ export class MachineConnection {
 
   async #fail(failure: EgressFailure): Promise<void> {
     if (failure.isAnswered && this.#decision) return this.#answerInPlace(failure, this.#decision)
-    writeLine(this.#socket, { type: 'failed', kind: failure.told })
+    writeLine(this.#socket, { type: 'failed', kind: failure.connectionFailure })
     await this.#end()
   }
 
-  /** In the place of the far end: requests in plain HTTP get an answer, all else is broken off. */
+  /** Answers plain HTTP requests in place of the destination, and resets any other connection. */
   async #answerInPlace(failure: EgressFailure, decision: Decision): Promise<void> {
-    this.#tellOpened({})
+    this.#sendOpened({})
     const isRequest = await this.#beginsRequest()
     if (isRequest && failure instanceof TunnelRefused) return this.#passRequests(failure, decision)
-    this.#tellFailure(failure)
+    this.#sendProxyFailure(failure)
     if (isRequest) return this.#answer(failureAnswer(failure))
-    this.#options.tell({ type: 'closed', id: this.#options.id, how: 'reset' })
+    this.#options.sendControl({ type: 'closed', id: this.#options.id, how: 'reset' })
   }
 
-  /** Sends requests whole to a proxy that opens no tunnel for them. */
+  /** Forwards complete requests to a proxy that opens no tunnel for them. */
   async #passRequests(refusal: EgressFailure, { destination, connector: { requests } }: Decision): Promise<void> {
     if (!requests) return
     let proxy: Socket
@@ -161,7 +164,7 @@ export class MachineConnection {
       proxy.on('error', () => {})
     } catch (error) {
       this.#gone.signal.throwIfAborted()
-      this.#tellFailure(refusal)
+      this.#sendProxyFailure(refusal)
       return this.#answer(failureAnswer(this.#failureOf(error)))
     }
     const rewriter = new RequestRewriter(destination, requests.authorization)
@@ -171,17 +174,20 @@ export class MachineConnection {
     })
     if (unreadable instanceof RequestRefused) return this.#answer(unreadable.answer)
     if (!(unreadable instanceof EgressFailure)) return
-    this.#tellFailure(unreadable)
+    this.#sendProxyFailure(unreadable)
     return this.#answer(failureAnswer(unreadable))
   }
 
   async #answer(text: string): Promise<void> {
-    this.#options.tell({ type: 'closed', id: this.#options.id, how: 'end' })
+    this.#options.sendControl({ type: 'closed', id: this.#options.id, how: 'end' })
     this.#socket.write(text)
     await this.#end()
   }
 
-  /** Ends the direction to the machine, and takes what still comes: a socket that is closed on it looks broken. */
+  /**
+   * Ends the direction towards the machine, and discards what still arrives: a socket closed with unread data resets
+   * the connection.
+   */
   async #end(): Promise<void> {
     const limit = AbortSignal.any([this.#gone.signal, AbortSignal.timeout(endLimitMilliseconds)])
     this.#socket.end()
@@ -190,7 +196,7 @@ export class MachineConnection {
     }
   }
 
-  /** Whether the machine's first bytes begin a request in plain HTTP; they stay in the socket. */
+  /** Whether the first bytes of the machine start a plain HTTP request. They stay in the socket. */
   async #beginsRequest(): Promise<boolean> {
     const limit = AbortSignal.any([this.#gone.signal, AbortSignal.timeout(firstBytesLimitMilliseconds)])
     let bytes: Buffer = Buffer.alloc(0)
@@ -228,17 +234,22 @@ export class MachineConnection {
     return failure
   }
 
-  #tellOpened(where: Omit<ConnectionOpened, 'type'>): void {
+  #sendOpened(where: Omit<ConnectionOpened, 'type'>): void {
     writeLine(this.#socket, { type: 'connected', ...where })
   }
 
-  #tellFailure({ code }: EgressFailure): void {
+  #sendProxyFailure({ code }: EgressFailure): void {
     const { host, port } = (this.#decision as Decision).destination
-    this.#options.tell({ type: 'proxy_failed', code, host: host.kind === 'name' ? host.name : host.address, port })
+    this.#options.sendControl({
+      type: 'proxy_failed',
+      code,
+      host: host.kind === 'name' ? host.name : host.address,
+      port,
+    })
   }
 }
 
-/** Resolves when there is something to read, or an end, or nothing is waited for any more. */
+/** Resolves when the socket is readable or ended, or when the signal is aborted. */
 function change(socket: Socket, signal: AbortSignal): Promise<void> {
   const events = ['readable', 'end', 'close']
   return new Promise((resolve) => {

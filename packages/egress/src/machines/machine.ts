@@ -15,12 +15,12 @@ import { type ConnectionRequest, parseGreeting } from './greeting.ts'
 import { takeFirstLine, writeLine } from './lines.ts'
 import { serveLookups } from './lookup-stream.ts'
 import { type Decision, MachineConnection } from './machine-connection.ts'
-import { MachineShare } from './machine-share.ts'
+import { MachineQuota } from './machine-quota.ts'
 import { existsSocket, removeStaleSocket } from './socket-files.ts'
 
 const settingsWaitMilliseconds = 1_000
-const maxNotedDestinations = 100
-/** A paused socket holds one chunk and reads no further. */
+const maxRecordedDestinations = 100
+/** A paused socket holds one chunk and stops reading. */
 const highWaterMark = 1
 
 interface MachineOptions {
@@ -30,15 +30,15 @@ interface MachineOptions {
   readonly logger: EgressLogger
 }
 
-/** One machine, on a unix socket that tells whose it is: its connections, its lookups, and what it is told. */
+/** Serves one machine on a unix socket of its own: connections, lookups and control messages. */
 export class Machine {
   readonly #options: MachineOptions
   readonly #connectors: MachineConnectors
-  readonly #share = new MachineShare()
+  readonly #quota = new MachineQuota()
   readonly #answered = new AnsweredNames()
   readonly #sockets = new Set<Socket>()
   readonly #connections = new Map<number, MachineConnection>()
-  /** The first destinations of the machine; each is also an event when something is asked of it. */
+  /** The first destinations that the machine requested. Each is also emitted as an event. */
   readonly #destinations = new Set<string>()
   readonly #requests = new EventEmitter()
   #control: ControlStream | undefined
@@ -51,33 +51,33 @@ export class Machine {
     this.#connectors = new MachineConnectors(options.settings, options)
   }
 
-  /** Connections that would now leave otherwise are cut, or, gently, end when they are not used any more. */
+  /** Closes connections that the new settings route differently: at once, or once they are idle when `isGentle`. */
   setSettings(settings: EgressSettings, isGentle: boolean): void {
     this.#connectors.set(settings)
     for (const connection of this.#connections.values()) connection.settingsChanged(isGentle)
   }
 
-  /** More are closed as soon as they come. */
+  /** Connections beyond the limit are closed immediately. */
   setMaxConnections(count: number): void {
     this.#maxConnections = count
     if (this.#server) this.#server.maxConnections = count
   }
 
-  /** Waits, a moment long, until something in the machine connects, or has connected, to the destination. */
-  async untilAsked(destination: string): Promise<void> {
+  /** Waits a limited time until something in the machine connects, or has connected, to the destination. */
+  async waitForConnectionTo(destination: string): Promise<void> {
     if (this.#destinations.has(destination)) return
     const limit = AbortSignal.timeout(settingsWaitMilliseconds)
     await once(this.#requests, destination, { signal: limit }).catch(() => {})
   }
 
-  /** Listens as the route says. Connections that are open stay, also when the socket moves. */
+  /** Listens on the socket of the route. Open connections survive when the socket moves. */
   async listen(route: EgressRoute): Promise<void> {
     const isThere = route.socket_path === this.#socketPath && (await existsSocket(route.socket_path))
     if (!isThere) await this.#open(route.socket_path)
     await chmod(route.socket_path, route.socket_mode)
   }
 
-  /** Cuts all connections; with its end, the socket is gone from the file system. */
+  /** Closes all connections. When it resolves, the socket file is gone. */
   async close(): Promise<void> {
     this.#stopListening()
     this.#options.names.close()
@@ -98,7 +98,7 @@ export class Machine {
     this.#socketPath = socketPath
   }
 
-  /** What was accepted lives on. */
+  /** Accepted connections stay open. */
   #stopListening(): void {
     this.#server?.close()
     this.#server = undefined
@@ -107,26 +107,24 @@ export class Machine {
 
   #accept(socket: Socket): void {
     this.#sockets.add(socket)
-    // Without a listener an error would end the process; 'close' follows, and that is where ends are handled.
+    // An 'error' event without a listener would end the process. 'close' follows and is handled below.
     socket.on('error', () => {})
     socket.once('close', () => this.#sockets.delete(socket))
     this.#serve(socket)
-      // What breaks a stream is the machine's own doing: its end, or something that is no line of the protocol.
-      .catch((error: Error) =>
-        this.#options.logger.debug({ reason: error.message }, 'a stream of a machine has broken'),
-      )
+      // Stream errors are caused by the machine: it disconnected, or sent an invalid line.
+      .catch((error: Error) => this.#options.logger.debug({ reason: error.message }, 'a stream of a machine failed'))
       .finally(() => socket.destroy())
   }
 
   async #serve(socket: Socket): Promise<void> {
     const line = await takeFirstLine(socket)
     const greeting = line === undefined ? undefined : parseGreeting(line)
-    await this.#share.takeTurn()
+    await this.#quota.awaitSlice()
     if (greeting?.type === 'control') return this.#serveControl(socket)
     if (greeting?.type === 'lookup') {
       const { guard, names } = this.#options
-      const [connectors, answered, share] = [this.#connectors, this.#answered, this.#share]
-      return serveLookups(socket, { guard, names, connectors, answered, share })
+      const [connectors, answered, quota] = [this.#connectors, this.#answered, this.#quota]
+      return serveLookups(socket, { guard, names, connectors, answered, quota })
     }
     if (greeting && this.#control && !this.#connections.has(greeting.id)) return this.#serveConnection(socket, greeting)
     if (line !== undefined) writeLine(socket, { type: 'failed', kind: 'bad-request' })
@@ -138,7 +136,7 @@ export class Machine {
     const control = new ControlStream(socket)
     this.#control = control
     try {
-      await control.serve(({ id, how }) => this.#connections.get(id)?.hear(how))
+      await control.serve(({ id, how }) => this.#connections.get(id)?.handleClose(how))
     } finally {
       if (this.#control === control) this.#control = undefined
       if (!this.#control) for (const connection of this.#connections.values()) connection.break()
@@ -150,8 +148,8 @@ export class Machine {
     const connection = new MachineConnection(socket, {
       id,
       decide: () => this.#decide(request),
-      tell: (message: ControlMessage) => this.#control?.tell(message),
-      share: this.#share,
+      sendControl: (message: ControlMessage) => this.#control?.send(message),
+      quota: this.#quota,
       logger: this.#options.logger,
     })
     this.#connections.set(id, connection)
@@ -163,26 +161,27 @@ export class Machine {
   }
 
   /**
-   * How a connection leaves. One to an address that the machine was told for a name is one to that name: settings that
-   * speak of names hold for it, whenever they came. Where the names of an address would leave differently, none does.
+   * Chooses how a connection leaves. A connection to an address that the machine was given for a name counts as one to
+   * that name, so settings for names apply whenever they were made. If the names of one address require different
+   * routes, the connection is refused.
    */
-  #decide({ host, port, isWhole }: ConnectionRequest): Decision {
+  #decide({ host, port, isFullyQualified }: ConnectionRequest): Decision {
     const names = host.kind === 'address' ? this.#answered.namesOf(host.address) : []
     const hosts = names.length === 0 ? [host] : names.map((name) => ({ kind: 'name', name }) as const)
-    for (const named of hosts) this.#note(`${named.kind === 'name' ? named.name : named.address}:${port}`)
+    for (const named of hosts) this.#recordDestination(`${named.kind === 'name' ? named.name : named.address}:${port}`)
     const decisions = hosts.map((named): Decision => {
       const chosen = host.kind === 'address' && named.kind === 'name' ? { address: host.address } : {}
-      const destination = { host: named, port, isWhole, ...chosen }
+      const destination = { host: named, port, isFullyQualified, ...chosen }
       return { destination, connector: this.#connectors.connectorFor(destination) }
     })
     const last = decisions.at(-1) as Decision
     if (decisions.some(({ connector }) => connector.key !== last.connector.key))
-      throw new EgressFailure('refused', 'The names of this address leave differently.')
+      throw new EgressFailure('refused', 'The names of this address have different routes.')
     return last
   }
 
-  #note(destination: string): void {
-    if (this.#destinations.size < maxNotedDestinations) this.#destinations.add(destination)
+  #recordDestination(destination: string): void {
+    if (this.#destinations.size < maxRecordedDestinations) this.#destinations.add(destination)
     this.#requests.emit(destination)
   }
 }

@@ -8,7 +8,7 @@ import { startTcpServer } from '../testing/loopback-server.ts'
 import { directly, startEgress } from '../testing/started-egress.ts'
 import { closeOf, TestMachine } from '../testing/test-machine.ts'
 
-test('cuts everything of a machine that is deleted, and nothing of another', async () => {
+test('closes all connections of a deleted machine, and none of another', async () => {
   await using server = await startTcpServer((socket) => void socket.resume().once('end', () => socket.end()))
   await using neighbourServer = await startTcpServer((socket) => void socket.pipe(socket))
   const lookedUp = Promise.withResolvers<void>()
@@ -40,7 +40,7 @@ test('cuts everything of a machine that is deleted, and nothing of another', asy
   assert.deepEqual(egress.machines.ids, ['neighbour'])
 })
 
-test('takes a machine again after it was deleted, and deletes an unknown one', async () => {
+test('serves a machine again after its delete, and deletes an unknown one', async () => {
   await using egress = await startEgress()
 
   await egress.machines.delete('unknown')
@@ -64,7 +64,7 @@ test('keeps connections open when the route of a machine changes', async () => {
   await assert.rejects(stat(egress.socketPath), { code: 'ENOENT' })
 })
 
-test('gives the socket the mode that the route says, also later', async () => {
+test('gives the socket the mode of the route, also after changes', async () => {
   await using egress = await startEgress()
   const modes = [(await stat(egress.socketPath)).mode & 0o777]
 
@@ -74,7 +74,7 @@ test('gives the socket the mode that the route says, also later', async () => {
   assert.deepEqual(modes, [0o600, 0o660])
 })
 
-test('replaces a socket that a dead process left, and nothing else', async () => {
+test('replaces the socket of a dead process, and nothing else', async () => {
   await using egress = await startEgress()
   const stale = join(egress.folder, 'stale.sock')
   const file = join(egress.folder, 'file')
@@ -107,7 +107,7 @@ async function serves(socketPath: string): Promise<boolean> {
   return 'failed' in answer
 }
 
-/** What is left of a listener that had no time to clean up: a process that is killed leaves its socket. */
+/** Leaves a socket file behind, as a killed process does. */
 async function leaveSocket(path: string): Promise<void> {
   const server = createServer().listen(path)
   await once(server, 'listening')
@@ -116,7 +116,7 @@ async function leaveSocket(path: string): Promise<void> {
   await rename(`${path}.kept`, path)
 }
 
-test('listens again where its socket was taken away', async () => {
+test('listens again after its socket was removed', async () => {
   await using egress = await startEgress()
   await unlink(egress.socketPath)
 
@@ -125,7 +125,7 @@ test('listens again where its socket was taken away', async () => {
   assert.equal(await serves(egress.socketPath), true)
 })
 
-test('serves two changes of one machine one after the other', async () => {
+test('runs two changes of one machine in sequence', async () => {
   await using egress = await startEgress()
   const paths = ['a', 'b', 'c'].map((name) => join(egress.folder, `${name}.sock`))
 

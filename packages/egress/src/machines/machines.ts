@@ -7,16 +7,16 @@ import type { Guard } from '../guard/guard.ts'
 import type { NameResolver } from '../names/name-resolver.ts'
 import { Machine } from './machine.ts'
 
-/** A browser opens some hundreds, with event streams and WebSockets. */
+/** A browser opens some hundreds, including event streams and WebSockets. */
 const maxConnectionsOfMachine = 1_024
 const minConnectionsOfMachine = 64
-/** A connection takes a file on either side, and another while it is opened. */
+/** A connection needs a file descriptor on either side, and one more while it is opened. */
 const filesOfConnection = 3
 const otherFiles = 128
 
 interface MachinesOptions {
   readonly guard: Guard
-  /** Looks names up for one machine alone. */
+  /** Creates the name resolver of one machine. */
   readonly createNames: () => Pick<NameResolver, 'lookup' | 'addresses' | 'close'>
   readonly logger: EgressLogger
 }
@@ -26,7 +26,7 @@ export class Machines {
   readonly #options: MachinesOptions
   readonly #machines = new Map<string, Machine>()
   readonly #maxFiles = readMaxFiles()
-  /** Two changes of one machine must not meet half way; those of others do not wait for them. */
+  /** Changes of one machine run in sequence. Changes of other machines do not wait for them. */
   readonly #changes = new KeyedQueue<string>()
 
   constructor(options: MachinesOptions) {
@@ -37,11 +37,12 @@ export class Machines {
     return [...this.#machines.keys()]
   }
 
-  /** Serves the machine at the route, from now on or as before. */
+  /** Starts serving the machine, or applies a changed route. */
   async put(id: string, route: EgressRoute): Promise<void> {
     const { settings, gently } = route
-    // Before its turn: the others do not wait for it.
-    if (gently?.after_request_to !== undefined) await this.#machines.get(id)?.untilAsked(gently.after_request_to)
+    // Waits outside the queue, so that other changes are not delayed.
+    if (gently?.after_request_to !== undefined)
+      await this.#machines.get(id)?.waitForConnectionTo(gently.after_request_to)
     return this.#changes.run(id, async () => {
       const known = this.#machines.get(id)
       const machine = known ?? this.#createMachine(settings)
@@ -57,7 +58,7 @@ export class Machines {
     })
   }
 
-  /** Cuts the machine off. An unknown machine is fine. */
+  /** Closes the machine's connections and its socket. Does nothing for an unknown machine. */
   delete(id: string): Promise<void> {
     return this.#changes.run(id, async () => {
       await this.#machines.get(id)?.close()
@@ -75,7 +76,7 @@ export class Machines {
     return new Machine({ settings, guard, names: createNames(), logger })
   }
 
-  /** So many connections for each that all of them together find files enough. */
+  /** Divides the available file descriptors between the machines. */
   #shareFiles(): void {
     const count = Math.floor((this.#maxFiles - otherFiles) / filesOfConnection / Math.max(this.#machines.size, 1))
     const limit = Math.min(Math.max(count, minConnectionsOfMachine), maxConnectionsOfMachine)
@@ -83,7 +84,7 @@ export class Machines {
   }
 }
 
-/** How many files this process may have open. */
+/** The limit of file descriptors of this process. */
 function readMaxFiles(): number {
   const [, soft = ''] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
   return Number(soft) || 1_024

@@ -11,7 +11,7 @@ import { closeOf, NotConnected } from '../testing/test-machine.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'berth-own-session-'))
 const ownSessionSocket = join(folder, 'server.sock')
-/** The server: it says what the first line was, and then what comes. */
+/** Stands for the server: sends back the first line and everything after it. */
 const server = createServer({ allowHalfOpen: true }, (socket) => {
   socket.on('error', () => {}) // The machine was deleted.
   socket.pipe(socket)
@@ -112,7 +112,7 @@ test('a machine is deleted while it is connected to berth', async () => {
   assert.deepEqual(egress.machines.ids, [])
 })
 
-test('what the operator allows at the very port is reached itself', async () => {
+test('an address that the operator permits with this port is reached directly', async () => {
   await using service = await startTcpServer((socket) => void socket.end('the service itself'))
   const { authority } = service
   await using egress = await startEgress({ own: [authority], ownSessionSocket, allow: [authority] })
@@ -120,7 +120,7 @@ test('what the operator allows at the very port is reached itself', async () => 
   assert.equal(await reached(egress, authority), 'the service itself')
 })
 
-test('the names of berth travel with their connections, and the host is known by name', async () => {
+test("berth's names are sent with their connections, and the host's name is resolved", async () => {
   await using egress = await startEgress({ own, ownSessionSocket, lookup: async () => ['203.0.113.7'] })
 
   const answers = await Promise.all(

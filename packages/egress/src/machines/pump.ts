@@ -1,47 +1,51 @@
 import type { Socket } from 'node:net'
 import { BulkSocket } from '@berth/runtime/stream/bulk-socket.ts'
-import type { MachineShare } from './machine-share.ts'
+import type { MachineQuota } from './machine-quota.ts'
 
 interface PumpOptions {
   readonly from: Socket
   readonly to: Socket
-  readonly share: MachineShare
-  /** What goes on in the place of a chunk. Absent: the chunk. */
+  readonly quota: MachineQuota
+  /** Replaces each chunk. When absent, chunks pass unchanged. */
   readonly transform?: ((chunk: Buffer) => Buffer) | undefined
-  /** Called once, when all has been handed over that comes. */
+  /** Called once, when everything has been written to the destination. */
   readonly onEnd: () => void
-  /** Called when `transform` throws, and when the machine has too much waiting for slow readers. */
+  /** Called when `transform` throws, or when the machine has too many bytes queued. */
   readonly onFailure: (error: unknown) => void
 }
 
-/** Copies bytes in one direction, at the pace of the slower side and in turns with the other machines, until stopped. */
-export function pump({ from, to, share, transform, onEnd, onFailure }: PumpOptions): { stop(): void } {
+/**
+ * Copies bytes in one direction until stopped. Follows the pace of the slower side and shares processing time with
+ * other machines.
+ */
+export function pump({ from, to, quota, transform, onEnd, onFailure }: PumpOptions): { stop(): void } {
   let queued = 0
   let isWaiting = false
   const countQueued = () => {
     const added = to.writableLength - queued
     queued += added
-    if (added !== 0 && !share.addQueued(added)) onFailure(new Error('too much waits for slow readers'))
+    if (added !== 0 && !quota.addQueued(added))
+      onFailure(new Error('the machine has too many bytes queued for slow readers'))
   }
   /** Whether nothing of the chunk is queued. */
   const copy = (chunk: Buffer) => {
     const isTaken = to.write(chunk)
     countQueued()
-    if (!share.turn.spend(chunk.length)) {
+    if (!quota.timeSlice.spend(chunk.length)) {
       from.pause()
-      awaitTurn()
-    } else if (!isTaken && queued > share.queueLimit) {
+      awaitSlice()
+    } else if (!isTaken && queued > quota.queueLimit) {
       from.pause()
     }
     return to.writableLength === 0
   }
-  const awaitTurn = () => {
+  const awaitSlice = () => {
     isWaiting = true
-    share.turn.next(goOn)
+    quota.timeSlice.resumeLater(resume)
   }
-  const goOn = () => {
+  const resume = () => {
     isWaiting = false
-    if (!to.writableNeedDrain || to.writableLength <= share.queueLimit) from.resume()
+    if (!to.writableNeedDrain || to.writableLength <= quota.queueLimit) from.resume()
   }
 
   const read = (chunk: Buffer) => {
@@ -56,10 +60,10 @@ export function pump({ from, to, share, transform, onEnd, onFailure }: PumpOptio
   }
   const drained = () => {
     countQueued()
-    if (!isWaiting && from.isPaused()) awaitTurn()
+    if (!isWaiting && from.isPaused()) awaitSlice()
   }
   const forget = () => {
-    share.addQueued(-queued)
+    quota.addQueued(-queued)
     queued = 0
   }
 

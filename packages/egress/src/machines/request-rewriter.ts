@@ -1,11 +1,11 @@
 import { type HostAndPort, hostText } from '@berth/contract/egress/host.ts'
 
-/** As much as Chromium takes: cookies of one site alone can have 200 KB. */
+/** Chromium's own limit: the cookies of one site can take 200 KB. */
 const maxHeadBytes = 256 * 1024
 const maxChunkLineBytes = 4 * 1024
 const lineFeed = 0x0a
 
-/** A request that must not go to a proxy: it cannot be read, or would have the proxy tell what only it may know. */
+/** A request that must not reach the proxy: it is malformed, or would make the proxy reveal its credentials. */
 export class RequestRefused extends Error {
   readonly status: string
 
@@ -27,8 +27,8 @@ type State =
   | { readonly in: 'upgraded' }
 
 /**
- * Brings the requests of one connection in plain HTTP into the form that a proxy takes: with the whole URL, and the
- * proxy's credentials. All of them go to the one destination of the connection. All other bytes stay as they are.
+ * Rewrites the plain HTTP requests of one connection for a proxy: adds the absolute URL and the proxy's credentials.
+ * All requests go to the connection's destination. All other bytes stay unchanged.
  */
 export class RequestRewriter {
   readonly #authority: string
@@ -41,7 +41,7 @@ export class RequestRewriter {
     this.#authorization = authorization
   }
 
-  /** What of the bytes that have come goes on now. Throws RequestRefused. */
+  /** Returns the bytes that can be sent now. Throws RequestRefused. */
   push(chunk: Buffer): Buffer {
     this.#rest = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     const sent: Buffer[] = []
@@ -49,7 +49,7 @@ export class RequestRewriter {
     return sent.length === 1 ? (sent[0] as Buffer) : Buffer.concat(sent)
   }
 
-  /** The next whole part; nothing when more bytes are needed. */
+  /** Takes the next complete part, or returns undefined when more bytes are needed. */
   #take(): Buffer | undefined {
     const state = this.#state
     if (this.#rest.length === 0) return undefined
@@ -72,7 +72,7 @@ export class RequestRewriter {
   }
 
   #takeHead(): Buffer | undefined {
-    // Empty lines before a request are allowed and mean nothing.
+    // Empty lines before a request are allowed and ignored.
     while (this.#rest[0] === 0x0d || this.#rest[0] === lineFeed) this.#cut(1)
     const [end] = /\r?\n\r?\n/.exec(this.#rest.toString('latin1', 0, maxHeadBytes))?.slice(0, 1) ?? []
     if (end === undefined) {
@@ -87,7 +87,7 @@ export class RequestRewriter {
     const [requestLine = '', ...lines] = head.trimEnd().split(/\r?\n/)
     const [, method = '', target = '', version = ''] =
       /^([!#$%&'*+.^_`|~\w-]+) (\/[\x21-\x7e\x80-\xff]*|\*) (HTTP\/1\.[01])$/.exec(requestLine) ?? []
-    // A proxy, told so by Max-Forwards, answers TRACE with all that it was sent, its credentials too.
+    // With Max-Forwards, a proxy answers TRACE with the whole request, including its credentials.
     if (method.toUpperCase() === 'TRACE') throw new RequestRefused('405 Method Not Allowed')
     if (!method || lines.some((line) => !/^[^\s:]+:/.test(line))) throw new RequestRefused('400 Bad Request')
 
@@ -111,7 +111,7 @@ export class RequestRewriter {
     const [, digits = ''] = /^([0-9a-f]{1,12})[ \t]*(?:;.*)?$/i.exec(line) ?? []
     if (digits === '') throw new RequestRefused('400 Bad Request')
     const size = Number.parseInt(digits, 16)
-    // The line end behind the bytes of a chunk is part of it.
+    // The line end after a chunk belongs to it.
     this.#state = size === 0 ? { in: 'trailer' } : { in: 'chunk', left: size + 2 }
     return bytes
   }
@@ -134,7 +134,7 @@ function stateAfter(lines: readonly string[]): State {
   const [length = ''] = lengths
   if (encodings.length === 1 && lengths.size === 0 && encodings[0]?.toLowerCase() === 'chunked')
     return { in: 'chunk-line' }
-  // Two lengths are two readings of what follows.
+  // Conflicting lengths would let the proxy and egress parse the stream differently (request smuggling).
   if (encodings.length > 0 || lengths.size > 1 || !/^[0-9]{1,15}$/.test(length))
     throw new RequestRefused('400 Bad Request')
   return Number(length) === 0 ? { in: 'head' } : { in: 'body', left: Number(length) }

@@ -2,90 +2,90 @@ import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { ConnectionClosed } from '@berth/contract/egress/machine-protocol.ts'
 import { deferWriteFailure } from '@berth/runtime/stream/deferred-write-failure.ts'
-import type { MachineShare } from './machine-share.ts'
+import type { MachineQuota } from './machine-quota.ts'
 import { pump } from './pump.ts'
 
-/** How long the word is waited for that says how a direction of the machine has ended. */
-const wordLimitMilliseconds = 5_000
-const retireLookMilliseconds = 250
-/** After so many looks without a byte, a connection that is to end is taken for unused. */
-const maxQuietLooks = 4
-const maxLooks = 240
+/** How long to wait for the message that says how the machine's direction ended. */
+const closeMessageLimitMilliseconds = 5_000
+const idleCheckMilliseconds = 250
+/** After this many checks without traffic, a retired connection counts as idle. */
+const maxIdleChecks = 4
+const maxChecks = 240
 
-/** For so long the agent may take to read what has come before a break. */
-const farewellMilliseconds = 2_000
+/** How long the agent may take to read the remaining bytes before the socket is destroyed. */
+const drainLimitMilliseconds = 2_000
 
 export interface SpliceOptions {
   readonly machine: Socket
   readonly far: Socket
-  readonly share: MachineShare
-  /** Tells the machine how the direction towards it ends, before it does. */
-  readonly tell: (how: ConnectionClosed['how']) => void
-  /** What is sent on in the place of what comes, on the way out and on the way in. */
+  readonly quota: MachineQuota
+  /** Announces to the machine how the direction towards it ends. */
+  readonly announceClose: (how: ConnectionClosed['how']) => void
+  /** Replaces chunks towards the destination and towards the machine. */
   readonly outgoing?: ((chunk: Buffer) => Buffer) | undefined
   readonly incoming?: ((chunk: Buffer) => Buffer) | undefined
 }
 
 /**
- * A connection of a machine joined to its far end. Each direction ends on its own; what breaks on one side breaks on the
- * other. It is over when both sockets are closed.
+ * Joins a connection of a machine to the connection with its destination. The directions end independently. An error on
+ * one side resets the other. Done when both sockets are closed.
  */
 export class Splice {
   readonly #options: SpliceOptions
   readonly #ended = Promise.withResolvers<unknown>()
   readonly #pumps: readonly { stop(): void }[]
-  #word: ConnectionClosed['how'] | undefined
+  #announcedClose: ConnectionClosed['how'] | undefined
   #hasMachineEnded = false
-  #hasToldEnd = false
+  #hasAnnouncedEnd = false
   #isBroken = false
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: SpliceOptions) {
     this.#options = options
-    const { machine, far, share, outgoing, incoming } = options
+    const { machine, far, quota, outgoing, incoming } = options
     deferWriteFailure(far)
     for (const socket of [machine, far]) socket.once('error', this.#broken).once('close', this.#sideClosed)
     const onFailure = (error: unknown) => this.#failed(error)
     this.#pumps = [
-      pump({ from: machine, to: far, share, transform: outgoing, onFailure, onEnd: () => this.#machineEnded() }),
-      pump({ from: far, to: machine, share, transform: incoming, onFailure, onEnd: () => this.#farEnded() }),
+      pump({ from: machine, to: far, quota, transform: outgoing, onFailure, onEnd: () => this.#machineEnded() }),
+      pump({ from: far, to: machine, quota, transform: incoming, onFailure, onEnd: () => this.#farEnded() }),
     ]
-    // One that is closed already says so to nobody any more.
+    // A socket that is closed already emits no more events.
     if (machine.destroyed || far.destroyed) this.break()
   }
 
   /**
-   * Resolves when both sides are closed; with an error when what passed could not be read, and then only the far end is
-   * closed, and the machine has still to hear of it. Never rejects.
+   * Resolves when both sides are closed. Resolves with an error when the traffic could not be parsed: then only the far
+   * side is closed, and the caller answers the machine. Never rejects.
    */
   get ended(): Promise<unknown> {
     return this.#ended.promise
   }
 
-  /** How the machine says that its direction ends, which may come before or after the end itself. */
-  hear(how: ConnectionClosed['how']): void {
-    this.#word ??= how
+  /** Handles the machine's message that its direction ends. It may arrive before or after the end itself. */
+  handleClose(how: ConnectionClosed['how']): void {
+    this.#announcedClose ??= how
     if (how === 'reset') this.#options.machine.destroy()
     else if (this.#hasMachineEnded) this.#options.far.end()
   }
 
   /**
-   * Closes both sides. Each sees a reset, unless it has come to its end; the machine behind what has come for it before,
-   * which may be an answer that ends an upload.
+   * Closes both sides. Each side sees a reset unless its stream is complete. The machine first gets the bytes that are
+   * queued for it, which may be a response that ends an upload.
    */
   break(): void {
-    const { machine, far, tell } = this.#options
+    const { machine, far, announceClose } = this.#options
     if (!this.#isBroken) {
       this.#isBroken = true
       clearTimeout(this.#timer)
       breakOff(far)
       if (!machine.destroyed && !isComplete(machine)) {
-        tell('reset')
-        this.#hasToldEnd = true
+        announceClose('reset')
+        this.#hasAnnouncedEnd = true
         machine.end()
-        // To close it while the agent still writes would cost the agent what it has not read.
+        // Closing the socket while the agent still writes would discard what the agent has not read.
         machine.resume()
-        this.#timer = setTimeout(() => machine.destroy(), farewellMilliseconds)
+        this.#timer = setTimeout(() => machine.destroy(), drainLimitMilliseconds)
       }
     }
     if (isComplete(machine)) machine.destroy()
@@ -93,35 +93,35 @@ export class Splice {
     if (machine.closed && far.closed) this.#ended.resolve(undefined)
   }
 
-  /** Ends when it is not used any more: when nothing has come for a second after the far end spoke last. */
+  /** Closes the connection when it becomes idle: a second without traffic after the destination answered last. */
   retire(): void {
     const { machine, far } = this.#options
-    let [looks, quietLooks, received, sent] = [0, 0, far.bytesRead, machine.bytesRead]
+    let [checks, idleChecks, received, sent] = [0, 0, far.bytesRead, machine.bytesRead]
     let isAnswered = received > 0
-    const look = () => {
+    const check = () => {
       const hasReceived = far.bytesRead !== received
       const hasSent = machine.bytesRead !== sent
       if (hasReceived || hasSent) isAnswered = hasReceived
-      quietLooks = hasReceived || hasSent ? 0 : quietLooks + 1
-      looks += 1
+      idleChecks = hasReceived || hasSent ? 0 : idleChecks + 1
+      checks += 1
       ;[received, sent] = [far.bytesRead, machine.bytesRead]
-      if (looks >= maxLooks || (isAnswered && quietLooks >= maxQuietLooks)) this.break()
-      else this.#timer = setTimeout(look, retireLookMilliseconds)
+      if (checks >= maxChecks || (isAnswered && idleChecks >= maxIdleChecks)) this.break()
+      else this.#timer = setTimeout(check, idleCheckMilliseconds)
     }
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(look, retireLookMilliseconds)
+    this.#timer = setTimeout(check, idleCheckMilliseconds)
   }
 
   #machineEnded(): void {
     this.#hasMachineEnded = true
-    if (this.#word === 'end') this.#options.far.end()
-    else this.#timer = setTimeout(() => this.#word !== 'end' && this.break(), wordLimitMilliseconds)
+    if (this.#announcedClose === 'end') this.#options.far.end()
+    else this.#timer = setTimeout(() => this.#announcedClose !== 'end' && this.break(), closeMessageLimitMilliseconds)
   }
 
   #farEnded(): void {
     if (this.#options.far.errored) return void this.break()
-    if (!this.#hasToldEnd) this.#options.tell('end')
-    this.#hasToldEnd = true
+    if (!this.#hasAnnouncedEnd) this.#options.announceClose('end')
+    this.#hasAnnouncedEnd = true
     this.#options.machine.end()
   }
 
@@ -135,7 +135,7 @@ export class Splice {
 
   #failed(error: unknown): void {
     const { machine, far } = this.#options
-    if (machine.writableLength > 0 || this.#hasToldEnd) {
+    if (machine.writableLength > 0 || this.#hasAnnouncedEnd) {
       this.break()
       return
     }
@@ -151,10 +151,11 @@ function isComplete(socket: Socket): boolean {
   return socket.readableEnded && socket.writableFinished
 }
 
-/** Ends a socket so that the other side does not take what it has for all. */
+/** Closes a socket so that the peer does not take the stream for complete. */
 function breakOff(socket: Socket): void {
   if (socket.destroyed) return
-  // Below TLS a reset is not to be had; its other side misses the end of TLS. Unix sockets, as that of berth, have none.
+  // TLS sockets cannot send a reset, but the peer notices the missing TLS close. Unix sockets, such as berth's own,
+  // cannot either.
   const isTcp = socket.remoteFamily !== undefined
   if (!isTcp || socket instanceof TLSSocket || isComplete(socket)) socket.destroy()
   else socket.resetAndDestroy()

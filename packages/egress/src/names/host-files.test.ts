@@ -42,7 +42,7 @@ options timeout:1 ndots:5 rotate`),
   assert.deepEqual(parseNameServers('search two.test\ndomain one.test\noptions ndots:99').search, ['one.test'])
 })
 
-test('reads files again that were changed or replaced, and takes missing ones for empty', async () => {
+test('reads changed and replaced files again, and treats missing ones as empty', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-test-'))
   const [hosts, nameServers] = [join(folder, 'hosts'), join(folder, 'resolv.conf')]
   let now = 0

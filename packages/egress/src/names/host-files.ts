@@ -2,31 +2,30 @@ import { readFileSync, statSync } from 'node:fs'
 import { parseAddress, parseHost } from '@berth/contract/egress/host.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 
-/** What the host's `resolv.conf` says, as far as it decides how names are looked up. */
+/** The settings of the host's `resolv.conf` that affect lookups. */
 export interface NameServers {
-  /** Addresses, or `address:port`, the first to be asked first. */
+  /** Addresses or `address:port`, in the order in which they are asked. */
   readonly servers: readonly string[]
-  /** The domains that are tried behind a name. */
+  /** Domains that are appended to a name. */
   readonly search: readonly string[]
-  /** A name with fewer dots is tried with the search domains first. */
+  /** Names with fewer dots are tried with the search domains first. */
   readonly ndots: number
 }
 
-/** Names and their addresses. */
 export type Hosts = ReadonlyMap<string, readonly string[]>
 
-/** Where names come from besides the cache. */
+/** The source of host entries and name servers. */
 export interface NameSource {
   hosts(): Hosts
   nameServers(): NameServers
 }
 
-const maxServers = 3 // As the C library does.
+const maxServers = 3 // As in the C library.
 const maxSearchDomains = 6
 const maxNdots = 15
 const maxAgeMilliseconds = 1_000
 
-/** Reads the host's own files, again when they have changed; looks for that once a second. */
+/** Reads the host's files again when they change. Checks at most once a second. */
 export class HostFiles implements NameSource {
   readonly hosts: () => Hosts
   readonly nameServers: () => NameServers
@@ -61,7 +60,7 @@ export function parseNameServers(text: string): NameServers {
   for (const line of text.split('\n')) {
     const [keyword, ...values] = words(line)
     if (keyword === 'nameserver' && values[0] !== undefined) servers.push(values[0])
-    // The last of the two that stands there holds.
+    // The last of several `search` and `domain` lines counts.
     else if (keyword === 'search') search = values
     else if (keyword === 'domain') search = values.slice(0, 1)
     else if (keyword === 'options') {

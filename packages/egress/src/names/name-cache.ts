@@ -1,6 +1,6 @@
 import type { Clock } from '@berth/runtime/async/clock.ts'
 
-/** Keeps what was found, each for its own time, and forgets what was not used for longest when it is full. */
+/** A cache with an expiry per entry. When full, it drops the least recently used entry. */
 export class NameCache<Value> {
   readonly #clock: Clock
   readonly #maxEntries: number
@@ -15,7 +15,7 @@ export class NameCache<Value> {
     return this.#entries.size
   }
 
-  /** The value, and for how many seconds it holds. */
+  /** Returns the value and its remaining lifetime in seconds. */
   find(key: string): { readonly value: Value; readonly seconds: number } | undefined {
     const entry = this.#entries.get(key)
     if (!entry) return undefined

@@ -2,13 +2,15 @@ import { Resolver } from 'node:dns/promises'
 import { parseAddress } from '@berth/contract/egress/host.ts'
 import type { AddressFamily, LookupFailure } from '@berth/contract/egress/machine-protocol.ts'
 
-/** What is known of one whole name: its addresses of one family, perhaps none, or why there is no answer. */
+/**
+ * The result of a lookup of one name and address family: the addresses, possibly none, or the reason of the failure.
+ */
 export type NameAnswer =
   | { readonly addresses: readonly string[]; readonly ttl: number }
   | { readonly failed: LookupFailure }
 
-// The library (c-ares) waits less for a server that is usually quick, down to 250 ms, and doubles with each try. With six
-// tries it goes on for more than ten seconds even so, as long as a resolver may need for a name that is slow.
+// The library (c-ares) waits less for a server that is usually fast, down to 250 ms, and doubles the time with each
+// try. With six tries it still goes on for more than ten seconds, which a resolver may need for a slow name.
 const firstTryMilliseconds = 1_500
 const maxTryMilliseconds = 5_000
 const tries = 6
@@ -20,22 +22,23 @@ const failures: Readonly<Record<string, LookupFailure>> = {
   ECANCELLED: 'timeout',
 }
 
-/** Asks name servers, without threads. Hosts file and search domains are not looked at. */
+/** Queries name servers without using threads. Ignores the hosts file and search domains. */
 export class NameServerQueries {
-  /** One that asks all servers in turn, and one for each server alone. */
+  /** The first asks all servers in turn. The others each ask one server. */
   #resolvers: readonly Resolver[] = []
   #servers: readonly string[] = []
 
   /** Never rejects. */
-  async ask(servers: readonly string[], name: string, family: AddressFamily): Promise<NameAnswer> {
+  async query(servers: readonly string[], name: string, family: AddressFamily): Promise<NameAnswer> {
     this.#use(servers)
     const [all, ...alone] = this.#resolvers
     if (!all) return { failed: 'refused' }
-    const answer = await ask(all, name, family)
-    // Node.js has the library take a refusal of the first server that answers for the answer of all.
+    const answer = await query(all, name, family)
+    // Node.js configures the library so that a refusal of the first server ends the lookup. Ask each server separately
+    // then.
     if (!isRefusal(answer) || alone.length < 2) return answer
     for (const resolver of alone) {
-      const other = await ask(resolver, name, family)
+      const other = await query(resolver, name, family)
       if (!isRefusal(other)) return other
     }
     return answer
@@ -45,7 +48,7 @@ export class NameServerQueries {
     for (const resolver of this.#resolvers) resolver.cancel()
   }
 
-  /** A resolver cannot change its servers while it asks them, so the queries that run keep theirs. */
+  /** A resolver cannot change its servers during a query, so running queries keep the old resolver. */
   #use(servers: readonly string[]): void {
     if (servers.join() === this.#servers.join()) return
     this.#servers = servers
@@ -55,13 +58,13 @@ export class NameServerQueries {
   }
 }
 
-async function ask(resolver: Resolver, name: string, family: AddressFamily): Promise<NameAnswer> {
+async function query(resolver: Resolver, name: string, family: AddressFamily): Promise<NameAnswer> {
   try {
     const records = await (family === 4
       ? resolver.resolve4(name, { ttl: true })
       : resolver.resolve6(name, { ttl: true }))
     return {
-      // An address with a zone is link-local and of no use to anybody here.
+      // An address with a zone is link-local, which no session may use.
       addresses: records.map(({ address }) => parseAddress(address)).filter((address) => address !== undefined),
       ttl: Math.min(...records.map(({ ttl }) => ttl)),
     }
@@ -75,7 +78,7 @@ function isRefusal(answer: NameAnswer): boolean {
   return 'failed' in answer && answer.failed === 'refused'
 }
 
-/** Undefined when a server is written in a way that cannot be read. */
+/** Undefined when a server's address cannot be parsed. */
 function createResolver(servers: readonly string[]): Resolver | undefined {
   const resolver = new Resolver({ timeout: firstTryMilliseconds, maxTimeout: maxTryMilliseconds, tries })
   try {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '@berth/runtime/async/clock.ts'
-import { hostAsking, startNameServer } from '../testing/name-server.ts'
+import { hostUsing, startNameServer } from '../testing/name-server.ts'
 import { startEgress } from '../testing/started-egress.ts'
 import type { NameSource } from './host-files.ts'
 import { NameResolver } from './name-resolver.ts'
@@ -11,7 +11,7 @@ function resolverOf(source: NameSource, clock = systemClock): NameResolver & Dis
   return Object.assign(resolver, { [Symbol.dispose]: () => resolver.close() })
 }
 
-test('finds every name that the host finds', async () => {
+test('resolves every name that the host resolves', async () => {
   await using server = await startNameServer({
     'plain.test': ['192.0.2.1', '192.0.2.2', '2001:db8::1'],
     'only-six.test': ['2001:db8::6'],
@@ -26,7 +26,7 @@ test('finds every name that the host finds', async () => {
     tld: ['192.0.2.11'],
   })
   using names = resolverOf(
-    hostAsking([server.authority], {
+    hostUsing([server.authority], {
       hosts: { 'known.test': ['10.1.1.1', 'fd00::1'], printer: ['10.1.1.2'] },
       search: ['corp.test', 'lab.test'],
     }),
@@ -61,17 +61,17 @@ test('finds every name that the host finds', async () => {
   }
 
   assert.deepEqual(found, addresses)
-  assert.ok(server.asked.includes('tcp large.test A'))
-  assert.ok(!server.asked.some((question) => question.includes('localhost')))
+  assert.ok(server.queries.includes('tcp large.test A'))
+  assert.ok(!server.queries.some((question) => question.includes('localhost')))
 })
 
-test('asks whole names first where they have dots enough, and the search domains first otherwise', async () => {
+test('queries names with enough dots first, and the search domains first otherwise', async () => {
   await using server = await startNameServer({})
   const orderOf = async (name: string, ndots: number) => {
-    using names = resolverOf(hostAsking([server.authority], { search: ['corp.test'], ndots }))
-    const before = server.asked.length
+    using names = resolverOf(hostUsing([server.authority], { search: ['corp.test'], ndots }))
+    const before = server.queries.length
     await names.lookup(name, 4)
-    return server.asked.slice(before)
+    return server.queries.slice(before)
   }
 
   assert.deepEqual(await orderOf('a.b', 1), ['a.b A', 'a.b.corp.test A'])
@@ -79,14 +79,14 @@ test('asks whole names first where they have dots enough, and the search domains
   assert.deepEqual(await orderOf('a.b.', 2), ['a.b A'])
 })
 
-test('joins those who ask the same, and asks again only when the time of an answer is over', async () => {
+test('shares concurrent queries, and queries again only after an answer has expired', async () => {
   await using server = await startNameServer({ 'one.test': ['192.0.2.1'] })
   let now = 0
-  using names = resolverOf(hostAsking([server.authority]), { now: () => new Date(now) })
+  using names = resolverOf(hostUsing([server.authority]), { now: () => new Date(now) })
   const ask = async (name: string) => {
-    const before = server.asked.length
+    const before = server.queries.length
     await Promise.all(Array.from({ length: 50 }, () => names.lookup(name, 4)))
-    return server.asked.length - before
+    return server.queries.length - before
   }
 
   const first = await ask('one.test')
@@ -104,10 +104,10 @@ test('joins those who ask the same, and asks again only when the time of an answ
   assert.deepEqual(left, { addresses: ['192.0.2.1'], ttl: 1 })
 })
 
-test('goes on to another server when one fails, and says when none answers', async () => {
+test('tries another server when one fails, and reports when none responds', async () => {
   await using broken = await startNameServer({ 'one.test': 'fails', 'none.test': 'fails' })
   await using works = await startNameServer({ 'one.test': ['192.0.2.1'], 'none.test': 'fails' })
-  using names = resolverOf(hostAsking(['not an address', broken.authority, works.authority]))
+  using names = resolverOf(hostUsing(['not an address', broken.authority, works.authority]))
 
   assert.deepEqual(await names.lookup('one.test', 4), { addresses: ['192.0.2.1'], ttl: 60 })
   assert.deepEqual(await names.lookup('none.test', 4), { failed: 'refused' })
@@ -121,20 +121,20 @@ test('waits for a slow name, also where the server is quick otherwise', async ()
     ...quick,
     'slow.test': { slowly: ['192.0.2.2'], milliseconds: 3_000 },
   })
-  using names = resolverOf(hostAsking([server.authority]))
+  using names = resolverOf(hostUsing([server.authority]))
   for (const name of Object.keys(quick)) await names.lookup(name, 4)
 
   assert.deepEqual(await names.lookup('slow.test', 4), { addresses: ['192.0.2.2'], ttl: 60 })
 })
 
-test('does not wait for a family that nobody answers for', async () => {
+test('does not wait for an address family without a response', async () => {
   await using server = await startNameServer({ 'four.test': ['192.0.2.1'] })
-  const asked = hostAsking([server.authority])
+  const asked = hostUsing([server.authority])
   using names = resolverOf(asked)
-  // Only the questions for IPv6 addresses get no answer.
+  // Only queries for IPv6 addresses get no response.
   const silent = await startNameServer({ 'four.test': 'silent' })
   const lookup = names.lookup.bind(names)
-  using other = resolverOf(hostAsking([silent.authority]))
+  using other = resolverOf(hostUsing([silent.authority]))
   names.lookup = (name, family) => (family === 4 ? lookup(name, family) : other.lookup(name, family))
 
   const startedAt = performance.now()
@@ -145,18 +145,18 @@ test('does not wait for a family that nobody answers for', async () => {
   assert.ok(performance.now() - startedAt < 2_000)
 })
 
-test('names that nobody answers delay no other name, in the same session or another', async () => {
+test('unanswered names delay no other name, in the same session or another', async () => {
   const silent = Object.fromEntries(
     Array.from({ length: 300 }, (_, index) => [`silent-${index}.test`, 'silent'] as const),
   )
   await using server = await startNameServer({ ...silent, 'good.test': ['192.0.2.1'], 'other.test': ['192.0.2.2'] })
-  const source = hostAsking([server.authority])
+  const source = hostUsing([server.authority])
   const sessions = await Promise.all(
     Array.from({ length: 5 }, () => startEgress({ names: new NameResolver({ source, clock: systemClock }) })),
   )
   const [last] = sessions
   for (const { machine } of sessions) for (const name of Object.keys(silent)) void machine.lookup(name).catch(() => {})
-  while (server.asked.length < 5 * 300) await new Promise(setImmediate)
+  while (server.queries.length < 5 * 300) await new Promise(setImmediate)
 
   const startedAt = performance.now()
   const answer = await last?.machine.lookup('good.test')
@@ -167,13 +167,13 @@ test('names that nobody answers delay no other name, in the same session or anot
   assert.ok(milliseconds < 1_000, `took ${milliseconds} ms`)
 })
 
-test('a name that found no room is looked up when there is some', { timeout: 60_000 }, async () => {
+test('a lookup without a free slot waits for one', { timeout: 60_000 }, async () => {
   const silent = Array.from({ length: 1_024 + 2_048 }, (_, index) => `silent-${index}.test`)
   await using server = await startNameServer({
     ...Object.fromEntries(silent.map((name) => [name, 'silent'] as const)),
     'good.test': ['192.0.2.1'],
   })
-  using names = resolverOf(hostAsking([server.authority]))
+  using names = resolverOf(hostUsing([server.authority]))
   const unanswered = silent.map((name) => names.lookup(`${name}.`, 4))
 
   const refused = await names.lookup('good.test', 4)
@@ -184,9 +184,9 @@ test('a name that found no room is looked up when there is some', { timeout: 60_
   assert.deepEqual(await names.lookup('good.test', 4), { addresses: ['192.0.2.1'], ttl: 60 })
 })
 
-test('gives a name up that nobody answers within ten seconds', { timeout: 30_000 }, async () => {
+test('fails a lookup without a response within ten seconds', { timeout: 30_000 }, async () => {
   await using server = await startNameServer({ 'silent.test': 'silent' })
-  using names = resolverOf(hostAsking([server.authority]))
+  using names = resolverOf(hostUsing([server.authority]))
 
   const startedAt = performance.now()
   const answer = await names.lookup('silent.test', 4)

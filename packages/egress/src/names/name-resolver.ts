@@ -6,9 +6,8 @@ import type { NameSource } from './host-files.ts'
 import { NameCache } from './name-cache.ts'
 import { type NameAnswer, NameServerQueries } from './name-query.ts'
 
-/** The longest that anybody waits for a name. */
 export const lookupLimitMilliseconds = 10_000
-/** Of one machine. Those that nobody answers hold a place each, so that there are many. */
+/** Per machine. Queries without a response occupy a slot each, so the limit is high. */
 const maxQueries = 1_024
 const maxWaitingQueries = 2_048
 const maxCachedAnswers = 2_048
@@ -24,14 +23,14 @@ interface NameResolverOptions {
 }
 
 /**
- * Looks names up for one machine, as the host does: hosts file, search domains, name servers. Each machine has its own,
- * so that none can fill the cache of another, or make it wait.
+ * Resolves names for one machine as the host does: hosts file, search domains, name servers. Each machine has its own
+ * resolver, so that none can fill the cache of another or delay it.
  */
 export class NameResolver {
   readonly #source: NameSource
   readonly #servers = new NameServerQueries()
   readonly #cache: NameCache<NameAnswer>
-  readonly #asking = new SingleFlight<string, NameAnswer>()
+  readonly #pending = new SingleFlight<string, NameAnswer>()
   readonly #waiting: (() => void)[] = []
   #queries = 0
 
@@ -40,7 +39,7 @@ export class NameResolver {
     this.#cache = new NameCache(clock, maxCachedAnswers)
   }
 
-  /** Finds the addresses of one family. A final dot keeps the search domains away. Never rejects. */
+  /** Resolves the addresses of one family. A final dot disables the search domains. Never rejects. */
   async lookup(written: string, family: AddressFamily): Promise<NameAnswer> {
     const limit = Promise.withResolvers<NameAnswer>()
     const timer = setTimeout(() => limit.resolve({ failed: 'timeout' }), lookupLimitMilliseconds)
@@ -51,12 +50,12 @@ export class NameResolver {
     }
   }
 
-  /** The addresses of both families; rejects with an EgressFailure when there are none. */
+  /** Resolves the addresses of both families. Rejects with an EgressFailure when there are none. */
   async addresses(written: string): Promise<readonly string[]> {
     const [six, four] = [this.lookup(written, 6), this.lookup(written, 4)]
     const first = await Promise.race([six, four])
     const isFour = 'addresses' in first && first.addresses.length > 0
-    const answers = isFour ? await Promise.all([orNothing(six), four]) : await Promise.all([six, four])
+    const answers = isFour ? await Promise.all([orEmpty(six), four]) : await Promise.all([six, four])
     const found = answers.flatMap((answer) => ('addresses' in answer ? answer.addresses : []))
     if (found.length > 0) return found
     const failed = answers.find((answer) => 'failed' in answer && answer.failed !== 'name-not-found')
@@ -87,14 +86,14 @@ export class NameResolver {
     return worst
   }
 
-  #candidates(name: string, isWhole: boolean): readonly string[] {
-    if (isWhole) return [name]
+  #candidates(name: string, isFullyQualified: boolean): readonly string[] {
+    if (isFullyQualified) return [name]
     const { search, ndots } = this.#source.nameServers()
     const longer = search.map((domain) => `${name}.${domain}`)
     return name.split('.').length - 1 >= ndots ? [name, ...longer] : [...longer, name]
   }
 
-  /** From the cache, together with whoever asks the same, or from the name servers. */
+  /** Answers from the cache, from a query in progress, or from the name servers. */
   #answer(name: string, family: AddressFamily): Promise<NameAnswer> {
     const key = `${name} ${family}`
     const cached = this.#cache.find(key)
@@ -102,27 +101,27 @@ export class NameResolver {
       const { value, seconds } = cached
       return Promise.resolve('addresses' in value ? { ...value, ttl: seconds } : value)
     }
-    return this.#asking.run(key, () => this.#ask(name, family, key))
+    return this.#pending.run(key, () => this.#query(name, family, key))
   }
 
-  async #ask(name: string, family: AddressFamily, key: string): Promise<NameAnswer> {
+  async #query(name: string, family: AddressFamily, key: string): Promise<NameAnswer> {
     if (this.#waiting.length >= maxWaitingQueries) return { failed: 'timeout' }
-    await this.#takePlace()
+    await this.#acquireSlot()
     try {
-      const answer = await this.#servers.ask(this.#source.nameServers().servers, name, family)
+      const answer = await this.#servers.query(this.#source.nameServers().servers, name, family)
       this.#cache.set(key, answer, secondsToKeep(answer))
       return answer
     } finally {
-      this.#leavePlace()
+      this.#releaseSlot()
     }
   }
 
-  async #takePlace(): Promise<void> {
+  async #acquireSlot(): Promise<void> {
     if (this.#queries >= maxQueries) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     else this.#queries += 1
   }
 
-  #leavePlace(): void {
+  #releaseSlot(): void {
     const next = this.#waiting.shift()
     if (next) next()
     else this.#queries -= 1
@@ -135,17 +134,17 @@ function secondsToKeep(answer: NameAnswer): number {
   return answer.failed === 'name-not-found' ? missingSeconds : failedSeconds
 }
 
-/** What the hosts file says of a name holds for both families. */
+/** The hosts file decides for both families. */
 function knownAddresses(addresses: readonly string[] | undefined, family: AddressFamily): NameAnswer | undefined {
   return addresses && { addresses: addresses.filter((address) => address.includes(':') === (family === 6)), ttl: 1 }
 }
 
-/** RFC 6761: no name server is asked for the host itself. */
+/** RFC 6761: `localhost` is never sent to a name server. */
 function loopbackOf(name: string): readonly string[] | undefined {
   return name === 'localhost' || name.endsWith('.localhost') ? ['127.0.0.1', '::1'] : undefined
 }
 
-async function orNothing(answer: Promise<NameAnswer>): Promise<NameAnswer> {
+async function orEmpty(answer: Promise<NameAnswer>): Promise<NameAnswer> {
   const late = Promise.withResolvers<NameAnswer>()
   const timer = setTimeout(() => late.resolve({ addresses: [], ttl: 0 }), otherFamilyMilliseconds)
   return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer))

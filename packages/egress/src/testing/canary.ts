@@ -1,15 +1,15 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 
-/** Tells of each connection, and greets it. Runs in a network namespace of its own; arguments are ports. */
+/** Prints each connection and greets it. Runs in a network namespace of its own. The arguments are ports. */
 for (const port of process.argv.slice(2)) {
-  const server = createServer(tell)
+  const server = createServer(print)
   server.listen(Number(port), '::')
   await once(server, 'listening')
 }
 process.stdout.write('ready\n')
 
-function tell(socket: Socket): void {
+function print(socket: Socket): void {
   socket.on('error', () => {})
   process.stdout.write(`${socket.localAddress?.replace('::ffff:', '')} ${socket.localPort}\n`)
   socket.once('data', (data) => {

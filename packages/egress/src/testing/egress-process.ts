@@ -16,19 +16,19 @@ export interface EgressProcess extends AsyncDisposable {
   readonly child: ChildProcess
   readonly folder: string
   readonly controlSocket: string
-  /** What it has logged so far. */
+  /** The log so far. */
   log(): string
-  /** Calls its control endpoint; rejects unless it succeeds. */
+  /** Calls the control API. Rejects unless the call succeeds. */
   control(method: string, path: string, body?: unknown): Promise<string>
   setPolicy(policy: EgressPolicy): Promise<void>
   /** Serves a machine. */
   serve(machineId: string, settings?: EgressSettings): Promise<TestMachine>
-  /** The processes that serve machines, and the one that waits to. */
+  /** The worker processes, including the spare one. */
   workers(): Promise<readonly number[]>
 }
 
 interface Options {
-  /** A command that takes another at its end. */
+  /** A command that runs the command after it. */
   readonly wrapper?: readonly string[]
   readonly workers?: number
 }
@@ -85,7 +85,7 @@ export async function callControl(socketPath: string, method: string, path: stri
   return text
 }
 
-/** The processes that one has started, the first first. */
+/** The child processes in the order of their start. */
 async function childrenOf(pid: number): Promise<readonly number[]> {
   const tasks = await readdir(`/proc/${pid}/task`)
   const lists = await Promise.all(tasks.map((task) => readFile(`/proc/${pid}/task/${task}/children`, 'utf8')))
@@ -96,7 +96,7 @@ async function childrenOf(pid: number): Promise<readonly number[]> {
     .toSorted((one, other) => one - other)
 }
 
-/** The most memory that a process has had resident, in MiB. */
+/** The peak resident memory of a process in MiB. */
 export async function peakMemory(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024

@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type TestConnection, TestMachine } from './test-machine.ts'
 
-/** A program in a machine that does its worst. Arguments: what, and the machine's socket. */
+/** An attacking program in a machine. Arguments: the kind of flood and the machine's socket. */
 
 const [kind = '', socketPath = ''] = process.argv.slice(2)
 const server = createServer((socket) => void socket.on('error', () => {}).pipe(socket)).listen(0, '127.0.0.1')
@@ -11,7 +11,7 @@ await once(server, 'listening')
 const target = `127.0.0.1:${(server.address() as { port: number }).port}`
 
 const floods: Record<string, () => Promise<unknown>> = {
-  /** As many connections as it can get, tried again and again. */
+  /** Opens as many connections as it can, repeatedly. */
   async connections() {
     for (let count = 0; count < 18_000; count += 1) {
       open('{"type":"connect","id":1,"host":"127.0.0.1","port":1}\n')
@@ -20,7 +20,7 @@ const floods: Record<string, () => Promise<unknown>> = {
     begin()
     for (;;) await Promise.all(Array.from({ length: 100 }, () => openAndClose()))
   },
-  /** Beginnings of lines on all connections that it gets, byte by byte. */
+  /** Sends lines without an end, byte by byte, on all connections it gets. */
   async 'unfinished lines'() {
     const sockets = Array.from({ length: 1_500 }, () => open('{"type":"conn'))
     begin()
@@ -77,13 +77,13 @@ const floods: Record<string, () => Promise<unknown>> = {
 
 async function connectAll(machine: TestMachine): Promise<readonly TestConnection[]> {
   const connections: TestConnection[] = []
-  // More at once than a listener has room for are turned away.
+  // The listener's backlog rejects some connections when many are opened at once.
   while (connections.length < 400)
     connections.push(...(await Promise.all(Array.from({ length: 20 }, () => machine.connect(target)))))
   return connections
 }
 
-/** From now on it is at its worst. */
+/** Reports that the flood is at full strength. */
 function begin(): void {
   process.stdout.write('begins\n')
 }

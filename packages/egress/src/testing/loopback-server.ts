@@ -2,16 +2,16 @@ import { once } from 'node:events'
 import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 
-/** A server on loopback for the length of a test. */
+/** A server on loopback for the duration of a test. */
 export interface LoopbackServer extends AsyncDisposable {
   readonly port: number
-  /** `127.0.0.1:port`, or with the address that was asked for. */
+  /** `127.0.0.1:port`, or the port with the requested address. */
   readonly authority: string
-  /** How many connections have been made to it. */
+  /** The number of connections so far. */
   connections(): number
-  /** Resolves with the next connection to it. */
+  /** Resolves with the next connection. */
   nextConnection(): Promise<Socket>
-  /** Resolves when no connection to it is open. */
+  /** Resolves when no connection is open. */
   untilAbandoned(): Promise<void>
 }
 
@@ -64,7 +64,7 @@ async function started<Kind extends Server>(server: Kind, { address = '127.0.0.1
   }
 }
 
-/** A port of loopback on which nobody listens. */
+/** Returns a port of loopback on which nothing listens. */
 export async function unusedPort(): Promise<number> {
   await using server = await startTcpServer(() => {})
   return server.port

@@ -4,36 +4,36 @@ import { createServer } from 'node:net'
 import { parseAddress } from '@berth/contract/egress/host.ts'
 import type { NameSource } from '../names/host-files.ts'
 
-/** What a name server says of a name: addresses of both families, a refusal, or nothing at all. */
+/** How a name server answers for a name: addresses of both families, a refusal, or no response. */
 export type NameRecord =
   | readonly string[]
   | 'unknown'
   | 'fails'
   | 'silent'
-  /** Over UDP it does not fit, so that it is asked again over TCP. */
+  /** Too long for UDP, so that the client repeats the query over TCP. */
   | { readonly truncated: readonly string[] }
-  /** So long after it was asked for the first time; then at once, as from a cache. */
+  /** The first response takes this long. Later ones are immediate, as from a cache. */
   | { readonly slowly: readonly string[]; readonly milliseconds: number }
 
 export interface NameServer extends AsyncDisposable {
   /** `127.0.0.1:port` */
   readonly authority: string
-  /** `name A` or `name AAAA` for each question, in order; `tcp ` before those over TCP. */
-  readonly asked: readonly string[]
+  /** `name A` or `name AAAA` for each query, in order. Queries over TCP start with `tcp `. */
+  readonly queries: readonly string[]
   readonly records: Record<string, NameRecord>
 }
 
 const types: Readonly<Record<number, string>> = { 1: 'A', 28: 'AAAA' }
 const codes: Readonly<Record<string, number>> = { fails: 2, unknown: 3 }
 
-/** A name server on loopback. Names that it has no record of are unknown. */
+/** A name server on loopback. Names without a record do not exist. */
 export async function startNameServer(records: Record<string, NameRecord>): Promise<NameServer> {
-  const asked: string[] = []
+  const queries: string[] = []
   const timers = new Set<NodeJS.Timeout>()
   const firstAsked = new Map<string, number>()
   const serve = (query: Buffer, isTcp: boolean, reply: (answer: Buffer) => void) => {
     const { name, type, end } = readQuestion(query)
-    asked.push(`${isTcp ? 'tcp ' : ''}${name} ${types[type] ?? type}`)
+    queries.push(`${isTcp ? 'tcp ' : ''}${name} ${types[type] ?? type}`)
     const record = records[name] ?? 'unknown'
     if (record === 'silent') return
     const question = query.subarray(12, end)
@@ -51,7 +51,7 @@ export async function startNameServer(records: Record<string, NameRecord>): Prom
   const tcp = createServer((socket) => {
     socket.on('error', () => {})
     socket.on('data', (data: Buffer) => {
-      // Questions come whole on loopback, and several at once.
+      // On loopback queries arrive complete, and possibly several at once.
       for (let rest = data; rest.length > 2; rest = rest.subarray(2 + rest.readUInt16BE())) {
         serve(rest.subarray(2, 2 + rest.readUInt16BE()), true, (answer) => {
           const length = Buffer.alloc(2)
@@ -71,7 +71,7 @@ export async function startNameServer(records: Record<string, NameRecord>): Prom
 
   return {
     authority: `127.0.0.1:${port}`,
-    asked,
+    queries,
     records,
     async [Symbol.asyncDispose]() {
       for (const timer of timers) clearTimeout(timer)
@@ -81,8 +81,8 @@ export async function startNameServer(records: Record<string, NameRecord>): Prom
   }
 }
 
-/** The files of a host that asks this server. */
-export function hostAsking(
+/** The files of a host that uses this server. */
+export function hostUsing(
   servers: readonly string[],
   { hosts = {}, search = [], ndots = 1 }: { hosts?: Record<string, string[]>; search?: string[]; ndots?: number } = {},
 ): NameSource {

@@ -5,30 +5,30 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-/** In `host`, where nobody listens: a name that the hosts file does not have is not found at once. */
+/** Nothing listens here in `host`, so lookups of names that are not in the hosts file fail at once. */
 const nameServer = '127.0.0.1'
 const canaryProgram = new URL('canary.ts', import.meta.url).pathname
 
 /**
- * Two network namespaces, connected to each other and to nothing else. In `host`, egress is to run; it has addresses
- * of its own. Whatever else is sent there arrives in `world`, where every address answers.
+ * Two network namespaces that are connected only to each other. Egress runs in `host`, which has addresses of its own.
+ * Everything sent elsewhere arrives in `world`, which answers on every address.
  */
 export interface Networks extends AsyncDisposable {
-  /** What to put before a command so that it runs in `host`. */
+  /** The command prefix that runs a command in `host`. */
   readonly inHost: readonly string[]
   readonly inWorld: readonly string[]
 }
 
 export interface NetworkOptions {
-  /** What the hosts file of `host` says. */
+  /** The hosts file of `host`. */
   readonly names: Readonly<Record<string, readonly string[]>>
   /** Addresses of an interface of `host`. */
   readonly ownAddresses: readonly string[]
-  /** The same, of an interface whose cable is out: Linux answers for them, and programs do not find them listed. */
+  /** Addresses of an interface of `host` without a carrier: Linux answers on them but does not list them. */
   readonly unlistedAddresses: readonly string[]
 }
 
-/** Why this machine cannot make network namespaces, or nothing. */
+/** Why this computer cannot create network namespaces, or false. */
 export function networksProblem(): string | false {
   return process.getuid?.() === 0 ? false : 'making network namespaces takes root'
 }
@@ -67,7 +67,7 @@ export async function createNetworks({ names, ownAddresses, unlistedAddresses }:
       'link set downlink up',
     )
     await ip(host, 'route add default via 100.127.0.2', 'route add default via 5000::2')
-    // 5000::/16, through which they talk, is not among these: answers to it would never leave.
+    // 5000::/16 connects the two namespaces and is not included, because its responses would never leave.
     const everything = ['0.0.0.0/0', '::/16', '64:ff9b::/96', '2000::/3', '4000::/16', 'fc00::/7', 'fec0::/10']
     await ip(world, ...everything.map((range) => `route add local ${range} dev lo`))
     await ip(
@@ -94,15 +94,15 @@ async function ip(namespace: string, ...commands: string[]): Promise<void> {
   for (const command of commands) await run('ip', ['-n', namespace, ...command.split(' ')])
 }
 
-/** Servers that tell whoever reached them, and with what. */
+/** Servers that report who connected and what was sent. */
 export interface Canary extends AsyncDisposable {
-  /** `address:port text` for each connection that was made so far, in order. */
+  /** `address:port text` for each connection so far, in order. */
   readonly reached: string[]
-  /** Resolves when a connection with this text has been told; so have all before it. */
+  /** Resolves when a connection with this text has been reported. All earlier ones have been reported then. */
   untilReached(entry: string): Promise<void>
 }
 
-/** Listens on the ports of every address where the command before it runs. */
+/** Listens on the ports of every address, in the namespace of the command prefix. */
 export async function startCanary(wrapper: readonly string[], ports: readonly number[]): Promise<Canary> {
   const [program = '', ...rest] = [...wrapper, process.execPath, canaryProgram, ...ports.map(String)]
   const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -6,16 +6,16 @@ import { type LoopbackServer, startHttpServer, startTcpServer } from './loopback
 import { directly } from './started-egress.ts'
 import { textOf } from './test-machine.ts'
 
-/** A proxy that answers for every name itself, and says what it was asked. */
+/** A proxy that answers for every name itself and records its requests. */
 export interface FakeProxy extends LoopbackServer {
   /** `CONNECT page.test:80 Basic …`, or `POST http://page.test/ Basic … the body`. */
-  readonly asked: readonly string[]
+  readonly requests: readonly string[]
 }
 
 interface FakeProxyOptions {
-  /** What it answers CONNECT with; 0 for an end without an answer. */
+  /** The status of responses to CONNECT. 0 closes the connection without a response. */
   readonly connectStatus?: number
-  /** What it answers requests with. */
+  /** The status of responses to other requests. */
   readonly status?: number
 }
 
@@ -23,9 +23,9 @@ export async function startFakeProxy(
   name: string,
   { connectStatus = 200, status = 200 }: FakeProxyOptions = {},
 ): Promise<FakeProxy> {
-  const asked: string[] = []
+  const requests: string[] = []
   const note = ({ method, url, headers }: IncomingMessage, body = '') =>
-    asked.push([method, url, headers['proxy-authorization'], body].filter(Boolean).join(' '))
+    requests.push([method, url, headers['proxy-authorization'], body].filter(Boolean).join(' '))
   const origin = createServer((request, response) => response.end(`${name} tunnels ${request.url}`))
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     note(request, await textOf(request))
@@ -41,10 +41,10 @@ export async function startFakeProxy(
     if (head.length > 0) socket.unshift(head)
     return origin.emit('connection', socket)
   })
-  return Object.assign(proxy, { asked })
+  return Object.assign(proxy, { requests })
 }
 
-/** A SOCKS5 proxy (RFC 1928 and 1929) that wants these credentials, and answers requests for every name itself. */
+/** A SOCKS5 proxy (RFC 1928 and 1929) that requires these credentials and answers requests for every name itself. */
 export function startSocksProxy({
   username,
   password,
@@ -62,18 +62,20 @@ export function startSocksProxy({
       const isRight = said.join() === [username, password].join()
       socket.write(Buffer.from([1, isRight ? 0 : 1]))
       if (!isRight) return socket.end()
-      const [asked] = (await once(socket, 'data')) as [Buffer]
-      const name = asked.subarray(5, -2).toString()
+      const [connectRequest] = (await once(socket, 'data')) as [Buffer]
+      const name = connectRequest.subarray(5, -2).toString()
       socket.write(Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]))
       const [request] = (await once(socket, 'data')) as [Buffer]
       const path = String(request).split(' ')[1]
-      return socket.end(`HTTP/1.1 200 OK\r\n\r\nsocks ${name}:${asked.readUInt16BE(asked.length - 2)} ${path}`)
+      return socket.end(
+        `HTTP/1.1 200 OK\r\n\r\nsocks ${name}:${connectRequest.readUInt16BE(connectRequest.length - 2)} ${path}`,
+      )
     }
     serve().catch(() => socket.destroy())
   })
 }
 
-/** Settings under which everything leaves by the server. */
+/** Settings under which everything leaves through the server. */
 export function through(port: number, more: Partial<Upstream> = {}, proxy: Partial<EgressProxy> = {}): EgressSettings {
   return { ...directly, proxy: proxyAt(port, more, proxy) }
 }

@@ -13,7 +13,7 @@ import { Machines } from '../machines/machines.ts'
 import type { NameResolver } from '../names/name-resolver.ts'
 import { TestMachine } from './test-machine.ts'
 
-/** Takes what goes wrong by a bug, so that a test can see that nothing did. */
+/** Records messages about bugs, so that a test can assert that there were none. */
 export class BugLog implements EgressLogger {
   readonly bugs: unknown[] = []
 
@@ -24,11 +24,10 @@ export class BugLog implements EgressLogger {
   }
 }
 
-/** By no proxy. */
+/** No proxy. */
 export const directly: EgressSettings = { private_hosts: [], routes: [] }
 
 export interface StartedEgress extends AsyncDisposable {
-  /** The only machine. */
   readonly machine: TestMachine
   readonly socketPath: string
   readonly folder: string
@@ -44,12 +43,12 @@ interface Options {
   readonly allow?: string[]
   readonly own?: string[]
   readonly ownSessionSocket?: string
-  /** Names are known nowhere unless a test says otherwise: no test asks a name server of the host. */
+  /** By default no name exists, so that no test queries the host's name servers. */
   readonly lookup?: Lookup
   readonly names?: Pick<NameResolver, 'lookup' | 'addresses' | 'close'>
 }
 
-/** The core of egress in this process, with one machine. */
+/** Runs the core of egress in this process, with one machine. */
 export async function startEgress(options: Options = {}): Promise<StartedEgress> {
   const { allow = [], own = [], ownSessionSocket, lookup = async () => [], settings = directly } = options
   const folder = await mkdtemp(join(tmpdir(), 'berth-egress-'))

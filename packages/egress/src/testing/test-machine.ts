@@ -18,7 +18,7 @@ export interface Answer {
   readonly body: string
 }
 
-/** There is no connection; `kind` says why. */
+/** The connection failed; `kind` says why. */
 export class NotConnected extends Error {
   readonly kind: ConnectionFailed['kind']
 
@@ -34,12 +34,12 @@ export interface TestConnection extends Disposable {
   readonly opened: ConnectionOpened
 }
 
-/** Speaks to egress as the agent of a machine does. */
+/** Talks to egress as the agent of a machine does. */
 export class TestMachine {
   readonly socketPath: string
   readonly control: Socket
-  /** All that egress has said on the control connection, in order. */
-  readonly told: ControlMessage[] = []
+  /** All messages of egress on the control connection, in order. */
+  readonly messages: ControlMessage[] = []
   readonly #events = new EventEmitter()
   #lookups: Promise<Socket> | undefined
   #nextId = 1
@@ -53,35 +53,35 @@ export class TestMachine {
     lines.on('error', () => {})
     lines.on('line', (line) => {
       const message = JSON.parse(line) as ControlMessage
-      this.told.push(message)
-      this.#events.emit('told')
+      this.messages.push(message)
+      this.#events.emit('message')
       if (message.type === 'closed') this.#events.emit(`closed ${message.id}`, message)
     })
   }
 
-  /** Opens the control connection, and waits until egress is ready; rejects when there is none. */
+  /** Opens the control connection and waits until egress is ready. Rejects when it cannot connect. */
   static async open(socketPath: string): Promise<TestMachine> {
     const machine = new TestMachine(socketPath, connect(socketPath))
     machine.control.write('{"type":"control","version":1}\n')
     const gone = once(machine.control, 'close').then(() => Promise.reject(new Error('egress has not answered')))
-    await Promise.race([machine.untilTold(({ type }) => type === 'ready'), gone])
+    await Promise.race([machine.untilMessage(({ type }) => type === 'ready'), gone])
     gone.catch(() => {})
     return machine
   }
 
-  async untilTold<Message extends ControlMessage>(
+  async untilMessage<Message extends ControlMessage>(
     matches: (message: ControlMessage) => message is Message,
   ): Promise<Message>
-  async untilTold(matches: (message: ControlMessage) => boolean): Promise<ControlMessage>
-  async untilTold(matches: (message: ControlMessage) => boolean): Promise<ControlMessage> {
+  async untilMessage(matches: (message: ControlMessage) => boolean): Promise<ControlMessage>
+  async untilMessage(matches: (message: ControlMessage) => boolean): Promise<ControlMessage> {
     for (;;) {
-      const found = this.told.find(matches)
+      const found = this.messages.find(matches)
       if (found) return found
-      await once(this.#events, 'told')
+      await once(this.#events, 'message')
     }
   }
 
-  /** Opens a connection to `host:port`, IPv6 addresses in brackets; rejects with NotConnected. */
+  /** Opens a connection to `host:port`, with IPv6 addresses in brackets. Rejects with NotConnected. */
   async connect(destination: string): Promise<TestConnection> {
     const [, host = '', port = ''] = /^\[?(.*?)\]?:(\d+)$/.exec(destination) ?? []
     const id = this.#nextId++
@@ -96,7 +96,7 @@ export class TestMachine {
     return { id, socket, opened: answer, [Symbol.dispose]: () => void socket.destroy() }
   }
 
-  /** Says that the machine's direction ends, and ends it. */
+  /** Announces the end of the machine's direction and ends it. */
   end({ id, socket }: Pick<TestConnection, 'id' | 'socket'>, text = ''): void {
     this.control.write(`${JSON.stringify({ type: 'closed', id, how: 'end' } satisfies ConnectionClosed)}\n`)
     socket.end(text)
@@ -107,11 +107,11 @@ export class TestMachine {
     socket.destroy()
   }
 
-  /** How egress says that a connection ends. */
+  /** Returns how egress closes the connection. */
   async closed({ id }: TestConnection): Promise<ConnectionClosed['how']> {
     const said = (message: ControlMessage): message is ConnectionClosed =>
       message.type === 'closed' && message.id === id
-    return (await this.untilTold(said)).how
+    return (await this.untilMessage(said)).how
   }
 
   get lastId(): number {
@@ -137,13 +137,13 @@ export class TestMachine {
     return socket
   }
 
-  /** Sends a request in plain HTTP, as a browser without proxy does. */
+  /** Sends a plain HTTP request, as a browser without a proxy does. */
   async fetch(url: string, options: RequestOptions = {}): Promise<Answer> {
     const answer = await this.open(url, options)
     return { status: answer.statusCode ?? 0, headers: answer.headers, body: await textOf(answer) }
   }
 
-  /** The same, with the body still to be read. */
+  /** Like `fetch`, but leaves the body unread. */
   async open(url: string, { method = 'GET', headers = {}, body, path }: RequestOptions = {}): Promise<IncomingMessage> {
     const { host, pathname, search } = new URL(url)
     const connection = await this.connect(/:\d+$/.test(host) ? host : `${host}:80`)
@@ -205,7 +205,7 @@ export async function textOf(stream: Readable): Promise<string> {
   return Buffer.concat(chunks).toString('latin1')
 }
 
-/** Resolves when the other side has ended or broken the stream, which is closed then. */
+/** Resolves when the peer has ended or reset the stream, which is closed then. */
 export async function closeOf(stream: Readable): Promise<void> {
   await new Promise<void>((resolve) =>
     stream

@@ -9,11 +9,11 @@ import type { TestMachine } from '../testing/test-machine.ts'
 const flood = new URL('../testing/flood.ts', import.meta.url).pathname
 const slices = 3
 const roundsOfSlice = 100
-/** Below this, times are those of a processor with many other users, such as other tests. */
+/** Shorter times are noise of a processor with other users, such as other tests. */
 const leastMilliseconds = 50
 const attempts = 4
 
-/** How long a neighbour waits for new connections and an answer by each. */
+/** Measures how long a neighbour waits for new connections and one response on each. */
 async function timesOf(machine: TestMachine, destination: string): Promise<readonly number[]> {
   const times: number[] = []
   for (let round = 0; round < roundsOfSlice; round += 1) {
@@ -27,7 +27,7 @@ async function timesOf(machine: TestMachine, destination: string): Promise<reado
   return times
 }
 
-/** The time that one of a hundred exceeds. */
+/** The 99th percentile. */
 function slowest(times: readonly number[]): number {
   return times.toSorted((one, other) => one - other)[Math.floor(times.length * 0.99)] ?? 0
 }
@@ -39,22 +39,22 @@ suite('an attacker in one machine leaves its neighbour alone', { timeout: 180_00
       await using server = await startTcpServer((socket) => {
         socket.on('data', (data: Buffer) => socket.write(data.subarray(0, 1))).once('end', () => socket.end())
       })
-      // One worker for both: they meet there, and nowhere else.
+      // One worker serves both, so that they compete.
       await using egress: EgressProcess = await startEgressProcess({ workers: 1 })
       await egress.setPolicy({ allow: ['127.0.0.1'], own_addresses: [] })
       const neighbour = await egress.serve('neighbour')
       const attacker = await egress.serve('attacker')
       await timesOf(neighbour, server.authority)
 
-      // Nicely, since it shares the processors with egress here; a machine has limits of its own for that.
+      // A low priority, because the flood shares the processors with egress here. A real machine has limits of its own.
       const program = spawn('nice', ['-n', '19', process.execPath, flood, kind, attacker.socketPath])
       const ended = once(program, 'exit')
       await Promise.race([once(program.stdout, 'data'), ended])
-      // Where all processors are busy with other things, one measurement says little.
+      // A single measurement says little when all processors are busy.
       let [quiet, attacked] = [0, Number.POSITIVE_INFINITY]
       for (let attempt = 0; attempt < attempts && attacked >= 3 * Math.max(quiet, leastMilliseconds); attempt += 1) {
         const times = { quiet: [] as number[], attacked: [] as number[] }
-        // In turns, so that what else happens on this computer falls to both.
+        // Alternates, so that other load affects both measurements.
         for (let slice = 0; slice < slices; slice += 1) {
           times.attacked.push(...(await timesOf(neighbour, server.authority)))
           program.kill('SIGSTOP')

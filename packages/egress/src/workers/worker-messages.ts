@@ -5,7 +5,7 @@ import type {
   EgressRoute,
 } from '@berth/contract/egress/egress-endpoints.ts'
 
-/** What a worker is asked to do. */
+/** A request to a worker. */
 export type WorkerRequest =
   | { readonly do: 'set-policy'; readonly policy: EgressPolicy }
   | { readonly do: 'put-machine'; readonly id: string; readonly route: EgressRoute }
@@ -17,7 +17,7 @@ export interface NumberedRequest {
   readonly request: WorkerRequest
 }
 
-/** What a worker says. `done` and `failed` answer the request of the same number. */
+/** A message of a worker. `done` and `failed` answer the request with the same number. */
 export type WorkerMessage =
   | { readonly type: 'ready' }
   | { readonly type: 'done'; readonly number: number; readonly result?: EgressProbeResult }

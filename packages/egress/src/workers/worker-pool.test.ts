@@ -8,13 +8,13 @@ import { startTcpServer } from '../testing/loopback-server.ts'
 import { closeOf, type TestConnection, TestMachine } from '../testing/test-machine.ts'
 
 const backLimitMilliseconds = 300
-/** On a computer that is busy with other things, one measurement says little. */
+/** A single measurement says little on a busy computer. */
 const attempts = 4
 
-/** Resolves when the spare is there that takes the place of a worker. */
+/** Resolves when a spare that replaces a worker is running. */
 async function untilSpare(egress: EgressProcess, count: number): Promise<void> {
   while ((await egress.workers()).length < count) await delay(20)
-  // It has opened the channel by which it is told things.
+  // Allows it to open its message channel.
   await delay(500)
 }
 
@@ -25,7 +25,7 @@ async function isOpen({ socket }: TestConnection): Promise<boolean> {
   return answer !== undefined
 }
 
-test('a worker that is killed costs its machines their connections, and is back at once', async (context) => {
+test('a killed worker closes the connections of its machines, and is replaced at once', async (context) => {
   await using server = await startTcpServer((socket) => void socket.pipe(socket))
   await using egress = await startEgressProcess({ workers: 2 })
   await egress.setPolicy({ allow: [server.authority], own_addresses: [] })
@@ -46,7 +46,7 @@ test('a worker that is killed costs its machines their connections, and is back 
 
     const killedAt = performance.now()
     process.kill(worker, 'SIGKILL')
-    // The first worker serves the first machine and the third.
+    // The first worker serves the first and the third machine.
     await Promise.all([first, third].map((socket) => socket && closeOf(socket)))
     const after = await reopen((before[0] as TestMachine).socketPath)
     const again = await after.connect(server.authority)
@@ -62,7 +62,7 @@ test('a worker that is killed costs its machines their connections, and is back 
   assert.ok(Math.min(...times) < backLimitMilliseconds, `back after ${times} ms`)
 })
 
-/** As an agent does: tries again until somebody answers. */
+/** Retries until the socket is served, as an agent does. */
 async function reopen(socketPath: string): Promise<TestMachine> {
   for (;;) {
     try {
@@ -73,7 +73,7 @@ async function reopen(socketPath: string): Promise<TestMachine> {
   }
 }
 
-test('what is told while a worker is being replaced holds for its successor', async () => {
+test('changes during the replacement of a worker apply to its successor', async () => {
   await using server = await startTcpServer((socket) => void socket.pipe(socket))
   await using egress = await startEgressProcess({ workers: 1 })
   await egress.serve('brw_a')
@@ -93,7 +93,7 @@ test('what is told while a worker is being replaced holds for its successor', as
   await assert.rejects(once(connect(`${egress.folder}/brw_b.sock`), 'connect'))
 })
 
-test('comes back from a worker that is killed again and again', async () => {
+test('recovers from a worker that is killed repeatedly', async () => {
   await using egress = await startEgressProcess({ workers: 1 })
   await egress.serve('brw_a')
 
@@ -103,5 +103,5 @@ test('comes back from a worker that is killed again and again', async () => {
     await reopen(`${egress.folder}/brw_a.sock`)
   }
 
-  assert.match(egress.log(), /a worker has ended; another takes its place/)
+  assert.match(egress.log(), /a worker has ended; replacing it/)
 })

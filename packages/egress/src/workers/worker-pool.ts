@@ -9,21 +9,21 @@ import type {
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { WorkerEnded, WorkerProcess } from './worker-process.ts'
 
-/** Before a spare is started: machines that start now need the processors more. */
+/** The delay before a spare is started: machines that start now need the processors more. */
 const sparePauseMilliseconds = 1_000
 
-/** A place for a worker, and the machines that are served there, whichever worker it is. */
+/** A fixed set of machines, and the worker that currently serves them. */
 interface Shard {
   worker: WorkerProcess
   readonly routes: Map<string, EgressRoute>
   /** Resolves when the worker serves all of `routes`, or has ended. */
-  up: Promise<void>
+  ready: Promise<void>
 }
 
 /**
- * Spreads machines over worker processes, so that a crash costs a share of them their connections and no flood takes more
- * than one processor. There are as many workers as processors, since each of them uses one at most, and at least two.
- * They are started as machines need them; one more is always ready, to take the place of a worker that ends.
+ * Spreads machines over worker processes, so that a crash affects only some of them and no flood uses more than one
+ * processor. There are as many workers as processors, and at least two. They are started when machines need them. One
+ * spare is always ready to replace a worker that ends.
  */
 export class WorkerPool {
   readonly #logger: Logger
@@ -51,10 +51,10 @@ export class WorkerPool {
 
   async setPolicy(policy: EgressPolicy): Promise<void> {
     this.#policy = policy
-    await Promise.all(this.#shards.map((shard) => this.#ask(shard, { do: 'set-policy', policy })))
+    await Promise.all(this.#shards.map((shard) => this.#request(shard, { do: 'set-policy', policy })))
   }
 
-  /** Serves the machine at the route, from now on or as before. */
+  /** Starts serving the machine, or applies a changed route. */
   async put(id: string, route: EgressRoute): Promise<void> {
     const known = this.#shards.find(({ routes }) => routes.has(id))
     const shard = known ?? (await this.#leastUsed())
@@ -62,7 +62,7 @@ export class WorkerPool {
     const { gently: _, ...lasting } = route
     shard.routes.set(id, lasting)
     try {
-      await this.#ask(shard, { do: 'put-machine', id, route })
+      await this.#request(shard, { do: 'put-machine', id, route })
     } catch (error) {
       if (shard.routes.get(id) === lasting) {
         if (before) shard.routes.set(id, before)
@@ -72,16 +72,16 @@ export class WorkerPool {
     }
   }
 
-  /** Cuts the machine off. An unknown machine is fine. */
+  /** Stops serving the machine. Does nothing for an unknown machine. */
   async delete(id: string): Promise<void> {
     const shard = this.#shards.find(({ routes }) => routes.has(id))
     shard?.routes.delete(id)
-    if (shard) await this.#ask(shard, { do: 'delete-machine', id })
+    if (shard) await this.#request(shard, { do: 'delete-machine', id })
   }
 
   async probe(probe: EgressProbe): Promise<EgressProbeResult> {
     const shard = await this.#leastUsed()
-    const result = await shard.worker.ask({ do: 'probe', probe })
+    const result = await shard.worker.request({ do: 'probe', probe })
     return result as EgressProbeResult
   }
 
@@ -95,19 +95,19 @@ export class WorkerPool {
     const [least] = this.#shards.toSorted((one, other) => one.routes.size - other.routes.size)
     const isFull = this.#shards.length >= this.#maxShards
     if (least && (isFull || least.routes.size === 0)) return least
-    const shard: Shard = { worker: this.#takeSpare(), routes: new Map(), up: Promise.resolve() }
+    const shard: Shard = { worker: this.#takeSpare(), routes: new Map(), ready: Promise.resolve() }
     this.#shards.push(shard)
     this.#serve(shard)
     return shard
   }
 
-  /** Asks the worker of the shard; when that ends meanwhile, its successor has been told by the end of it. */
-  async #ask(shard: Shard, request: Parameters<WorkerProcess['ask']>[0]): Promise<void> {
+  /** Sends a request to the worker of the shard. If the worker ends meanwhile, its successor gets all routes anyway. */
+  async #request(shard: Shard, request: Parameters<WorkerProcess['request']>[0]): Promise<void> {
     for (;;) {
-      await shard.up
+      await shard.ready
       const { worker } = shard
       try {
-        await worker.ask(request)
+        await worker.request(request)
         return
       } catch (error) {
         if (!(error instanceof WorkerEnded) || this.#closing.signal.aborted) throw error
@@ -116,32 +116,32 @@ export class WorkerPool {
     }
   }
 
-  /** Has the worker serve the machines of the shard; with its end, another takes its place. */
+  /** Has the worker serve the machines of the shard. When it ends, another replaces it. */
   #serve(shard: Shard): void {
     const { worker } = shard
-    shard.up = this.#bringUp(worker, shard.routes)
+    shard.ready = this.#startServing(worker, shard.routes)
     void worker.ended.then(() => {
       if (this.#closing.signal.aborted) return
-      this.#logger.error({ machines: shard.routes.size }, 'a worker has ended; another takes its place')
+      this.#logger.error({ machines: shard.routes.size }, 'a worker has ended; replacing it')
       shard.worker = this.#takeSpare()
       this.#serve(shard)
     })
   }
 
-  /** Never rejects: a worker that ends meanwhile has a successor. */
-  async #bringUp(worker: WorkerProcess, routes: ReadonlyMap<string, EgressRoute>): Promise<void> {
-    const told = [worker.ask({ do: 'set-policy', policy: this.#policy })]
+  /** Never rejects: a worker that ends meanwhile is replaced. */
+  async #startServing(worker: WorkerProcess, routes: ReadonlyMap<string, EgressRoute>): Promise<void> {
+    const pending = [worker.request({ do: 'set-policy', policy: this.#policy })]
     for (const [id, route] of routes) {
-      told.push(worker.ask({ do: 'put-machine', id, route }))
+      pending.push(worker.request({ do: 'put-machine', id, route }))
     }
-    const results = await Promise.allSettled(told)
+    const results = await Promise.allSettled(pending)
     for (const result of results) {
       if (result.status === 'rejected' && !(result.reason instanceof WorkerEnded))
-        this.#logger.error({ err: result.reason }, 'a machine is not served any more')
+        this.#logger.error({ err: result.reason }, 'could not serve a machine again')
     }
   }
 
-  /** Of two workers that end at once, the second waits for a cold start. */
+  /** When two workers end at once, the second has to wait for a cold start. */
   #takeSpare(): WorkerProcess {
     const worker = this.#spare ?? new WorkerProcess(this.#logger)
     this.#spare = undefined

@@ -4,37 +4,38 @@ import type { EgressProbeResult } from '@berth/contract/egress/egress-endpoints.
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { NumberedRequest, WorkerMessage, WorkerRequest } from './worker-messages.ts'
 
-// Beside this file, also where both are bundled.
+// The program is beside this file, also in the bundle.
 const program = new URL(`worker${extname(import.meta.url)}`, import.meta.url).pathname
 const endLimitMilliseconds = 3_000
 
-/** What was asked of a worker that has ended. */
+/** The worker ended before it answered. */
 export class WorkerEnded extends Error {}
 
-/** A worker, from its start to its end. */
+/** A worker process. */
 export class WorkerProcess {
   readonly #child: ChildProcess
   readonly #logger: Logger
   readonly #ready = Promise.withResolvers<void>()
   readonly #ended = Promise.withResolvers<void>()
-  readonly #asked = new Map<number, PromiseWithResolvers<EgressProbeResult | undefined>>()
+  readonly #pending = new Map<number, PromiseWithResolvers<EgressProbeResult | undefined>>()
   #lastNumber = 0
 
   constructor(logger: Logger) {
     this.#logger = logger
     this.#child = fork(program, [logger.level], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-    this.#child.on('message', (message: WorkerMessage) => this.#hear(message))
-    this.#child.once('error', (error) => this.#over(error))
-    this.#child.once('exit', (code, signal) => this.#over(new WorkerEnded(`a worker has ended (${signal ?? code})`)))
+    this.#child.on('message', (message: WorkerMessage) => this.#handleMessage(message))
+    this.#child.once('error', (error) => this.#handleEnd(error))
+    this.#child.once('exit', (code, signal) =>
+      this.#handleEnd(new WorkerEnded(`a worker has ended (${signal ?? code})`)),
+    )
     this.#ready.promise.catch(() => {})
   }
 
-  /** Resolves when it serves; rejects when it has ended before. */
+  /** Resolves when it serves. Rejects when it ends first. */
   get ready(): Promise<void> {
     return this.#ready.promise
   }
 
-  /** Resolves with its end. */
   get ended(): Promise<void> {
     return this.#ended.promise
   }
@@ -43,18 +44,18 @@ export class WorkerProcess {
     return this.#child.pid
   }
 
-  /** Rejects with WorkerEnded when the worker ends before it has answered. */
-  async ask(request: WorkerRequest): Promise<EgressProbeResult | undefined> {
+  /** Rejects with WorkerEnded when the worker ends before it answers. */
+  async request(request: WorkerRequest): Promise<EgressProbeResult | undefined> {
     await this.#ready.promise
     if (!this.#child.connected) throw new WorkerEnded('a worker has ended')
     const answer = Promise.withResolvers<EgressProbeResult | undefined>()
     this.#lastNumber += 1
-    this.#asked.set(this.#lastNumber, answer)
+    this.#pending.set(this.#lastNumber, answer)
     this.#child.send({ number: this.#lastNumber, request } satisfies NumberedRequest, () => {})
     return answer.promise
   }
 
-  /** Lets go of its machines and ends. */
+  /** Closes its machines and ends. */
   async end(): Promise<void> {
     if (this.#child.connected) this.#child.disconnect()
     const limit = setTimeout(() => this.#child.kill('SIGKILL'), endLimitMilliseconds)
@@ -62,7 +63,7 @@ export class WorkerProcess {
     clearTimeout(limit)
   }
 
-  #hear(message: WorkerMessage): void {
+  #handleMessage(message: WorkerMessage): void {
     switch (message.type) {
       case 'ready':
         this.#ready.resolve()
@@ -71,19 +72,19 @@ export class WorkerProcess {
         this.#logger[message.level](message.facts, message.message)
         return
       case 'done':
-        this.#asked.get(message.number)?.resolve(message.result)
+        this.#pending.get(message.number)?.resolve(message.result)
         break
       case 'failed':
-        this.#asked.get(message.number)?.reject(new Error(message.reason))
+        this.#pending.get(message.number)?.reject(new Error(message.reason))
         break
     }
-    this.#asked.delete(message.number)
+    this.#pending.delete(message.number)
   }
 
-  #over(reason: Error): void {
+  #handleEnd(reason: Error): void {
     this.#ready.reject(reason)
-    for (const { reject } of this.#asked.values()) reject(reason)
-    this.#asked.clear()
+    for (const { reject } of this.#pending.values()) reject(reason)
+    this.#pending.clear()
     this.#ended.resolve()
   }
 }

@@ -10,21 +10,21 @@ import { NameResolver } from '../names/name-resolver.ts'
 import { probeProxy } from '../probe.ts'
 import type { NumberedRequest, WorkerMessage, WorkerRequest } from './worker-messages.ts'
 
-/** A process that serves some of the machines. It ends with the process that started it, and alone otherwise. */
+/** A process that serves some of the machines. It ends together with its parent, and only then. */
 
 const levels = ['trace', 'debug']
 const [level = 'info'] = process.argv.slice(2)
 
-// Sockets are the only files that egress makes. Until the mode of one is set, it is for nobody else.
+// Sockets are the only files that egress creates. They are inaccessible to others until their mode is set.
 process.umask(0o177)
 
 const logger: EgressLogger = {
   debug: (facts, message) => {
-    if (levels.includes(level)) tell({ type: 'log', level: 'debug', facts, message })
+    if (levels.includes(level)) send({ type: 'log', level: 'debug', facts, message })
   },
   error: ({ err, ...facts }, message) => {
     const stack = err instanceof Error ? { stack: err.stack } : {}
-    tell({ type: 'log', level: 'error', facts: { ...facts, ...stack }, message })
+    send({ type: 'log', level: 'error', facts: { ...facts, ...stack }, message })
   },
 }
 const guard = new Guard({ hostAddresses: new HostAddresses(systemClock) })
@@ -35,18 +35,18 @@ const machines = new Machines({ guard, createNames, logger })
 
 process.on('message', ({ number, request }: NumberedRequest) => {
   serve(request).then(
-    (result) => tell({ type: 'done', number, ...(result && { result }) }),
-    (error: Error) => tell({ type: 'failed', number, reason: error.message }),
+    (result) => send({ type: 'done', number, ...(result && { result }) }),
+    (error: Error) => send({ type: 'failed', number, reason: error.message }),
   )
 })
-// A worker whose parent has gone can be told nothing any more: it would go by settings that do not hold.
+// Without its parent, a worker would apply outdated settings.
 process.on('disconnect', () => void machines.close().finally(() => process.exit(0)))
-// It is the parent that ends its workers, after it has let go of the machines.
+// The parent ends its workers after it has stopped serving machines.
 for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {})
-// Whatever this is, it is a bug of one connection. The others go on.
-process.on('uncaughtException', (err) => logger.error({ err }, 'an error came up where none was expected'))
-process.on('unhandledRejection', (err) => logger.error({ err }, 'an error came up where none was expected'))
-tell({ type: 'ready' })
+// An unexpected error affects one connection. The others continue.
+process.on('uncaughtException', (err) => logger.error({ err }, 'unexpected error'))
+process.on('unhandledRejection', (err) => logger.error({ err }, 'unexpected error'))
+send({ type: 'ready' })
 
 async function serve(request: WorkerRequest): Promise<EgressProbeResult | undefined> {
   switch (request.do) {
@@ -64,6 +64,6 @@ async function serve(request: WorkerRequest): Promise<EgressProbeResult | undefi
   }
 }
 
-function tell(message: WorkerMessage): void {
+function send(message: WorkerMessage): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }

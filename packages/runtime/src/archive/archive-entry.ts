@@ -2,7 +2,7 @@ import type { Entry } from 'yauzl'
 
 /** What a member of an archive becomes on disk. */
 export interface ArchiveEntry {
-  /** Relative, of plain names only: no empty one, no `.` and no `..`. */
+  /** A relative path of plain names, without empty names, `.` and `..`. */
   readonly path: string
   readonly kind: 'file' | 'folder' | 'link'
   readonly isExecutable: boolean
@@ -15,18 +15,20 @@ const maxPathBytes = 2048
 const madeByUnix = 3
 const modeMask = 0o170000
 const kinds = new Map([
-  [0, 'file'], // Many programs leave the kind out.
+  [0, 'file'], // Many programs omit the kind.
   [0o100000, 'file'],
   [0o040000, 'folder'],
   [0o120000, 'link'],
 ] as const)
 
-/** Thrown for what is wrong with an archive, as a phrase. */
+/** An invalid archive. The message is a phrase that gives the reason. */
 export class BadArchive extends Error {
   override readonly name = 'BadArchive'
 }
 
-/** Reads one member's head, or says why the archive is refused. Nothing for the root folder itself. */
+/**
+ * Reads the header of one member. Throws BadArchive when it is not permitted. Returns undefined for the root folder.
+ */
 export function readEntry(entry: Entry): ArchiveEntry | undefined {
   const named = shorten(entry.fileName)
   if (entry.isEncrypted()) throw new BadArchive(`${named} is encrypted`)
@@ -40,7 +42,7 @@ export function readEntry(entry: Entry): ArchiveEntry | undefined {
   return { path, kind, isExecutable: (mode & 0o100) !== 0, sizeBytes: entry.uncompressedSize }
 }
 
-/** yauzl refuses absolute names and those with `..`; this does not count on it. */
+/** yauzl rejects absolute names and `..` too. This does not rely on it. */
 function plainPath(fileName: string): string {
   const named = shorten(fileName)
   if (fileName.startsWith('/') || /^[a-z]:/i.test(fileName)) throw new BadArchive(`${named} is an absolute path`)
@@ -56,8 +58,8 @@ function plainPath(fileName: string): string {
 }
 
 /**
- * Checks where a link leads, by its text alone. After names there must be no `..`: a name could be another link, and
- * `..` would then start from where that one leads.
+ * Checks the target of a link by its text. `..` must not follow a name: the name could be another link, and `..` would
+ * then be relative to its target.
  */
 export function checkLinkTarget(path: string, target: string): void {
   const named = shorten(path)
@@ -71,7 +73,7 @@ export function checkLinkTarget(path: string, target: string): void {
   if (names.slice(levels).includes('..')) throw new BadArchive(`${named} is a link that goes back on its way`)
 }
 
-/** Refuses two members of one name, and members below one that is no folder: they could lead elsewhere, or hide it. */
+/** Rejects duplicate names and members below a file or link: they could escape the folder or hide another member. */
 export function checkTree(entries: readonly ArchiveEntry[]): void {
   const byPath = new Map<string, ArchiveEntry>()
   for (const entry of entries) {

@@ -21,7 +21,7 @@ async function write(bytes: Uint8Array): Promise<string> {
   return path
 }
 
-/** Unpacks into a folder of its own below a folder of its own, and tells both. */
+/** Unpacks into a new folder within another new folder, and returns both. */
 async function unpack(bytes: Uint8Array, root?: string): Promise<{ target: string; around: string }> {
   const path = await write(bytes)
   const around = await mkdtemp(join(folder, 'around-'))
@@ -142,7 +142,7 @@ test('verifies content without unpacking it', async () => {
   await assert.rejects(damaged.verify(), { name: 'BadArchive' })
 })
 
-test('opens or refuses whatever the bytes', async () => {
+test('opens or rejects any bytes', async () => {
   const whole = zip(good, { name: 'd/b', content: deflateRawSync(zeros) }, { name: 'l', content: 'a', mode: linkMode })
   const change = fc.record({ at: fc.nat(whole.length - 1), to: fc.nat(255) })
   await fc.assert(
@@ -178,7 +178,7 @@ test('merges into a folder, over files and links that are there, without followi
   await rm(around, { recursive: true })
 })
 
-test('merges nothing where a link stands in the way of a folder', async () => {
+test('merges nothing when a link exists in place of a folder', async () => {
   const { target } = await unpack(zip({ name: 'a', content: 'new' }, { name: 'd/x', content: 'new' }))
   const into = await mkdtemp(join(folder, 'into-'))
   const outside = await mkdtemp(join(folder, 'outside-'))

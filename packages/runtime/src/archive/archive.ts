@@ -2,25 +2,25 @@ import { type Readable, Transform, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { crc32 } from 'node:zlib'
-// Kept by its author, reads the central directory only, and was made to be fed with hostile archives.
+// A maintained library that reads only the central directory and is designed for hostile archives.
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { type ArchiveEntry, BadArchive, checkLinkTarget, checkTree, readEntry } from './archive-entry.ts'
 
 export interface ArchiveLimits {
   readonly maxEntries: number
-  /** Of all members together. */
+  /** The sum of all members. */
   readonly maxUnpackedBytes: number
 }
 
 const maxLinkTargetBytes = 4096
 
 /**
- * A zip archive that may be hostile. It is looked at as a whole before anything of it is unpacked: an archive that was
- * opened holds plain names, each once, and no link that leads out of it. A BadArchive says what is wrong.
+ * A zip archive from an untrusted source. It is validated as a whole before anything is unpacked: after `open`, all
+ * names are plain and unique, and no link points outside. A BadArchive gives the reason for a rejection.
  */
 export class Archive implements AsyncDisposable {
   readonly entries: readonly ArchiveEntry[]
-  /** Path of each link, and where it leads. */
+  /** The target of each link by its path. */
   readonly links: ReadonlyMap<string, string>
   readonly #zip: ZipFile
   readonly #packed: ReadonlyMap<string, Entry>
@@ -54,14 +54,14 @@ export class Archive implements AsyncDisposable {
     }
   }
 
-  /** The content of a file; fails with a BadArchive when it is not what the archive says. */
+  /** Streams the content of a file. Fails with a BadArchive when the content does not match the directory. */
   async read(path: string): Promise<Readable> {
     const entry = this.#packed.get(path)
     if (!entry) throw new Error(`the archive holds no ${path}`)
     return openEntry(this.#zip, entry)
   }
 
-  /** Reads every file to nowhere: an archive that passes can be unpacked whole. */
+  /** Reads every file and discards it. An archive that passes can be unpacked completely. */
   async verify(): Promise<void> {
     for (const { path, kind } of this.entries) {
       if (kind === 'file')
@@ -114,7 +114,7 @@ async function openEntry(zip: ZipFile, entry: Entry): Promise<Readable> {
   return content.pipe(checked)
 }
 
-/** yauzl holds members to their size, not to their sum. */
+/** yauzl verifies sizes but not checksums. */
 function checkSum(expected: number): Transform {
   let sum = 0
   return new Transform({
@@ -128,7 +128,7 @@ function checkSum(expected: number): Transform {
   })
 }
 
-/** What the library finds is wrong with the archive; what the system says about the file is not the archive's fault. */
+/** Errors of the library describe the archive. System errors do not, and pass unchanged. */
 function refuse(error: unknown): never {
   if (error instanceof BadArchive || (error as NodeJS.ErrnoException).syscall !== undefined) throw error
   throw new BadArchive((error as Error).message, { cause: error })

@@ -6,8 +6,8 @@ const fixedHeaderBytes = 12
 const maxHeaderBytes = 1024 * 1024
 
 /**
- * Where the zip archive begins in a packed extension: behind the magic, the version, and a signed header whose length
- * stands before it. Whether the signature is right is Chromium's to decide, who installs it.
+ * The offset of the zip archive in a packed extension, after the magic number, the version and a signed header with its
+ * length. Chromium verifies the signature when it installs the extension.
  */
 export function zipOffsetOfCrx(head: Uint8Array): number {
   const view = Buffer.from(head.buffer, head.byteOffset, head.byteLength)

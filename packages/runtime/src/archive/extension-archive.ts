@@ -1,23 +1,23 @@
 import type { Readable } from 'node:stream'
-import stripJsonComments from 'strip-json-comments' // Manifests may hold comments, and Chromium takes them.
+import stripJsonComments from 'strip-json-comments' // Chromium accepts comments in manifests.
 import type { Archive } from './archive.ts'
 import { BadArchive } from './archive-entry.ts'
 import { zipOffsetOfCrx } from './crx.ts'
 
-/** What berth must know of an extension before Chromium sees it. */
+/** The properties of an extension that berth needs before Chromium loads it. */
 export interface ExtensionFacts {
-  /** The one top-level folder that holds it; absent when it is at the root of the archive. */
+  /** The top-level folder that contains the extension. Absent when the extension is at the root of the archive. */
   readonly root: string | undefined
   readonly hasWorker: boolean
-  /** Of an extension that Chromium runs only when a policy has it installed. */
+  /** Present for an extension that Chromium runs only when a policy installs it. */
   readonly policy: PolicyExtension | undefined
 }
 
 export interface PolicyExtension {
-  /** Chromium's own id, 32 letters from a to p. */
+  /** Chromium's own id: 32 letters from a to p. */
   readonly id: string
   readonly version: string
-  /** Path of the packed extension, below the root. */
+  /** The path of the packed extension below the root. */
   readonly crx: string
 }
 
@@ -27,7 +27,7 @@ const maxTextBytes = 1024 * 1024
 const manifestName = 'manifest.json'
 const updateManifestName = 'update.xml'
 
-/** Finds out what the archive holds, or says why it is no extension. */
+/** Reads the manifest of the extension. Throws BadArchive when the archive contains no valid extension. */
 export async function inspectExtension(archive: Archive): Promise<ExtensionFacts> {
   const root = findRoot(archive)
   const manifest = await readManifest(archive, below(root, manifestName))
@@ -36,7 +36,7 @@ export async function inspectExtension(archive: Archive): Promise<ExtensionFacts
   return { root, hasWorker, policy }
 }
 
-/** What macOS adds to archives is no top-level folder of the extension. */
+/** Ignores the folder that macOS adds to archives. */
 function findRoot(archive: Archive): string | undefined {
   const manifests = new Set(archive.entries.filter(({ kind }) => kind === 'file').map(({ path }) => path))
   if (manifests.has(manifestName)) return undefined
@@ -82,7 +82,7 @@ function hasBackgroundWorker({ background }: Manifest): boolean {
   return typeof (background as { service_worker?: unknown } | null | undefined)?.service_worker === 'string'
 }
 
-/** Chromium lets extensions hold requests up only when the browser's owner has installed them. */
+/** Chromium lets an extension block requests only when a policy installed it. */
 function needsPolicy({ permissions, optional_permissions: optional }: Manifest): boolean {
   const all = [permissions, optional].flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : []))
   return all.some((permission) => {

@@ -4,8 +4,8 @@ import { makeFolders } from '../files/make-folders.ts'
 import { BadArchive } from './archive-entry.ts'
 
 /**
- * Moves what is in one folder into another of the same file system, over what is there. Follows no link: a file takes
- * the place of a link, and where a link or a file stands in the way of a folder, nothing is moved.
+ * Moves the content of a folder into another one on the same file system, replacing existing files. Never follows
+ * links: a file replaces a link. If a link or a file exists where a folder is needed, nothing is moved.
  */
 export async function mergeFolder(from: string, into: string): Promise<void> {
   await checkMerge(from, into, '')
@@ -32,7 +32,7 @@ async function merge(from: string, into: string): Promise<void> {
 interface Member {
   readonly name: string
   readonly isFolder: boolean
-  /** What has that name in the other folder. */
+  /** What exists under that name in the other folder. */
   readonly there: 'folder' | 'link' | 'file' | undefined
 }
 

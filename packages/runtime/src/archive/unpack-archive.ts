@@ -6,13 +6,13 @@ import type { Archive } from './archive.ts'
 import { type ArchiveEntry, checkLinkTarget } from './archive-entry.ts'
 
 interface UnpackOptions {
-  /** Made here, and must not exist: nothing that somebody has put there can stand in the way. */
+  /** Created here and must not exist yet, so that existing files cannot interfere. */
   readonly folder: string
-  /** Only what is below this folder of the archive, and without it; absent for the whole archive. */
+  /** Unpacks only the content of this folder of the archive. When absent, unpacks the whole archive. */
   readonly root?: string | undefined
 }
 
-/** Unpacks into a new folder. When that fails, nothing is left of it. */
+/** Unpacks into a new folder. Removes the folder on failure. */
 export async function unpackArchive(archive: Archive, { folder, root }: UnpackOptions): Promise<void> {
   await mkdir(folder)
   try {
@@ -23,11 +23,11 @@ export async function unpackArchive(archive: Archive, { folder, root }: UnpackOp
       await makeFolders(entry.kind === 'folder' ? target : dirname(target), made)
       if (entry.kind === 'file') await writeFile(archive, entry, target)
     }
-    // Links come last: until then no name in the folder leads elsewhere.
+    // Links are created last: until then no path in the folder leads elsewhere.
     for (const { entry, place } of members) {
       if (entry.kind !== 'link') continue
       const leadsTo = archive.links.get(entry.path) ?? ''
-      checkLinkTarget(place, leadsTo) // Once more: from below the root there are fewer levels upwards.
+      checkLinkTarget(place, leadsTo) // Checked again, because paths below the root have fewer levels.
       await symlink(leadsTo, join(folder, place))
     }
   } catch (error) {

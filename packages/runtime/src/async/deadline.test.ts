@@ -4,12 +4,12 @@ import { DeadlineError, within } from './deadline.ts'
 
 const aMinute = 60_000
 
-test('what settles in time settles as it is', async () => {
+test('a promise that settles in time keeps its result', async () => {
   assert.equal(await within(aMinute, Promise.resolve(1)), 1)
   await assert.rejects(within(aMinute, Promise.reject(new Error('its own'))), /its own/)
 })
 
-test('what is late is given up, and its own failure afterwards troubles nobody', async () => {
+test('a late promise is rejected, and its later failure is ignored', async () => {
   const { promise, reject } = Promise.withResolvers<void>()
 
   await assert.rejects(within(1, promise), DeadlineError)

@@ -1,13 +1,13 @@
 /**
- * Rejects with `late()` when the promise has not settled in time. It ends the waiting, not the work: give the work an
- * AbortSignal where it should end too.
+ * Rejects with `late()` when the promise has not settled in time. The work itself continues: pass it an AbortSignal if
+ * it should stop.
  */
 export async function within<Value>(
   milliseconds: number,
   promise: Promise<Value>,
   late: () => Error = () => new DeadlineError(milliseconds),
 ): Promise<Value> {
-  promise.catch(() => {}) // After the deadline nobody else hears how it ends.
+  promise.catch(() => {}) // After the deadline nobody else handles a rejection.
   const { promise: deadline, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(late()), milliseconds)
   try {

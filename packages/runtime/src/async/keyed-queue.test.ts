@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { KeyedQueue } from './keyed-queue.ts'
 
-test('the work of one key runs one after another, in the order of the calls, and a failure stops nothing', async () => {
+test('the work of one key runs in the order of the calls, and a failure does not stop it', async () => {
   const queue = new KeyedQueue<string>()
   const first = Promise.withResolvers<void>()
   const steps: string[] = []
@@ -33,7 +33,7 @@ test('the work of one key runs one after another, in the order of the calls, and
   ])
 })
 
-test('a key whose work is done is forgotten', async () => {
+test('a key without work is removed', async () => {
   const queue = new KeyedQueue<number>()
 
   const done = Promise.allSettled(

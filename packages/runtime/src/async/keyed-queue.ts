@@ -1,8 +1,8 @@
-/** Runs the work of one key one after another, in the order of the calls; different keys do not wait for each other. */
+/** Runs the work of each key in the order of the calls. Different keys do not wait for each other. */
 export class KeyedQueue<Key> {
   readonly #last = new Map<Key, Promise<void>>()
 
-  /** Resolves or rejects as the work does. A failure does not keep later work of the key from running. */
+  /** Settles as the work does. A failure does not affect later work. */
   run<Result>(key: Key, work: () => Promise<Result>): Promise<Result> {
     const result = (this.#last.get(key) ?? Promise.resolve()).then(work)
     const settled: Promise<void> = result.then(forget, forget)
@@ -15,7 +15,7 @@ export class KeyedQueue<Key> {
     }
   }
 
-  /** How many keys have work. */
+  /** The number of keys with work. */
   get size(): number {
     return this.#last.size
   }

@@ -7,7 +7,7 @@ function loader() {
   return { load: async () => ++loads, count: () => loads }
 }
 
-test('a value is loaded once, also by callers at the same time', async () => {
+test('a value is loaded once, also by concurrent callers', async () => {
   const cache = new LoadingCache<string, number>({ maxEntries: 10 })
   const { load } = loader()
 
@@ -30,7 +30,7 @@ test('the least recently used entry makes room', async () => {
   assert.equal(count(), 4)
 })
 
-test('a value is used for as long as it is fresh', async () => {
+test('a value is used until it expires', async () => {
   let now = 1_000_000
   const clock = { now: () => new Date(now) }
   const cache = new LoadingCache<string, number>({ maxEntries: 2, fresh: { milliseconds: 1_000, clock } })
@@ -44,7 +44,7 @@ test('a value is used for as long as it is fresh', async () => {
   assert.equal(await cache.get('a', load), 2)
 })
 
-test('neither a failure nor a value that is not to be kept is remembered', async () => {
+test('neither failures nor rejected values are cached', async () => {
   const cache = new LoadingCache<string, number>({ maxEntries: 2, keeps: (value) => value > 1 })
   const { load } = loader()
 

@@ -2,15 +2,15 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from './clock.ts'
 
 export interface LoadingCacheOptions<Value> {
-  /** The least recently used entry makes room for one more. */
+  /** Beyond it, the least recently used entry is removed. */
   readonly maxEntries: number
-  /** For how long a value is used. Absent: until it makes room. */
+  /** The lifetime of a value. When absent, values do not expire. */
   readonly fresh?: { readonly milliseconds: number; readonly clock: Clock }
-  /** Whether to remember a value at all. Absent: always. */
+  /** Whether to cache a value. When absent, all values are cached. */
   readonly keeps?: (value: Value) => boolean
 }
 
-/** Remembers what was loaded. Callers at the same time share one load; a failed one is not remembered. */
+/** Caches loaded values. Concurrent callers share one load. Failed loads are not cached. */
 export class LoadingCache<Key extends {}, Value> {
   readonly #entries: LRUCache<Key, Promise<Value>>
   readonly #keeps: (value: Value) => boolean
@@ -19,9 +19,9 @@ export class LoadingCache<Key extends {}, Value> {
     this.#entries = new LRUCache({
       max: maxEntries,
       ...(fresh && {
-        // The package still uses a value of exactly that age, in whole milliseconds.
+        // The package still returns a value of exactly this age in whole milliseconds.
         ttl: fresh.milliseconds - 1,
-        // The clock is asked each time: a test may have moved it.
+        // Reads the clock on each call, because a test may have moved it.
         ttlResolution: 0,
         perf: { now: () => fresh.clock.now().getTime() },
       }),
@@ -41,7 +41,7 @@ export class LoadingCache<Key extends {}, Value> {
     return loading
   }
 
-  /** What is loading now is not remembered, either. */
+  /** Also prevents loads in progress from being cached. */
   clear(): void {
     this.#entries.clear()
   }

@@ -18,7 +18,7 @@ test('work is repeated until it succeeds', async () => {
   assert.equal(await retry(failing(3).work, quick), 4)
 })
 
-test('the last error is told when patience is over', async () => {
+test('the last error is thrown after the time limit', async () => {
   const { work, calls } = failing(Number.POSITIVE_INFINITY)
 
   await assert.rejects(retry(work, { ...quick, patienceMilliseconds: 0 }), /failure 1$/)
@@ -26,7 +26,7 @@ test('the last error is told when patience is over', async () => {
   assert.equal(calls(), 1)
 })
 
-test('what another attempt cannot mend is not repeated', async () => {
+test('a permanent error is not retried', async () => {
   const { work, calls } = failing(Number.POSITIVE_INFINITY)
 
   await assert.rejects(retry(work, { ...quick, isTransient: () => calls() < 2 }), /failure 2/)
@@ -52,7 +52,7 @@ test('each pause is twice the one before', async () => {
   assert.ok(performance.now() - begin >= 145, '10, 20, 40 and 80 ms, less what timers are early')
 })
 
-// Without a longest pause it would take a day.
+// Without the maximum pause this would take a day.
 test('no pause is longer than the longest', { timeout: 60_000 }, async () => {
   assert.equal(await retry(failing(27).work, quick), 28)
 })

@@ -2,17 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 export interface RetryOptions {
   readonly firstPauseMilliseconds: number
-  /** Each pause is twice the one before, up to this. */
+  /** Pauses double up to this length. */
   readonly longestPauseMilliseconds: number
-  /** A failure after this time is not followed by another attempt. */
+  /** A failure after this time is final. */
   readonly patienceMilliseconds: number
-  /** Ends the pauses, and with them the attempts. */
+  /** Ends the current pause and prevents further attempts. */
   readonly signal?: AbortSignal
-  /** Whether another attempt may help. Absent: always. */
+  /** Whether another attempt may succeed. When absent, always. */
   readonly isTransient?: (error: unknown) => boolean
 }
 
-/** Repeats the work until it succeeds; rejects with the error of the last attempt. */
+/** Repeats the work until it succeeds. Rejects with the error of the last attempt. */
 export async function retry<Value>(work: () => Promise<Value>, options: RetryOptions): Promise<Value> {
   const { firstPauseMilliseconds, longestPauseMilliseconds, patienceMilliseconds, signal, isTransient } = options
   const begin = performance.now()
@@ -23,7 +23,7 @@ export async function retry<Value>(work: () => Promise<Value>, options: RetryOpt
       const isOver = signal?.aborted || performance.now() - begin >= patienceMilliseconds
       if (isOver || isTransient?.(error) === false) throw error
       const pause = Math.min(firstPauseMilliseconds * 2 ** attempt, longestPauseMilliseconds)
-      await delay(pause, undefined, { signal }).catch(() => {}) // The abort is seen after the next attempt's failure.
+      await delay(pause, undefined, { signal }).catch(() => {}) // The loop sees the abort after the next failure.
       if (signal?.aborted) throw error
     }
   }

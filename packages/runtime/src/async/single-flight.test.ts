@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SingleFlight } from './single-flight.ts'
 
-test('callers of one key at the same time share one run, and a later one starts anew', async () => {
+test('concurrent callers of one key share one run, and a later one starts again', async () => {
   const flight = new SingleFlight<string, number>()
   let runs = 0
   const work = async () => ++runs
@@ -13,7 +13,7 @@ test('callers of one key at the same time share one run, and a later one starts 
   assert.equal(await flight.run('a', work), 3)
 })
 
-test('a failed run is told to all who share it, and to nobody after them', async () => {
+test('a failed run rejects for all who share it, and for no later caller', async () => {
   const flight = new SingleFlight<string, string>()
   const fails = () => Promise.reject(new Error('no'))
 
@@ -26,7 +26,7 @@ test('a failed run is told to all who share it, and to nobody after them', async
   assert.equal(await flight.run('a', async () => 'yes'), 'yes')
 })
 
-test('is idle when all that ran has ended', async () => {
+test('is idle when all runs have settled', async () => {
   const flight = new SingleFlight<string, void>()
   const end = Promise.withResolvers<void>()
   const running = flight.run('a', () => end.promise)

@@ -1,8 +1,8 @@
-/** Lets callers at the same time share one run of the same work. */
+/** Lets concurrent callers share one run of the same work. */
 export class SingleFlight<Key, Value> {
   readonly #running = new Map<Key, Promise<Value>>()
 
-  /** Joins the run of the key that is under way, or starts one. A later call starts anew, whatever came of this one. */
+  /** Joins the current run of the key or starts one. Later calls start again, whatever the result was. */
   run(key: Key, work: () => Promise<Value>): Promise<Value> {
     const known = this.#running.get(key)
     if (known) return known
@@ -11,7 +11,7 @@ export class SingleFlight<Key, Value> {
     return running
   }
 
-  /** Resolves when all that runs now has ended, well or not. */
+  /** Resolves when all current runs have settled. */
   async idle(): Promise<void> {
     await Promise.allSettled(this.#running.values())
   }

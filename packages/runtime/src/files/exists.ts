@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 
-/** Whether there is anything at the path, links followed. */
+/** Whether the path exists. Follows links. */
 export async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,

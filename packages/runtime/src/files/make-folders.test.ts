@@ -8,7 +8,7 @@ import { makeFolders, nearestFolder } from './make-folders.ts'
 const root = await mkdtemp(join(tmpdir(), 'berth-folders-'))
 after(() => rm(root, { recursive: true, force: true }))
 
-test('makes a folder with those above it, and tells the topmost that is new', async () => {
+test('creates a folder with its parents, and returns the topmost new one', async () => {
   assert.equal(await makeFolders(join(root, 'a', 'b', 'c')), join(root, 'a'))
   assert.equal(await makeFolders(join(root, 'a', 'b', 'c', 'd')), join(root, 'a', 'b', 'c', 'd'))
   assert.equal(await makeFolders(join(root, 'a')), undefined)
@@ -25,7 +25,7 @@ test('two that make the same folders at once both succeed', async () => {
   assert.ok((await stat(path)).isDirectory())
 })
 
-test('ends with what the system says where no folder can be made', async () => {
+test('rejects with the error of the system where no folder can be created', async () => {
   await writeFile(join(root, 'file'), '')
   await symlink('nowhere', join(root, 'dangling'))
   await mkdir(join(root, 'long'))
@@ -34,6 +34,6 @@ test('ends with what the system says where no folder can be made', async () => {
   await assert.rejects(makeFolders(join(root, 'file', 'x', 'y')), { code: 'EEXIST' })
   await assert.rejects(makeFolders(join(root, 'dangling', 'x')), { code: 'EEXIST' })
   await assert.rejects(makeFolders(join(root, 'long', 'x'.repeat(300), 'y')), { code: 'ENAMETOOLONG' })
-  // Node's own recursive mkdir would never come back from here.
+  // Node's recursive mkdir would never return here.
   await assert.rejects(makeFolders('/proc/berth/x'), { code: /ENOENT|EPERM|EACCES/ })
 })

@@ -2,9 +2,9 @@ import { mkdir, rmdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
- * Makes a folder with those above it, and returns the topmost that was made. Not by Node's recursive form: it tries for
- * ever where the system answers ENOENT below a folder that exists (/proc), and tells ENOENT in place of EROFS. Rejects
- * with EEXIST where something that is no folder is in the way.
+ * Creates a folder and its missing parents, and returns the topmost one created. Node's recursive mkdir loops forever
+ * when the system reports ENOENT below an existing folder (/proc), and reports ENOENT instead of EROFS. Rejects with
+ * EEXIST when something that is not a folder exists on the path.
  */
 export async function makeFolders(path: string): Promise<string | undefined> {
   const missing: string[] = []
@@ -13,21 +13,21 @@ export async function makeFolders(path: string): Promise<string | undefined> {
     try {
       await makeFolder(folder)
     } catch (error) {
-      for (const made of missing.slice(0, index).toReversed()) await rmdir(made).catch(() => {}) // It is in use by now.
+      for (const made of missing.slice(0, index).toReversed()) await rmdir(made).catch(() => {}) // Another process uses it by now.
       throw error
     }
   }
   return missing[0]
 }
 
-/** The folder itself, or the lowest above it that exists. Rejects with EEXIST where something else is in the way. */
+/** Returns the folder or its closest existing parent. Rejects with EEXIST when something else exists on the path. */
 export async function nearestFolder(path: string): Promise<string> {
   let folder = path
   while (!(await isFolder(folder))) folder = dirname(folder)
   return folder
 }
 
-/** Another may make the same folder at the same time. */
+/** Another process may create the same folder at the same time. */
 async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path)

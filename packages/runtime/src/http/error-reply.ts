@@ -2,7 +2,7 @@ import { BerthError, type ErrorDetail, type NetError } from '@berth/contract/err
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../process/logger.ts'
 
-/** The body of every error answer. */
+/** The body of every error response. */
 export interface ErrorBody extends Partial<NetError> {
   readonly code: string
   readonly message: string
@@ -14,7 +14,7 @@ export function errorBody(error: BerthError): ErrorBody {
   return { code, message, ...(faults && { details: faults }), ...netError }
 }
 
-/** Turns whatever was thrown into the error that the caller sees. What nobody expected becomes `internal_error`. */
+/** Converts any thrown value into the error that the caller sees. Unexpected values become `internal_error`. */
 export function toBerthError(thrown: unknown): BerthError {
   if (thrown instanceof BerthError) return thrown
   const { code, statusCode, message } = thrown as FastifyError
@@ -29,7 +29,7 @@ export function toBerthError(thrown: unknown): BerthError {
   return new BerthError('internal_error', undefined, { cause: thrown })
 }
 
-/** What tells a client whether, and when, to send the request again. */
+/** Headers that tell a client whether and when to repeat the request. */
 export function retryHeaders({ retry, retryAfterSeconds }: BerthError): Record<string, string> {
   return {
     ...(retry !== undefined && { 'x-should-retry': String(retry) }),
@@ -40,7 +40,7 @@ export function retryHeaders({ retry, retryAfterSeconds }: BerthError): Record<s
 export function sendError(reply: FastifyReply, error: BerthError): FastifyReply {
   if (error.code === 'internal_error') reply.header('x-request-id', reply.request.id)
   reply.headers(retryHeaders(error))
-  // The rest of the body may come later, and is no request.
+  // The rest of the body may still arrive and must not be read as a request.
   if (error.code === 'request_timeout') reply.header('connection', 'close')
   // The framework would hang up at once, and who still sends would never see the answer.
   if (error.code === 'body_too_large') reply.removeHeader('connection')
@@ -48,11 +48,14 @@ export function sendError(reply: FastifyReply, error: BerthError): FastifyReply 
 }
 
 interface ErrorReplyOptions {
-  /** Who may learn that a path does not exist; throws for everybody else. */
+  /** Decides who may learn that a path does not exist. Throws for other callers. */
   readonly admit?: (request: FastifyRequest) => Promise<unknown>
 }
 
-/** One place where a throw becomes a reply, and a bug a line in the log; expected failures are logged where they happen. */
+/**
+ * The one place that converts thrown errors into responses and logs bugs. Expected failures are logged where they
+ * happen.
+ */
 export function replyWithErrors(app: FastifyInstance, logger: Logger, { admit }: ErrorReplyOptions = {}): void {
   app.setErrorHandler((thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const error = toBerthError(thrown)
@@ -74,7 +77,7 @@ export function replyWithErrors(app: FastifyInstance, logger: Logger, { admit }:
   })
 }
 
-/** Without the query: it can hold a token. */
+/** The query is removed because it can contain a token. */
 export function pathOf(url: string): string {
   return url.split('?', 1)[0] ?? url
 }

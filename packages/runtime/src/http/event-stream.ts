@@ -3,7 +3,10 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { eventStreamType } from '@berth/contract/stream.ts'
 
-/** The head of a stream of server-sent events. A proxy that compresses, caches or collects it would hold the events back. */
+/**
+ * Headers of a stream of server-sent events. They keep proxies from compressing, caching or buffering it, which would
+ * delay events.
+ */
 export const eventStreamHeaders = {
   'content-type': eventStreamType,
   'cache-control': 'no-cache, no-transform',

@@ -3,7 +3,7 @@ import { maxExtensionBytes, maxExtensionsOfSession } from '@berth/contract/exten
 import { readMultipart } from './multipart.ts'
 import { isOfPair, type Pair, pairParts } from './multipart-pairs.ts'
 
-/** Yields the pairs of `extensions[i][name]` and `extensions[i][zip_file]` of a body, in every client's spelling. */
+/** Yields the pairs of `extensions[i][name]` and `extensions[i][zip_file]` of a body, in the spelling of any client. */
 export function readExtensionPairs(
   request: IncomingMessage,
   temporaryFolder: string,

@@ -13,8 +13,8 @@ interface JsonBodyOptions {
 }
 
 /**
- * Reads JSON bodies strictly: UTF-8 only, no `__proto__`, at most 100 levels, no NUL character (PostgreSQL cannot
- * store it) and no unpaired surrogate. An empty body is an absent one, whatever its content type says.
+ * Parses JSON bodies strictly: only UTF-8, no `__proto__`, at most 100 levels, no NUL character (PostgreSQL cannot
+ * store it) and no unpaired surrogates. An empty body counts as absent, whatever its content type.
  */
 export function acceptJsonBodies(
   app: FastifyInstance,
@@ -30,7 +30,7 @@ export function acceptJsonBodies(
       },
       payload: AsyncIterable<Buffer>,
     ) => {
-      // Its handler reads it as it comes.
+      // The handler reads it from the request.
       if (request.routeOptions.config.streamsBody) return undefined
       const limitBytes = request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 1024 * 1024
       return readJsonBody(request.headers, payload, { limitBytes, deadlineMilliseconds })
@@ -40,11 +40,11 @@ export function acceptJsonBodies(
 
 interface JsonBodyLimits extends JsonBodyOptions {
   readonly limitBytes: number
-  /** Members in which text may hold a NUL character, as in `Endpoint`. */
+  /** Members in which text may contain NUL, as in `Endpoint`. */
   readonly dataFields?: readonly string[] | undefined
 }
 
-/** The parsed body, or nothing where there is none. */
+/** Returns the parsed body, or undefined when there is none. */
 export async function readJsonBody(
   headers: Record<string, unknown>,
   payload: AsyncIterable<Buffer>,
@@ -73,7 +73,10 @@ function mediaType(header: unknown): string {
   )
 }
 
-/** Ends the waiting, not the reading: a stream that is destroyed takes the connection with it, and the answer. */
+/**
+ * Stops waiting but does not stop the reading: destroying the stream would close the connection before the response is
+ * sent.
+ */
 export function readWithin<Value>(milliseconds: number, reading: Promise<Value>): Promise<Value> {
   return within(milliseconds, reading, () => new BerthError('request_timeout'))
 }
@@ -81,7 +84,7 @@ export function readWithin<Value>(milliseconds: number, reading: Promise<Value>)
 async function readAll(payload: AsyncIterable<Buffer>, limitBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
-  // Whoever is refused is to hear of it: the connection must outlive the reading.
+  // The connection must survive a rejected body, so that the client receives the response.
   const source = payload instanceof Readable ? payload.iterator({ destroyOnReturn: false }) : payload
   for await (const chunk of source) {
     length += chunk.length
@@ -93,7 +96,7 @@ async function readAll(payload: AsyncIterable<Buffer>, limitBytes: number): Prom
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Parses one JSON text, or says what is wrong with it. */
+/** Parses one JSON text. Throws an error that describes the problem. */
 export function parseJson(bytes: Uint8Array, dataFields: readonly string[] = []): unknown {
   let text: string
   try {
@@ -111,7 +114,7 @@ export function parseJson(bytes: Uint8Array, dataFields: readonly string[] = [])
   return value
 }
 
-/** Walks without recursion: the nesting is the sender's. */
+/** Iterative, because the sender controls the depth. */
 function checkValue(root: unknown, dataFields: readonly string[]): void {
   const open: { value: unknown; depth: number; isData: boolean }[] = [{ value: root, depth: 1, isData: false }]
   for (let next = open.pop(); next; next = open.pop()) {
@@ -123,7 +126,7 @@ function checkValue(root: unknown, dataFields: readonly string[]): void {
       throw new BerthError('bad_request', { reason: `The body is nested deeper than ${maxDepth} levels.` })
     for (const key of Object.keys(value)) {
       if (key === '__proto__')
-        throw new BerthError('bad_request', { reason: 'The body must not hold a key __proto__.' })
+        throw new BerthError('bad_request', { reason: 'The body must not contain a key __proto__.' })
       check(key)
       const member = (value as Record<string, unknown>)[key]
       open.push({ value: member, depth: depth + 1, isData: isData || (depth === 1 && dataFields.includes(key)) })
@@ -131,12 +134,13 @@ function checkValue(root: unknown, dataFields: readonly string[]): void {
   }
 }
 
-/** Refuses what cannot be stored or sent on as it is. */
+/** Rejects text that cannot be stored or forwarded unchanged. */
 export function checkText(text: string): void {
-  if (text.includes('\0')) throw new BerthError('bad_request', { reason: 'Text must not hold a NUL character.' })
+  if (text.includes('\0')) throw new BerthError('bad_request', { reason: 'Text must not contain a NUL character.' })
   checkWellFormed(text)
 }
 
 function checkWellFormed(text: string): void {
-  if (!text.isWellFormed()) throw new BerthError('bad_request', { reason: 'Text must not hold an unpaired surrogate.' })
+  if (!text.isWellFormed())
+    throw new BerthError('bad_request', { reason: 'Text must not contain an unpaired surrogate.' })
 }

@@ -9,14 +9,14 @@ import { checkText } from './json-body.ts'
 import { parseQuery, queryOf } from './query-string.ts'
 import { validate } from './validate.ts'
 
-/** What a handler is called with. `signal` aborts when the client goes away before its answer. */
+/** The arguments of a handler. `signal` aborts when the client disconnects before the response. */
 export interface Call<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> {
   readonly params: z.output<Params>
   readonly query: z.output<Query>
-  /** The parsed JSON body; a body of another type is read from `request.raw`. */
+  /** The parsed JSON body. A body of another type is read from `request.raw`. */
   readonly body: z.output<Body>
   readonly request: FastifyRequest
-  /** Headers of the answer, if it is a success. */
+  /** Sets headers of a successful response. */
   readonly setHeaders: (headers: Readonly<Record<string, string>>) => void
   readonly signal: AbortSignal
 }
@@ -29,41 +29,41 @@ export type Handler<
 > = (call: Call<Params, Query, Body>) => Promise<HandlerResult<z.input<Reply>>> | HandlerResult<z.input<Reply>>
 
 /**
- * A paged endpoint returns a page; its items become the array of the answer. One with a `replyType` returns nothing while
- * there is nothing to send.
+ * A paged endpoint returns a page, whose items become the array of the response. An endpoint with `replyType` returns
+ * nothing when there is nothing to send yet.
  */
 type HandlerResult<Reply> = Reply extends readonly (infer Item)[]
   ? Reply | Page<Item>
   : Reply extends undefined
-    ? void | BinaryAnswer
+    ? void | BinaryResponse
     : Reply
 
-/** Of an endpoint with a `replyType` that has nothing to send yet: its handler returns nothing. */
+/** The status of an endpoint with `replyType` whose handler returns nothing. */
 const nothingYet = 202
 
-/** The answer of an endpoint with a `replyType`. */
-export interface BinaryAnswer {
+/** The response of an endpoint with `replyType`. */
+export interface BinaryResponse {
   readonly content: Readable
-  /** Absent where it is not known beforehand. */
+  /** Absent when it is not known in advance. */
   readonly sizeBytes?: number
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The handler reads the body by itself, from `request.raw`. */
+    /** The handler reads the body from `request.raw`. */
     streamsBody?: boolean
   }
 }
 
-/** What callers have uploaded, and what comes out of a machine, is never a page of berth's own origin. */
+/** Keeps uploaded content, and content from machines, from running as a page of berth's own origin. */
 export const foreignContentHeaders = { 'content-security-policy': 'sandbox', 'x-content-type-options': 'nosniff' }
 
 interface MountOptions {
-  /** Runs before the body is read, for example to learn who calls. */
+  /** Runs before the body is read, for example to authenticate the caller. */
   readonly onRequest?: (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 }
 
-/** Serves an endpoint: parses its parts, calls the handler and sends the declared answer. */
+/** Serves an endpoint: validates its parts, calls the handler and sends the declared response. */
 export function mount<
   Params extends z.ZodType,
   Query extends z.ZodType,
@@ -76,11 +76,11 @@ export function mount<
   options: MountOptions = {},
 ): void {
   mountRoute(app, endpoint, options, async (call, reply) => {
-    // Answers are declared by the contract and made by our own code: they are not parsed a second time.
+    // Responses are not validated again: our own code builds them to the declared type.
     const result = await handler(call)
     reply.code(endpoint.status)
     if (endpoint.replyType && !result) return reply.code(nothingYet).send()
-    if (endpoint.replyType) return sendBinary(reply, endpoint.replyType, result as BinaryAnswer)
+    if (endpoint.replyType) return sendBinary(reply, endpoint.replyType, result as BinaryResponse)
     if (!endpoint.reply) return reply.send()
     if (!endpoint.paged) return reply.send(result)
     const page = result as Page<unknown>
@@ -117,7 +117,8 @@ function mountRoute<Params extends z.ZodType, Query extends z.ZodType, Body exte
     config: { streamsBody: endpoint.bodyType !== undefined },
     ...(onRequest && { onRequest }),
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
-      // Not by the router: what a parser throws there is caught by nobody and would end the process.
+      // Parsed here and not by the router: nothing catches errors of a query parser there, and they would end the
+      // process.
       const query = endpoint.query && validate(endpoint.query, parseQuery(queryOf(request.url)), 'query')
       const params = request.params as Record<string, string>
       for (const text of Object.values(params)) checkText(text)
@@ -136,18 +137,18 @@ function mountRoute<Params extends z.ZodType, Query extends z.ZodType, Body exte
   })
 }
 
-function sendBinary(reply: FastifyReply, mediaType: string, { content, sizeBytes }: BinaryAnswer): FastifyReply {
+function sendBinary(reply: FastifyReply, mediaType: string, { content, sizeBytes }: BinaryResponse): FastifyReply {
   if (sizeBytes !== undefined) reply.header('content-length', sizeBytes)
   reply.headers(foreignContentHeaders)
   return reply.type(mediaType).send(content)
 }
 
-/** Braced parameters as the router writes them. */
+/** Converts parameters in braces to the syntax of the router. */
 export function fastifyPath(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }
 
-/** Aborts when the client goes away before its answer has ended. */
+/** Aborts when the client disconnects before the response is complete. */
 export function abortedByClient(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   reply.raw.once('close', () => {

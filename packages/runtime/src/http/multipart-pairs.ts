@@ -6,41 +6,42 @@ import { pipeline } from 'node:stream/promises'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { FieldPath, FilePart, Part } from './multipart.ts'
 
-/** A text and the file that belongs to it. */
+/** A text and its file. */
 export interface Pair {
-  /** Names the pair in messages, as the client wrote its list: `files[0]`. */
+  /** The name of the pair in messages, in the client's spelling: `files[0]`. */
   readonly label: string
   readonly text: string
-  /** To be read before the next pair is asked for. */
+  /** Must be read before the next pair is requested. */
   readonly content: Readable
 }
 
 export interface PairMembers {
-  /** The list's name in front of each pair: `extensions`. */
+  /** The name of the list before each pair: `extensions`. */
   readonly list: string
-  /** The members of each pair. */
+  /** The names of the members of each pair. */
   readonly file: string
   readonly text: string
-  /** Whether a pair may also come without the list's name: `file` and `dest_path`. */
+  /** Whether a pair may omit the name of the list: `file` and `dest_path`. */
   readonly mayBeBare?: boolean
 }
 
 export interface PairOptions extends PairMembers {
   readonly maxPairs: number
-  /** Where a file waits whose text comes later. Exists, and is as large as the files may be. */
+  /** An existing folder with enough space for the files. Stores files whose text arrives later. */
   readonly temporaryFolder: string
 }
 
 interface HalfPair {
   readonly label: string
   text?: string
-  /** Path of a file that has come already. */
+  /** The path of a file that arrived first. */
   file?: string
 }
 
 /**
- * Puts texts and files together that come in any order, and yields each pair as soon as it is whole: by their index
- * (`files[3][file]`, `files.3.file`) or, without one, the n-th text with the n-th file (`files[][file]`, `files.file`).
+ * Matches texts and files that arrive in any order, and yields each pair when it is complete. Pairs are matched by
+ * index (`files[3][file]`, `files.3.file`), or without one by order: the n-th text with the n-th file (`files[][file]`,
+ * `files.file`).
  */
 export async function* pairParts(parts: AsyncIterable<Part>, options: PairOptions): AsyncGenerator<Pair, void, void> {
   const halves = new Map<string, HalfPair>()
@@ -48,7 +49,7 @@ export async function* pairParts(parts: AsyncIterable<Part>, options: PairOption
   const folder = await mkdtemp(join(options.temporaryFolder, 'parts-'))
   try {
     for await (const part of parts) {
-      const place = placeOf(part, options, counts)
+      const place = pairIndexOf(part, options, counts)
       if (!place) continue
       const half = halves.get(place.key) ?? { label: place.label }
       if (!halves.has(place.key) && halves.size === options.maxPairs) {
@@ -84,14 +85,14 @@ async function* completeWithFile(half: HalfPair, part: FilePart, path: string): 
   else await pipeline(part.content, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
 }
 
-/** Whether the path is one of a pair's members. */
+/** Whether the path belongs to a pair. */
 export function isOfPair(path: FieldPath, { list, file, text, mayBeBare = false }: PairMembers): boolean {
   const place = splitPath(path, list)
   return place !== undefined && [file, text].includes(place.member) && (mayBeBare || !place.isBare)
 }
 
-/** Which pair a part belongs to; nothing when it is none of the request's. */
-function placeOf(
+/** The pair of a part, or undefined when the request does not use it. */
+function pairIndexOf(
   part: Part,
   options: PairOptions,
   counts: Map<string, number>,

@@ -10,7 +10,7 @@ const headers = { 'content-type': 'multipart/form-data; boundary=b' }
 const limits = { maxParts: 10, maxFileBytes: 100_000 }
 const isFile = (path: readonly string[]) => path.at(-1) === 'file'
 
-/** A body that is written by hand, in pieces of one byte when `inBytes` asks for it. */
+/** Creates a body from text, in pieces of one byte when `inBytes` is set. */
 function bodyOf(text: string, { inBytes = false } = {}): Readable {
   const bytes = Buffer.from(text)
   return Readable.from(inBytes ? [...bytes].map((byte) => Buffer.of(byte)) : [bytes], { objectMode: false })

@@ -1,21 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { BerthError } from '@berth/contract/errors.ts'
-import { Busboy, type BusboyInstance } from '@fastify/busboy' // Fastify's own and kept; one parser for the server and the agent's bare server.
+import { Busboy, type BusboyInstance } from '@fastify/busboy' // Maintained by Fastify. The server and the agent's plain HTTP server share this parser.
 import { checkText, readWithin } from './json-body.ts'
 
 const stallLimitMilliseconds = 30_000
 const maxTextBytes = 64 * 1024
 const maxFieldNameLength = 1024
-/** Room for parts of clients newer than this server. */
+/** Allows for fields of newer clients. */
 const maxUnknownParts = 100
 
-/** `extensions[0][name]`, `extensions.0.name` and `extensions[0].name` are all `['extensions', '0', 'name']`; `[]` is `''`. */
+/**
+ * `extensions[0][name]`, `extensions.0.name` and `extensions[0].name` are all `['extensions', '0', 'name']`; `[]` is
+ * `''`.
+ */
 export type FieldPath = readonly string[]
 
 export interface TextPart {
   readonly kind: 'text'
-  /** As the client wrote it, for messages. */
+  /** In the client's spelling, for messages. */
   readonly field: string
   readonly path: FieldPath
   readonly text: string
@@ -25,7 +28,7 @@ export interface FilePart {
   readonly kind: 'file'
   readonly field: string
   readonly path: FieldPath
-  /** To be read before the next part is asked for: what is left of it then is thrown away. Fails with a BerthError. */
+  /** Must be read before the next part is requested. The rest is discarded then. Fails with a BerthError. */
   readonly content: Readable
 }
 
@@ -33,19 +36,22 @@ export type Part = TextPart | FilePart
 
 export interface MultipartOptions {
   readonly headers: IncomingHttpHeaders
-  /** Parts that are none of the request's are read to nowhere. */
+  /** Unknown parts are read and discarded. */
   readonly isKnown: (path: FieldPath) => boolean
-  /** Whether a known field is a file: by its name, since clients give texts a file name and files a text's type. */
+  /**
+   * Whether a known field is a file. Decided by name, because clients also send file names with texts and content types
+   * with both.
+   */
   readonly isFile: (path: FieldPath) => boolean
   readonly maxParts: number
   readonly maxFileBytes: number
-  /** How long the client may send nothing. */
+  /** How long the client may pause. */
   readonly stallMilliseconds?: number
 }
 
 /**
- * Yields the parts of a `multipart/form-data` body as they arrive. Ends with a BerthError when the body is broken, too
- * large, stalls or stops half way; what is still to come is then read to nowhere, so that the client sees the answer.
+ * Yields the parts of a `multipart/form-data` body as they arrive. Fails with a BerthError when the body is malformed,
+ * too large, stalled or incomplete. The rest is then read and discarded, so that the client receives the response.
  */
 export async function* readMultipart(body: Readable, options: MultipartOptions): AsyncGenerator<Part, void, void> {
   const first = await firstChunk(body, options)
@@ -70,7 +76,7 @@ export async function* readMultipart(body: Readable, options: MultipartOptions):
 
 type QueuedPart = TextPart | (Omit<FilePart, 'content'> & { readonly source: Readable })
 
-/** Joins the parser, which pushes, to a reader, who pulls. A file that nobody reads holds the parser back. */
+/** Connects the parser, which pushes, to a reader, who pulls. A file that is not read pauses the parser. */
 class PartQueue {
   readonly #body: Readable
   readonly #parser: BusboyInstance
@@ -102,7 +108,7 @@ class PartQueue {
     body.pipe(this.#parser)
   }
 
-  /** The next part, or nothing when the body has ended. */
+  /** Returns the next part, or undefined at the end of the body. */
   async next(): Promise<QueuedPart | undefined> {
     for (;;) {
       const part = this.#parts.shift()
@@ -131,7 +137,7 @@ class PartQueue {
   }
 
   #addFile(field: string | undefined, source: Readable): void {
-    // Errors are the parser's events, which come whether or not somebody reads: a destroyed stream remembers its own.
+    // Parser errors arrive whether or not somebody reads. A destroyed stream keeps its error for a later reader.
     source.on('error', (error) => source.destroy(toBodyError(error)))
     source.on('close', () => this.#files.delete(source))
     this.#files.add(source)
@@ -175,7 +181,7 @@ class PartQueue {
 
 function openParser(options: MultipartOptions, first: Buffer): BusboyInstance {
   const { headers, isKnown, isFile, maxParts, maxFileBytes } = options
-  // A part that nobody knows may be large, and only files are not collected.
+  // An unknown part may be large, and only files are streamed instead of collected.
   const isStreamed = (path: FieldPath) => !isKnown(path) || isFile(path)
   const contentType = withOwnBoundary(headers['content-type'] ?? '', first)
   try {
@@ -206,8 +212,8 @@ async function firstChunk(body: Readable, { headers, stallMilliseconds }: Multip
 }
 
 /**
- * The official TypeScript client encodes a body anew when it goes to a session's own address, and names the boundary of
- * the first encoding: the one that the body begins with counts.
+ * The official TypeScript client encodes a body again when it sends it to a session's own address, but keeps the
+ * boundary of the first encoding in the header. The boundary at the start of the body is the real one.
  */
 function withOwnBoundary(contentType: string, first: Buffer): string {
   const [, declared] = /;\s*boundary="?([^";]{1,70})"?\s*(;|$)/i.exec(contentType) ?? []
@@ -226,7 +232,7 @@ async function* chunksOf(source: Readable): AsyncGenerator<Buffer, void, void> {
 
 export function parseFieldPath(field: string): FieldPath {
   const path: string[] = []
-  // A name in brackets may hold dots, and so may be any text: `env_vars[A.B]`.
+  // A name in brackets may contain dots or any other text: `env_vars[A.B]`.
   for (const [, bracketed, plain] of field.matchAll(/\[([^\]]*)\]|([^.[\]]+)/g)) path.push(bracketed ?? plain ?? '')
   return path
 }

@@ -18,7 +18,7 @@ for (const [text, expected] of [
   })
 }
 
-test('reads whatever comes, or says bad_request', () => {
+test('parses any text, or rejects it with bad_request', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 100 }), (text) => {
       try {
@@ -30,7 +30,7 @@ test('reads whatever comes, or says bad_request', () => {
   )
 })
 
-test('gives back every pair that URLSearchParams wrote', () => {
+test('returns every pair that URLSearchParams wrote', () => {
   const word = fc.stringMatching(/^[a-z]{1,8}$/)
   fc.assert(
     fc.property(fc.dictionary(word, word, { noNullPrototype: true }), (pairs) => {

@@ -1,8 +1,8 @@
 import { checkText } from './json-body.ts'
 
 /**
- * Reads a query the way the official clients write it: `tags[env]=prod` for objects, repeated keys, `key[]=` or commas
- * (split by the schema) for arrays, and an empty value for null, which is the same as an absent one.
+ * Parses a query as the official clients write it: `tags[env]=prod` for objects; repeated keys, `key[]=` or commas
+ * (split by the schema) for arrays; and an empty value for null, which counts as absent.
  */
 export function parseQuery(text: string): Record<string, unknown> {
   const query = Object.create(null) as Record<string, unknown>
@@ -17,7 +17,7 @@ export function parseQuery(text: string): Record<string, unknown> {
   return query
 }
 
-/** The query of a request's address, without the question mark. */
+/** The query of a URL, without the question mark. */
 export function queryOf(url: string): string {
   const start = url.indexOf('?')
   return start === -1 ? '' : url.slice(start + 1)

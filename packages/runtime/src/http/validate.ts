@@ -3,7 +3,10 @@ import type { z } from 'zod'
 
 const maxReportedFaults = 20
 
-/** Parses with the schema; a broken rule becomes `invalid_input`, which names the field, the rule and the value's kind. */
+/**
+ * Validates with the schema. A violation becomes `invalid_input`, which names the field, the rule and the kind of the
+ * value.
+ */
 export function validate<Schema extends z.ZodType>(schema: Schema, value: unknown, place: string): z.output<Schema> {
   const result = schema.safeParse(value)
   if (result.success) return result.data
@@ -19,7 +22,7 @@ export function validate<Schema extends z.ZodType>(schema: Schema, value: unknow
 function faultSentence(issue: z.core.$ZodIssue, root: unknown, place: string): string {
   const field = issue.path.length > 0 ? fieldName(issue.path, root) : place
   const rule = ruleOf(issue)
-  // What is forbidden is so whatever its kind.
+  // A forbidden field is forbidden for every kind of value.
   const found =
     rule.startsWith('must') && issue.code !== 'unrecognized_keys'
       ? `, not ${kindOf(valueAt(root, issue.path), issue)}`
@@ -27,7 +30,7 @@ function faultSentence(issue: z.core.$ZodIssue, root: unknown, place: string): s
   return `${shorten(field)}: ${rule}${found}.`
 }
 
-/** `hosts.0`; an item that has a type is named with it: `actions[0] (scroll): scroll.x`. */
+/** `hosts.0`. Items with a type include it: `actions[0] (scroll): scroll.x`. */
 function fieldName(path: readonly PropertyKey[], root: unknown): string {
   const [list, index, ...rest] = path
   const item = valueAt(
@@ -69,7 +72,7 @@ function valuesRule(values: readonly unknown[]): string {
   return names.length === 1 ? `must be ${names[0]}` : `must be one of ${names.join(', ')}`
 }
 
-/** What a value must be in each of the forms that it may have. */
+/** Describes each form that the value may have. */
 function unionRule({ errors, message }: z.core.$ZodIssueInvalidUnion): string {
   const rules = errors.flatMap(([first]) => (first === undefined ? [] : [ruleOf(first)]))
   const [rule, ...others] = [...new Set(rules)]
@@ -90,8 +93,8 @@ function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /**
- * The kind and, where it is short and harmless, the size: never the value itself, which may be a secret. A number is told
- * where a number was asked for: elsewhere it may be a PIN.
+ * The kind of the value and, where it is short and harmless, its size. Never the value itself, which may be a secret.
+ * Numbers are shown only where a number is expected: elsewhere it may be a PIN.
  */
 function kindOf(value: unknown, issue: z.core.$ZodIssue): string {
   if (value === undefined) return 'absent'

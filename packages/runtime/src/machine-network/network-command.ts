@@ -9,7 +9,7 @@ export interface NetworkFiles {
   readonly rules: string
 }
 
-/** Writes what every network is made from. */
+/** Writes the files that every network is created from. */
 export async function writeNetworkFiles(folder: string): Promise<NetworkFiles> {
   const files = { interfaces: join(folder, 'interfaces'), ipv6: join(folder, 'ipv6'), rules: join(folder, 'rules') }
   await Promise.all([
@@ -20,7 +20,7 @@ export async function writeNetworkFiles(folder: string): Promise<NetworkFiles> {
   return files
 }
 
-/** The rules, and the second half of the routes, are made while the next program starts, which waits for both. */
+/** Applies the rules and the IPv6 routes while the next program starts, which waits for both. */
 const makeNetwork = `
 nft -f "$3" &
 ip -batch "$1" || exit
@@ -30,9 +30,9 @@ exec "$@"
 `
 
 /*
- * Opens what only somebody with rights over the network may open, and gives it to the program that follows. No module
- * is loaded, since each would take longer than all of this; and the packet socket gets its protocol with its interface,
- * since a change of it waits for the whole kernel. Numbers: linux/in.h, in6.h, if_packet.h, sockios.h.
+ * Opens sockets that need rights over the network, and passes them to the next program. Loads no module, since each
+ * would take longer than everything else here. The packet socket gets its protocol together with its interface, because
+ * changing it later waits for the whole kernel. Constants are from linux/in.h, in6.h, if_packet.h and sockios.h.
  */
 const openDescriptors = String.raw`
 $^F = 255;
@@ -65,7 +65,10 @@ $opened eq "${inheritedDescriptors.captureIpv4} ${inheritedDescriptors.captureIp
 exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\n";
 `
 
-/** Arguments that, run with rights over a new network namespace, make the network of a machine in it and go on with a command. */
+/**
+ * Arguments that create the network of a machine in a new network namespace, with rights over it, and then run a
+ * command.
+ */
 export function inMachineNetwork(files: NetworkFiles, command: readonly string[]): readonly string[] {
   return [
     ...['/bin/sh', '-c', makeNetwork, 'berth-network', files.interfaces, files.ipv6, files.rules],

@@ -7,22 +7,24 @@ import {
 } from '@berth/contract/agent/machine-network.ts'
 
 /*
- * The network of a machine leads to the agent. Two interfaces are the ends of one cable, both in the machine: programs
- * see eth0, and the agent holds a packet socket on eth1. What opens a connection, and whatever is no TCP, goes out by
- * eth0 and comes to the agent; the rest of each connection never leaves loopback, where a listener has the far end's
- * address. So the agent decides about every connection before it stands, and its bytes are those of plain sockets.
+ * The network of a machine leads to the agent. Two interfaces in the machine form a veth pair: programs use eth0, and
+ * the agent holds a packet socket on eth1. The first packet of each connection, and everything that is not TCP, leaves
+ * by eth0 and reaches the agent. The rest of each connection stays on loopback, where a listener has the destination's
+ * address. So the agent decides about every connection before it is established, and its bytes pass through ordinary
+ * sockets.
  */
 
-/** Larger than any frame of Ethernet: nothing but memory is between the two. */
+/** Larger than any Ethernet frame: the two interfaces are connected by memory only. */
 const mtu = 65_535
 const openingMark = 1
 const captureTable = 100
 
-/** Commands for `ip -batch`. With loopback alone Chromium would say that it is offline. */
+/** Commands for `ip -batch`. With loopback alone, Chromium would report that it is offline. */
 export const interfacePlan = [
   'link set lo up',
   `link add eth0 address ${linkAddresses.program} mtu ${mtu} type veth peer name eth1 address ${linkAddresses.agent} mtu ${mtu}`,
-  // No address that comes a second later: Chromium takes it for another network, and breaks off what it is loading.
+  // Prevents an address that appears a second later: Chromium takes it for a network change and aborts what it is
+  // loading.
   'link set eth0 addrgenmode none',
   'link set eth1 addrgenmode none',
   `address add ${machineAddresses.ipv4}/29 dev eth0`,
@@ -36,10 +38,10 @@ export const interfacePlan = [
   '',
 ].join('\n')
 
-/** Commands for `ip -6 -batch`: rules name no family by themselves. */
+/** Commands for `ip -6 -batch`. Rules do not name a family themselves. */
 export const ipv6Plan = [...routes('default', gatewayAddresses.ipv6, machineAddresses.ipv6), ''].join('\n')
 
-/** TCP is local, whatever its destination, but for what opens a connection. */
+/** TCP is local whatever its destination, except packets that open a connection. */
 function routes(everything: string, gateway: string, source: string): readonly string[] {
   return [
     `route add ${everything} via ${gateway} dev eth0`,

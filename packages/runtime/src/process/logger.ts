@@ -5,11 +5,11 @@ export type { Logger }
 export interface LoggerOptions {
   readonly name: string
   readonly level: string
-  /** One JSON object a line; otherwise lines for a person. */
+  /** One JSON object per line. Otherwise readable lines. */
   readonly json: boolean
 }
 
-/** Logs to standard error: standard output belongs to what a program answers. Headers and bodies are never logged. */
+/** Logs to standard error. Standard output is reserved for results. Headers and bodies are never logged. */
 export function createLogger({ name, level, json }: LoggerOptions): Logger {
   const options = { name, level, base: { pid: process.pid }, redact: ['req.headers', 'headers', 'jwt', 'key'] }
   return json ? pino(options, pino.destination({ dest: 2, sync: true })) : pino(options, readableLines())

@@ -2,7 +2,7 @@ import type { Logger } from './logger.ts'
 
 type Close = () => Promise<void> | void
 
-/** Closes what a process opened, last opened first, once, whatever asks for it. */
+/** Closes everything that a process opened, once and in reverse order. */
 export class Shutdown {
   readonly #closers: { name: string; close: Close }[] = []
   readonly #logger: Logger
@@ -21,7 +21,7 @@ export class Shutdown {
     return this.#closing !== undefined
   }
 
-  /** One that fails to close does not keep the others open. */
+  /** A failure to close one does not prevent the others from closing. */
   close(): Promise<void> {
     this.#closing ??= this.#closeAll()
     return this.#closing
@@ -37,7 +37,7 @@ export class Shutdown {
     }
   }
 
-  /** Closes on SIGTERM and SIGINT and exits; a second signal, or `limitMilliseconds`, exits at once. */
+  /** Closes on SIGTERM and SIGINT, then exits. Exits at once on a second signal or after `limitMilliseconds`. */
   onSignals(limitMilliseconds: number): void {
     const stop = (signal: NodeJS.Signals) => {
       if (this.#closing) process.exit(1)

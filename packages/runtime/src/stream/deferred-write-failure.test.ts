@@ -10,7 +10,7 @@ const server = `
     socket.once('data', () => socket.write('refused', () => socket.resetAndDestroy()))
   }).listen(0, '127.0.0.1', function () { console.log(this.address().port) })`
 
-test('what has arrived before a write fails is read, and then the socket fails', async () => {
+test('data that arrived before a failed write is read, and then the socket fails', async () => {
   const child = spawn(process.execPath, ['-e', server], { stdio: ['ignore', 'pipe', 'inherit'] })
   try {
     const [port] = await once(child.stdout, 'data')
@@ -28,7 +28,7 @@ test('what has arrived before a write fails is read, and then the socket fails',
     await once(socket, 'connect')
 
     socket.write('part')
-    // The server answers and breaks the connection off, and this process cannot read meanwhile.
+    // The server responds and resets the connection while this process cannot read.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
     for (let part = 0; part < 3; part += 1) socket.write('part')
     const [error] = await failed

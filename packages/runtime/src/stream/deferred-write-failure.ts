@@ -3,9 +3,9 @@ import type { Socket } from 'node:net'
 type Finish = (error?: Error | null) => void
 
 /**
- * Lets a socket be read to its end when a write to it fails. Node.js destroys such a socket at once, with all that has
- * arrived and was not read: the answer of a server that refuses an upload, for example. Here the socket fails when that is read:
- * `errored` is set before the listeners of `end` that are added later run.
+ * Lets a socket be read to its end after a write to it fails. Node.js destroys such a socket at once and discards all
+ * unread data, such as the response of a server that rejects an upload. Here the socket fails once the data is read:
+ * `errored` is set before later listeners of `end` run.
  */
 export function deferWriteFailure(socket: Socket): void {
   const deferred = (finish: Finish): Finish => {

@@ -1,6 +1,6 @@
 import { Transform } from 'node:stream'
 
-/** Passes bytes on, and fails with the message when there are more of them. */
+/** Passes bytes through. Fails with the message when there are too many. */
 export function limitBytes(maxBytes: number, message: string): Transform {
   let bytes = 0
   return new Transform({

@@ -1,10 +1,10 @@
 import { crc32, deflateRawSync } from 'node:zlib'
 
-/** A member of an archive as its writer wants it, true or not. */
+/** A member of an archive as its writer declares it, correctly or not. */
 export interface ZipMember {
   readonly name: string
   readonly content?: string | Uint8Array
-  /** Kind and rights as Unix tells them; `link` for a symbolic link. */
+  /** The Unix mode; `link` for a symbolic link. */
   readonly mode?: number
   readonly claimedSize?: number
   readonly claimedSum?: number
@@ -13,7 +13,7 @@ export interface ZipMember {
 
 export const linkMode = 0o120777
 
-/** Writes an archive by hand: libraries that write archives refuse to write the bad ones. */
+/** Writes an archive by hand, because libraries refuse to write invalid ones. */
 export function zip(...members: readonly ZipMember[]): Buffer {
   const locals: Buffer[] = []
   const heads: Buffer[] = []

@@ -82,7 +82,7 @@ test('a deleted key is not valid, a second after its last use at the latest', as
   assert.equal((await project.call('GET', '/browsers')).status, 401)
 })
 
-test('the key is asked for before the body is read', async () => {
+test('the key is checked before the body is read', async () => {
   const project = await server.project()
 
   const { status } = await project.call('POST', '/browsers', { name: 'x'.repeat(20_000_000) }, { key: 'sk_wrong' })

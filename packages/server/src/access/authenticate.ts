@@ -3,17 +3,17 @@ import type { ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { checkText } from '@berth/runtime/http/json-body.ts'
 import type { KeyScope, OrganizationStore, ProjectSelector } from '../features/organizations/organization-store.ts'
+import type { ApiKeyCache } from './api-key-cache.ts'
 import type { Caller, OrganizationCaller } from './caller.ts'
-import type { KnownKeys } from './known-keys.ts'
 import { hashApiKey } from './secrets.ts'
 import { readBearer } from './session-credentials.ts'
 
 const keyHeader = 'Send the header Authorization: Bearer <API key>.'
 
-/** Says who is calling, and which project the request has chosen. */
+/** Authenticates the caller and determines the project that the request selects. */
 export async function authenticate(
   headers: IncomingHttpHeaders,
-  keys: KnownKeys,
+  keys: ApiKeyCache,
   organizations: OrganizationStore,
 ): Promise<OrganizationCaller> {
   const key = readBearer(headers.authorization)
@@ -31,7 +31,7 @@ export async function authenticate(
   }
 }
 
-/** The caller of an operation that works in a project. */
+/** Narrows the caller to one with a project, for operations that work in a project. */
 export function inProject(caller: OrganizationCaller): Caller {
   return { ...caller, projectId: caller.chosenProjectId ?? caller.defaultProjectId ?? throwNoProject() }
 }
@@ -67,7 +67,7 @@ function throwNoProject(): never {
   throw new BerthError('project_not_found')
 }
 
-/** Header bytes are UTF-8 where they are not ASCII; an empty value is an absent one. */
+/** Non-ASCII header bytes are UTF-8. An empty value counts as absent. */
 function headerText(value: string | string[] | undefined): string | undefined {
   const text = Buffer.from(String(value ?? ''), 'latin1')
     .toString('utf8')

@@ -13,8 +13,8 @@ import { type TestProject, TestServer } from '../testing/server-test.ts'
 import { newApiKey } from './secrets.ts'
 
 /*
- * Every operation of the contract, tried by whoever must not get anywhere with it. A new operation is in these tests
- * by itself; one on a new kind of resource has to say here how one of that kind is made.
+ * Calls every operation of the contract as callers who must not have access. New operations are included automatically.
+ * An operation on a new kind of resource has to state here how to create one.
  */
 
 const searchProviders = await FakeProviders.open()
@@ -31,9 +31,9 @@ const withKeys = publicEndpoints.filter(({ access }) => access === 'project' || 
 const manifest: ZipMember = { name: 'manifest.json', content: '{"manifest_version": 3, "name": "x", "version": "1"}' }
 
 interface Resource {
-  /** The path of one, with its id in braces. */
+  /** The path of one resource, with its id in braces. */
   readonly path: string
-  /** It belongs to the organization: keys of all its projects may see it. */
+  /** Belongs to the organization: keys of all its projects may see it. */
   readonly isShared?: boolean
   readonly make: (call: Call, project: TestProject) => Promise<string>
 }
@@ -52,7 +52,7 @@ const made = async (call: Call, path: string, body: unknown) => {
   return String(record.session_id ?? record.id)
 }
 
-/** One of each kind; all have the same name, in whichever project they are made. */
+/** One resource of each kind. All have the same name, whatever project they are created in. */
 const resources: readonly Resource[] = [
   {
     path: '/browsers/{id_or_name}',
@@ -107,14 +107,14 @@ const resources: readonly Resource[] = [
   },
 ]
 
-/** Bodies of operations that look at their body before they look for what it is about. */
+/** Bodies of operations that validate the body before they look up the resource. */
 const bodies: Readonly<Record<string, unknown>> = {
   updateProfile: { name: 'taken' },
   updateProxy: { name: 'taken' },
   updateApiKey: { name: 'taken' },
 }
 
-/** Where the organization is the border: another project's key is refused instead, or sees the same as everybody. */
+/** Resources of an organization: another project's key is rejected, or sees the same as every key. */
 interface Owner {
   readonly call: Call
   readonly ids: ReadonlyMap<string, string>
@@ -163,7 +163,7 @@ function callOf(project: TestProject, { key, headers }: Init): Call {
   }
 }
 
-/** The kind that the operation is about; nothing for those about no single one. */
+/** The kind of resource that the operation is about, or undefined. */
 function resourceOf({ path, operationId }: Endpoint): Resource | undefined {
   if (!path.includes('{')) return undefined
   const resource = resources.find((known) => path.startsWith(known.path))
@@ -171,7 +171,7 @@ function resourceOf({ path, operationId }: Endpoint): Resource | undefined {
   return resource
 }
 
-/** With the id of the victim's own; what else the path asks for does not matter to a stranger. */
+/** Fills in the id of the victim's resource. The remaining parameters do not matter to a stranger. */
 function filled({ path }: Endpoint, resource: Resource): string {
   const id = victim.ids.get(resource.path) ?? ''
   return path.replace(resource.path, resource.path.replace(/\{\w+\}/, id)).replaceAll(/\{\w+\}/g, '1')
@@ -220,7 +220,7 @@ for (const [who, call] of Object.entries(outsiders)) {
     for (const endpoint of withKeys) {
       const resource = resourceOf(endpoint)
       if (!resource || (resource.isShared && who !== 'a key of another organization')) continue
-      // An organization's own key sees the projects and keys of all its projects, whichever it has chosen.
+      // An organization's own key sees the projects and keys of all its projects, whichever it selects.
       if (endpoint.access === 'organization' && who === 'the same key for another project') continue
       const path = filled(endpoint, resource)
       const { status, text } = await call(endpoint.method, path, bodyOf(endpoint))
@@ -302,7 +302,7 @@ test('a key of somebody else opens no operation below the address of a session',
     for (const { method, agentPath, isPassThrough } of operations) {
       const path = `/s/${session}${agentPath.replaceAll(/\{\w+\}/g, '1')}`
       const { status } = await fetch(`${server.url}${path}`, { method, headers: { authorization: `Bearer ${key}` } })
-      // What passes through keeps its header for the other server.
+      // A pass-through operation leaves the header to the other server.
       if (status !== (isPassThrough ? 401 : 404)) faults.push(`${method} ${path}: ${status}`)
     }
   }

@@ -27,14 +27,14 @@ type Mount<KnownCaller> = <
   handler: CallerHandler<KnownCaller, Params, Query, Body, Reply>,
 ) => void
 
-/** Mounts endpoints that work in a project; their handlers also learn who calls, and in which project. */
+/** Mounts endpoints that work in a project. Their handlers receive the caller with its project. */
 export type MountForCallers = Mount<Caller>
-/** Mounts endpoints of the organization, which need an API key and no project. */
+/** Mounts endpoints of the organization, which need an API key but no project. */
 export type MountForOrganizations = Mount<OrganizationCaller>
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set before the body is read: an unknown caller makes the server read nothing. */
+    /** Set before the body is read, so that the server reads no body of an unknown caller. */
     caller: OrganizationCaller | undefined
   }
 }

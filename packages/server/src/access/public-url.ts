@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 
 const hostHeader = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
 
-/** Where the caller reaches berth: the configured address, else the host that the request names. */
+/** The URL at which the caller reaches berth: the configured one, or else the host of the request. */
 export function publicUrlOf(request: IncomingMessage, configured: string | undefined): string {
   if (configured !== undefined) return configured
   const host = request.headers.host ?? ''

@@ -3,27 +3,27 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { OrganizationStore } from '../features/organizations/organization-store.ts'
 import type { SessionResolver } from '../features/sessions/records/resolve-session.ts'
 import type { ResolvedSession } from '../features/sessions/records/session-store.ts'
-import type { KnownKeys } from './known-keys.ts'
+import type { ApiKeyCache } from './api-key-cache.ts'
 import { hashApiKey } from './secrets.ts'
 import type { SessionCredentials } from './session-credentials.ts'
 import type { SessionTokens } from './session-tokens.ts'
 
 interface SessionAccessOptions {
   readonly tokens: SessionTokens
-  readonly keys: KnownKeys
+  readonly keys: ApiKeyCache
   readonly organizations: OrganizationStore
   readonly resolver: SessionResolver
 }
 
-/** With the key that it was, if it was one. */
+/** Includes the API key, if the caller used one. */
 type AdmittedSession = ResolvedSession & { readonly keyId?: ApiKeyId }
 
-const whereToPutIt =
+const tokenHint =
   'Append ?jwt=<token> to the address, as in cdp_ws_url, or send the header Authorization: Bearer <token or API key>.'
-/** The base64url parts of a token; an API key has no dots. */
+/** The base64url parts of a token. API keys contain no dots. */
 const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
-/** Admits to an active session: the bearer of its token, or of an API key for its project. */
+/** Admits callers to an active session: those with its token, or with an API key for its project. */
 export class SessionAccess {
   readonly #options: SessionAccessOptions
 
@@ -31,17 +31,17 @@ export class SessionAccess {
     this.#options = options
   }
 
-  /** `named` is the session in the path, if the path names one. The token of the query comes before the header. */
+  /** `named` is the session in the path, if there is one. The token in the query takes precedence over the header. */
   async admit({ token, bearer }: SessionCredentials, named: string | undefined): Promise<AdmittedSession> {
     if (token !== undefined) return this.#admitToken(token, named, 'jwt')
     if (bearer === undefined) {
-      throw new BerthError('unauthorized', { reason: `jwt: the session's token is missing. ${whereToPutIt}` })
+      throw new BerthError('unauthorized', { reason: `jwt: the session's token is missing. ${tokenHint}` })
     }
     if (tokenForm.test(bearer)) return this.#admitToken(bearer, named, 'authorization')
     return this.#admitKey(bearer, named)
   }
 
-  /** The token of a session's URLs. */
+  /** Returns the token in the session's URLs. */
   tokenOf({ id, created_at }: ResolvedSession): Promise<string> {
     return this.#options.tokens.issue(id, created_at)
   }
@@ -49,7 +49,7 @@ export class SessionAccess {
   async #admitToken(token: string, named: string | undefined, place: string): Promise<ResolvedSession> {
     const sessionId = await this.#options.tokens.verify(token)
     if (!sessionId || (named !== undefined && named !== sessionId)) {
-      throw new BerthError('unauthorized', { reason: `${place}: is not the token of this session. ${whereToPutIt}` })
+      throw new BerthError('unauthorized', { reason: `${place}: is not the token of this session. ${tokenHint}` })
     }
     return this.#options.resolver.resolve({ sessionId }, sessionId)
   }
@@ -58,7 +58,7 @@ export class SessionAccess {
     const { keys, organizations, resolver } = this.#options
     const scope = await keys.find(hashApiKey(key))
     if (!scope) {
-      throw new BerthError('unauthorized', { reason: `authorization: the API key is not valid. ${whereToPutIt}` })
+      throw new BerthError('unauthorized', { reason: `authorization: the API key is not valid. ${tokenHint}` })
     }
     if (named === undefined) {
       const reason = 'The address names no session: ask below /s/{session_id}, or append ?jwt=<token> to it.'

@@ -1,25 +1,25 @@
 import type { IncomingMessage } from 'node:http'
 import { queryOf } from '@berth/runtime/http/query-string.ts'
 
-/** What a request shows to be let into a session. */
+/** The credentials of a request to a session. */
 export interface SessionCredentials {
   /** The `jwt` of the query. */
   readonly token: string | undefined
-  /** The bearer value of the header `Authorization`: a session's token or an API key. */
+  /** The bearer value of the `Authorization` header: a session's token or an API key. */
   readonly bearer: string | undefined
 }
 
 export interface TokenQuery {
   readonly token: string | undefined
-  /** The query as it came, with its question mark, without any spelling of the token. Empty when nothing is left. */
+  /** The original query with its question mark, without any spelling of the token. Empty when nothing is left. */
   readonly rest: string
-  /** `/json/version`, when the client has appended it to an address that ends in the token, as Playwright does up to 1.52. */
+  /** `/json/version`, when the client appended it to a URL that ends with the token. Playwright does so up to 1.52. */
   readonly appendedPath: string | undefined
 }
 
 /**
- * Splits a request's query into the session's token and the rest. The only place that looks for the token: what is
- * accepted as one, in whatever encoding, is never passed on.
+ * Splits the query of a request into the session's token and the rest. This is the only place that recognizes the
+ * token, so that nothing that is accepted as one, in any encoding, is passed on.
  */
 export function readTokenQuery(url: string): TokenQuery {
   const rest: string[] = []

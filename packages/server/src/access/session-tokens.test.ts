@@ -15,7 +15,7 @@ test('gives a session the same token every time, also after a restart', async ()
   assert.equal(first.split('.').length, 3)
 })
 
-test('tells the session of a token', async () => {
+test('returns the session of a token', async () => {
   const tokens = new SessionTokens('master key of a test')
 
   assert.equal(await tokens.verify(await tokens.issue(sessionId, createdAt)), sessionId)

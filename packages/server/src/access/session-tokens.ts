@@ -9,8 +9,8 @@ const audience = 'session'
 const maxRememberedTokens = 10_000
 
 /**
- * The `jwt` in a session's URLs. It opens this one session and nothing else, and dies with it: whoever takes a token
- * must find the session active. The same session always gets the same token, so that old URLs stay good.
+ * Issues and verifies the `jwt` of a session's URLs. A token is valid for one session and only while the caller of
+ * `verify` finds it active. A session always gets the same token, so that its URLs stay valid.
  */
 export class SessionTokens {
   readonly #key: Uint8Array
@@ -31,13 +31,13 @@ export class SessionTokens {
     )
   }
 
-  /** The session that the token is for, or nothing when it is not one of ours. */
+  /** Returns the session of the token, or undefined when berth did not issue it. */
   async verify(token: string): Promise<SessionId | undefined> {
     try {
       const { payload } = await jwtVerify(token, this.#key, { algorithms: [algorithm], audience })
       return payload.sub !== undefined && idPattern.test(payload.sub) ? (payload.sub as SessionId) : undefined
     } catch {
-      return undefined // Forged, damaged or made with another key: all the same to its bearer.
+      return undefined // Forged, damaged and foreign tokens are treated alike.
     }
   }
 }

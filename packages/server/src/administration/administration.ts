@@ -1,7 +1,7 @@
 import type { OrganizationId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import { KnownKeys } from '../access/known-keys.ts'
+import { ApiKeyCache } from '../access/api-key-cache.ts'
 import { newApiKey } from '../access/secrets.ts'
 import type { Database } from '../database/database.ts'
 import { ApiKeyService } from '../features/api-keys/api-key-service.ts'
@@ -11,10 +11,10 @@ import { ProjectService } from '../features/projects/project-service.ts'
 import { ProjectStore } from '../features/projects/project-store.ts'
 import { StartError } from '../start-error.ts'
 
-const wrongUse = 64
+const usageErrorExitCode = 64
 const maxNameLength = 255
 const maxDays = 3650
-const keysOfAPage = 100
+const keysPerPage = 100
 
 export interface ListedKey {
   readonly id: string
@@ -33,7 +33,7 @@ interface KeyRequest {
   readonly days: number | undefined
 }
 
-/** What the operator does without an API key: organizations, and keys of any of them. */
+/** Operations of the operator, which need no API key: organizations and their keys. */
 export class Administration {
   readonly #organizations: OrganizationStore
   readonly #projects: ProjectStore
@@ -46,17 +46,17 @@ export class Administration {
     this.#projects = new ProjectStore(database)
     this.#keyStore = new ApiKeyStore(database)
     this.#clock = clock
-    const keys = new KnownKeys(this.#organizations, clock)
+    const keys = new ApiKeyCache(this.#organizations, clock)
     const projects = new ProjectService({ store: this.#projects, keys, isEnabled: true, clock })
     this.#keys = new ApiKeyService({ store: this.#keyStore, projects, keys, clock })
   }
 
-  /** Makes an organization with its project `Default` and a key, which is shown this once. */
+  /** Creates an organization with the project `Default` and a key. The key is shown only here. */
   async createOrganization(name: string, maxSessions: number | undefined) {
     const trimmed = nameText('the name', name)
     const known = await this.#organizations.list()
     if (known.some((organization) => organization.name === trimmed)) {
-      throw new StartError(`there is an organization ${trimmed} already`, wrongUse)
+      throw new StartError(`the organization ${trimmed} exists already`, usageErrorExitCode)
     }
     const key = newApiKey()
     const organization = { name: trimmed, maxSessions: maxSessions ?? null }
@@ -67,23 +67,23 @@ export class Administration {
     return this.#organizations.list()
   }
 
-  /** Makes a key for the organization, or for one of its projects. */
+  /** Creates a key for the organization or for one of its projects. */
   async createKey({ organization, project, name, days }: KeyRequest) {
     if (days !== undefined && (!Number.isInteger(days) || days < 1 || days > maxDays)) {
-      throw new StartError(`--days must be a whole number from 1 to ${maxDays}`, wrongUse)
+      throw new StartError(`--days must be a whole number from 1 to ${maxDays}`, usageErrorExitCode)
     }
     const { id } = await this.#organization(organization)
     const projectId = project === undefined ? null : await this.#projectId(id, project)
     const request = { name: nameText('the name', name), daysToExpire: days, projectId }
-    const { record, key } = await this.#keys.make(id, { id, name: null }, request).catch(asWrongUse)
+    const { record, key } = await this.#keys.createAs(id, { id, name: null }, request).catch(asUsageError)
     return { id: record.id, name: record.name, project: record.project_name, key }
   }
 
-  /** Those that are not deleted, newest first. */
+  /** Lists keys that are not deleted, newest first. */
   async listKeys(organization: string | undefined): Promise<readonly ListedKey[]> {
     const { id, name } = await this.#organization(organization)
     const keys: ListedKey[] = []
-    for (let offset = 0; ; offset += keysOfAPage) {
+    for (let offset = 0; ; offset += keysPerPage) {
       const listing = {
         text: undefined,
         name: undefined,
@@ -92,7 +92,7 @@ export class Administration {
         direction: 'desc',
       } as const
       const owner = { organizationId: id, keyProjectId: null }
-      const page = await this.#keyStore.list(owner, listing, { limit: keysOfAPage, offset })
+      const page = await this.#keyStore.list(owner, listing, { limit: keysPerPage, offset })
       for (const key of page.items) {
         keys.push({
           id: key.id,
@@ -108,29 +108,31 @@ export class Administration {
     }
   }
 
-  /** Deletes the key of any organization. Servers that run refuse it within a second. */
+  /** Deletes a key of any organization. Running servers reject it within a second. */
   async revokeKey(id: string): Promise<void> {
     for (const organization of await this.#organizations.list()) {
       const owner = { organizationId: organization.id, keyProjectId: null }
       if (await this.#keyStore.delete(owner, id, this.#clock.now())) return
     }
-    throw new StartError(`there is no API key with the id ${id}; ./berth keys list tells the ids`, wrongUse)
+    throw new StartError(`there is no API key with the id ${id}; ./berth keys list prints the ids`, usageErrorExitCode)
   }
 
   async #projectId(organizationId: OrganizationId, idOrName: string): Promise<string> {
     const project = await this.#projects.find(organizationId, idOrName)
-    if (!project) throw new StartError(`the organization has no project ${idOrName}`, wrongUse)
+    if (!project) throw new StartError(`the organization has no project ${idOrName}`, usageErrorExitCode)
     return project.id
   }
 
-  /** The one with the id or the name; the only one where none is named. */
+  /** Finds an organization by id or name. Without one, returns the only organization. */
   async #organization(idOrName: string | undefined): Promise<ListedOrganization> {
     const all = await this.#organizations.list()
-    if (all.length === 0) throw new StartError('there is no organization yet; ./berth org create makes one', wrongUse)
+    if (all.length === 0)
+      throw new StartError('there is no organization yet; create one with ./berth org create', usageErrorExitCode)
     const meant = all.filter(({ id, name }) => idOrName === undefined || id === idOrName || name === idOrName)
     const [organization, other] = meant
-    if (!organization) throw new StartError(`there is no organization ${idOrName}`, wrongUse)
-    if (other) throw new StartError('there are several organizations: name one by --org and its id', wrongUse)
+    if (!organization) throw new StartError(`there is no organization ${idOrName}`, usageErrorExitCode)
+    if (other)
+      throw new StartError('there are several organizations: select one with --org and its id', usageErrorExitCode)
     return organization
   }
 }
@@ -138,12 +140,12 @@ export class Administration {
 function nameText(what: string, text: string): string {
   const name = text.trim()
   if (name === '' || name.length > maxNameLength) {
-    throw new StartError(`${what} must have 1 to ${maxNameLength} characters`, wrongUse)
+    throw new StartError(`${what} must have 1 to ${maxNameLength} characters`, usageErrorExitCode)
   }
   return name
 }
 
-/** What callers of the API learn as an error is here a word to the operator. */
-function asWrongUse(error: unknown): never {
-  throw error instanceof BerthError ? new StartError(error.message, wrongUse, { cause: error }) : error
+/** Converts API errors into messages for the operator. */
+function asUsageError(error: unknown): never {
+  throw error instanceof BerthError ? new StartError(error.message, usageErrorExitCode, { cause: error }) : error
 }

@@ -14,21 +14,21 @@ import { openServiceUser } from '../host/service-user.ts'
 import { StartError } from '../start-error.ts'
 import { Administration } from './administration.ts'
 
-type Where = Pick<ServerConfig, 'databaseUrl' | 'dataFolder' | 'userRuntimeFolder'>
+type DatabaseLocation = Pick<ServerConfig, 'databaseUrl' | 'dataFolder' | 'userRuntimeFolder'>
 
-const patienceMilliseconds = 15_000
+const databaseLimitMilliseconds = 15_000
 const pauseMilliseconds = 200
 
 /**
- * Does the operator's work on the database, whether the server runs or not: where none runs, berth's own PostgreSQL is
- * started for as long as the work takes, and the data folder is locked meanwhile.
+ * Runs the operator's work on the database, with or without a running server. Without one, berth's own PostgreSQL is
+ * started for the duration, and the data folder is locked meanwhile.
  */
 export async function administer<Result>(
-  where: Where,
+  where: DatabaseLocation,
   work: (administration: Administration) => Promise<Result>,
 ): Promise<Result> {
   const logger = createLogger({ name: 'berth', level: 'warn', json: false })
-  if (where.databaseUrl !== undefined) return workOn(where.databaseUrl, logger, work)
+  if (where.databaseUrl !== undefined) return runOn(where.databaseUrl, logger, work)
 
   const folders = await openHostFolders(where)
   const socketFolder = join(folders.runtime, 'postgres')
@@ -38,33 +38,33 @@ export async function administer<Result>(
     user: await openServiceUser('database'),
     logger,
   })
-  const lock = await lockDataFolder(folders.data).catch(whereAServerRuns)
-  if (!lock) return workOn(await postgres.locate(), logger, work)
-  // After a crash of the server it is there without one, and the next server takes it up.
+  const lock = await lockDataFolder(folders.data).catch(ignoreRunningServer)
+  if (!lock) return runOn(await postgres.locate(), logger, work)
+  // After a crash of the server PostgreSQL still runs, and the next server uses it.
   const wasRunning = await isServed(join(socketFolder, '.s.PGSQL.5432'))
   try {
     await postgres.start()
-    return await workOn(postgres.connectionString, logger, work)
+    return await runOn(postgres.connectionString, logger, work)
   } finally {
     if (!wasRunning) await postgres.stop()
     lock.close()
   }
 }
 
-function whereAServerRuns(error: unknown): undefined {
+function ignoreRunningServer(error: unknown): undefined {
   if (error instanceof StartError && error.exitCode === dataFolderInUseExitCode) return undefined
   throw error
 }
 
-async function workOn<Result>(
+async function runOn<Result>(
   url: string,
   logger: Logger,
   work: (administration: Administration) => Promise<Result>,
 ): Promise<Result> {
   const database = openDatabase(url, logger)
   try {
-    const end = systemClock.now().getTime() + patienceMilliseconds
-    // A server that has just been started may not have its database yet.
+    const end = systemClock.now().getTime() + databaseLimitMilliseconds
+    // A server that has just started may not have its database yet.
     for (;;) {
       try {
         await migrate(database)

@@ -6,8 +6,8 @@ import { AgentState, getAgentState } from '@berth/contract/agent/agent-endpoints
 import type { ReachableMachine } from '../drivers/driver.ts'
 
 /*
- * Whoever runs programs in a machine can take its agent over: it has the same user. So an agent is believed nothing
- * that concerns anything but its own session, and what it says is bounded in size, in number and in time.
+ * Programs in a machine run as the same user as its agent and can take it over. So nothing that an agent says is
+ * trusted beyond its own session, and its messages are limited in size, number and time.
  */
 
 const answerLimitMilliseconds = 5_000
@@ -30,8 +30,8 @@ export async function callAgent(
   const request: ClientRequest = httpRequest({
     method,
     path,
-    // An agent may answer before it has all of the body, and must not hang up on the rest: what was written last would
-    // fail, and its answer would go with it.
+    // An agent may respond before it has received the whole body. Closing the connection then would make the remaining
+    // write fail and discard the response.
     headers: { host: 'agent', ...(body && { connection: 'keep-alive' }), ...headers },
     agent: new MachineConnections(machine),
     ...(signal && { signal }),
@@ -39,15 +39,15 @@ export async function callAgent(
   // A malformed answer is an error of the request once more, and unheard it would end the process.
   // Whoever reads the body learns of it there.
   request.on('error', () => {})
-  // What ends it early is heard where the answer is waited for.
+  // The error also occurs where the response is awaited.
   if (body instanceof Readable) pipeline(body, request).catch(() => {})
   else request.end(body)
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   return response
 }
 
-/** Calls an agent and reads all of its answer; rejects when that is too long or does not come before the signal. */
-export async function askAgent(
+/** Sends a request and reads the whole response. Rejects when it is too long or does not arrive before the signal. */
+export async function requestAgent(
   machine: ReachableMachine,
   call: AgentCall & { readonly signal: AbortSignal; readonly maxBytes?: number },
 ): Promise<{ readonly status: number; readonly text: string }> {
@@ -57,17 +57,17 @@ export async function askAgent(
   let bytes = 0
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > maxBytes) throw new Error(`the agent answers ${call.path} with more than ${maxBytes} bytes`)
+    if (bytes > maxBytes) throw new Error(`the agent's response to ${call.path} has more than ${maxBytes} bytes`)
     chunks.push(chunk)
   }
   return { status: response.statusCode ?? 502, text: Buffer.concat(chunks).toString() }
 }
 
-/** What the agent says of itself; rejects when it does not answer in time. */
+/** Returns the agent's state. Rejects when it does not respond in time. */
 export async function readAgentState(machine: ReachableMachine): Promise<AgentState> {
   const { method, path } = getAgentState
   const signal = AbortSignal.timeout(answerLimitMilliseconds)
-  const { text } = await askAgent(machine, { method, path, signal })
+  const { text } = await requestAgent(machine, { method, path, signal })
   return AgentState.parse(JSON.parse(text))
 }
 

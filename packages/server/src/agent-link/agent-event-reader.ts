@@ -7,7 +7,7 @@ import {
 import { within } from '@berth/runtime/async/deadline.ts'
 import type { ReachableMachine } from '../drivers/driver.ts'
 import { commandAgent } from './command-agent.ts'
-import { EventPace } from './event-pace.ts'
+import { EventRateLimiter } from './event-rate-limiter.ts'
 import { followAgent } from './follow-agent.ts'
 
 /**
@@ -39,7 +39,7 @@ export class AgentEventReader {
   readonly #abort = new AbortController()
   /** Aborts when no stream is opened any more. */
   readonly #last = new AbortController()
-  readonly #pace: EventPace
+  readonly #pace: EventRateLimiter
   readonly #longestPauseMilliseconds: number
   readonly #ended: Promise<void>
   #taken: number | undefined
@@ -48,7 +48,7 @@ export class AgentEventReader {
 
   constructor(machine: ReachableMachine, take: TakeAgentEvent, options: AgentEventReaderOptions = {}) {
     const { price = eventPrice, longestPauseMilliseconds = defaultLongestPauseMilliseconds } = options
-    this.#pace = new EventPace(price)
+    this.#pace = new EventRateLimiter(price)
     this.#longestPauseMilliseconds = longestPauseMilliseconds
     this.#machine = machine
     this.#take = take
@@ -74,7 +74,7 @@ export class AgentEventReader {
       // Whatever ends a stream, AgentWatch finds out whether the agent is still there.
       await this.#read().catch(() => {})
       if (signal.aborted) return
-      // One that has lasted was no attempt that failed.
+      // A stream that lasted was not a failed attempt.
       if (performance.now() - openedAt > this.#longestPauseMilliseconds) pause = shortestPauseMilliseconds
       await delay(pause, undefined, { signal }).catch(() => {})
       if (signal.aborted) return

@@ -19,7 +19,7 @@ const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
 const stateLine = (state: object) =>
   `data: ${JSON.stringify({ contract_version: agentContractVersion, state: 'ready', idle_since: null, ...state })}\n\n`
 
-/** Watches an agent that answers each of its connections as the test says; resolves with the reason of the end. */
+/** Watches an agent that handles connections as the test says. Resolves with the reason of the end. */
 async function watch(context: TestContext, answer: (socket: Socket) => void, patienceMilliseconds = 500) {
   const folder = await mkdtemp(join(tmpdir(), 'berth-watch-'))
   const agentSocket = join(folder, 'agent.sock')
@@ -125,7 +125,7 @@ test('a session lives through 200 operations a second and streams that are cut a
   const rounds = 40
 
   for (let round = 0; round < rounds; round++) {
-    // Each operation begins and ends an activity: 10 of them in 50 ms.
+    // Each operation starts and ends an activity: 10 of them in 50 ms.
     for (let operation = 0; operation < 10; operation++) {
       agent.setState({ idle_since: null })
       agent.setState({ idle_since: Date.now() })

@@ -2,18 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type AgentState, followAgentState } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
 import type { Machine } from '../drivers/driver.ts'
-import { EventPace } from './event-pace.ts'
+import { EventRateLimiter } from './event-rate-limiter.ts'
 import { followAgent } from './follow-agent.ts'
 
 export interface AgentWatchHandlers {
   /** Called with the first state and each later one. */
   readonly onState: (state: AgentState) => void
-  /** Called once, when the machine has gone or its agent no longer answers. Not after `close`. */
+  /** Called once, when the machine has ended or its agent no longer responds. Not called after `close`. */
   readonly onGone: (reason: string) => void
 }
 
 interface AgentWatchOptions {
-  /** For so long an agent whose stream has ended may tell no state before its session is given up. */
+  /** How long an agent may report no state, after its stream ended, before its session is given up. */
   readonly patienceMilliseconds?: number
 }
 
@@ -21,7 +21,7 @@ const defaultPatienceMilliseconds = 15_000
 const shortestPauseMilliseconds = 50
 const longestPauseMilliseconds = 1_000
 
-/** What the agent itself says of its end, or cannot be understood in: asking again would not help. */
+/** A failure that the agent reports, or an invalid message. Reconnecting would not help. */
 class AgentFailure extends Error {}
 
 /**
@@ -35,23 +35,23 @@ export class AgentWatch {
   readonly #patienceMilliseconds: number
   readonly #abort = new AbortController()
   readonly #ready = Promise.withResolvers<void>()
-  readonly #pace = new EventPace()
-  #heardAt = performance.now()
+  readonly #rateLimiter = new EventRateLimiter()
+  #lastStateAt = performance.now()
 
   constructor(machine: Machine, handlers: AgentWatchHandlers, options: AgentWatchOptions = {}) {
     this.#machine = machine
     this.#handlers = handlers
     this.#patienceMilliseconds = options.patienceMilliseconds ?? defaultPatienceMilliseconds
-    this.#ready.promise.catch(() => {}) // Whoever waits sees the rejection; nobody has to wait.
+    this.#ready.promise.catch(() => {}) // Callers that wait see the rejection. Nobody has to wait.
     void this.#watch()
   }
 
-  /** Resolves when the first page of the browser has answered; rejects when it never will. */
+  /** Resolves when the browser's first page has responded. Rejects when it never will. */
   get ready(): Promise<void> {
     return this.#ready.promise
   }
 
-  /** Whether the machine has gone. */
+  /** Whether the machine has ended. */
   get isOver(): boolean {
     return this.#abort.signal.aborted
   }
@@ -63,7 +63,7 @@ export class AgentWatch {
 
   async #watch(): Promise<void> {
     const reason = await Promise.race([
-      this.#followAgainAndAgain().catch((error: Error) => `its agent cannot be heard: ${error.message}`),
+      this.#followWithReconnects().catch((error: Error) => `its agent cannot be heard: ${error.message}`),
       this.#machine.ended.then(() => 'its machine ended'),
     ])
     if (this.isOver) return
@@ -73,31 +73,31 @@ export class AgentWatch {
   }
 
   /** Rejects when the agent is given up. */
-  async #followAgainAndAgain(): Promise<never> {
+  async #followWithReconnects(): Promise<never> {
     const { signal } = this.#abort
     for (let pause = shortestPauseMilliseconds; ; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
       const openedAt = performance.now()
       const end = await this.#follow().catch((error: Error) => error)
       if (signal.aborted || end instanceof AgentFailure) throw end
-      if (performance.now() - this.#heardAt > this.#patienceMilliseconds) throw end
-      // One that has lasted was no attempt that failed.
+      if (performance.now() - this.#lastStateAt > this.#patienceMilliseconds) throw end
+      // A stream that lasted was not a failed attempt.
       if (performance.now() - openedAt > longestPauseMilliseconds) pause = shortestPauseMilliseconds
       await delay(pause, undefined, { signal })
     }
   }
 
-  /** Follows one stream to its end, which it returns. A stream that tells no state in time is over too. */
+  /** Follows one stream until it ends, and returns the reason. A stream without a state in time counts as ended. */
   async #follow(): Promise<Error> {
     const silence = new AbortController()
     const timer = setTimeout(() => silence.abort(), this.#patienceMilliseconds)
     try {
       const signal = AbortSignal.any([this.#abort.signal, silence.signal])
-      const following = { signal, pace: this.#pace }
+      const following = { signal, pace: this.#rateLimiter }
       for await (const state of followAgent(this.#machine, followAgentState, following)) {
         if (this.isOver) break
         clearTimeout(timer)
         this.#takeState(state)
-        this.#heardAt = performance.now()
+        this.#lastStateAt = performance.now()
       }
       return new Error('its stream of states ends')
     } finally {

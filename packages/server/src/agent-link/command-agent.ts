@@ -2,7 +2,7 @@ import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { z } from 'zod'
 import type { ReachableMachine } from '../drivers/driver.ts'
-import { askAgent } from './agent-client.ts'
+import { requestAgent } from './agent-client.ts'
 
 const answerLimitMilliseconds = 10_000
 const maxRefusalLength = 500
@@ -16,8 +16,8 @@ export interface CommandOptions {
 }
 
 /**
- * Has an agent do what the endpoint says, and resolves with its answer. Rejects with an `AgentRefusal` when it does not
- * do it, and with `session_unreachable` when no answer comes in time, or none that the endpoint declares.
+ * Sends a command to an agent and returns its response. Rejects with an `AgentRefusal` when the agent refuses, and with
+ * `session_unreachable` when there is no response in time or an undeclared one.
  */
 export async function commandAgent<Body extends z.ZodType, Reply extends z.ZodType>(
   machine: ReachableMachine,
@@ -33,7 +33,7 @@ export async function commandAgent<Body extends z.ZodType, Reply extends z.ZodTy
   const limit = AbortSignal.timeout(limitMilliseconds)
   const signal = caller ? AbortSignal.any([limit, caller]) : limit
   const bounds = { signal, ...(maxAnswerBytes !== undefined && { maxBytes: maxAnswerBytes }) }
-  const answer = await askAgent(machine, { method, path, headers, body: text, ...bounds }).catch(unreachable)
+  const answer = await requestAgent(machine, { method, path, headers, body: text, ...bounds }).catch(unreachable)
   if (answer.status !== success) throw new AgentRefusal(path, answer.status, answer.text)
   try {
     return (reply ? reply.parse(JSON.parse(answer.text)) : undefined) as z.output<Reply>
@@ -42,7 +42,7 @@ export async function commandAgent<Body extends z.ZodType, Reply extends z.ZodTy
   }
 }
 
-/** What an agent answers when it does not do what it was told. The words are its own, and go to nobody but its session's owner. */
+/** An agent's refusal of a command. The message is the agent's own and is shown only to the owner of its session. */
 export class AgentRefusal extends Error {
   readonly status: number
   readonly code: string

@@ -10,7 +10,7 @@ import type { SessionAccess } from '../access/session-access.ts'
 import { readSessionCredentials, type SessionCredentials } from '../access/session-credentials.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
 import { sessionRoot } from '../features/sessions/records/session-urls.ts'
-import { askAgent, callAgent } from './agent-client.ts'
+import { callAgent, requestAgent } from './agent-client.ts'
 
 interface FrontendOptions {
   readonly access: SessionAccess
@@ -22,7 +22,7 @@ const answerLimitMilliseconds = 30_000
 /** The largest file has some megabytes. */
 const maxFileBytes = 32 * 1024 * 1024
 
-/** Whatever the agent says of them. */
+/** Content types are set here, whatever the agent says. */
 const types: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
@@ -36,8 +36,8 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /**
- * The files come from the session, which may be anybody's: they run as a page of no origin, which reaches nothing of
- * berth's, and may be read by such a page.
+ * The files come from the session and may be hostile. They run as a page with an opaque origin, which has no access to
+ * berth, and only such pages may read them.
  */
 const headers = {
   'content-security-policy': 'sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads',
@@ -46,7 +46,7 @@ const headers = {
   'referrer-policy': 'no-referrer',
 }
 
-/** A page of no origin has no storage, and DevTools wants one for its settings and what it has loaded. */
+/** A page with an opaque origin has no storage, but DevTools needs one for its settings and cache. */
 const storageScript = `for (const name of ['localStorage', 'sessionStorage']) {
   const kept = new Map()
   const storage = {
@@ -97,8 +97,8 @@ Object.defineProperty(globalThis, 'caches', { value: caches, configurable: true 
 const storageFile = 'berth-storage.js'
 
 /**
- * Serves the DevTools that Chromium brings along, below the session: `/s/{session}/devtools/inspector.html?jwt=…&ws=…`. The
- * page's own files have the token in their path, since what a page loads by a relative address loses its query.
+ * Serves Chromium's bundled DevTools below the session: `/s/{session}/devtools/inspector.html?jwt=…&ws=…`. The page's
+ * own files have the token in their path, because relative URLs drop the query.
  */
 export function mountDevToolsFrontend(app: FastifyInstance, { access, machines, publicUrl }: FrontendOptions): void {
   app.get(`${sessionRoot}/:session${devToolsUpgrade.path}*`, answer)
@@ -116,7 +116,7 @@ export function mountDevToolsFrontend(app: FastifyInstance, { access, machines, 
     const signal = AbortSignal.timeout(answerLimitMilliseconds)
     const asked = { method: 'GET', path: `${devToolsUpgrade.path}${file}`, signal }
     if (file.endsWith('.html')) {
-      const { status, text } = await askAgent(machine, asked).catch(throwUnreachable)
+      const { status, text } = await requestAgent(machine, asked).catch(throwUnreachable)
       if (status !== 200) throw notFound(request)
       const root = `${publicUrlOf(request.raw, publicUrl)}${sessionRoot}/${session.id}${devToolsUpgrade.path}`
       const base = `${root}${await access.tokenOf(session)}/`
@@ -139,13 +139,13 @@ function throwUnreachable(cause: unknown): never {
   throw new BerthError('session_unreachable', undefined, { cause })
 }
 
-/** Where the front end of DevTools is for a target whose websocket is at this address. */
+/** The URL of the DevTools front end for the target with this WebSocket URL. */
 export function frontendUrl(sessionAddress: string, token: string, websocket: string): string {
   const [scheme = 'ws', rest = ''] = websocket.split('://')
   return `${sessionAddress}${devToolsUpgrade.path}inspector.html?jwt=${token}&${scheme}=${encodeURIComponent(rest)}`
 }
 
-/** A page shows its token as every request does, its files in front of their path. */
+/** The page carries its token like every request. Its files carry it in their path. */
 function splitToken(
   rest: string,
   request: FastifyRequest,
@@ -159,7 +159,7 @@ function isPlainPath(file: string): boolean {
   return /^[\w./-]+$/.test(file) && !file.split('/').some((part) => part === '' || part === '.' || part === '..')
 }
 
-/** The page's own policy lets it reach what is at its origin alone, and here it has none. */
+/** The page's own policy permits only its origin, and here it has none. */
 function withBase(html: string, base: string): string {
   const added = `<base href="${base}"><script src="${storageFile}"></script>`
   const place = [/<meta charset[^>]*>/i, /<head[^>]*>/i, /<!doctype html>/i].find((start) => start.test(html)) ?? /^/

@@ -1,30 +1,30 @@
 import { readFile } from 'node:fs/promises'
-import { StaticAnswer } from '@berth/runtime/http/static-answer.ts'
+import { StaticResponse } from '@berth/runtime/http/static-response.ts'
 
 interface ProtocolFile {
   readonly version: { readonly major: string; readonly minor: string }
   readonly domains: readonly unknown[]
 }
 
-let answer: Promise<StaticAnswer> | undefined
+let answer: Promise<StaticResponse> | undefined
 
 /**
- * The description of the DevTools protocol for clients that ask without a token. It is the one that Chromium's makers
- * publish (npm package `devtools-protocol`), because no session answers for another.
+ * The description of the DevTools protocol, for clients that request it without a token. It comes from the npm package
+ * `devtools-protocol`, because no session may answer for another.
  */
-export function devToolsProtocol(): Promise<StaticAnswer> {
+export function devToolsProtocol(): Promise<StaticResponse> {
   answer ??= read()
   return answer
 }
 
-async function read(): Promise<StaticAnswer> {
+async function read(): Promise<StaticResponse> {
   const files = [
     import.meta.resolve('devtools-protocol/json/browser_protocol.json'),
     import.meta.resolve('devtools-protocol/json/js_protocol.json'),
   ]
   const [browser, js] = await Promise.all(files.map(readProtocolFile))
   const document = { version: browser?.version, domains: [...(browser?.domains ?? []), ...(js?.domains ?? [])] }
-  return new StaticAnswer('application/json; charset=utf-8', Buffer.from(JSON.stringify(document)))
+  return new StaticResponse('application/json; charset=utf-8', Buffer.from(JSON.stringify(document)))
 }
 
 async function readProtocolFile(url: string): Promise<ProtocolFile> {

@@ -11,9 +11,9 @@ import { readSessionCredentials, readTokenQuery } from '../access/session-creden
 import type { ReachableMachine } from '../drivers/driver.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
 import { sessionRoot } from '../features/sessions/records/session-urls.ts'
-import { askAgent } from './agent-client.ts'
+import { requestAgent } from './agent-client.ts'
 import { devToolsProtocol } from './devtools-protocol.ts'
-import { rebuildDiscoveryAnswer } from './discovery-answers.ts'
+import { rebuildDiscoveryResponse } from './discovery-responses.ts'
 
 interface DiscoveryOptions {
   readonly access: SessionAccess
@@ -22,17 +22,17 @@ interface DiscoveryOptions {
 }
 
 /**
- * The roots under which clients look for `/json/version` and its like: beside the websocket, below it (Playwright
- * appends to the address it was given) and at the top (Puppeteer drops the path); there the token names the session.
+ * The roots where clients request `/json/version` and the like: beside the WebSocket, below it (Playwright appends to
+ * its URL) and at the top (Puppeteer drops the path). At the top, the token identifies the session.
  */
 const roots = [`${sessionRoot}/:session`, `${sessionRoot}/:session${cdpUpgrade.path}`, '']
 
-/** The agent itself waits for a browser that is starting again. */
+/** The agent itself waits for a browser that is restarting. */
 const answerLimitMilliseconds = 20_000
-/** Some thousand tabs; reading more would hold up everybody else. */
+/** Enough for some thousand tabs. Reading more would delay other requests. */
 const maxAnswerBytes = 4 * 1024 * 1024
 
-/** Serves Chromium's HTTP discovery with addresses that lead back through berth. */
+/** Serves Chromium's HTTP discovery with URLs that lead back through berth. */
 export function mountDiscovery(app: FastifyInstance, { access, machines, publicUrl }: DiscoveryOptions): void {
   for (const root of roots) {
     app.get(root || '/', answerAppended)
@@ -41,7 +41,7 @@ export function mountDiscovery(app: FastifyInstance, { access, machines, publicU
     }
   }
 
-  /** Playwright up to 1.52 appends to the whole address, query and all: `/s/{session}/cdp?jwt=…/json/version/`. */
+  /** Playwright up to 1.52 appends to the whole URL, including its query: `/s/{session}/cdp?jwt=…/json/version/`. */
   async function answerAppended(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { appendedPath } = readTokenQuery(request.url)
     if (appendedPath !== undefined) return answer(request, reply, appendedPath.slice(agentDiscoveryPath.length))
@@ -54,7 +54,7 @@ export function mountDiscovery(app: FastifyInstance, { access, machines, publicU
     return answer(request, reply, rest ? `/${rest.replace(/\/$/, '')}` : '')
   }
 
-  /** `path` is the one below `/json`. */
+  /** `path` is the path below `/json`. */
   async function answer(request: FastifyRequest, reply: FastifyReply, path: string): Promise<FastifyReply> {
     const { session: named } = request.params as { session?: string }
     const credentials = readSessionCredentials(request)
@@ -65,7 +65,7 @@ export function mountDiscovery(app: FastifyInstance, { access, machines, publicU
     const session = await access.admit(credentials, named)
     const machine = machines.get(session.id)
 
-    // `/json/new?https://example.org` carries its address as the bare query: only the token is taken out.
+    // `/json/new?https://example.org` uses the bare query as a URL, so only the token is removed.
     const agentPath = `${agentDiscoveryPath}${path.split('/').map(encodeURIComponent).join('/')}${readTokenQuery(request.url).rest}`
     const text = await ask(machine, request, agentPath)
     const address = {
@@ -79,22 +79,22 @@ export function mountDiscovery(app: FastifyInstance, { access, machines, publicU
   }
 }
 
-/** What the agent answers with success. */
+/** Returns the agent's successful response. */
 async function ask(machine: ReachableMachine, { method, url }: FastifyRequest, path: string): Promise<string> {
   const signal = AbortSignal.timeout(answerLimitMilliseconds)
   const asked = method === 'HEAD' ? 'GET' : method
-  const { status, text } = await askAgent(machine, { method: asked, path, signal, maxBytes: maxAnswerBytes }).catch(
+  const { status, text } = await requestAgent(machine, { method: asked, path, signal, maxBytes: maxAnswerBytes }).catch(
     throwUnreachable,
   )
   if (status === 404) throw new BerthError('route_not_found', { method, path: pathOf(url) })
   if (status === 405) throw new BerthError('method_not_allowed', { allowed: 'PUT' })
-  if (status !== 200) return throwUnreachable(new Error(`the agent answers ${pathOf(path)} with ${status}`))
+  if (status !== 200) return throwUnreachable(new Error(`the agent responded to ${pathOf(path)} with ${status}`))
   return text
 }
 
-function rebuild(...answer: Parameters<typeof rebuildDiscoveryAnswer>) {
+function rebuild(...answer: Parameters<typeof rebuildDiscoveryResponse>) {
   try {
-    return rebuildDiscoveryAnswer(...answer)
+    return rebuildDiscoveryResponse(...answer)
   } catch (cause) {
     return throwUnreachable(cause)
   }

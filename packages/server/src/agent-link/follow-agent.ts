@@ -5,9 +5,9 @@ import { eventDataOf } from '@berth/runtime/http/event-stream.ts'
 import type { z } from 'zod'
 import type { ReachableMachine } from '../drivers/driver.ts'
 import { callAgent } from './agent-client.ts'
-import type { EventPace } from './event-pace.ts'
+import type { EventRateLimiter } from './event-rate-limiter.ts'
 
-/** The longest lines tell a program's last words: 20 lines of 2,000 characters. */
+/** The longest lines contain the last output of a program: 20 lines of 2,000 characters. */
 const maxEventLength = 128 * 1024
 /** What may wait here for whoever takes the events; more waits in the machine. */
 const maxWaitingBytes = 256 * 1024
@@ -17,7 +17,7 @@ interface FollowOptions {
   readonly query?: string
   readonly signal: AbortSignal
   /** Events that come too fast wait in the machine; whoever follows an agent again passes on the pace. */
-  readonly pace: EventPace
+  readonly pace: EventRateLimiter
 }
 
 /** Follows a stream of an agent until that goes away or the signal ends it; rejects at the first event that is none. */
@@ -34,7 +34,7 @@ export async function* followAgent<Event extends z.ZodType>(
   }
   let unfinished = ''
   let endsEvent = false
-  // Not readline: it lets the error of a stream that breaks off end the process.
+  // readline would let an error of the stream end the process.
   for await (const chunk of whateverEndsIt(response)) {
     const lines = `${unfinished}${chunk}`.split('\n')
     unfinished = lines.pop() ?? ''
@@ -58,7 +58,7 @@ function whateverEndsIt(response: IncomingMessage): Readable {
   const read = new PassThrough({ highWaterMark: maxWaitingBytes, encoding: 'utf8' })
   response.on('data', (chunk: Buffer) => read.write(chunk) || response.pause())
   read.on('drain', () => response.resume())
-  response.on('error', () => {}) // Its end follows.
+  response.on('error', () => {}) // 'end' follows.
   response.once('close', () => read.end())
   read.once('close', () => response.destroy())
   return read

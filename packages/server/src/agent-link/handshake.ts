@@ -8,8 +8,8 @@ const acceptanceSuffix = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 const token = /^[\w!#$%&'*+.^`|~-]+$/
 
 /**
- * What a client's handshake must say. Of its key as little as Chromium asks: there are clients that send no Base64, and
- * the key proves nothing but that the answer belongs to the question.
+ * Validates the handshake of a client. The key is checked as little as Chromium does: some clients send no Base64, and
+ * the key only matches the response to the request.
  */
 export function checkHandshake(headers: IncomingHttpHeaders): void {
   const refuse = (reason: string) => {
@@ -20,7 +20,7 @@ export function checkHandshake(headers: IncomingHttpHeaders): void {
   if (!headers['sec-websocket-key']) refuse('sec-websocket-key: must not be empty.')
 }
 
-/** The handshake that the agent gets. Of the client's it holds the path and the protocols, and no token. */
+/** The handshake for the agent, with the client's path and subprotocols, but without the token. */
 export function handshakeForAgent(path: string, headers: IncomingHttpHeaders): string {
   const protocols = offeredProtocols(headers)
   return [
@@ -35,7 +35,10 @@ export function handshakeForAgent(path: string, headers: IncomingHttpHeaders): s
   ].join('\r\n')
 }
 
-/** The answer that opens the client's websocket, all of it ours; a protocol only if the client has offered it. */
+/**
+ * The response that opens the client's WebSocket, written entirely by berth. Includes a subprotocol only if the client
+ * offered it.
+ */
 export function acceptance(headers: IncomingHttpHeaders, protocol: string | undefined): string {
   const accepted = createHash('sha1').update(`${headers['sec-websocket-key']}${acceptanceSuffix}`).digest('base64')
   const isOffered = protocol !== undefined && offeredProtocols(headers).includes(protocol)

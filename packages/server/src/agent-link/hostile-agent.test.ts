@@ -16,8 +16,8 @@ import type { SessionAccess } from '../access/session-access.ts'
 import type { ReachableMachine } from '../drivers/driver.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
 import { connectUnixSocket } from '../host/connect-unix-socket.ts'
-import { askAgent, callAgent, readAgentState } from './agent-client.ts'
-import { EventPace } from './event-pace.ts'
+import { callAgent, readAgentState, requestAgent } from './agent-client.ts'
+import { EventRateLimiter } from './event-rate-limiter.ts'
 import { followAgent } from './follow-agent.ts'
 import { Relay } from './relay.ts'
 
@@ -26,7 +26,7 @@ const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
 const ready = `data: ${JSON.stringify({ contract_version: agentContractVersion, state: 'ready', idle_since: null })}`
 
 function follow(agent: ReachableMachine, signal: AbortSignal = never) {
-  return followAgent(agent, followAgentState, { signal, pace: new EventPace() })
+  return followAgent(agent, followAgentState, { signal, pace: new EventRateLimiter() })
 }
 
 /** An agent that somebody has taken over: it answers every connection as the test says. Returns its machine. */
@@ -48,7 +48,7 @@ async function takenOver(context: TestContext, answer: (socket: Socket) => void)
   return { connect: () => connectUnixSocket(path) }
 }
 
-/** Writes the same for as long as somebody reads. */
+/** Writes the same text until the reader disconnects. */
 function writeForEver(socket: Socket, text: string): void {
   const piece = Buffer.from(text.repeat(Math.ceil(65_536 / text.length)))
   const write = () => {
@@ -98,7 +98,7 @@ for (const [what, piece] of [
       if (idle_since !== null) break
     }
 
-    // The first thousand at once, the others at a hundred a second.
+    // The first thousand pass at once, the others at a hundred a second.
     assert.ok(performance.now() - startedAt > 400)
   })
 }
@@ -122,7 +122,10 @@ test('an answer without end is not collected', async (context) => {
     writeForEver(socket, '{"a":')
   })
 
-  await assert.rejects(askAgent(agent, { method: 'GET', path: '/json/list', signal: never }), /more than 1048576 bytes/)
+  await assert.rejects(
+    requestAgent(agent, { method: 'GET', path: '/json/list', signal: never }),
+    /more than 1048576 bytes/,
+  )
 })
 
 test('an answer that does not come is waited for only so long', { timeout: 10_000 }, async (context) => {
@@ -143,7 +146,7 @@ const ownAnswer =
 const ownRefusal =
   /^HTTP\/1\.1 502 \r\nconnection: close\r\ncontent-type: application\/json[^\r]*\r\nx-content-type-options: nosniff\r\ncontent-length: \d+\r\n\r\n\{"code":"session_unreachable"[^\r]*$/
 
-/** What an agent writes to a handshake and then ends, and all that its client gets. */
+/** What an agent writes in response to a handshake before it disconnects, and everything that its client receives. */
 const handshakeAnswers: readonly (readonly [what: string, written: string, got: RegExp])[] = [
   ['a cookie', `${acceptsNothing}set-cookie: a=b\r\n\r\n`, ownAnswer],
   ['what browsers act on', `${acceptsNothing}clear-site-data: "*"\r\nalt-svc: h3=":1"\r\nx: y\r\n\r\n`, ownAnswer],
@@ -197,7 +200,7 @@ test('what an agent sends behind its handshake, in however many pieces, comes be
   assert.match(await sendUpgrade(port), /^HTTP\/1\.1 101 .*\r\n\r\nfirst frames$/s)
 })
 
-/** A relay that admits everybody to the one agent. */
+/** A relay that admits everyone to the one agent. */
 async function serveRelay(context: TestContext, machine: ReachableMachine): Promise<number> {
   const server = createHttpServer()
   const relay = new Relay({
@@ -215,7 +218,7 @@ async function serveRelay(context: TestContext, machine: ReachableMachine): Prom
   return (server.address() as AddressInfo).port
 }
 
-/** Everything that comes back until the connection ends. */
+/** Returns everything that is received until the connection ends. */
 async function sendUpgrade(port: number): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   const key = Buffer.from('0123456789abcdef').toString('base64')

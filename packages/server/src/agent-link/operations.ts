@@ -18,8 +18,8 @@ import type { SessionResolver } from '../features/sessions/records/resolve-sessi
 import type { ResolvedSession } from '../features/sessions/records/session-store.ts'
 import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { callAgent } from './agent-client.ts'
-import { answerHeadFor, pick } from './answer-head.ts'
 import { passedRequestHeaders } from './pass-through-headers.ts'
+import { pick, responseHeadFor } from './response-head.ts'
 
 interface OperationsOptions {
   readonly callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>
@@ -30,18 +30,18 @@ interface OperationsOptions {
   readonly requestAudit: RequestAudit
 }
 
-/** Of the client's request, what an operation may want to know; its key and its cookies stay here. */
+/** The request headers that operations may use. The caller's key and cookies are not passed on. */
 const requestHeaders = [
   ...['content-type', 'content-length', 'content-encoding', 'accept'],
   ...['range', 'if-range', 'if-none-match', 'if-modified-since', 'last-event-id', 'x-stainless-retry-count'],
 ]
 
-/** Serves every operation of the agents under both roots: checks who asks, finds the machine, and streams. */
+/** Serves every operation of the agents under both roots: checks access, finds the machine, and streams both ways. */
 export async function mountOperations(app: FastifyInstance, options: OperationsOptions): Promise<void> {
   const { callerOf, access, resolver, machines, organizations, requestAudit } = options
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    // Bodies go through unread: the agent knows what to make of them.
+    // Bodies pass unparsed. The agent parses them.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
     for (const operation of operations) {
@@ -76,7 +76,7 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
         const { session_id: sessionId = '' } = request.params as Record<string, string>
         checkText(sessionId)
         const credentials = readSessionCredentials(request)
-        // What a request that passes through says in its header is for the other server.
+        // The Authorization header of a pass-through request is for the other server.
         const shown = operation.isPassThrough ? { ...credentials, bearer: undefined } : credentials
         const session = await access.admit(shown, sessionId)
         const organizationId = await organizations.organizationOf(session.project_id)
@@ -98,32 +98,33 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
       path: agentPath(operation, request),
       headers: { ...requestHeadersOf(operation, request.headers), 'x-request-id': request.id },
       ...(hasBody(request.raw) && { body: request.raw }),
-      // Not when it was answered before all of its body had come: the rest is taken, or it would never see the answer.
+      // Not aborted by a response that precedes the end of the body: the rest of the body is still received, otherwise
+      // the client would not see the response.
       signal: abortedByClient(reply),
     }).catch((cause: NodeJS.ErrnoException) => {
       throw new BerthError(wasNeverReached(cause) ? 'session_unreachable' : 'operation_interrupted', undefined, {
         cause,
       })
     })
-    const head = answerHeadFor(operation, answer, request.headers)
+    const head = responseHeadFor(operation, answer, request.headers)
     if (!head) {
       answer.destroy()
       throw new BerthError('operation_interrupted', undefined, {
-        cause: new Error(`the agent answers ${operation.operationId} with status ${answer.statusCode}`),
+        cause: new Error(`the agent responded to ${operation.operationId} with status ${answer.statusCode}`),
       })
     }
-    requestAudit.note(request, reply, head.status)
+    requestAudit.record(request, reply, head.status)
     reply.hijack()
     reply.raw.writeHead(head.status, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...head.headers })
-    // The head of a stream goes out before its first event.
+    // The head of a stream is sent before its first event.
     reply.raw.flushHeaders()
-    // Either side's end is the other's, and there is nobody left to tell.
+    // The end of either side ends the other. There is nobody left to report to.
     await pipeline(answer, reply.raw).catch(() => reply.raw.destroy())
     return reply
   }
 }
 
-/** The path as the agent knows it, with the caller's own query but for the token. */
+/** The path at the agent, with the caller's query without the token. */
 function agentPath({ agentPath: path }: Operation, request: FastifyRequest): string {
   const filled = filledPath(path, request.params as Record<string, string>)
   return `${agentOperationsPath}${filled}${readTokenQuery(request.url).rest}`

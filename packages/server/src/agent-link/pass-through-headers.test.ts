@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isBrowser, passedAnswerHeaders, passedRequestHeaders } from './pass-through-headers.ts'
+import { isBrowser, passedRequestHeaders, passedResponseHeaders } from './pass-through-headers.ts'
 
 const ofSdk = { 'user-agent': 'Kernel/JS 0.84.0', 'x-stainless-lang': 'js', accept: '*/*', 'accept-language': '*' }
 
@@ -43,11 +43,11 @@ test('what a browser keeps for berth’s origin does not go on, and no answer ac
   }
 
   assert.deepEqual(passedRequestHeaders(caller), { 'x-mine': 'yes' })
-  assert.deepEqual(passedAnswerHeaders(answer, caller), { 'content-type': 'text/html' })
+  assert.deepEqual(passedResponseHeaders(answer, caller), { 'content-type': 'text/html' })
 })
 
 test('a program sees the whole answer, but for what a site allows other origins', () => {
   const answer = { 'set-cookie': ['a=1', 'b=2'], 'x-two': 'a, b', 'access-control-allow-origin': 'https://x.test' }
 
-  assert.deepEqual(passedAnswerHeaders(answer, ofSdk), { 'set-cookie': ['a=1', 'b=2'], 'x-two': 'a, b' })
+  assert.deepEqual(passedResponseHeaders(answer, ofSdk), { 'set-cookie': ['a=1', 'b=2'], 'x-two': 'a, b' })
 })

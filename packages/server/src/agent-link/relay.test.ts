@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import WebSocket from 'ws'
 import { TestServer } from '../testing/server-test.ts'
-import { rebuildDiscoveryAnswer } from './discovery-answers.ts'
+import { rebuildDiscoveryResponse } from './discovery-responses.ts'
 
 const server = await TestServer.open()
 after(() => server.close())
@@ -106,7 +106,7 @@ test('discovery leads back through berth, whatever Chromium says of itself', () 
     { id: 'T2', type: 'page' },
   ])
 
-  const rewritten = rebuildDiscoveryAnswer('/list', list, address)
+  const rewritten = rebuildDiscoveryResponse('/list', list, address)
 
   assert.deepEqual(rewritten, [
     {

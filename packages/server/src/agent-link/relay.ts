@@ -6,15 +6,15 @@ import { agentUpgrades, cdpUpgrade } from '@berth/contract/agent/agent-upgrades.
 import { BerthError } from '@berth/contract/errors.ts'
 import { findUpgrade } from '@berth/contract/upgrade.ts'
 import { errorBody, pathOf, retryHeaders, toBerthError } from '@berth/runtime/http/error-reply.ts'
-import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
+import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionAccess } from '../access/session-access.ts'
 import { readSessionCredentials } from '../access/session-credentials.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
 import { seleniumCdpPath, sessionRoot } from '../features/sessions/records/session-urls.ts'
-import { keepToOwnSession } from '../own-session/own-session-guard.ts'
+import { restrictToOwnSession } from '../own-session/own-session-guard.ts'
 import { acceptance, checkHandshake, handshakeForAgent } from './handshake.ts'
-import { readHandshakeAnswer } from './handshake-answer.ts'
+import { readHandshakeResponse } from './handshake-response.ts'
 
 interface RelayOptions {
   readonly access: Pick<SessionAccess, 'admit'>
@@ -22,12 +22,12 @@ interface RelayOptions {
   readonly logger: Logger
 }
 
-const lastWordsMilliseconds = 2_000
+const flushLimitMilliseconds = 2_000
 const target = new RegExp(`^${sessionRoot}/([^/]+)(/.+?)/?$`)
 
 /**
- * Passes websockets on to the agents. Each side gets a handshake of berth's own, and from then on bytes are copied both
- * ways, unread; the sockets' own backpressure holds a fast side to the pace of a slow one.
+ * Relays WebSockets to the agents. Each side gets a separate handshake. After it, bytes are copied in both directions
+ * without parsing, and backpressure slows a fast side down to a slow one.
  */
 export class Relay {
   readonly #options: RelayOptions
@@ -37,9 +37,9 @@ export class Relay {
     this.#options = options
   }
 
-  /** Takes an upgrade of the server. */
+  /** Handles an upgrade of the server. */
   readonly take = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    // An error before or after the splice is the end of this connection alone.
+    // An error affects only this connection.
     socket.on('error', () => socket.destroy())
     this.#take(request, socket, head).catch((thrown: unknown) => this.#refuse(socket, toBerthError(thrown)))
   }
@@ -48,13 +48,13 @@ export class Relay {
     return this.#open.size
   }
 
-  /** Cuts every connection; the sessions stay. */
+  /** Closes every connection. The sessions continue. */
   close(): void {
     for (const socket of this.#open) socket.destroy()
   }
 
   async #take(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
-    keepToOwnSession(request)
+    restrictToOwnSession(request)
     const { sessionId, agentPath } = upgradeTarget(request)
     const session = await this.#options.access.admit(readSessionCredentials(request), sessionId)
     checkHandshake(request.headers)
@@ -66,7 +66,7 @@ export class Relay {
     client.on('close', () => agent.destroy())
     if (client.destroyed) return void agent.destroy()
     agent.write(handshakeForAgent(agentPath, request.headers))
-    const { protocol, rest } = await readHandshakeAnswer(agent)
+    const { protocol, rest } = await readHandshakeResponse(agent)
     if (client.destroyed) return
     client.write(acceptance(request.headers, protocol))
     if (rest.length > 0) client.write(rest)
@@ -84,12 +84,12 @@ export class Relay {
       client.destroy()
       agent.destroy()
     }
-    // Half-closed websockets have nothing left to say: one side's end, clean or not, is the other's.
+    // A half-closed WebSocket has nothing left to send: the end of either side, clean or not, ends the other.
     client.on('close', end)
     agent.on('close', () => {
-      // What the browser said last still goes out, but a client that does not read it is not waited for.
+      // Sends the browser's last messages, but does not wait for a client that does not read them.
       client.end(end)
-      setTimeout(end, lastWordsMilliseconds).unref()
+      setTimeout(end, flushLimitMilliseconds).unref()
     })
     client.pipe(agent)
     agent.pipe(client)
@@ -98,13 +98,13 @@ export class Relay {
 
   #refuse(socket: Duplex, error: BerthError): void {
     if (error.status >= 500) {
-      this.#options.logger.error({ err: error.cause ?? error }, `a websocket was refused: ${error.code}`)
+      this.#options.logger.error({ err: error.cause ?? error }, `a WebSocket was refused: ${error.code}`)
     }
-    endWithAnswer(socket, error.status, errorBody(error), retryHeaders(error))
+    endWithResponse(socket, error.status, errorBody(error), retryHeaders(error))
   }
 }
 
-/** `/s/{session}/` with what `agentPathOf` knows, with or without a slash at the end. */
+/** Matches `/s/{session}/` followed by a path that `agentPathOf` knows, with or without a trailing slash. */
 function upgradeTarget({ url = '' }: IncomingMessage): { readonly sessionId: string; readonly agentPath: string } {
   const [, sessionId, path] = target.exec(pathOf(url)) ?? []
   const agentPath = path && agentPathOf(path)
@@ -114,7 +114,7 @@ function upgradeTarget({ url = '' }: IncomingMessage): { readonly sessionId: str
 
 function agentPathOf(path: string): string | undefined {
   if (findUpgrade(agentUpgrades, path)) return path
-  // CDP beside a session of classic WebDriver, at the path at which Selenium's clients know it.
+  // CDP beside a session of classic WebDriver, at the path that Selenium's clients use.
   const [, , command] = webDriverSessionPattern.exec(path) ?? []
   return command === seleniumCdpPath ? cdpUpgrade.path : undefined
 }

@@ -4,17 +4,17 @@ import { Readable } from 'node:stream'
 import { agentExtensionsPath } from '@berth/contract/agent/agent-protocol.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { ReachableMachine } from '../drivers/driver.ts'
-import { askAgent } from './agent-client.ts'
+import { requestAgent } from './agent-client.ts'
 import { AgentRefusal } from './command-agent.ts'
 
 /** An archive in a file. */
 export interface ExtensionFile {
-  /** Of the folder that it is to have. */
+  /** The name of its folder in the session. */
   readonly name: string
   readonly path: string
 }
 
-/** Resolves when the agent has loaded all of them; after a rejection none of them is there. */
+/** Resolves when the agent has loaded all of them. After a rejection none is loaded. */
 export async function sendExtensions(
   machine: ReachableMachine,
   files: readonly ExtensionFile[],
@@ -24,7 +24,7 @@ export async function sendExtensions(
   const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` }
   const body = Readable.from(multipart(boundary, files), { objectMode: false })
   const call = { method: 'POST', path: agentExtensionsPath, headers, body, signal }
-  const { status, text } = await askAgent(machine, call).catch((cause: unknown) => {
+  const { status, text } = await requestAgent(machine, call).catch((cause: unknown) => {
     throw new BerthError('operation_interrupted', undefined, { cause })
   })
   if (status !== 201) throw refusalOf(new AgentRefusal(agentExtensionsPath, status, text), files)
@@ -41,7 +41,7 @@ async function* multipart(boundary: string, files: readonly ExtensionFile[]): As
   yield Buffer.from(`--${boundary}--\r\n`)
 }
 
-/** The agent's own words are for the owner of its session, who may be told why Chromium refuses an extension. */
+/** The agent's message is for the owner of the session, who should see why Chromium rejects an extension. */
 function refusalOf(refusal: AgentRefusal, files: readonly ExtensionFile[]): BerthError {
   if (refusal.status !== 400) return new BerthError('operation_interrupted', undefined, { cause: refusal })
   const [, extension, reason] = /^The extension (\S+) cannot be loaded: (.*)$/s.exec(refusal.message) ?? []

@@ -134,13 +134,13 @@ for (const spelling of spellings) {
     const query = spelling.replaceAll('T', token)
     const { status } = await fetch(`${server.url}/s/${id}/fs/file_info?${query}&path=/tmp`)
 
-    // Whether it is taken for the token or not: nothing that holds it goes on.
+    // Whether it counts as the token or not, nothing that contains it is passed on.
     assert.ok(status === 200 || status === 401, `${status}`)
     assert.deepEqual(seen, status === 200 ? ['/operations/fs/file_info?path=/tmp'] : [])
   })
 }
 
-/** The head of the answer to a handshake. */
+/** Returns the head of the response to a handshake. */
 async function handshake(path: string, headers: readonly string[] = []): Promise<string> {
   const socket = connect(server.port, '127.0.0.1')
   const key = headers.some((line) => line.startsWith('sec-websocket-key'))

@@ -3,14 +3,14 @@ import { queryOf } from '@berth/runtime/http/query-string.ts'
 import { readBearer, type SessionCredentials } from '../access/session-credentials.ts'
 
 interface WebDriverAddress extends SessionCredentials {
-  /** Below the session's WebDriver root: `/session/…`. */
+  /** Relative to the session's WebDriver root: `/session/…`. */
   readonly path: string
 }
 
 /**
- * Where a WebDriver client wants to go, and what it shows. Clients append their paths to the address that they were
- * given: some behind its query (`…/webdriver?jwt=T/session`), others drop the query; those take the token as the
- * password in the address, which they send as Basic, or as a bearer token.
+ * Parses the target and credentials of a WebDriver request. Clients append their paths to the URL that they were given.
+ * Some append after the query (`…/webdriver?jwt=T/session`). Others drop the query, and take the token as the password
+ * in the URL, which they send as Basic, or as a bearer token.
  */
 export function webDriverAddress(root: string, url: string, headers: IncomingHttpHeaders): WebDriverAddress {
   const [path = ''] = url.split('?', 1)

@@ -30,17 +30,17 @@ const head = {
   ...foreignContentHeaders,
 }
 const maxNewSessionBytes = 1024 * 1024
-const howToShowTheToken =
+const tokenHint =
   'Clients that drop the query of an address take the token as its password, as http://jwt:<token>@host/…, or as the header Authorization: Bearer <token>.'
 
 /**
- * Serves classic WebDriver at the http form of `webdriver_ws_url`. The commands go to the agent as they are; the answer to
- * a new session gets the addresses at which the client finds BiDi and CDP. Errors have the form of WebDriver (§6.6).
+ * Serves classic WebDriver at the http form of `webdriver_ws_url`. Commands go to the agent unchanged. The response to
+ * a new session gets the URLs of BiDi and CDP. Errors have the format of WebDriver (§6.6).
  */
 export async function mountWebDriver(app: FastifyInstance, options: WebDriverOptions): Promise<void> {
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    // Bodies go through unread.
+    // Bodies pass unparsed.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
     scope.setErrorHandler((thrown, request, reply) => sendWebDriverError(toBerthError(thrown), request, reply, options))
     const root = `${sessionRoot}/:session${agentWebDriverPath}`
@@ -95,7 +95,7 @@ interface NewSession {
   readonly value: { readonly sessionId: string; readonly capabilities: Readonly<Record<string, unknown>> }
 }
 
-/** An agent that was taken over may say anything. */
+/** The response of a compromised agent may contain anything. */
 async function readNewSession(answer: IncomingMessage): Promise<NewSession> {
   try {
     const limit = limitBytes(maxNewSessionBytes, 'the answer to a new WebDriver session is too long')
@@ -119,10 +119,10 @@ function withAddresses({ value }: NewSession, webdriverUrl: string): NewSession 
 
 function statusOf({ statusCode = 0 }: IncomingMessage): number {
   if (statusCode >= 200 && statusCode <= 599) return statusCode
-  throw new BerthError('session_unreachable', undefined, { cause: new Error(`the agent answers with ${statusCode}`) })
+  throw new BerthError('session_unreachable', undefined, { cause: new Error(`the agent responded with ${statusCode}`) })
 }
 
-/** The errors of berth that WebDriver has a name for. */
+/** Maps berth's errors to the names that WebDriver defines. */
 function webDriverErrorOf({ code, status }: BerthError, request: FastifyRequest): string {
   if (status === 404) return code === 'route_not_found' ? 'unknown command' : 'invalid session id'
   if (request.method === 'POST' && /\/session\/?(\?|$)/.test(request.url)) return 'session not created'
@@ -136,7 +136,7 @@ function sendWebDriverError(
   { logger }: WebDriverOptions,
 ): FastifyReply {
   if (error.status >= 500) logger.error({ err: error.cause ?? error, requestId: request.id }, error.message)
-  const message = error.code === 'unauthorized' ? `${error.message} ${howToShowTheToken}` : error.message
+  const message = error.code === 'unauthorized' ? `${error.message} ${tokenHint}` : error.message
   const value = { error: webDriverErrorOf(error, request), message, stacktrace: '', data: { code: error.code } }
   return reply.code(error.status).headers(head).send({ value })
 }

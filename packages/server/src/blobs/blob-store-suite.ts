@@ -19,7 +19,7 @@ export async function* pieces(...parts: (string | Uint8Array | Error)[]) {
   }
 }
 
-/** What every store of blobs does. */
+/** The behaviour of every blob store. */
 export async function blobStoreSuite(kind: string, open: () => Promise<OpenBlobs>): Promise<void> {
   const { blobs, close } = await open()
   after(close)
@@ -152,9 +152,9 @@ export async function blobStoreSuite(kind: string, open: () => Promise<OpenBlobs
 
   test(`${kind}: takes no path for a name`, async () => {
     for (const name of ['../master-key', 'a/b', '', '.', 'a b', 'a\0']) {
-      await assert.rejects(blobs.read(name), /no name of a blob/)
-      await assert.rejects(blobs.write(name, pieces('x')), /no name of a blob/)
-      await assert.rejects(blobs.remove(name), /no name of a blob/)
+      await assert.rejects(blobs.read(name), /is not a valid blob name/)
+      await assert.rejects(blobs.write(name, pieces('x')), /is not a valid blob name/)
+      await assert.rejects(blobs.remove(name), /is not a valid blob name/)
     }
   })
 }

@@ -1,28 +1,28 @@
 import type { Readable } from 'node:stream'
 
-/** Keeps large values under names of our own making: letters, digits and `-`. */
+/** Stores large values under generated names: letters, digits and `-`. */
 export interface BlobStore {
   /**
-   * Keeps all of the content or nothing, also in a crash; resolves when it is durable. A name is written once: a
-   * later value gets a name of its own, so that whoever still reads the earlier one has it whole. Rejects with
-   * BlobExists when the name is taken; of two writes at the same time, one wins.
+   * Stores all of the content or nothing, also in a crash. Resolves when it is durable. A name is written only once:
+   * later values get new names, so that readers of an earlier one get all of it. Rejects with BlobExists when the name
+   * is taken. Of two concurrent writes, one wins.
    */
   write(name: string, content: AsyncIterable<Uint8Array>): Promise<{ readonly sizeBytes: number }>
 
-  /** Rejects with BlobNotFound. Its reader has the blob whole, although it is removed meanwhile. */
+  /** Rejects with BlobNotFound. The reader gets the whole blob, even if it is removed meanwhile. */
   read(name: string, range?: BlobRange): Promise<Readable>
 
-  /** An unknown name is fine. */
+  /** Succeeds for an unknown name. */
   remove(name: string): Promise<void>
 
-  /** The names that begin with `prefix` and were written before the given moment. */
+  /** Lists names that start with `prefix` and were written before the given time. */
   list(filter: BlobFilter): AsyncIterable<string>
 
-  /** Removes what writes that began before the given moment have left without an end. */
+  /** Removes incomplete writes that started before the given time. */
   removeUnfinished(before: Date): Promise<void>
 }
 
-/** Bytes from `start` on, at most `length` of them; what lies behind the end of the blob is left out. */
+/** Bytes from `start` on, at most `length` of them. Bytes after the end of the blob are omitted. */
 export interface BlobRange {
   readonly start: number
   readonly length?: number
@@ -47,7 +47,7 @@ export class BlobExists extends Error {
   }
 }
 
-/** Names become parts of paths and of keys, so neither may hold anything else. */
+/** Names become parts of paths and keys, so other characters are rejected. */
 export function checkBlobName(name: string): void {
-  if (!/^[A-Za-z0-9-]+$/.test(name)) throw new Error(`${name} is no name of a blob`)
+  if (!/^[A-Za-z0-9-]+$/.test(name)) throw new Error(`${name} is not a valid blob name`)
 }

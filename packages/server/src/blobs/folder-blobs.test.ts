@@ -25,7 +25,7 @@ test('a write that breaks off leaves no file, whichever way it ends', async () =
   )
 })
 
-test('what a crash has left half written is gone with the next start', async () => {
+test('the next start removes incomplete writes of a crash', async () => {
   await writeFile(join(folder, 'e-1.x.new'), 'half')
 
   await FolderBlobs.open(folder)

@@ -14,7 +14,7 @@ import {
 
 const unfinished = '.new'
 
-/** Blobs as files of a folder that only berth can read. */
+/** Stores blobs as files in a folder that only berth can read. */
 export class FolderBlobs implements BlobStore {
   readonly #folder: string
 
@@ -22,7 +22,7 @@ export class FolderBlobs implements BlobStore {
     this.#folder = folder
   }
 
-  /** Removes what writes have left that a crash broke off: the folder is this server's alone. */
+  /** Removes incomplete writes of a crash: only this server uses the folder. */
   static async open(folder: string): Promise<FolderBlobs> {
     const blobs = await FolderBlobs.openShared(folder)
     const names = await readdir(folder)
@@ -43,14 +43,14 @@ export class FolderBlobs implements BlobStore {
     try {
       const output = file.createWriteStream({ flush: true })
       await pipeline(Readable.from(content, { objectMode: false }), output)
-      // Unlike a rename, it replaces nothing.
+      // Unlike rename, link never replaces a file.
       await link(temporary, path).catch((cause: NodeJS.ErrnoException) => {
         throw cause.code === 'EEXIST' ? new BlobExists(name, { cause }) : cause
       })
       await this.#flushNames()
       return { sizeBytes: output.bytesWritten }
     } finally {
-      await file.close().catch(() => {}) // The stream has closed it, unless it never began.
+      await file.close().catch(() => {}) // The stream closes it, unless it never started.
       await rm(temporary, { force: true })
     }
   }
@@ -82,7 +82,7 @@ export class FolderBlobs implements BlobStore {
     }
   }
 
-  /** By its last change; one that was removed meanwhile is not. */
+  /** Decided by the last change. False for a file that was removed meanwhile. */
   #isOlder(name: string, moment: Date): Promise<boolean> {
     return stat(join(this.#folder, name)).then(
       ({ mtime }) => mtime < moment,
@@ -95,7 +95,7 @@ export class FolderBlobs implements BlobStore {
     return join(this.#folder, name)
   }
 
-  /** A new name is on disk when its folder is. */
+  /** A new name is durable once its folder is flushed. */
   async #flushNames(): Promise<void> {
     const folder = await open(this.#folder)
     await folder.sync()

@@ -6,14 +6,14 @@ import type { S3Settings } from './s3-settings.ts'
 /** Where blobs are kept: in a folder, or in a bucket that several servers can share. A folder with a path is shared as well. */
 export type BlobsConfig = { readonly kind: 'folder'; readonly path?: string } | ({ readonly kind: 's3' } & S3Settings)
 
-/** Opens the store that the configuration names. `folder` is the one to use when it names no other. */
+/** Opens the configured store. `folder` is the default. */
 export function openBlobs(config: BlobsConfig, folder: string): Promise<BlobStore> {
   if (config.kind === 's3') return openS3(config)
   return config.path === undefined ? FolderBlobs.open(folder) : FolderBlobs.openShared(config.path)
 }
 
 async function openS3(settings: S3Settings): Promise<BlobStore> {
-  // Only here: the SDK takes a quarter of a second to load.
+  // Imported on demand, because the SDK takes a quarter of a second to load.
   const { S3Blobs } = await import('./s3-blobs.ts')
   return S3Blobs.open(settings).catch((cause: Error & { $metadata?: { httpStatusCode?: number } }) => {
     const reason = refusals[cause.$metadata?.httpStatusCode ?? 0] ?? cause.message
@@ -21,7 +21,7 @@ async function openS3(settings: S3Settings): Promise<BlobStore> {
   })
 }
 
-/** S3 answers this question with a status and no more. */
+/** S3 responds to this request with a status only. */
 const refusals: Readonly<Record<number, string>> = {
   301: 'it is in another region than BERTH_S3_REGION says',
   400: 'the credentials or BERTH_S3_REGION are wrong',

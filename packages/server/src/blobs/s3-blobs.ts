@@ -22,17 +22,17 @@ import {
 } from './blob-store.ts'
 import type { S3Settings } from './s3-settings.ts'
 
-/** Of a stream whose length nobody knows, S3 takes at most 10,000 parts: 80 GB. */
+/** S3 accepts at most 10,000 parts of a stream of unknown length: 80 GB. */
 const partBytes = 8 * 1024 ** 2
-/** Each part under way is held in memory, so that it can be sent again. */
+/** Each part in progress is held in memory, so that it can be sent again. */
 const partsAtOnce = 2
 const connectionTimeout = 5_000
 const socketTimeout = 60_000
 
 /**
- * Blobs as objects of an S3 bucket. Credentials come from where the AWS SDK looks for them: the variables `AWS_…`, a
- * profile, or the role of the machine. Every blob is sealed, so that checksums of the wire add nothing; without them
- * it works with servers that know only the older ones.
+ * Stores blobs as objects of an S3 bucket. The AWS SDK finds the credentials: environment variables `AWS_…`, a profile,
+ * or the role of the machine. Blobs are sealed, so checksums of transfers add nothing. Without them, servers that only
+ * support the older ones work too.
  */
 export class S3Blobs implements BlobStore {
   readonly #client: S3Client
@@ -69,7 +69,7 @@ export class S3Blobs implements BlobStore {
     this.#client.destroy()
   }
 
-  /** In parts when the content is larger than one; what fails takes its parts along. */
+  /** Uses parts when the content is larger than one. A failed write removes its parts. */
   async write(name: string, content: AsyncIterable<Uint8Array>): Promise<{ readonly sizeBytes: number }> {
     const key = this.#keyOf(name)
     let sizeBytes = 0
@@ -172,7 +172,7 @@ function statusOf(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
 }
 
-/** 409: another write of the name ends at this very moment. */
+/** 409: another write of the name completes at the same moment. */
 function isTaken(error: unknown): boolean {
   return statusOf(error) === 412 || (error instanceof S3ServiceException && error.name === 'ConditionalRequestConflict')
 }

@@ -1,11 +1,11 @@
-/** Where an S3 bucket is, and how it is spoken to. */
+/** The location of an S3 bucket and how to address it. */
 export interface S3Settings {
   readonly bucket: string
-  /** What the keys of all blobs begin with. */
+  /** The prefix of all blob keys. */
   readonly prefix: string
-  /** Absent: AWS itself. */
+  /** When absent, AWS. */
   readonly endpoint: string | undefined
   readonly region: string
-  /** Whether the bucket stands in the path of addresses and not in their host name. */
+  /** Whether the bucket is in the path of URLs instead of the host name. */
   readonly pathStyle: boolean
 }

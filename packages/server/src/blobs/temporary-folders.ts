@@ -3,12 +3,15 @@ import { join } from 'node:path'
 
 import type { Trash } from '../host/trash.ts'
 
-/** A folder that goes with its owner. */
+/** A folder that is removed with its owner. */
 export interface TemporaryFolder extends AsyncDisposable {
   readonly path: string
 }
 
-/** Where bodies wait that must be seen whole before anything is kept of them. A crash leaves nothing beyond the next start. */
+/**
+ * Temporary folders for bodies that must be validated as a whole before they are stored. The next start removes what a
+ * crash leaves.
+ */
 export class TemporaryFolders {
   readonly #folder: string
 
@@ -16,7 +19,7 @@ export class TemporaryFolders {
     this.#folder = folder
   }
 
-  /** What a crash has left goes to the trash: bodies can be large, and have many files. */
+  /** Files left by a crash go to the trash, because they can be large and numerous. */
   static async open(folder: string, trash: Trash): Promise<TemporaryFolders> {
     await trash.discard(folder)
     await mkdir(folder, { mode: 0o700 })

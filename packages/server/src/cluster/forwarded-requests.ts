@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { forgiveConnection } from '../front/connection-limits.ts'
+import { forgiveConnection } from '../ingress/connection-limits.ts'
 import { type ForwardedFacts, forwardedHeader, type PeerSignature } from './peer-signature.ts'
 
 interface Forwarded {

@@ -49,9 +49,9 @@ export class HttpForwarder {
     const answer = await this.#ask(request, forward, signal)
     reply.hijack()
     reply.raw.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', endToEndHeaders(answer.rawHeaders))
-    // The head of a stream goes out before its first event.
+    // The head of a stream is sent before its first event.
     reply.raw.flushHeaders()
-    // Either side's end is the other's, and there is nobody left to tell.
+    // The end of either side ends the other. There is nobody left to report to.
     await pipeline(answer, reply.raw).catch(() => reply.raw.destroy())
   }
 

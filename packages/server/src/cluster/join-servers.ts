@@ -4,7 +4,7 @@ import type { ServerStore } from '../features/servers/server-store.ts'
 import { StartError } from '../start-error.ts'
 import type { SharedBlobs } from './shared-blobs.ts'
 
-/** Any number that no other part locks. */
+/** An arbitrary number that no other advisory lock uses. */
 const lockNumber = 7_304
 
 interface JoinOptions {

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { idPattern, type ProjectId, type SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, pathOf, retryHeaders, toBerthError } from '@berth/runtime/http/error-reply.ts'
-import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
+import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller } from '../access/caller.ts'
@@ -100,7 +100,7 @@ export class SessionForwarding {
         if (error.status >= 500) {
           this.#options.logger.error({ err: error.cause ?? error }, `a websocket was refused: ${error.code}`)
         }
-        endWithAnswer(socket, error.status, errorBody(error), retryHeaders(error))
+        endWithResponse(socket, error.status, errorBody(error), retryHeaders(error))
       })
     }
   }

@@ -75,7 +75,7 @@ export class DatabaseSessionLocks implements SessionLocks {
     const forget = () => {
       this.#connecting = undefined
     }
-    client.on('error', () => {}) // Its end follows.
+    client.on('error', () => {}) // 'end' follows.
     client.once('end', forget)
     try {
       await client.connect()

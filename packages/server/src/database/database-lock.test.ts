@@ -85,7 +85,7 @@ test('a lock whose connection breaks is taken again', { timeout: 30_000 }, async
   await assert.rejects(take(context), StartError)
 })
 
-test('a server whose database was taken meanwhile is told to stop', { timeout: 30_000 }, async (context) => {
+test('a server whose lock was taken by another one has to stop', { timeout: 30_000 }, async (context) => {
   const lost = Promise.withResolvers<void>()
   await take(context, { onLost: () => lost.resolve() })
 

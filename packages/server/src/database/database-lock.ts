@@ -3,7 +3,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import pg from 'pg'
 import { StartError } from '../start-error.ts'
 
-/** Any number that no other part locks. */
+/** An arbitrary number that no other advisory lock uses. */
 const lockNumber = 7_302
 const pauseMilliseconds = 250
 /** PostgreSQL takes a moment to notice that a killed server has gone. */
@@ -73,7 +73,7 @@ export class DatabaseLock {
   async #try(): Promise<Outcome> {
     const { connectionString } = this.#options
     const client = new pg.Client({ connectionString, application_name: 'berth lock', keepAlive: true })
-    client.on('error', () => {}) // Its end follows.
+    client.on('error', () => {}) // 'end' follows.
     await client.connect()
     const outcome = await this.#lock(client)
     if (outcome !== 'taken' || this.#closing.signal.aborted) {

@@ -11,7 +11,7 @@ const connectTimeoutMilliseconds = 5_000
 const maxPreparedStatements = 200
 const int8 = 20
 
-/** Opens a pool. A connection that breaks while idle is dropped and made anew by the next query. */
+/** Opens a pool. A connection that fails while idle is replaced by the next query. */
 export function openDatabase(connectionString: string, logger: Logger): Database {
   // Durations in milliseconds stay far below 2^53.
   pg.types.setTypeParser(int8, Number)
@@ -21,14 +21,14 @@ export function openDatabase(connectionString: string, logger: Logger): Database
     connectionTimeoutMillis: connectTimeoutMilliseconds,
     allowExitOnIdle: true,
   })
-  // One that breaks while it is in use says so twice: to the query, and in an event that would end this process.
+  // A connection that fails while in use reports this twice: to the query, and as an event that would end this process.
   pool.on('connect', (client) => client.on('error', () => {}))
-  pool.on('error', (error) => logger.warn({ reason: error.message }, 'an idle database connection broke'))
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: new TellingPool(pool) }) })
+  pool.on('error', (error) => logger.warn({ reason: error.message }, 'an idle database connection failed'))
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: new ErrorMappingPool(pool) }) })
 }
 
-/** Tells a database that cannot be reached, or is not ready, from a query that is wrong. */
-class TellingPool implements PostgresPool {
+/** Distinguishes an unavailable database from an invalid query. */
+class ErrorMappingPool implements PostgresPool {
   readonly options = {}
   readonly #pool: pg.Pool
   readonly #statements = new PreparedStatements()
@@ -45,7 +45,7 @@ class TellingPool implements PostgresPool {
         isStale ||= isStalePlan(error)
         throwUnavailable(error)
       })
-    // Kysely asks for cursors, the other form of a query, only when it streams, which berth does not.
+    // Kysely uses cursors, the other form of a query, only for streaming, which berth does not use.
     return { query: query as unknown as PostgresPoolClient['query'], release: () => client.release(isStale) }
   }
 
@@ -55,15 +55,15 @@ class TellingPool implements PostgresPool {
 }
 
 /**
- * Names for statements, under which each connection has them planned once: that is a third of the time of a short
- * query. The texts are few, for values are parameters; should they ever be many, the later ones go without.
+ * Names statements, so that each connection plans them once. That saves a third of the time of a short query. There are
+ * few texts, because values are parameters. Beyond the limit, statements are not prepared.
  */
 class PreparedStatements {
   readonly #names = new Map<string, string>()
 
   prepare(text: string, parameters: readonly unknown[]): pg.QueryConfig {
     const values = [...parameters]
-    // What has no parameters may be several statements, as migrations are, and those cannot be prepared.
+    // A text without parameters may contain several statements, as migrations do, and those cannot be prepared.
     if (values.length === 0) return { text, values }
     const known = this.#names.get(text)
     if (known !== undefined) return { name: known, text, values }
@@ -74,21 +74,24 @@ class PreparedStatements {
   }
 }
 
-/** A later version of berth has changed the tables meanwhile: the connection goes, and a new one plans anew. */
+/** A later version of berth has changed the tables meanwhile. The connection is closed, and a new one plans again. */
 function isStalePlan(error: Error): boolean {
-  // Its code stands for other errors too, and its words are in the language of the database.
+  // Other errors share its code, and its message is in the language of the database.
   return error instanceof pg.DatabaseError && error.routine === 'RevalidateCachedQuery'
 }
 
-/** A text that PostgreSQL cannot hold: with a NUL character, which JSON may escape. Nothing of ours is so called. */
+/**
+ * A text that PostgreSQL cannot store: with a NUL character, which JSON can contain in escaped form. No resource has
+ * such a name.
+ */
 const unstorableText = ['22021', '22P05']
-/** Every table refers to projects in this way, and its row can come after the project has gone. */
+/** Every table refers to projects with this constraint, and a row can be inserted after its project was deleted. */
 const projectReference = /project_id_fkey$/
 const foreignKeyViolation = '23503'
 
 function throwUnavailable(error: Error): never {
   if (error instanceof pg.DatabaseError && unstorableText.includes(error.code ?? '')) {
-    throw new BerthError('bad_request', { reason: 'Text must not hold a NUL character.' }, { cause: error })
+    throw new BerthError('bad_request', { reason: 'Text must not contain a NUL character.' }, { cause: error })
   }
   if (
     error instanceof pg.DatabaseError &&
@@ -99,28 +102,31 @@ function throwUnavailable(error: Error): never {
   throw asUnavailable(error)
 }
 
-/** What a database that cannot be reached, or is not ready, says is an error of ours; a wrong query stays what it is. */
+/** Converts errors of an unavailable database into ours. Errors of invalid queries stay unchanged. */
 export function asUnavailable(error: Error): Error {
   return isUnavailable(error) ? new BerthError('database_unavailable', undefined, { cause: error }) : error
 }
 
-/** Classes of SQLSTATE: connection failures, lack of resources (disk, memory, connections), and a server that stops or starts. */
+/**
+ * Classes of SQLSTATE: connection failures, lack of resources (disk, memory, connections), and a server that stops or
+ * starts.
+ */
 const unavailableClasses = ['08', '53', '57']
 
 function isUnavailable(error: Error): boolean {
   if (isStalePlan(error)) return true
   if (error instanceof pg.DatabaseError) return unavailableClasses.includes(error.code?.slice(0, 2) ?? '')
-  // Everything else that the client throws comes from its connection, but for a wrong use of the client itself.
+  // All other errors come from the connection, except those of a wrong use of the client.
   return !(error instanceof TypeError)
 }
 
-/** Whether the error is PostgreSQL's word that the constraint, or unique index, was violated. */
+/** Whether PostgreSQL reports that the constraint or unique index was violated. */
 export function violates(error: unknown, constraint: string): boolean {
   return error instanceof pg.DatabaseError && error.constraint === constraint
 }
 
-/** The table whose rows kept a project from being deleted. */
-export function holderOf(error: unknown): string | undefined {
+/** The table whose rows prevented the deletion of a project. */
+export function referencingTable(error: unknown): string | undefined {
   if (!(error instanceof BerthError) || error.code !== 'project_not_found') return undefined
   return error.cause instanceof pg.DatabaseError ? error.cause.table : undefined
 }

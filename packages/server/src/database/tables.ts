@@ -27,7 +27,7 @@ import type { AnalysisResult, Configuration, RunOutcome, Visit } from '../featur
 import type { TotpSettings } from '../features/credentials/totp.ts'
 import type { SessionState } from '../features/sessions/records/session-state.ts'
 
-/** Written as JSON text: the driver would make a PostgreSQL array of a JavaScript one. */
+/** Written as JSON text, because the driver would convert a JavaScript array to a PostgreSQL array. */
 type Json<Value> = ColumnType<Value, string, string>
 
 export interface Tables {
@@ -203,10 +203,10 @@ export interface ProfileTable {
   state_ended_at: Date | null
 }
 
-/** What a session leaves by; a proxy that was deleted stays selected. */
+/** The proxy of a session. A deleted proxy stays selected. */
 export type SelectedProxy = { readonly mode: 'direct' | 'default' } | { readonly id: ProxyId }
 
-/** As callers see it. */
+/** In the form that callers see. */
 export interface SessionNetwork {
   private_hosts?: string[]
   proxy_routes?: { hosts: string[]; proxy: { id: ProxyId } }[]
@@ -230,7 +230,7 @@ export interface ProxyTable {
   deleted_at: Date | null
 }
 
-/** Which secrets there are is told; what they are is sealed. */
+/** Records which secrets exist. Their values are sealed. */
 export interface StoredProxyConfig extends Targeting {
   readonly host?: string | undefined
   readonly port?: number | undefined

@@ -1,9 +1,9 @@
 /** What an operator sets for the machines of a host, whatever kind they are. */
 export interface DriverOptions {
-  /** What new sessions leave of the host's memory and of the data folder's disk. */
+  /** The memory of the host and disk space of the data folder that new sessions must leave free. */
   readonly reserve: { readonly memoryBytes: number; readonly diskBytes: number }
-  /** What a session may write to its disk. */
+  /** The disk space of a session. */
   readonly diskBytes: number
-  /** Whether sessions have disks in files, where the host can. */
+  /** Whether sessions get disk image files where the host supports them. */
   readonly hasDiskImages: boolean
 }

@@ -15,12 +15,12 @@ import { type Endpoint, filledPath } from '@berth/contract/endpoint.ts'
 import type { z } from 'zod'
 
 const answerLimitMilliseconds = 5_000
-/** Egress itself gives up before. */
+/** Longer than the limit of egress itself. */
 const probeLimitMilliseconds = 25_000
 
 type EgressState = z.output<NonNullable<typeof getEgressState.reply>>
 
-/** Speaks to egress over its control socket. */
+/** Calls the control API of egress. */
 export class EgressClient {
   readonly #socketPath: string
 
@@ -32,7 +32,7 @@ export class EgressClient {
     return (getEgressState.reply as NonNullable<typeof getEgressState.reply>).parse(await this.#call(getEgressState))
   }
 
-  /** Asks egress to end; what it answers, it is gone a moment later. */
+  /** Asks egress to end. It exits shortly after its response. */
   async end(): Promise<void> {
     await this.#call(postEgressEnd)
   }

@@ -23,11 +23,11 @@ import { EgressClient } from './egress-client.ts'
 import type { EgressLink, GentleChange, RoutedMachine } from './egress-link.ts'
 
 const startLimitMilliseconds = 15_000
-/** How long egress may take to end when it is asked to. */
+/** How long egress may take to end when requested. */
 const endLimitMilliseconds = 7_000
 const retryMilliseconds = 20
 const restartPauseMilliseconds = 250
-/** What shows that nothing listens, or that what listened has just ended. */
+/** Errors which show that nothing listens, or that the listener has just ended. */
 const goneCodes = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']
 const egressFolder = join(import.meta.dirname, '../../../egress/src')
 const programs = {
@@ -37,7 +37,7 @@ const programs = {
 
 interface EgressDaemonOptions {
   readonly folders: HostFolders
-  /** Below it are the sockets on which egress listens for the machines. */
+  /** Contains the sockets on which egress listens for the machines. */
   readonly socketsFolder: string
   readonly user: ServiceUser | undefined
   readonly logger: Logger
@@ -50,8 +50,8 @@ interface Route {
 }
 
 /**
- * The egress of this host. It is a process of its own that outlives the server, so that pages of live sessions keep
- * their connections while the server restarts. When egress ends, it is started again and told everything anew.
+ * The egress process of this host. It outlives the server, so that pages of live sessions keep their connections while
+ * the server restarts. When egress ends, it is started again and receives its configuration again.
  */
 export class EgressDaemon implements EgressLink {
   readonly #folders: HostFolders
@@ -61,7 +61,7 @@ export class EgressDaemon implements EgressLink {
   readonly #client: EgressClient
   readonly #controlFolder: string
   readonly #controlSocket: string
-  /** Where the server listens for what sessions connect to at berth's own addresses. */
+  /** The socket on which the server accepts connections from sessions to berth's own addresses. */
   readonly #ownSessionSocket: string
   readonly #routes = new Map<MachineId, Route>()
   /** Of each machine, one update is sent at a time: the last one holds. */
@@ -85,23 +85,23 @@ export class EgressDaemon implements EgressLink {
     return this.#isUp
   }
 
-  /** Takes up the egress that runs, if it is of this build, or starts one; then keeps it running. */
+  /** Adopts a running egress of this build, or starts one. Then keeps it running. */
   async start(): Promise<void> {
     const folder = await bundlePrograms(programs, join(this.#folders.data, 'egress'))
     const build = basename(folder)
     const running = await this.#client.state().catch(() => undefined)
     if (running && (running.contract_version !== egressContractVersion || running.build !== build)) {
-      this.#logger.info('replacing the egress of an earlier version')
+      this.#logger.info('replacing egress of another version')
       await this.#end()
     }
-    if (!(await this.#answers())) await this.#launch(folder)
-    await this.#tellAll()
+    if (!(await this.#isResponding())) await this.#launch(folder)
+    await this.#sendAll()
     const { ended } = await this.#client.holdLifeline(this.#closing.signal)
     this.#isUp = true
     void ended.then(() => this.#restart())
   }
 
-  /** Lets go of egress: it goes on to serve the machines that live on, and ends where there is none. */
+  /** Detaches from egress. It continues to serve machines that are still running, and ends when there are none. */
   async close(): Promise<void> {
     this.#closing.abort()
     const running = await this.#client.state().catch(() => undefined)
@@ -115,12 +115,12 @@ export class EgressDaemon implements EgressLink {
 
   async openRoute({ id, egressSocket: { path, mode } }: RoutedMachine, settings: EgressSettings): Promise<void> {
     this.#routes.set(id, { socketPath: path, socketMode: mode, settings })
-    await this.#untilItAnswers(() => this.#tell(id))
+    await this.#retryUntilUp(() => this.#sendRoute(id))
   }
 
   async closeRoute(machineId: MachineId): Promise<void> {
     this.#routes.delete(machineId)
-    await this.#untilItAnswers(() => this.#updates.run(machineId, () => this.#client.deleteMachine(machineId)))
+    await this.#retryUntilUp(() => this.#updates.run(machineId, () => this.#client.deleteMachine(machineId)))
   }
 
   async listRoutes(): Promise<readonly MachineId[]> {
@@ -131,19 +131,19 @@ export class EgressDaemon implements EgressLink {
     const route = this.#routes.get(machineId)
     if (!route) throw new BerthError('session_unreachable')
     this.#routes.set(machineId, { ...route, settings })
-    await this.#untilItAnswers(() => this.#tell(machineId, gently)).catch(throwUnavailable)
+    await this.#retryUntilUp(() => this.#sendRoute(machineId, gently)).catch(throwUnavailable)
   }
 
   async probe(probe: EgressProbe): Promise<EgressProbeResult> {
     let result: EgressProbeResult | undefined
-    await this.#untilItAnswers(async () => {
+    await this.#retryUntilUp(async () => {
       result = await this.#client.probe(probe)
     }).catch(throwUnavailable)
     return result as EgressProbeResult
   }
 
-  /** Tells what is known now of the machine's route; nothing when it was closed meanwhile. */
-  #tell(machineId: MachineId, gently?: GentleChange): Promise<void> {
+  /** Sends what is known now of the machine's route; nothing when it was closed meanwhile. */
+  #sendRoute(machineId: MachineId, gently?: GentleChange): Promise<void> {
     return this.#updates.run(machineId, async () => {
       const route = this.#routes.get(machineId)
       if (!route) return
@@ -156,8 +156,8 @@ export class EgressDaemon implements EgressLink {
     })
   }
 
-  /** A session that starts or ends while egress is started again is only late. What is told twice does no harm. */
-  async #untilItAnswers(tell: () => Promise<void>): Promise<void> {
+  /** Retries while egress restarts. Sending a route twice is harmless. */
+  async #retryUntilUp(tell: () => Promise<void>): Promise<void> {
     const deadline = performance.now() + startLimitMilliseconds
     for (;;) {
       try {
@@ -170,10 +170,10 @@ export class EgressDaemon implements EgressLink {
     }
   }
 
-  async #tellAll(): Promise<void> {
+  async #sendAll(): Promise<void> {
     if (this.#policy) await this.#client.putPolicy(this.#policy)
-    // Of the map itself, not a copy: a route that is closed meanwhile is passed over.
-    for (const id of this.#routes.keys()) await this.#tell(id)
+    // Iterates over the map itself and not a copy, so that routes that are closed meanwhile are skipped.
+    for (const id of this.#routes.keys()) await this.#sendRoute(id)
   }
 
   async #restart(): Promise<void> {
@@ -190,10 +190,10 @@ export class EgressDaemon implements EgressLink {
     }
   }
 
-  /** Asks egress to end. One that does not is killed, by what the kernel tells of it and not by what it tells itself. */
+  /** Asks egress to end. If it does not, kills the process that the kernel reports for the socket. */
   async #end(): Promise<void> {
     await this.#client.end().catch(() => {})
-    const isGone = async () => !(await this.#answers())
+    const isGone = async () => !(await this.#isResponding())
     await this.#waitUntil(isGone, endLimitMilliseconds).catch(async () => {
       this.#logger.warn('egress does not end; killing it')
       for (const pid of await findOwnProcesses((args) => args.includes(this.#controlSocket)))
@@ -231,11 +231,11 @@ export class EgressDaemon implements EgressLink {
         reject(new Error(`egress ended at its start (${signal ?? code}); see egress.log in the data folder`)),
       )
     })
-    await Promise.race([this.#waitUntil(() => this.#answers()), failed])
-    failed.catch(() => {}) // Its later end is the lifeline's to notice.
+    await Promise.race([this.#waitUntil(() => this.#isResponding()), failed])
+    failed.catch(() => {}) // The lifeline reports its later end.
   }
 
-  async #answers(): Promise<boolean> {
+  async #isResponding(): Promise<boolean> {
     return this.#client.state().then(
       () => true,
       () => false,

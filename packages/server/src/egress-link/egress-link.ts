@@ -23,6 +23,6 @@ export interface EgressLink {
    * what is open by another route is cut then, unless the change is gentle.
    */
   setSettings(machineId: MachineId, settings: EgressSettings, gently?: GentleChange): Promise<void>
-  /** Tries a proxy out. */
+  /** Checks a proxy. */
   probe(probe: EgressProbe): Promise<EgressProbeResult>
 }

@@ -4,7 +4,7 @@ import { findBounds, type Hierarchy } from '../drivers/local/cgroups/cgroups.ts'
 import { findDiskImageProblem } from '../drivers/local/sandbox/machine-disk.ts'
 import { type HostCheck, ok, type Verdict, warning } from './host-check.ts'
 
-/** What of this host one session can take at most. */
+/** Checks that berth can limit what one session takes of this host. */
 export const boundChecks: readonly HostCheck[] = [
   {
     name: 'Control groups',
@@ -18,7 +18,7 @@ export const boundChecks: readonly HostCheck[] = [
 
 const needed = ['memory', 'processes']
 
-/** Takes what can be limited, in words, and where. */
+/** `bounds` are the available limits, as text. `hierarchies` are where they are set. */
 export function judgeCgroups(bounds: readonly string[], hierarchies: readonly Pick<Hierarchy, 'version'>[]): Verdict {
   const missing = needed.filter((name) => !bounds.includes(name))
   if (missing.length === 0) {
@@ -31,7 +31,7 @@ export function judgeCgroups(bounds: readonly string[], hierarchies: readonly Pi
   )
 }
 
-/** Takes why sessions get no disks in files. */
+/** `problem` is why sessions have no disk image files. */
 export function judgeDisk(problem: string | undefined): Verdict {
   if (problem === undefined) return ok('each has a file system of its own, and cannot write more')
   return warning(

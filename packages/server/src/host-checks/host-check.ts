@@ -1,16 +1,16 @@
-/** What a check found. A `failure` stops `berth serve`; a `warning` costs a feature or a safety margin. */
+/** The result of a check. A `failure` stops `berth serve`. A `warning` costs a feature or a safety margin. */
 export type Verdict =
   | { readonly state: 'ok'; readonly fact: string }
   | { readonly state: 'warning' | 'failure'; readonly fact: string; readonly cure: string }
 
-/** What the host is checked for: the settings that a server would be started with. */
+/** The settings of the server for which the host is checked. */
 export interface CheckTarget {
   readonly host: string
   readonly port: number
   readonly dataFolder: string
 }
 
-/** One need of berth that a host may not meet; most are the same whatever the settings. */
+/** One requirement of berth that a host may not meet. Most do not depend on the settings. */
 export interface HostCheck<Target extends readonly CheckTarget[] = []> {
   readonly name: string
   run(...target: Target): Promise<Verdict>

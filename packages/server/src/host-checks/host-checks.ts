@@ -19,7 +19,7 @@ export function judgeNode(version: string): Verdict {
   )
 }
 
-/** Every need of berth, in the order in which a person would mend them. */
+/** Every requirement of berth, in the order in which they should be fixed. */
 export const hostChecks: readonly HostCheck<[CheckTarget]>[] = [
   nodeCheck,
   ...programChecks,
@@ -34,20 +34,21 @@ export interface Finding {
   readonly verdict: Verdict
 }
 
-/** All at once; findings come in the order of the checks. */
+/** Runs all checks in parallel. Findings are in the order of the checks. */
 export async function runHostChecks(target: CheckTarget): Promise<readonly Finding[]> {
   return Promise.all(hostChecks.map(async ({ name, run }) => ({ name, verdict: await run(target) })))
 }
 
 /**
- * Throws a StartError for the first thing without which no session could start. Takes some 30 ms: it looks only for
- * what the server would not notice by itself before the first session. Port and data folder it opens itself.
+ * Throws a StartError for the first unmet requirement without which no session can start. Takes about 30 ms, because it
+ * only checks what the server would not notice itself before the first session. The server checks port and data folder
+ * when it opens them.
  */
 export async function requireHost(): Promise<void> {
   const checks = [...programPresenceChecks, ...namespaceChecks, networkCheck]
   const findings = await Promise.all(checks.map(async ({ name, run }) => ({ name, verdict: await run() })))
   for (const { name, verdict } of findings) {
     if (verdict.state !== 'failure') continue
-    throw new StartError(`${name}: ${verdict.fact}. To mend it: ${verdict.cure} (./berth doctor tells more)`, 69)
+    throw new StartError(`${name}: ${verdict.fact}. To fix it: ${verdict.cure} (./berth doctor prints more)`, 69)
   }
 }

@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { failure, type HostCheck, ok, type Verdict } from './host-check.ts'
 import { findProgram, isAllowed, runProgram } from './program.ts'
 
-// Any user without rights will do: it is what a session runs under when berth itself is root.
+// Any unprivileged user: sessions run as one when berth runs as root.
 const userWithoutRights = ['--reuid=65534', '--regid=65534', '--clear-groups', '--']
 
 export interface NamespaceFacts {
   readonly hasSucceeded: boolean
-  /** What the program wrote. */
+  /** The output of the program. */
   readonly output: string
-  /** Kernel switches that are known to forbid user namespaces, where this kernel has them. */
+  /** Kernel settings that can forbid user namespaces, if this kernel has them. */
   readonly switches: Readonly<Record<string, string | undefined>>
   readonly isContainer: boolean
 }
@@ -20,28 +20,28 @@ const kernelSwitches = [
   'user.max_user_namespaces',
 ] as const
 
-/** Chromium's own sandbox does the same, so it must be allowed to users without rights, and within berth's sandbox. */
+/** Chromium's own sandbox does the same, so unprivileged users must be allowed to, also within berth's sandbox. */
 const makeNamespace = ['unshare', '--user', '--map-root-user', 'true']
 
 export const namespaceChecks: readonly HostCheck[] = [
-  { name: 'User namespaces', run: async () => judgeNamespaces(await tryOut(withoutRights(makeNamespace))) },
+  { name: 'User namespaces', run: async () => judgeNamespaces(await attempt(withoutRights(makeNamespace))) },
   {
     name: 'Sandbox',
     run: async () => {
-      // Without a user namespace of its own where berth is root, as the driver starts it too.
+      // Without a user namespace of its own when berth runs as root, like the driver.
       const namespaces = ['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net']
       const sandbox = ['bwrap', ...namespaces, '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev']
-      return judgeNamespaces(await tryOut([...sandbox, '--', ...withoutRights(makeNamespace)]))
+      return judgeNamespaces(await attempt([...sandbox, '--', ...withoutRights(makeNamespace)]))
     },
   },
 ]
 
-/** As a session would run it: never with the rights of root. */
+/** Runs the command as a session would: never with the rights of root. */
 function withoutRights(command: readonly string[]): readonly string[] {
   return process.getuid?.() === 0 ? ['setpriv', ...userWithoutRights, ...command] : command
 }
 
-async function tryOut([program = '', ...args]: readonly string[]): Promise<NamespaceFacts> {
+async function attempt([program = '', ...args]: readonly string[]): Promise<NamespaceFacts> {
   const path = await findProgram(program)
   const result = path ? await runProgram(path, args) : { hasSucceeded: false, output: `${program} is missing` }
   return { ...result, switches: await readSwitches(), isContainer: await isInContainer() }

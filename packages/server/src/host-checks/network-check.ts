@@ -8,12 +8,12 @@ import { findProgram, runProgram } from './program.ts'
 
 export interface NetworkFacts {
   readonly hasSucceeded: boolean
-  /** What the programs wrote that make the network. */
+  /** The output of the programs that create the network. */
   readonly output: string
   readonly isContainer: boolean
 }
 
-/** Makes the network of a machine, and nothing else of it. */
+/** Creates only the network of a machine. */
 export const networkCheck: HostCheck = {
   name: 'Network of sessions',
   run: async () => {
@@ -49,5 +49,7 @@ export function judgeNetwork({ hasSucceeded, output, isContainer }: NetworkFacts
   )
 }
 
-/** A pair of interfaces, packet rules, transparent listeners and packet sockets. Most kernels load them when asked. */
+/**
+ * For a pair of interfaces, packet rules, transparent listeners and packet sockets. Most kernels load them on demand.
+ */
 const kernelModules = ['veth', 'nf_tables', 'nft_tproxy', 'nft_reject_inet', 'af_packet']

@@ -2,13 +2,13 @@ import { failure, type HostCheck, ok, type Verdict, warning } from './host-check
 import { findProgram, runProgram } from './program.ts'
 
 interface NeededProgram {
-  /** In the folders of programs, or an absolute path. */
+  /** A name, or an absolute path. */
   readonly program: string
-  /** Debian's package that holds it. */
+  /** The Debian package that contains it. */
   readonly package: string
   readonly versionArgs: readonly string[]
   readonly minimum?: readonly [major: number, minor: number]
-  /** Without it `berth serve` cannot start sessions. */
+  /** Whether `berth serve` cannot start sessions without it. */
   readonly isRequired: boolean
 }
 
@@ -18,7 +18,7 @@ export const neededPrograms: readonly NeededProgram[] = [
   { program: 'Xtigervnc', package: 'tigervnc-standalone-server', versionArgs: ['-version'], isRequired: true },
   { program: 'openbox', package: 'openbox', versionArgs: ['--version'], isRequired: true },
   { program: '/usr/bin/chromedriver', package: 'chromium-driver', versionArgs: ['--version'], isRequired: true },
-  // 0.7 brought the size of a tmpfs.
+  // 0.7 introduced the size of a tmpfs.
   { program: 'bwrap', package: 'bubblewrap', versionArgs: ['--version'], minimum: [0, 7], isRequired: true },
   { program: 'ip', package: 'iproute2', versionArgs: ['-V'], isRequired: true },
   { program: 'nft', package: 'nftables', versionArgs: ['--version'], isRequired: true },
@@ -38,7 +38,7 @@ export const programChecks: readonly HostCheck[] = neededPrograms.map((needed) =
   },
 }))
 
-/** Only looks whether the program is there: a fraction of the time that a program needs to tell its version. */
+/** Only checks that the program exists, which takes a fraction of the time of running it. */
 export const programPresenceChecks: readonly HostCheck[] = neededPrograms
   .filter(({ isRequired }) => isRequired)
   .map((needed) => ({
@@ -46,7 +46,7 @@ export const programPresenceChecks: readonly HostCheck[] = neededPrograms
     run: async () => ((await findProgram(needed.program)) ? ok(needed.program) : judgeProgram(needed, undefined)),
   }))
 
-/** `output` is what the program says about its version; undefined when it is not there. */
+/** `output` is the program's version message. Undefined when the program is missing. */
 export function judgeProgram(needed: NeededProgram, output: string | undefined): Verdict {
   const verdict = needed.isRequired ? failure : warning
   const cure = `apt-get install -y --no-install-recommends ${needed.package}`

@@ -3,13 +3,13 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 
-// Where distributions put programs. Not the PATH: the one of an ordinary user lacks sbin, and berth starts its
-// programs with an environment of its own anyway.
+// The folders in which distributions install programs. PATH is not used: that of an ordinary user lacks sbin, and berth
+// starts its programs with an environment of its own anyway.
 const programFolders = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/local/sbin', '/usr/sbin', '/sbin']
 
 const programLimitMilliseconds = 10_000
 
-/** Path of a program; an absolute name is looked at as it is. */
+/** Finds the path of a program. Absolute names are checked as they are. */
 export async function findProgram(name: string): Promise<string | undefined> {
   const candidates = name.startsWith('/') ? [name] : programFolders.map((folder) => join(folder, name))
   for (const candidate of candidates) {
@@ -29,11 +29,11 @@ export async function isAllowed(path: string, mode: number): Promise<boolean> {
 
 export interface ProgramResult {
   readonly hasSucceeded: boolean
-  /** Everything it wrote: some programs print their version to standard error. */
+  /** Includes standard error, where some programs print their version. */
   readonly output: string
 }
 
-/** Runs a program for what it says; never rejects, since a program that cannot be started is a finding too. */
+/** Runs a program and returns its output. Never rejects, because a program that cannot be started is a finding too. */
 export function runProgram(program: string, args: readonly string[]): Promise<ProgramResult> {
   const options = { timeout: programLimitMilliseconds, env: { PATH: programFolders.join(':'), LC_ALL: 'C.UTF-8' } }
   return new Promise((resolve) => {

@@ -13,12 +13,12 @@ export const resourceChecks: readonly HostCheck<[CheckTarget]>[] = [
   { name: '/dev/shm', run: async () => judgeSharedMemory(await freeBytes('/dev/shm')) },
   { name: 'Open files', run: async () => judgeOpenFiles(await readLimit('Max open files')) },
   { name: 'Processes', run: async () => judgeProcesses(await readLimit('Max processes')) },
-  { name: 'Data folder', run: async ({ dataFolder }) => judgeDataFolder(dataFolder, await lookAtFolder(dataFolder)) },
+  { name: 'Data folder', run: async ({ dataFolder }) => judgeDataFolder(dataFolder, await inspectFolder(dataFolder)) },
   { name: 'Port', run: async ({ host, port }) => judgePort(host, port, await tryPort(host, port)) },
   { name: 'Fonts', run: async () => judgeFonts((await missingSystemPackages())?.map(({ name }) => name)) },
 ]
 
-/** About what a headful session takes. */
+/** The approximate memory of a headful session. */
 const sessionMebibytes = 400
 
 export function judgeMemory(availableBytes: number): Verdict {
@@ -29,7 +29,7 @@ export function judgeMemory(availableBytes: number): Verdict {
   return ok(fact)
 }
 
-/** PostgreSQL keeps its shared memory there. Each session has one of its own. */
+/** PostgreSQL keeps its shared memory there. Each session has its own. */
 export function judgeSharedMemory(bytes: number | undefined): Verdict {
   if (bytes === undefined) return failure('/dev/shm is missing', 'mount -t tmpfs tmpfs /dev/shm')
   const fact = `${Math.floor(bytes / mebibyte)} MiB free`
@@ -37,7 +37,7 @@ export function judgeSharedMemory(bytes: number | undefined): Verdict {
   return ok(fact)
 }
 
-/** A session takes about 40 descriptors of the server, and each client a few more. */
+/** A session takes about 40 file descriptors of the server, and each client a few more. */
 export function judgeOpenFiles(limit: number): Verdict {
   if (limit < 1024) return failure(`at most ${limit}`, 'ulimit -n 65536')
   if (limit < 8192) return warning(`at most ${limit}`, 'ulimit -n 65536')
@@ -51,7 +51,7 @@ export function judgeProcesses(limit: number): Verdict {
   return ok(`at most ${limit}`)
 }
 
-/** The hard limit: Node.js raises its own to it. `Infinity` where there is none. */
+/** Reads the hard limit, to which Node.js raises its own. `Infinity` when there is none. */
 async function readLimit(name: string): Promise<number> {
   return parseLimit(await readFile('/proc/self/limits', 'utf8'), name)
 }
@@ -63,13 +63,13 @@ export function parseLimit(limits: string, name: string): number {
 }
 
 export interface FolderFacts {
-  /** The folder, or the nearest one above it that exists. */
+  /** The folder, or its nearest existing parent. */
   readonly nearest: string
   readonly isWritable: boolean
   readonly freeBytes: number
 }
 
-async function lookAtFolder(folder: string): Promise<FolderFacts> {
+async function inspectFolder(folder: string): Promise<FolderFacts> {
   let nearest = folder
   while (!(await isAllowed(nearest, constants.F_OK)) && nearest !== dirname(nearest)) nearest = dirname(nearest)
   return {
@@ -98,7 +98,7 @@ export function judgeDataFolder(folder: string, { nearest, isWritable, freeBytes
   return ok(fact)
 }
 
-/** `free`, `berth` when a berth answers there, or the code of the system's refusal. */
+/** `free`, `berth` when a berth server responds, or the code of the system error. */
 type PortState = 'free' | 'berth' | (string & {})
 
 async function tryPort(host: string, port: number): Promise<PortState> {
@@ -128,20 +128,20 @@ export function judgePort(host: string, port: number, state: PortState): Verdict
     case 'free':
       return ok(port === 0 ? 'any free one' : `${place} is free`)
     case 'berth':
-      return ok(`${place} is taken by a berth that runs`)
+      return ok(`${place} is used by a running berth`)
     case 'EADDRINUSE':
-      return failure(`${place} is taken`, './berth serve --port 0')
+      return failure(`${place} is in use`, './berth serve --port 0')
     case 'EACCES':
       return failure(`${place} is for root only`, './berth serve --port 8080')
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return failure(`${host} is no address of this machine`, './berth serve --host 127.0.0.1')
+      return failure(`${host} is not an address of this machine`, './berth serve --host 127.0.0.1')
     default:
       return failure(`${place} cannot be opened: ${state}`, './berth serve --port 0')
   }
 }
 
-/** `missing` are Debian packages; undefined where there is no dpkg to ask. */
+/** `missing` are Debian packages. Undefined on a system without dpkg. */
 export function judgeFonts(missing: readonly string[] | undefined): Verdict {
   if (missing === undefined) return ok('not known on this system')
   const fonts = missing.filter((name) => name.startsWith('fonts-'))

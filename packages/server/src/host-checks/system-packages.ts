@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 export interface SystemPackage {
-  /** Name in Debian. */
+  /** The name in Debian. */
   readonly name: string
   readonly reason: string
   /** Those of its programs that berth or its tests call. */
@@ -13,7 +13,7 @@ export interface SystemPackage {
   readonly isRequired: boolean
 }
 
-/** Everything that berth and its tests need from the system, once: setup installs it and doctor checks it. */
+/** Everything that berth and its tests need from the system. Setup installs it and doctor checks it. */
 export const systemPackages: readonly SystemPackage[] = [
   { name: 'chromium', reason: 'the browser of every session', programs: ['chromium'], isRequired: true },
   { name: 'bubblewrap', reason: 'the sandbox around every session', programs: ['bwrap'], isRequired: true },
@@ -26,13 +26,13 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'nftables', reason: 'captures the connections of a session', programs: ['nft'], isRequired: true },
   {
     name: 'perl-base',
-    reason: 'opens the sockets that captured connections come to',
+    reason: 'opens the sockets for captured connections',
     programs: ['perl'],
     isRequired: true,
   },
   {
     name: 'util-linux',
-    reason: 'unshare and setpriv: namespaces, and users without rights',
+    reason: 'unshare and setpriv: namespaces, and unprivileged users',
     programs: ['unshare', 'setpriv', 'nsenter', 'flock'],
     isRequired: true,
   },
@@ -65,35 +65,35 @@ export const systemPackages: readonly SystemPackage[] = [
   },
   {
     name: 'e2fsprogs',
-    reason: 'makes the disks of sessions, which bound what they write',
+    reason: 'creates the disks of sessions, which limit what they write',
     programs: ['mkfs.ext4'],
     isRequired: false,
   },
   {
     name: 'procps',
-    reason: 'ps and pgrep, for whoever looks at the processes of a session',
+    reason: 'ps and pgrep, to inspect the processes of a session',
     programs: ['ps', 'pgrep', 'pkill'],
     isRequired: false,
   },
   { name: 'curl', reason: 'for programs of a session', programs: ['curl'], isRequired: false },
   {
     name: 'fonts-liberation',
-    reason: 'the metrics of Arial, Times and Courier, which most pages are laid out for',
+    reason: 'fonts with the metrics of Arial, Times and Courier, for which most pages are designed',
     programs: [],
     isRequired: false,
   },
-  { name: 'fonts-noto-core', reason: 'most scripts of the world', programs: [], isRequired: false },
+  { name: 'fonts-noto-core', reason: 'fonts for most scripts', programs: [], isRequired: false },
   { name: 'fonts-noto-cjk', reason: 'Chinese, Japanese and Korean', programs: [], isRequired: false },
   { name: 'fonts-noto-color-emoji', reason: 'emoji', programs: [], isRequired: false },
 ]
 
 /**
- * The packages that dpkg does not know as installed; undefined on a system without dpkg or, as container images often are,
- * without its database.
+ * The packages that dpkg does not report as installed. Undefined on a system without dpkg or, as in many container
+ * images, without its database.
  */
 export async function missingSystemPackages(): Promise<readonly SystemPackage[] | undefined> {
   const lines = await readPackageStates([...systemPackages.map(({ name }) => name), 'dpkg'])
-  // A dpkg that does not know itself has lost its memory.
+  // If dpkg does not list itself, its database is missing.
   if (lines === undefined || !installedNames(lines).has('dpkg')) return undefined
   return notInstalled(lines)
 }
@@ -105,7 +105,7 @@ async function readPackageStates(names: readonly string[]): Promise<string | und
     return (await run('dpkg-query', ['-W', '-f', format, ...names])).stdout
   } catch (error) {
     const { code, stdout } = error as { code?: unknown; stdout?: string }
-    // It exits with 1 when it does not know one of the names, after it has printed the others, and with 2 when it cannot
+    // dpkg-query exits with 1 when it does not know a name, after it has printed the others, and with 2 when it cannot
     // read its database.
     if (code === 1) return stdout
     if (code === 2 || code === 'ENOENT') return undefined
@@ -113,7 +113,7 @@ async function readPackageStates(names: readonly string[]): Promise<string | und
   }
 }
 
-/** Reads lines as `ii  chromium`: wanted, state and an error flag, then the name. */
+/** Parses lines such as `ii  chromium`: wanted state, state and error flag, then the name. */
 export function notInstalled(dpkgLines: string): readonly SystemPackage[] {
   const installed = installedNames(dpkgLines)
   return systemPackages.filter(({ name }) => !installed.has(name))
@@ -124,7 +124,7 @@ function installedNames(dpkgLines: string): ReadonlySet<string> {
   return new Set(lines.map((line) => line.slice(3).trim()))
 }
 
-/** What an administrator types to install them. */
+/** The command with which an administrator installs them. */
 export function installCommand(packages: readonly SystemPackage[]): string {
   return `apt-get install -y --no-install-recommends ${packages.map(({ name }) => name).join(' ')}`
 }

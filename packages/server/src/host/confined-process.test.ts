@@ -12,7 +12,7 @@ import { findInPasswd, openServiceUser, openServiceUsers } from './service-user.
 const run = promisify(execFile)
 const isRoot = process.geteuid?.() === 0
 
-/** Below root's own home, where no other user comes by itself. */
+/** Below root's home, which no other user can enter. */
 async function foldersOfRoot(context: TestContext) {
   const user = await openServiceUser('egress')
   assert.ok(user)
@@ -149,7 +149,7 @@ test('shows a program its own processes only where it is to see no others, and e
   await once(child.stdout, 'close')
 
   assert.ok(Number(count) < 6, `it sees ${count} processes`)
-  // Bubblewrap outside and inside; not the program, which could have any command line.
+  // bubblewrap outside and inside, but not the program, which could have any command line.
   assert.equal(found.length, 2)
 })
 

@@ -98,7 +98,7 @@ test('leaves no runtime folder behind, unless somebody uses it', async (context)
   await mkdir(join(folders.runtime, 'egress'))
   const socket = createServer().listen(join(folders.runtime, 'egress', 'control.sock'))
   await once(socket, 'listening')
-  // As one that was killed leaves it.
+  // The state that a killed process leaves.
   await link(join(folders.runtime, 'egress', 'control.sock'), join(folders.runtime, 'egress', 'stale.sock'))
 
   await removeUnusedRuntimeFolder(folders)
@@ -144,5 +144,5 @@ test('refuses to keep its sockets where another has put a link', { skip: isRoot 
 
   const opened = openHostFolders({ dataFolder: join(folder, 'data'), userRuntimeFolder: join(folder, 'run') })
 
-  await assert.rejects(opened, /belongs to another user or is no folder/)
+  await assert.rejects(opened, /belongs to another user or is not a folder/)
 })

@@ -7,11 +7,11 @@ import { exists } from '@berth/runtime/files/exists.ts'
 import { isServed } from '@berth/runtime/process/unix-socket.ts'
 import { StartError } from '../start-error.ts'
 
-/** Where berth keeps things on this host. Both folders can be entered by berth's own user alone. */
+/** berth's folders on this host. Only berth's own user can enter them. */
 export interface HostFolders {
-  /** What must survive a restart of the host. */
+  /** For what must survive a restart of the host. */
   readonly data: string
-  /** Unix sockets: a path of theirs may have 107 bytes, which a data folder deep in somebody's home would exceed. */
+  /** For unix sockets, whose paths are limited to 107 bytes. A data folder deep in a home folder would exceed that. */
   readonly runtime: string
 }
 
@@ -23,21 +23,21 @@ export interface HostFoldersOptions {
 
 const maxSocketPathBytes = 107
 const runtimeNameLength = 8
-/** For the longest path below the runtime folder: `/m/<session id>/egress/egress.sock`, with room for a longer name. */
+/** For the longest path below the runtime folder, `/m/<session id>/egress/egress.sock`, with some reserve. */
 const reservedBytes = 64
 const ownerOnly = 0o700
 const endLimitMilliseconds = 2_000
 const endPauseMilliseconds = 20
-/** Within a data folder that belongs to somebody else. */
+/** Created within a data folder that belongs to another user. */
 const ownFolderName = 'berth-data'
-/** A new file system has this folder in its root. */
-const foundFolderName = 'lost+found'
+/** A new file system contains this folder. */
+const lostAndFoundFolder = 'lost+found'
 
-/** Makes both folders, or throws a StartError that says which of them cannot be used and why. */
+/** Creates both folders. Throws a StartError that says which of them cannot be used and why. */
 export async function openHostFolders(options: HostFoldersOptions): Promise<HostFolders> {
   const data = await openDataFolder(options.dataFolder)
   const base = await runtimeBase(options.userRuntimeFolder)
-  // Named after the data folder's real path, so that a restarted server finds the sockets of the machines it started.
+  // Named after the real path of the data folder, so that a restarted server finds the sockets of its machines.
   const runtime = join(base, createHash('sha256').update(data).digest('hex').slice(0, runtimeNameLength))
   await openRuntimeFolder(base)
   await openRuntimeFolder(runtime)
@@ -45,8 +45,8 @@ export async function openHostFolders(options: HostFoldersOptions): Promise<Host
 }
 
 /**
- * Removes the runtime folder when nothing uses it any more: no machine has a folder there, and nobody listens on a socket.
- * Helpers that were told to end have a moment for it.
+ * Removes the runtime folder when it is unused: no machine has a folder there, and nothing listens on its sockets.
+ * Waits a short time for helpers that are ending.
  */
 export async function removeUnusedRuntimeFolder({ runtime }: HostFolders): Promise<void> {
   const deadline = performance.now() + endLimitMilliseconds
@@ -57,7 +57,7 @@ export async function removeUnusedRuntimeFolder({ runtime }: HostFolders): Promi
   await rm(runtime, { recursive: true, force: true })
 }
 
-/** Sockets are one folder below it, and so are the folders of machines. */
+/** Sockets and the folders of machines are one level below it. */
 async function isInUse(runtime: string): Promise<boolean> {
   for (const folder of await readdir(runtime)) {
     for (const entry of await readdir(join(runtime, folder), { withFileTypes: true })) {
@@ -74,7 +74,7 @@ async function openDataFolder(path: string): Promise<string> {
     const folder = await realpath(path)
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)
     const { mode, uid } = await lstat(folder)
-    // The root of a volume, most often, which somebody else has made for us. Only its owner can close it.
+    // Usually the root of a volume that somebody else created for berth. Only its owner can change its mode.
     if (uid !== process.geteuid?.() && process.geteuid?.() !== 0) return openDataFolder(join(folder, ownFolderName))
     if (isOpenToOthers(mode)) await closeToOthers(folder)
     return folder
@@ -84,7 +84,7 @@ async function openDataFolder(path: string): Promise<string> {
   }
 }
 
-/** Node's own recursive mkdir never ends where a folder exists and takes no new ones, as /proc does. */
+/** Node's recursive mkdir never returns for an existing folder that accepts no new ones, such as /proc. */
 async function makeFolders(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: ownerOnly })
@@ -97,10 +97,13 @@ async function makeFolders(path: string): Promise<void> {
   }
 }
 
-/** Only an empty folder is surely meant for berth alone: closing, say, /tmp would break the host. */
+/**
+ * Only an empty folder is certainly meant for berth alone. Changing the mode of /tmp, for example, would break the
+ * host.
+ */
 async function closeToOthers(folder: string): Promise<void> {
-  if ((await readdir(folder)).some((name) => name !== foundFolderName)) {
-    throw new StartError(`The data folder ${folder} can be entered by other users. To mend it: chmod 700 ${folder}`, 73)
+  if ((await readdir(folder)).some((name) => name !== lostAndFoundFolder)) {
+    throw new StartError(`The data folder ${folder} can be entered by other users. To fix it: chmod 700 ${folder}`, 73)
   }
   await chmod(folder, ownerOnly)
 }
@@ -121,11 +124,11 @@ async function openRuntimeFolder(path: string): Promise<void> {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code !== 'EEXIST')
-      throw new StartError(`The folder for sockets cannot be made: ${message}`, 73, { cause: error })
+      throw new StartError(`The folder for sockets cannot be created: ${message}`, 73, { cause: error })
   }
-  // In /tmp anybody can make a folder, or a link, of this name first, and would then own our sockets.
+  // In /tmp anyone can create a folder or link of this name first, and would then control the sockets.
   if (!(await isOwnFolder(path))) {
-    throw new StartError(`${path} belongs to another user or is no folder. To mend it: remove it`, 73)
+    throw new StartError(`${path} belongs to another user or is not a folder. To fix it: remove it`, 73)
   }
   await chmod(path, ownerOnly)
 }

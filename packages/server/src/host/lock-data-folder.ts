@@ -4,12 +4,12 @@ import { realpath } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { StartError } from '../start-error.ts'
 
-/** Exit code of a server that finds another one in its data folder. */
+/** The exit code of a server whose data folder is used by another one. */
 export const dataFolderInUseExitCode = 75
 
 /**
- * Makes this process the only server of the data folder. The lock is an abstract socket: the kernel takes it back
- * when the process ends, however it ends, so there is no stale lock to judge.
+ * Makes this process the only server of the data folder. The lock is an abstract unix socket, which the kernel releases
+ * when the process ends for any reason, so locks are never stale.
  */
 export async function lockDataFolder(dataFolder: string): Promise<{ close(): void }> {
   const name = createHash('sha256')

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 
 /**
- * The processes of this berth whose command line fits, as the kernel tells it. Never ask a helper or a machine for its
- * pid in order to signal it: whoever has taken it over could name any process of the host.
+ * Finds the processes of this berth with a matching command line, as the kernel reports it. Never ask a helper or a
+ * machine for its pid in order to signal it: a compromised one could name any process of the host.
  */
 export async function findOwnProcesses(fits: (args: readonly string[]) => boolean): Promise<readonly number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
@@ -17,8 +17,8 @@ export async function readArguments(pid: number): Promise<readonly string[]> {
 }
 
 /**
- * A process can write what it likes into its own command line. So one counts only under our own user, and only where
- * the programs of a machine or a helper cannot be: outside of their pid namespaces, or as the first process of one.
+ * A process can change its own command line. So it counts only if it runs as our own user, and where programs of
+ * machines and helpers cannot be: outside of their pid namespaces, or as the first process of one.
  */
 export async function isOnHostSide(pid: number): Promise<boolean> {
   const [status, ownStatus] = await Promise.all([read(pid, 'status'), read('self', 'status')])
@@ -28,7 +28,7 @@ export async function isOnHostSide(pid: number): Promise<boolean> {
   return uid === String(process.geteuid?.()) && (depth === 0 || (depth === 1 && pids.at(-1) === '1'))
 }
 
-/** The numbers of a process, in our own pid namespace and in each one further in. */
+/** The pids of a process in our own pid namespace and in each nested one. */
 function namespacePids(status: string): readonly string[] {
   return /^NSpid:\t(.*)$/m.exec(status)?.[1]?.split('\t') ?? []
 }

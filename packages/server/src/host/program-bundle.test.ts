@@ -26,7 +26,7 @@ test('makes one folder of the programs, named after what is in it, and keeps tho
   const first = await bundlePrograms(programs, target)
   assert.equal(await bundlePrograms(programs, target), first)
   const { stdout } = await run(process.execPath, [join(first, 'agent.mjs')])
-  // A machine, to whom looks for it.
+  // Looks like a machine that uses the program.
   const user = spawn('tail', ['-f', join(first, 'agent.mjs')])
   await once(user, 'spawn')
   await greet('good night')

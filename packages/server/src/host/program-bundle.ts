@@ -5,17 +5,17 @@ import { fileURLToPath } from 'node:url'
 import { exists } from '@berth/runtime/files/exists.ts'
 import { build, stop } from 'esbuild'
 
-/** Programs that run apart from berth's own folders, and start without TypeScript being taken away from them first. */
+/** Programs that run without access to berth's own folders. Bundling also avoids stripping types at each start. */
 export interface BundledPrograms {
-  /** Sources by the name of the program. */
+  /** Source files by program name. */
   readonly entries: Readonly<Record<string, string>>
-  /** Packages that go along as they are, because they load files of their own at run time. */
+  /** Packages that are copied unchanged, because they load files of their own at run time. */
   readonly packages: readonly string[]
 }
 
 /**
- * Makes a folder with the programs, named after what is in it, and returns its path. What a program loads on first use
- * is in files of its own, so that a start reads little. Folders of other contents go when no machine uses them.
+ * Creates a folder with the programs, named after its content, and returns its path. Code that is loaded on demand is
+ * in separate files, so that a start reads little. Other folders are removed when no machine uses them.
  */
 export async function bundlePrograms({ entries, packages }: BundledPrograms, folder: string): Promise<string> {
   await mkdir(folder, { recursive: true })
@@ -32,14 +32,14 @@ export async function bundlePrograms({ entries, packages }: BundledPrograms, fol
     for (const [index, source] of sources.entries()) {
       await cp(source, join(unfinished, 'node_modules', packages[index] as string), { recursive: true })
     }
-    await showToOthers(unfinished)
+    await grantReadAccess(unfinished)
     await rename(unfinished, path)
   }
-  await removeOthers(path)
+  await removeUnused(path)
   return path
 }
 
-/** One after another: the bundler's helper process, which the first stops, would take the other's work along. */
+/** Runs one bundle at a time: the first one stops the bundler's helper process, which would abort the other. */
 let lastBundle: Promise<unknown> = Promise.resolve()
 
 interface BundledFile {
@@ -62,13 +62,13 @@ async function bundle(
     platform: 'node',
     format: 'esm',
     target: `node${process.versions.node}`,
-    // Packages in the older module format load Node's own modules by this name.
+    // Packages in CommonJS format load Node's modules by this name.
     banner: {
       js: "import { createRequire as requireBy } from 'node:module'; const require = requireBy(import.meta.url);",
     },
     logLevel: 'silent',
   })
-  // Its helper process would stay as long as the server.
+  // The helper process would otherwise run as long as the server.
   await stop()
   return outputFiles.map(({ path, contents }) => ({ name: basename(path), code: contents }))
 }
@@ -84,8 +84,8 @@ function folderOfPackage(name: string): string {
   return dirname(fileURLToPath(import.meta.resolve(`${name}/package.json`)))
 }
 
-/** For the users under whom they run, whatever umask berth was started with. */
-async function showToOthers(folder: string): Promise<void> {
+/** The programs run as other users, whatever umask berth was started with. */
+async function grantReadAccess(folder: string): Promise<void> {
   await chmod(folder, 0o755)
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name)
@@ -94,8 +94,8 @@ async function showToOthers(folder: string): Promise<void> {
   }
 }
 
-/** Processes of an earlier server go on with its programs, whose folder their command lines name. */
-async function removeOthers(path: string): Promise<void> {
+/** Processes of an earlier server still use its programs, whose folder is in their command lines. */
+async function removeUnused(path: string): Promise<void> {
   const folder = dirname(path)
   const others = (await readdir(folder)).map((name) => join(folder, name)).filter((other) => other !== path)
   if (others.length === 0) return
@@ -106,6 +106,6 @@ async function removeOthers(path: string): Promise<void> {
 
 async function listCommands(): Promise<readonly string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  // One that ends meanwhile uses nothing.
+  // A process that ends meanwhile uses nothing.
   return Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
 }

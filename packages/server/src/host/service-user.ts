@@ -5,30 +5,30 @@ import { StartError } from '../start-error.ts'
 
 const run = promisify(execFile)
 
-/** A user under whom a helper program of berth runs when berth itself is root. */
+/** The user of a helper program when berth itself runs as root. */
 export interface ServiceUser {
   readonly uid: number
   readonly gid: number
 }
 
 /**
- * Each helper has a user of its own. Egress speaks to strangers: whoever takes it over must not own the files and the
+ * Each helper has its own user. Egress handles untrusted traffic, so a compromised egress must not own the files and
  * processes of the database.
  */
 const userNames = { database: 'berth', egress: 'berth-egress' } as const
 
 export type ServiceName = keyof typeof userNames
 
-/** Undefined for an ordinary user, whose helper programs run under that same user. */
+/** Undefined when berth runs as an ordinary user, which then runs the helpers too. */
 export type ServiceUsers = Readonly<Record<ServiceName, ServiceUser | undefined>>
 
-/** Finds or makes the users of all helpers. */
+/** Finds or creates the users of all helpers. */
 export async function openServiceUsers(): Promise<ServiceUsers> {
-  // One after the other: useradd locks the files that it changes, and refuses to wait.
+  // In sequence: useradd locks the files that it changes, and fails instead of waiting.
   return { database: await openServiceUser('database'), egress: await openServiceUser('egress') }
 }
 
-/** Finds or makes the user of one helper. */
+/** Finds or creates the user of one helper. */
 export async function openServiceUser(service: ServiceName): Promise<ServiceUser | undefined> {
   if (process.geteuid?.() !== 0) return undefined
 
@@ -36,10 +36,10 @@ export async function openServiceUser(service: ServiceName): Promise<ServiceUser
   const existing = await findUser(name)
   if (existing) return existing
   const failure = await makeUser(name)
-  // Another berth may have made the user in the meantime.
+  // Another berth may have created the user meanwhile.
   const made = await findUser(name)
   if (made) return made
-  throw new StartError(`The system user ${name} cannot be made: ${failure?.message ?? 'useradd did not add it'}`, 69)
+  throw new StartError(`The system user ${name} cannot be created: ${failure?.message ?? 'useradd did not add it'}`, 69)
 }
 
 async function makeUser(name: string): Promise<Error | undefined> {

@@ -1,15 +1,15 @@
 import { lstat, readlink } from 'node:fs/promises'
 
-const oldNames = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
+const legacyPaths = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
 
-/** Arguments of bubblewrap that show the system's programs and libraries, read-only, under all of their names. */
+/** bubblewrap arguments that mount the system's programs and libraries, read-only, at all of their paths. */
 export async function systemFolders(): Promise<readonly string[]> {
-  const old = await Promise.all(oldNames.map(showOldName))
+  const old = await Promise.all(legacyPaths.map(mountLegacyPath))
   return ['--ro-bind', '/usr', '/usr', ...old.flat()]
 }
 
-/** Links into /usr on a merged system, folders of their own on others. */
-async function showOldName(path: string): Promise<readonly string[]> {
+/** Links into /usr on a merged system, separate folders on others. */
+async function mountLegacyPath(path: string): Promise<readonly string[]> {
   const found = await lstat(path).catch(() => undefined)
   if (found?.isSymbolicLink()) return ['--symlink', await readlink(path), path]
   return found?.isDirectory() ? ['--ro-bind', path, path] : []

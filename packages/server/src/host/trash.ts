@@ -5,9 +5,9 @@ import { mkdir, readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * Removes what its arguments name. A tree that somebody else has filled may be closed to its owner, deeper than a path
- * can be told and full of names that are no text: rm goes from folder to folder and follows no link. What is closed is
- * opened only when it has to be, which it never has for root.
+ * Removes its arguments. A hostile tree may be closed to its owner, nested deeper than the path limit, and have names
+ * that are not text. rm walks from folder to folder and follows no link. Permissions are changed only when necessary,
+ * which is never the case for root.
  */
 const removal = `
 for path; do
@@ -17,9 +17,9 @@ for path; do
 done`
 
 /**
- * Folders that are to go. A session can make hundreds of thousands of files: to discard them is one rename, and a child
- * process of low priority removes them, one folder after the other. What a stop or a crash interrupts, the next server
- * goes on with.
+ * Folders to be removed. A session can create hundreds of thousands of files. Discarding a folder is one rename, and a
+ * child process with low priority removes the folders one after another. The next server continues what a stop or a
+ * crash interrupts.
  */
 export class Trash {
   readonly folder: string
@@ -31,7 +31,7 @@ export class Trash {
     this.folder = folder
   }
 
-  /** The folder must be on the file system of what will be discarded. Does not wait for what is in it. */
+  /** The folder must be on the file system of what will be discarded. Does not wait for its content to be removed. */
   static async open(folder: string): Promise<Trash> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const trash = new Trash(folder)
@@ -39,7 +39,7 @@ export class Trash {
     return trash
   }
 
-  /** Resolves when the path is free; what is not there is fine. Nothing may be at work in the folder any more. */
+  /** Resolves when the path is free. Succeeds for a missing path. No process may use the folder any more. */
   async discard(path: string): Promise<void> {
     const discarded = join(this.folder, randomUUID())
     try {
@@ -51,7 +51,7 @@ export class Trash {
     this.#enqueue([discarded])
   }
 
-  /** Resolves when all that was discarded so far is removed. */
+  /** Resolves when everything that was discarded so far is removed. */
   async emptied(): Promise<void> {
     await this.#removing
   }
@@ -65,15 +65,15 @@ export class Trash {
 
   #enqueue(paths: readonly string[]): void {
     if (paths.length === 0) return
-    // A failure, of the disk most often, leaves it to the next start: nothing else uses the folder meanwhile.
+    // After a failure, usually of the disk, the next start tries again: nothing else uses the folder meanwhile.
     this.#removing = this.#removing.then(() => this.#remove(paths)).catch(() => {})
   }
 
   async #remove(paths: readonly string[]): Promise<void> {
     if (this.#isClosed) return
-    // Lower, and it would never come to an end beside machines that take all of the processor.
+    // With a lower priority it would never finish beside machines that use all processors.
     const args = ['-n', '10', '/bin/sh', '-c', removal, 'berth-trash', ...paths]
-    // A process group of its own: the shell's rm must end with the shell.
+    // Starts a process group, so that the shell's rm ends with the shell.
     const options = { cwd: '/', env: { PATH: '/usr/bin:/bin' }, stdio: 'ignore', detached: true } as const
     const child = spawn('/usr/bin/nice', args, options)
     this.#group = child.pid
@@ -86,7 +86,7 @@ function endGroup(group: number): void {
   try {
     process.kill(-group, 'SIGKILL')
   } catch (error) {
-    // It has ended by itself a moment ago.
+    // It has just ended by itself.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }

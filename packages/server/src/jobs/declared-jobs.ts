@@ -1,7 +1,7 @@
 import type { AnalysisId, ProxyId } from '@berth/contract/common/ids.ts'
 import type { Job } from './job.ts'
 
-/** Removes blobs that no row mentions. */
+/** Removes blobs without a row. */
 export const sweepBlobs: Job<Record<string, never>> = {
   name: 'sweep-blobs',
   runsOn: 'any server',
@@ -10,7 +10,7 @@ export const sweepBlobs: Job<Record<string, never>> = {
   limitSeconds: 30 * 60,
 }
 
-/** Brings new entries of the audit log to their destinations. */
+/** Exports new entries of the audit log to their destinations. */
 export const exportAuditLog: Job<Record<string, never>> = {
   name: 'export-audit-log',
   runsOn: 'any server',
@@ -19,7 +19,7 @@ export const exportAuditLog: Job<Record<string, never>> = {
   limitSeconds: 30 * 60,
 }
 
-/** Removes entries of the audit log that are older than the operator keeps them. */
+/** Removes entries of the audit log that are older than the retention period. */
 export const shortenAuditLog: Job<Record<string, never>> = {
   name: 'shorten-audit-log',
   runsOn: 'any server',
@@ -37,7 +37,7 @@ export const expireSearches: Job<Record<string, never>> = {
   limitSeconds: 10 * 60,
 }
 
-/** Ends the sessions of servers that are gone. */
+/** Ends the sessions of lost servers. */
 export const endLostSessions: Job<Record<string, never>> = {
   name: 'end-lost-sessions',
   runsOn: 'any server',
@@ -46,7 +46,7 @@ export const endLostSessions: Job<Record<string, never>> = {
   limitSeconds: 60,
 }
 
-/** Finds the servers that have sessions which leave by a deleted proxy. */
+/** Finds the servers with sessions that use a deleted proxy. */
 export const followDeletedProxy: Job<{ proxyId: ProxyId }> = {
   name: 'follow-deleted-proxy',
   runsOn: 'any server',
@@ -54,7 +54,7 @@ export const followDeletedProxy: Job<{ proxyId: ProxyId }> = {
   limitSeconds: 60,
 }
 
-/** Takes a deleted proxy from the sessions of one server. */
+/** Removes a deleted proxy from the sessions of one server. */
 export const detachProxy: Job<{ proxyId: ProxyId }> = {
   name: 'detach-proxy',
   runsOn: 'one server',

@@ -10,7 +10,7 @@ const { lostSessions } = server.services
 
 beforeEach(() => server.database.deleteFrom('servers').execute())
 
-/** What the table says of a server that was started and last seen so many seconds ago. */
+/** Inserts a server that started and was last seen the given number of seconds ago. */
 async function seen(id: string, { up, last }: { up: number; last: number }): Promise<void> {
   await sql`insert into servers (id, up_since, seen_at)
     values (${id}, now() - make_interval(secs => ${up}), now() - make_interval(secs => ${last}))`.execute(
@@ -18,7 +18,7 @@ async function seen(id: string, { up, last }: { up: number; last: number }): Pro
   )
 }
 
-/** A session of another server. */
+/** Creates a session of another server. */
 async function sessionOf(serverId: string, project: TestProject, state: 'starting' | 'active' | 'ending' = 'active') {
   const { session_id } = await project.session({ name: `one-of-${serverId}-${state}` })
   await server.database

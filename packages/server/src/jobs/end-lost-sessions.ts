@@ -7,7 +7,7 @@ interface LostSessionsOptions {
   readonly logger: Logger
 }
 
-/** Ends the sessions of servers that are gone: nobody else would, and they would be shown as active for ever. */
+/** Ends the sessions of lost servers. Otherwise they would be shown as active forever. */
 export class LostSessions {
   readonly #options: LostSessionsOptions
 

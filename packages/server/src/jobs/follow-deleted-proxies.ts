@@ -7,7 +7,7 @@ import type { JobQueue } from './job-runner.ts'
 interface DeletedProxiesOptions {
   readonly proxies: ProxyService
   readonly sessions: SessionStore
-  /** Lets a session leave as its row says. */
+  /** Applies the egress settings of the session's row. */
   readonly restore: (id: SessionId) => Promise<void>
   readonly serverId: string
   readonly jobs: JobQueue
@@ -27,7 +27,7 @@ export class DeletedProxies {
     await this.detach(proxyId).catch(() => {})
   }
 
-  /** Asks every server that has such sessions. A session that starts later finds the proxy deleted. */
+  /** Enqueues a job for every server with such sessions. A session that starts later finds the proxy deleted. */
   async follow(proxyId: ProxyId): Promise<void> {
     const { sessions, jobs } = this.#options
     for (const server of await sessions.listServersUsingProxy(proxyId)) {
@@ -35,12 +35,12 @@ export class DeletedProxies {
     }
   }
 
-  /** Takes it from the sessions of this server. */
+  /** Removes the proxy from the sessions of this server. */
   async detach(proxyId: ProxyId): Promise<void> {
     const { sessions, restore, serverId } = this.#options
     const users = await sessions.listUsersOfProxy(serverId, proxyId)
     await Promise.all(users.map((session) => restore(session.id)))
-    // One that is starting may have read its settings before, and can only be told when it has started.
+    // A starting session may have read its settings before, and can only be updated when it has started.
     if (users.some(({ state }) => state !== 'active'))
       throw new Error('a session that uses the proxy is still starting')
   }

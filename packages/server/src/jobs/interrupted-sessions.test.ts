@@ -67,14 +67,14 @@ test('processes that the memory limit of a session has ended are counted once', 
     /^berth_memory_kills_total (\d+)$/m.exec(await (await fetch(`${server.url}/metrics`)).text())?.[1]
   const { memoryWatch } = server.services
 
-  await memoryWatch.lookAtAll()
+  await memoryWatch.checkAll()
   assert.equal(await total(), '0')
   server.host.memoryKills.set(server.host.specOf(session_id as SessionId).id, 2)
-  await memoryWatch.lookAtAll()
-  await memoryWatch.lookAtAll()
+  await memoryWatch.checkAll()
+  await memoryWatch.checkAll()
   assert.equal(await total(), '2')
   server.host.memoryKills.set(server.host.specOf(session_id as SessionId).id, 3)
-  await memoryWatch.lookAtAll()
+  await memoryWatch.checkAll()
 
   assert.equal(await total(), '3')
 })

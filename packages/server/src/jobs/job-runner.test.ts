@@ -6,9 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import { sql } from 'kysely'
-import { doomedJob } from '../testing/doomed-job-runner.ts'
 import { quickPace } from '../testing/quick-pace.ts'
 import { TestDatabase } from '../testing/test-database.ts'
+import { unfinishedJob } from '../testing/unfinished-job-runner.ts'
 import type { Job } from './job.ts'
 import { JobRunner } from './job-runner.ts'
 
@@ -43,7 +43,7 @@ function numberedJob(name: string, more: Partial<Job<Numbered>> = {}): Job<Numbe
   return { name, runsOn: 'any server', keyOf: ({ number }) => `${number}`, limitSeconds: 60, ...more }
 }
 
-/** Resolves when it has been called so often, with what it was called with. */
+/** Returns a handler and a promise that resolves with its arguments after this many calls. */
 function calls(count: number) {
   const { promise, resolve } = Promise.withResolvers<readonly number[]>()
   const numbers: number[] = []
@@ -180,18 +180,18 @@ test('a job with a schedule is enqueued once for all servers', async () => {
 
 test('the jobs of a server that is killed are run again, each when its first run is over, and none is lost', async () => {
   const survivor = openRunner('survivor')
-  for (let number = 0; number < 3; number++) await survivor.enqueue(doomedJob, { number })
-  const program = fileURLToPath(new URL('../testing/doomed-job-runner.ts', import.meta.url))
+  for (let number = 0; number < 3; number++) await survivor.enqueue(unfinishedJob, { number })
+  const program = fileURLToPath(new URL('../testing/unfinished-job-runner.ts', import.meta.url))
   const victim = spawn(process.execPath, [program, connectionString], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [claimed] = await once(victim.stdout, 'data')
   const ended = calls(3)
   let isVictimDead = false
-  await survivor.work(doomedJob, async ({ number }) => {
+  await survivor.work(unfinishedJob, async ({ number }) => {
     if (number === Number(claimed)) assert.ok(isVictimDead, 'it is run by two at once')
     ended.note(number)
   })
   while (ended.numbers.length < 2) await delay(20)
-  // It is alive, so it keeps what it has claimed.
+  // The runner is alive, so it keeps the jobs that it has claimed.
   if (process.env.BERTH_DEEP) await delay((quickPace.heartbeatSeconds + 5) * 1_000)
   assert.equal(ended.numbers.length, 2)
 

@@ -13,11 +13,11 @@ const retry = { retryLimit: 50, retryDelay: 1, retryBackoff: true, retryDelayMax
 const keptSeconds = 24 * 60 * 60
 
 export interface JobPace {
-  /** Without a sign of life for so long, a job is given to another server. */
+  /** After this time without a heartbeat, a job is given to another server. */
   readonly heartbeatSeconds: number
-  /** How often signs of life are looked for. */
+  /** How often heartbeats are checked. */
   readonly superviseSeconds: number
-  /** New jobs are told by NOTIFY; those that are due later are found by looking. */
+  /** New jobs are announced by NOTIFY. Jobs that become due later are found by polling. */
   readonly pollSeconds: number
 }
 
@@ -25,29 +25,29 @@ const usualPace: JobPace = { heartbeatSeconds: 15, superviseSeconds: 10, pollSec
 
 interface JobRunnerOptions {
   readonly connectionString: string
-  /** Who this server is, for the jobs of one server. */
+  /** The id of this server, for jobs that run on one server. */
   readonly serverId: string
   readonly logger: Logger
   readonly pace?: JobPace
 }
 
 interface EnqueueOptions {
-  /** Of a job of one server: which. */
+  /** The server that runs the job, for jobs that run on one server. */
   readonly server?: string
-  /** The job is there when the transaction is, and not otherwise. */
+  /** The job exists if and only if the transaction commits. */
   readonly transaction?: Transaction<Tables>
 }
 
-/** Takes jobs for later. */
+/** Accepts jobs to run later. */
 export interface JobQueue {
   /** Resolves when the job is durable. */
   enqueue<Data extends object>(job: Job<Data>, data: Data, options?: EnqueueOptions): Promise<void>
 }
 
 /**
- * Runs jobs out of the database, with all servers that share it. A job is claimed by one server, and by another when
- * that one is killed and its heartbeat stops; a run that fails is repeated with growing pauses. So a job is run at least
- * once. A server that hangs for longer than its heartbeat finds the signal of its run aborted.
+ * Runs jobs from the database, together with all servers that share it. One server claims a job. If it is killed, its
+ * heartbeat stops and another server claims the job. A failed run is repeated with growing pauses. So a job runs at
+ * least once. A server that hangs for longer than its heartbeat finds the signal of its run aborted.
  */
 export class JobRunner implements JobQueue {
   readonly #options: JobRunnerOptions
@@ -80,7 +80,7 @@ export class JobRunner implements JobQueue {
     }
   }
 
-  /** From now on this server runs jobs of the kind, one after another, and enqueues those with a schedule. */
+  /** Starts running jobs of this kind, one at a time, and enqueues those with a schedule. */
   async work<Data extends object>(job: Job<Data>, handler: JobHandler<Data>): Promise<void> {
     const boss = await this.#open()
     const queue = await this.#queueOf(boss, job, this.#options.serverId)
@@ -92,13 +92,13 @@ export class JobRunner implements JobQueue {
     let worker: string | undefined
     worker = await boss.work<Data>(queue, polling, async ([claimed]) => {
       if (!claimed) return
-      // There may be more: of several, NOTIFY has told when this worker was busy.
+      // There may be more jobs: NOTIFY may have announced several while this worker was busy.
       if (worker !== undefined) boss.notifyWorker(worker)
       await this.#run(job, () => handler(claimed.data, AbortSignal.any([claimed.signal, this.#closing.signal])))
     })
   }
 
-  /** Claims no further job, and aborts what runs: another server, or the next start, does it again. */
+  /** Claims no more jobs and aborts running ones. Another server, or the next start, runs them again. */
   async close(): Promise<void> {
     this.#closing.abort()
     const boss = await this.#opening?.catch(() => undefined)
@@ -116,7 +116,7 @@ export class JobRunner implements JobQueue {
     }
   }
 
-  /** With the first use: a start of the server does not wait for it. */
+  /** Opened on first use, so that the start of the server does not wait for it. */
   #open(): Promise<PgBoss> {
     this.#opening ??= this.#openBoss().catch((error: unknown) => {
       this.#opening = undefined
@@ -125,7 +125,7 @@ export class JobRunner implements JobQueue {
     return this.#opening
   }
 
-  /** Makes the tables of jobs where they are not there yet. */
+  /** Creates the tables of jobs if they do not exist. */
   async #openBoss(): Promise<PgBoss> {
     this.#closing.signal.throwIfAborted()
     const { connectionString, logger } = this.#options
@@ -142,7 +142,7 @@ export class JobRunner implements JobQueue {
       registerInstance: false,
       openTelemetry: { enabled: false },
     })
-    boss.on('error', (error) => logger.warn({ reason: error.message }, 'jobs: something failed; trying again'))
+    boss.on('error', (error) => logger.warn({ reason: error.message }, 'the job queue failed; trying again'))
     boss.on('warning', ({ message }) => logger.warn(`jobs: ${message}`))
     await boss.start()
     return boss

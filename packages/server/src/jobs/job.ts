@@ -1,15 +1,17 @@
-/** A kind of work that is done at some time, by some server, whatever becomes of the server that asked for it. */
+/** A kind of work that some server does at some time, even if the server that enqueued it is gone. */
 export interface Job<Data extends object> {
   readonly name: string
-  /** `one server`: the one that whoever enqueues it names, for what only that server can do. */
+  /** `one server`: the server that is named when the job is enqueued, for work that only it can do. */
   readonly runsOn: 'any server' | 'one server'
-  /** Of the jobs with one key one runs and one waits at most: another is dropped, because the one that waits will do. */
+  /**
+   * Of the jobs with one key, one runs and at most one waits. Others are dropped, because the waiting one covers them.
+   */
   readonly keyOf: (data: Data) => string
-  /** When it is enqueued by itself, once for all servers; what was due while none ran is enqueued once. */
+  /** The schedule, once for all servers. Runs that were missed while no server was running are enqueued once. */
   readonly cron?: string
-  /** A run that takes longer is aborted, and counts as failed. */
+  /** A longer run is aborted and counts as failed. */
   readonly limitSeconds: number
 }
 
-/** Fails by rejecting, and is run again later. It may find its work done, in part or whole, by a run before. */
+/** Rejects to be run again later. The work may be partly or completely done by an earlier run. */
 export type JobHandler<Data extends object> = (data: Data, signal: AbortSignal) => Promise<void>

@@ -21,46 +21,48 @@ interface ReaperOptions {
 }
 
 /**
- * Ends sessions of this server that were idle for their whole time, brings to an end what was interrupted, and stops
- * machines whose sessions another server has ended because this one was away from the database for too long.
+ * Ends sessions of this server that have been idle for their timeout, finishes interrupted operations, and stops
+ * machines whose sessions another server has ended because this one lost the database for too long.
  */
 export class SessionReaper {
   readonly #options: ReaperOptions
   readonly #timer: NodeJS.Timeout
-  readonly #atWork = new Map<SessionId, Promise<void>>()
-  #looking: Promise<unknown> = Promise.resolve()
-  #isLooking = false
+  readonly #inProgress = new Map<SessionId, Promise<void>>()
+  #round: Promise<unknown> = Promise.resolve()
+  #isRunning = false
 
   constructor(options: ReaperOptions, intervalMilliseconds: number) {
     this.#options = options
     this.#timer = setInterval(() => this.#tick(), intervalMilliseconds)
   }
 
-  /** Starts no further round. What is being ended has a moment; the next server ends what is left. */
+  /** Starts no more rounds. Sessions that are ending get a short time, and the next server ends the rest. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#looking
-    await within(closeLimitMilliseconds, Promise.all(this.#atWork.values())).catch(() => {})
+    await this.#round
+    await within(closeLimitMilliseconds, Promise.all(this.#inProgress.values())).catch(() => {})
   }
 
-  /** Does not wait for the sessions that end: one that saves its profile for a minute must not hold up all others. */
+  /** Does not wait for sessions that are ending: saving a profile can take a minute and must not delay the others. */
   #tick(): void {
-    if (this.#isLooking) return
-    this.#isLooking = true
-    this.#looking = this.#look()
-      .catch((error: Error) => this.#options.logger.warn({ reason: error.message }, 'could not look for idle sessions'))
+    if (this.#isRunning) return
+    this.#isRunning = true
+    this.#round = this.#startRound()
+      .catch((error: Error) =>
+        this.#options.logger.warn({ reason: error.message }, 'could not check for idle sessions'),
+      )
       .finally(() => {
-        this.#isLooking = false
+        this.#isRunning = false
       })
   }
 
-  /** One round, and the end of all that it has begun. */
+  /** Runs one round and waits for everything it started. */
   async reap(): Promise<void> {
-    await this.#look()
-    await Promise.all(this.#atWork.values())
+    await this.#startRound()
+    await Promise.all(this.#inProgress.values())
   }
 
-  async #look(): Promise<void> {
+  async #startRound(): Promise<void> {
     const { store, machines, updater, driverId, clock } = this.#options
     machines.noteMissed()
     void updater.restoreUnsure()
@@ -73,28 +75,28 @@ export class SessionReaper {
     for (const session of unfinished) this.#begin(session.id, () => this.#finishInterrupted(session))
   }
 
-  /** A session that is being worked on already is left to that. */
+  /** Skips sessions that are being processed already. */
   #begin(id: SessionId, work: () => Promise<void>): void {
-    if (this.#atWork.has(id)) return
+    if (this.#inProgress.has(id)) return
     const done = work()
       .catch((error: unknown) => this.#options.logger.error({ err: error }, 'could not end a session; trying again'))
-      .finally(() => this.#atWork.delete(id))
-    this.#atWork.set(id, done)
+      .finally(() => this.#inProgress.delete(id))
+    this.#inProgress.set(id, done)
   }
 
-  /** A crash of the database can come between any two steps, and leave a row that nobody is at work on. */
+  /** The database can fail between any two steps and leave a row that nothing is working on. */
   async #finishInterrupted(session: UnfinishedSession): Promise<void> {
     const { id, state } = session
     const { store, machines, terminator } = this.#options
     if (state === 'ending') return terminator.finish(id)
-    // The row was read before: whoever has a machine by now had one expected then.
+    // The row was read earlier. If there is a machine now, it was starting then.
     if (machines.has(id)) return
     if (state === 'active') return void (await terminator.end(id))
     await machines.stop(session)
     await store.removeStarting(id)
   }
 
-  /** Asks the agent first: a client may have come whose note has not reached the database. */
+  /** Asks the agent first: a client may have connected since the database was updated. */
   async #reapOne({ id, idleSince }: OverdueSession): Promise<void> {
     const { terminator, store, logger } = this.#options
     const current = await this.#idleSince(id)
@@ -106,7 +108,7 @@ export class SessionReaper {
     const machine = this.#options.machines.find(id)
     if (!machine) return undefined
     const state = await readAgentState(machine).catch(() => undefined)
-    if (!state) return undefined // An agent that does not answer holds no session up.
+    if (!state) return undefined // An agent that does not respond must not keep a session alive.
     return state.idle_since === null ? null : new Date(state.idle_since)
   }
 }

@@ -29,7 +29,7 @@ interface StartJobsOptions {
   readonly analysesAtOnce?: number
 }
 
-/** Every job, and who does it. */
+/** All jobs and their handlers. */
 export async function startJobs(
   runner: JobRunner,
   workers: Workers,

@@ -2,11 +2,11 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 
-/** Between the end of a write and the row that mentions it lies one statement. */
+/** Only one statement lies between the end of a write and the row that refers to it. */
 const minAgeMilliseconds = 60 * 60 * 1000
 const namesPerQuestion = 1_000
 
-/** Whose rows mention blobs. */
+/** A feature whose rows refer to blobs. */
 interface BlobOwner {
   listUsedBlobs(names: readonly string[]): Promise<readonly string[]>
 }
@@ -18,7 +18,7 @@ interface BlobSweepOptions {
   readonly logger: Logger
 }
 
-/** Removes the blobs that no row mentions: what a crash has left between a blob and its row. */
+/** Removes blobs without a row, which a crash leaves between writing the blob and the row. */
 export class BlobSweep {
   readonly #options: BlobSweepOptions
 
@@ -35,7 +35,7 @@ export class BlobSweep {
       const used = new Set((await Promise.all(owners.map((owner) => owner.listUsedBlobs(names)))).flat())
       const orphans = names.filter((name) => !used.has(name))
       for (const name of orphans) await blobs.remove(name)
-      if (orphans.length > 0) logger.info({ blobs: orphans.length }, 'removed blobs that nothing mentions')
+      if (orphans.length > 0) logger.info({ blobs: orphans.length }, 'removed blobs without a row')
     }
   }
 }

@@ -12,8 +12,8 @@ interface MemoryWatchOptions {
 }
 
 /**
- * Notices when a session has reached its memory limit and the kernel ended some of its processes for it. Most of the
- * time that is a page, which shows its user a crash and tells nobody else.
+ * Notices when a session has reached its memory limit and the kernel has killed some of its processes. Usually that is
+ * a page, which shows an error to its user and reports nothing.
  */
 export class MemoryWatch {
   readonly #options: MemoryWatchOptions
@@ -26,25 +26,25 @@ export class MemoryWatch {
     options.events.on('sessionEnded', (id) => this.#seen.delete(id))
   }
 
-  /** The processes that were ended so, of all sessions since the start of this server. */
+  /** The number of processes killed this way, of all sessions since the start of this server. */
   get total(): number {
     return this.#total
   }
 
   start(intervalMilliseconds: number): void {
-    this.#timer = setInterval(() => void this.lookAtAll(), intervalMilliseconds)
+    this.#timer = setInterval(() => void this.checkAll(), intervalMilliseconds)
   }
 
   close(): void {
     clearInterval(this.#timer)
   }
 
-  async lookAtAll(): Promise<void> {
-    await Promise.all(this.#options.machines.list().map(({ id }) => this.look(id)))
+  async checkAll(): Promise<void> {
+    await Promise.all(this.#options.machines.list().map(({ id }) => this.check(id)))
   }
 
-  /** Looks at one session; also at one whose machine has just ended, as long as it was not removed. */
-  async look(id: SessionId): Promise<void> {
+  /** Checks one session. Also works after its machine has ended, until it is removed. */
+  async check(id: SessionId): Promise<void> {
     const { driver, machines, logger } = this.#options
     const machine = machines.find(id)
     if (!machine) return

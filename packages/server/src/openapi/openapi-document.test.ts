@@ -5,7 +5,7 @@ import { errorCatalogue } from '@berth/contract/errors.ts'
 import { publicEndpoints } from '@berth/contract/index.ts'
 import { openApiDocument } from './openapi-document.ts'
 
-// The document is read as its readers get it: as JSON.
+// Serialized as JSON, as readers receive it.
 const document = JSON.parse(JSON.stringify(openApiDocument()))
 const operationOf = ({ path, method }: { path: string; method: string }) => document.paths[path][method.toLowerCase()]
 const parameterOf = (operation: { parameters: { name: string }[] }, name: string) =>

@@ -11,7 +11,7 @@ import {
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
 
-/** Version of the interface that berth implements, not of berth. */
+/** The version of the API that berth implements, not of berth. */
 const interfaceVersion = '0.1.0'
 
 export type OpenApiDocument = ReturnType<typeof createDocument>
@@ -120,7 +120,7 @@ function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
   }
 }
 
-/** Objects are written `tags[env]=prod` and arrays with commas, as the official clients write them. */
+/** Objects are written as `tags[env]=prod` and arrays with commas, as by the official clients. */
 function queryParameters(query: z.ZodObject): z.ZodObject {
   const parameters = Object.entries(query.shape).map(([name, schema]) => {
     const { type, deprecated } = z.toJSONSchema(schema, { io: 'input' })
@@ -153,7 +153,7 @@ function successOf(endpoint: Endpoint): ZodOpenApiResponseObject {
   }
 }
 
-/** A part of the content is content; the others come without. */
+/** Partial content has a body. The other statuses have none. */
 function otherSuccessesOf(endpoint: Endpoint): Record<string, ZodOpenApiResponseObject> {
   const others = Object.entries(endpoint.otherSuccesses ?? {}).map(([status, when]) => [
     status,
@@ -168,7 +168,7 @@ function contentOf({ reply, replyType }: Endpoint): Pick<ZodOpenApiResponseObjec
   return { content: { [replyType ?? 'application/json']: { schema: reply ?? binary } } }
 }
 
-/** One response for each status, with the codes that it comes with. */
+/** One response per status, with its error codes. */
 function failuresOf(endpoint: Endpoint): Record<string, ZodOpenApiResponseObject> {
   const codesByStatus = Map.groupBy(errorsOf(endpoint), (code) => errorCatalogue[code].status)
   const answered = [...codesByStatus].map(([status, codes]) => [
@@ -214,24 +214,24 @@ interface RenderedSchema {
   readonly io: 'input' | 'output'
 }
 
-/** Corrects what Zod's own rendering says beyond, or against, what goes over the wire. */
+/** Corrects where Zod's JSON schema differs from what is sent. */
 function writeAsOnTheWire({ zodSchema, jsonSchema, io }: RenderedSchema): void {
   const { override } = z.globalRegistry.get(zodSchema) ?? {}
   if (typeof override === 'object') {
-    // An override says all of the type: what Zod found out about the text before a transform would contradict it.
+    // An override describes the whole type. What Zod infers from the text before a transform would contradict it.
     for (const key of Object.keys(jsonSchema)) {
       if (!['description', 'deprecated', 'default'].includes(key)) delete jsonSchema[key]
     }
   }
-  // Answers may gain fields; only schemas that are declared strict are closed.
+  // Responses may gain fields, so only strict schemas forbid additional properties.
   const isStrict = 'catchall' in zodSchema._zod.def && zodSchema._zod.def.catchall !== undefined
   if (io === 'output' && !isStrict && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-  // The range of JavaScript's whole numbers is no rule of the API.
+  // The range of JavaScript's integers is not a rule of the API.
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
-/** Drops the nameless schemas that an override has made superfluous. */
+/** Removes anonymous schemas that overrides have made unused. */
 function withoutUnusedSchemas(document: OpenApiDocument): OpenApiDocument {
   const schemas = document.components?.schemas ?? {}
   for (const name of Object.keys(schemas).filter((candidate) => candidate.startsWith('__schema'))) {

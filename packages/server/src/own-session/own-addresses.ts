@@ -1,9 +1,9 @@
 import { isIPv6 } from 'node:net'
 
 /**
- * Where berth is reached, as `host:port`: what sessions connect to there is their own session, and nothing else of berth.
- * An address that means every one is left to egress to understand. A public https address is left out: whoever serves it
- * has its key, and berth could not answer in its place.
+ * The addresses of berth, as `host:port`. A session that connects there reaches only its own session. Egress resolves
+ * unspecified addresses. A public https address is omitted: its reverse proxy has the certificate, so berth could not
+ * answer in its place.
  */
 export function ownAddresses(
   { address, port }: { readonly address: string; readonly port: number },

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { HostFolders } from '../host/host-folders.ts'
 
-/** In a folder of its own: egress is shown that folder, and nothing else of the one around it. */
+/** In a folder of its own, because egress gets access to that folder and to nothing else in its parent. */
 export function ownSessionSocketPath({ runtime }: Pick<HostFolders, 'runtime'>): string {
   return join(runtime, 'own-session', 'server.sock')
 }

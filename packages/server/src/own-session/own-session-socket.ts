@@ -9,18 +9,18 @@ import { markAsOwnSession } from './own-session-guard.ts'
 
 const lineFeed = 0x0a
 const lineLimitMilliseconds = 5_000
-/** A browser opens this many connections to one server and a few more for websockets. */
+/** A browser opens this many connections to one server and some more for WebSockets. */
 const maxConnectionsPerSession = 64
 
 interface OwnSessionSocketOptions {
   readonly path: string
-  /** What connections are served by, once it is known whose they are. */
+  /** Serves the connections once their session is known. */
   readonly server: HttpServer
 }
 
 /**
- * Where egress brings the connections that a session makes to the public address of berth itself. They are served like all
- * others, but for `own-session-guard.ts`, which lets them reach nothing but what belongs to their own session.
+ * Accepts connections that sessions open to the address of berth itself, which egress passes on. They are served like
+ * all others, except that `own-session-guard.ts` limits them to their own session.
  */
 export class OwnSessionSocket {
   readonly #server: HttpServer
@@ -33,15 +33,18 @@ export class OwnSessionSocket {
     this.#listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#admit(socket))
   }
 
-  /** Listens, in the place of a server that has ended. Whoever can enter the socket's folder can connect. */
+  /**
+   * Starts listening and replaces the socket of a server that has ended. Anyone who can enter the socket's folder can
+   * connect.
+   */
   static async open({ path, server }: OwnSessionSocketOptions): Promise<OwnSessionSocket> {
-    // It stays for as long as an egress may run: that sees this folder, and not one that is made in its place.
+    // The folder is never removed while egress may run: egress has this folder mounted, and would not see a new one.
     await mkdir(dirname(path), { recursive: true, mode: 0o755 })
     await rm(path, { force: true })
     const opened = new OwnSessionSocket(server)
     opened.#listener.listen(path)
     await once(opened.#listener, 'listening')
-    // The folder above is closed to all others, and egress sees this one under a user of its own.
+    // The parent folder is closed to other users, and egress has access to this one as a user of its own.
     await chmod(path, 0o666)
     return opened
   }

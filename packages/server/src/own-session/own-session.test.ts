@@ -23,10 +23,10 @@ const project = await server.project()
 const [own, other] = [await project.session(), await project.session()]
 server.host.agentOf(own.session_id as SessionId).operate = (_request, response) => void response.end('{"own":true}')
 
-/** As egress opens it, for a connection of the machine of this session. */
+/** Opens a connection like egress, for the machine of this session. */
 async function open(session: string | undefined, line = `{"type":"own-session","session_id":"${session}"}\n`) {
   const connection = connect({ path, allowHalfOpen: true })
-  connection.on('error', () => {}) // A refusal is a close.
+  connection.on('error', () => {}) // A refused connection is closed.
   await once(connection, 'connect')
   connection.write(line)
   return connection
@@ -121,7 +121,7 @@ for (const [name, line] of badLines) {
 test('of one session no more than 64 connections are open, and those of others are not counted', async () => {
   const { session_id: busy } = await project.session()
   const connections = await Promise.all(Array.from({ length: 64 }, () => open(busy)))
-  // Each has been counted when it is answered.
+  // Each has been counted when its response arrives.
   const head = `HEAD /s/${busy}/fs/file_info HTTP/1.1\r\nhost: berth.test\r\n\r\n`
   await Promise.all(
     connections.map((connection) => {

@@ -10,8 +10,8 @@ const keyBytes = 32
 const maxRememberedKeys = 1_000
 
 /**
- * Keeps what must not be readable in the database or in the blobs, under a key that each organization has of its own.
- * `context` says what is kept, and for which row: `proxy prx…`.
+ * Encrypts what must not be readable in the database or in blobs, with a separate key for each organization. `context`
+ * states what is encrypted and for which row: `proxy prx…`.
  */
 export class ProjectSecrets {
   readonly #database: Database
@@ -31,7 +31,7 @@ export class ProjectSecrets {
     return unseal(await this.#keyOf(projectId), sealed, context).toString()
   }
 
-  /** The same for what belongs to no project. */
+  /** The same for values that belong to no project. */
   async sealForOrganization(organizationId: OrganizationId, text: string, context: string): Promise<Buffer> {
     return seal(await this.#organizationKey(organizationId), Buffer.from(text), context)
   }
@@ -44,7 +44,7 @@ export class ProjectSecrets {
     return sealing(await this.#keyOf(projectId), context)
   }
 
-  /** Keep nothing of what it gives before it has ended well. */
+  /** Discard its output unless it ends without an error. */
   async unsealing(projectId: ProjectId, context: string): Promise<Transform> {
     return unsealing(await this.#keyOf(projectId), context)
   }
@@ -68,7 +68,7 @@ export class ProjectSecrets {
     return unseal(this.#masterKey, sealed, context)
   }
 
-  /** One statement: of two that make the first key, both get the one that was stored. */
+  /** One statement: if two processes create the first key, both get the one that was stored. */
   async #sealedKey(organizationId: OrganizationId, made: Buffer): Promise<Buffer> {
     const { sealed_key } = await this.#database
       .updateTable('organizations')

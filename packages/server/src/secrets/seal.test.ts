@@ -7,7 +7,7 @@ import { seal, sealing, unseal, unsealing } from './seal.ts'
 
 const key = randomBytes(32)
 
-/** In pieces of the length, so that nonce and tag are cut at every place. */
+/** Processes the text in pieces of this length, so that nonce and tag are split at every position. */
 function through(transform: Transform, text: Buffer, pieceBytes: number): Promise<Buffer> {
   const pieces = Array.from({ length: Math.ceil(text.length / pieceBytes) }, (_value, index) =>
     text.subarray(index * pieceBytes, (index + 1) * pieceBytes),

@@ -6,8 +6,8 @@ const nonceBytes = 12
 const tagBytes = 16
 
 /*
- * A sealed text is nonce, ciphertext and tag. `context` says what the text is and whose: what was sealed for one place
- * does not open in another.
+ * A sealed text consists of nonce, ciphertext and tag. `context` states what the text is and for what: a text that was
+ * sealed for one place cannot be unsealed in another.
  */
 
 export function seal(key: Uint8Array, text: Uint8Array, context: string): Buffer {
@@ -16,7 +16,7 @@ export function seal(key: Uint8Array, text: Uint8Array, context: string): Buffer
   return Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Throws when the text was sealed under another key or for another context, or was changed. */
+/** Throws when the text was sealed with another key or context, or was modified. */
 export function unseal(key: Uint8Array, sealed: Uint8Array, context: string): Buffer {
   const bytes = Buffer.from(sealed)
   const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, nonceBytes)).setAAD(Buffer.from(context))
@@ -44,12 +44,12 @@ export function sealing(key: Uint8Array, context: string): Transform {
 }
 
 /**
- * Gives the text out as it comes, and fails at its end when it was changed: whoever reads may keep nothing of it
- * before the stream has ended well.
+ * Emits the text as it is decrypted, and fails at the end when it was modified. Readers must discard the output unless
+ * the stream ends without an error.
  */
 export function unsealing(key: Uint8Array, context: string): Transform {
   let decipher: DecipherGCM | undefined
-  /** The start until the nonce is whole, and from then on the bytes that may be the tag. */
+  /** First the beginning, until the nonce is complete. Then the bytes that may be the tag. */
   let held = Buffer.alloc(0)
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {

@@ -1,7 +1,7 @@
 import { callAgent } from '../agent-link/agent-client.ts'
 import type { ReachableMachine } from '../drivers/driver.ts'
 
-/** Asks a machine's agent on a connection of its own, and returns the JSON that it answers. */
+/** Sends a request to a machine's agent on a new connection, and returns the JSON response. */
 export async function ask(machine: ReachableMachine, path: string, body?: unknown): Promise<unknown> {
   const method = body === undefined ? 'GET' : 'POST'
   const response = await callAgent(machine, { method, path, ...(body !== undefined && { body: JSON.stringify(body) }) })

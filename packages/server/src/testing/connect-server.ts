@@ -10,7 +10,10 @@ interface ConnectItem {
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Speaks the API of a 1Password Connect server, as far as lists of vaults and items go. Below a path, as behind a proxy. */
+/**
+ * Implements the lists of vaults and items of a 1Password Connect server. Served below a path, as behind a reverse
+ * proxy.
+ */
 export class ConnectServer {
   readonly #server: Server
   readonly tokens = new Set(['good-token'])
@@ -22,14 +25,14 @@ export class ConnectServer {
     ['vaulta', [{ id: 'item1', title: 'Mail', urls: [{ href: 'https://mail.example.com/login', primary: true }] }]],
     ['vaultb', [{ id: 'item2', title: 'Bank' }]],
   ])
-  /** The paths that were asked for. */
-  readonly asked: string[] = []
-  /** Answers in the place of the usual. */
+  /** The requested paths. */
+  readonly requests: string[] = []
+  /** Replaces the normal responses. */
   answer: Listener | undefined
 
   private constructor() {
     this.#server = createServer((request, response) => {
-      this.asked.push(request.url ?? '')
+      this.requests.push(request.url ?? '')
       if (this.answer) this.answer(request, response)
       else this.#serve(request, response)
     })

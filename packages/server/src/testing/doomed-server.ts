@@ -11,9 +11,9 @@ import { probePrograms } from './local-testbed.ts'
 import { machineSpec } from './machine-spec.ts'
 
 /*
- * A process that starts a machine and stops it, and that kills itself on the way: before a given one of its steps, or
- * some milliseconds after it has started the machine's first process. A step is each change to the host that a next
- * server could meet. If neither comes, the process ends well, with exit code 0.
+ * A process that starts and stops a machine, and kills itself before a given step, or some milliseconds after it has
+ * started the machine's first process. Each change to the host that a next server could find is a step. If neither
+ * occurs, the process exits with 0.
  *
  * Arguments: data folder, machine id, number of the deadly step, milliseconds from the process to the end (or `never`).
  */
@@ -47,7 +47,7 @@ const driver = await LocalDriver.open({
   programs: probePrograms,
 })
 countSteps(fs.promises, ['mkdir', 'rename', 'rm', 'rmdir', 'symlink', 'unlink'])
-// Of a socket that has just been made, the mode is set.
+// The mode of a new socket is set by path.
 countSteps(fs, ['chmodSync', 'openSync', 'renameSync'])
 countSteps(childProcess, ['spawn'])
 syncBuiltinESMExports()

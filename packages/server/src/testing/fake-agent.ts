@@ -37,21 +37,21 @@ import { WebSocketServer } from 'ws'
 
 const browserPath = '/devtools/browser/fake'
 
-/** Serves the agent contract in this process, without a browser: websockets get back what they send. */
+/** Serves the agent contract in this process, without a browser. WebSockets echo what they receive. */
 export class FakeAgent {
-  /** Settles when the agent has gone, however it came to that. */
+  /** Settles when the agent has ended, for any reason. */
   readonly ended: Promise<void>
-  /** Answers the operations. */
+  /** Handles the operations. */
   operate: RequestListener = (_request, response) => response.writeHead(404).end()
-  /** Answers discovery in the place of Chromium. */
+  /** Handles discovery in place of Chromium. */
   discover: RequestListener | undefined
-  /** Answers classic WebDriver. */
+  /** Handles classic WebDriver. */
   webDriver: RequestListener = (_request, response) => response.writeHead(404).end()
-  /** Answers the extensions that are sent. */
+  /** Handles uploaded extensions. */
   takeExtensions: RequestListener = (request, response) => {
     request.resume().once('end', () => response.writeHead(201).end())
   }
-  /** What the server has asked for, in its order. */
+  /** The viewports that the server requested, in order. */
   readonly viewports: AgentConfig['viewport'][] = []
   readonly navigations: string[] = []
   /** The pages that it was to fetch. */
@@ -59,7 +59,7 @@ export class FakeAgent {
   fetchPage: (request: FetchPageRequest) => Promise<FetchPageReply> = async () => {
     throw new BerthError('curl_failed', { reason: 'ERR_NAME_NOT_RESOLVED' })
   }
-  /** What becomes of each change of size. */
+  /** Handles each change of the viewport. */
   onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
   readonly #websockets = new WebSocketServer({ noServer: true })
@@ -68,15 +68,15 @@ export class FakeAgent {
   /** Streams that are open. */
   readonly #streams = new Set<FastifyRequest>()
   #state: AgentState = { contract_version: agentContractVersion, state: 'ready', idle_since: null }
-  /** What has come in, as text, each with the tabs that were asked for. */
+  /** The loaded states as text, each with the requested tabs. */
   readonly loaded: { readonly state: string; readonly tabs: string | null }[] = []
-  /** Happens after a state has come in, and before it is answered for. */
+  /** Runs after a state has arrived and before the response. */
   onProfile: () => Promise<void> = async () => {}
-  /** How often it was told to go back to the state before. */
+  /** How often the previous state was restored. */
   takenBack = 0
-  /** Refuses the next states that come in. */
+  /** Rejects the next states. */
   refusesProfiles = false
-  /** What it gives out as the state of its browser. */
+  /** Produces the state of its browser. */
   profile: (reply: FastifyReply) => unknown = (reply) => reply.send('the state of the fake browser')
   #thawed = Promise.withResolvers<void>()
 
@@ -93,13 +93,13 @@ export class FakeAgent {
     return agent
   }
 
-  /** Changes what the agent says of itself, and tells everyone who listens. */
+  /** Changes the agent's state and sends it to all listeners. */
   setState(changes: Partial<AgentState>): void {
     this.#state = { ...this.#state, ...changes }
     this.#changes.notify()
   }
 
-  /** Reports that a program died and was started again. */
+  /** Reports that a program ended and was restarted. */
   crash(service: ServiceName, detail: string, at = Date.now()): void {
     this.events.append({ event: 'service_crashed', service, detail, at })
   }
@@ -123,7 +123,7 @@ export class FakeAgent {
     this.#thawed.resolve()
   }
 
-  /** Goes away at once, as a process that is killed: every connection is cut. */
+  /** Ends at once, like a killed process: every connection is closed. */
   kill(): void {
     for (const websocket of this.#websockets.clients) websocket.terminate()
     this.#app.server.closeAllConnections()
@@ -134,7 +134,7 @@ export class FakeAgent {
     const app = fastify({ bodyLimit: 8 * 1024 * 1024 })
     replyWithErrors(app, createLogger({ name: 'fake-agent', level: 'silent', json: true }))
     app.addHook('onRequest', () => this.#thawed.promise)
-    // Before their bodies are read: some are streams.
+    // Runs before bodies are read, because some are streams.
     app.addHook('onRequest', async (request, reply) => {
       if (this.discover && request.url.startsWith(agentDiscoveryPath)) {
         reply.hijack()
@@ -156,7 +156,7 @@ export class FakeAgent {
     mount(app, stopAgent, ({ request }) => {
       request.raw.socket.once('close', () => this.kill())
     })
-    app.post(agentExtensionsPath, () => {}) // Taken before.
+    app.post(agentExtensionsPath, () => {}) // Handled above.
     mount(app, configureAgent, async ({ body }) => {
       if (body.start_url !== undefined) this.navigations.push(body.start_url)
       if (!body.viewport) return

@@ -21,21 +21,21 @@ interface StartUnderWay {
   readonly settled: Promise<unknown>
 }
 
-/** Where fake machines live: agents in this process. It outlives the drivers, as a host outlives servers. */
+/** The host of fake machines, which are agents in this process. It outlives the drivers, as a host outlives servers. */
 export class FakeHost {
   readonly machines = new Map<MachineId, FakeMachine>()
   readonly starts = new Map<MachineId, StartUnderWay>()
   /** Which machine each session has, as far as egress was told. */
   readonly machineOf = new Map<SessionId, MachineId>()
   readonly folder: string
-  /** What each new agent says of itself first. */
+  /** The first state of each new agent. */
   firstState: Partial<AgentState> = {}
-  /** Whether new agents refuse the states of profiles. */
+  /** Whether new agents reject profile states. */
   refusesProfiles = false
   /** Answers the operations of new agents. */
   operationsOf: ((spec: MachineSpec) => RequestListener) | undefined
   readonly memoryKills = new Map<MachineId, number>()
-  /** Of machines whose policies were changed since their start. */
+  /** The policies of machines that were changed since their start. */
   readonly policies = new Map<MachineId, ChromePolicies>()
   problem: string | undefined
   /** How new agents fetch pages; absent: not at all. */
@@ -53,12 +53,12 @@ export class FakeHost {
     return new FakeHost(await mkdtemp(join(tmpdir(), 'berth-fake-')))
   }
 
-  /** The next start is rejected with this error, or one with this message. */
+  /** The next start rejects with this error, or with one with this message. */
   failNextStart(failure: string | Error): void {
     this.#nextStarts.push({ outcome: 'fail', error: failure instanceof Error ? failure : new Error(failure) })
   }
 
-  /** The next start goes on until it is aborted or stopped. */
+  /** The next start hangs until it is aborted or stopped. */
   hangNextStart(): void {
     this.#nextStarts.push({ outcome: 'hang' })
   }
@@ -67,12 +67,12 @@ export class FakeHost {
     return this.#nextStarts.shift()
   }
 
-  /** The agent of a machine that was started. Killing it is the end of its machine. */
+  /** The agent of a started machine. Killing it ends the machine. */
   agentOf(id: MachineId | SessionId): FakeAgent {
     return this.#machine(id).agent
   }
 
-  /** What a machine was started with. */
+  /** The specification that a machine was started with. */
   specOf(id: MachineId | SessionId): MachineSpec {
     return this.#machine(id).spec
   }
@@ -103,7 +103,7 @@ export class FakeHost {
   }
 }
 
-/** A driver whose machines are fake agents. Several on one host see each other's machines. */
+/** A driver whose machines are fake agents. Several drivers on one host see the same machines. */
 export class FakeDriver implements Driver {
   readonly name = 'fake'
   readonly #host: FakeHost

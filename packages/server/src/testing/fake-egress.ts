@@ -9,11 +9,11 @@ export class FakeEgress implements EgressLink {
   readonly routes = new Map<MachineId, EgressSettings>()
   /** The last settings of each session that were changed after its start. */
   readonly settings = new Map<SessionId, EgressSettings>()
-  /** How gently the last change of each session was to be made. */
+  /** The `gently` argument of the last change of each session. */
   readonly gently = new Map<SessionId, GentleChange | undefined>()
   readonly probes: EgressProbe[] = []
   nextResult: EgressProbeResult = { outcome: 'reached', latency_ms: 7, ip_address: '203.0.113.7' }
-  /** The next change is refused with it. */
+  /** The next change fails with this error. */
   nextFailure: Error | undefined
   /** What becomes of the next routes to be opened, and closed. */
   onOpen: (settings: EgressSettings) => Promise<void> = async () => {}

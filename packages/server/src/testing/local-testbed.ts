@@ -13,7 +13,7 @@ import { ask } from './ask.ts'
 const probeAgent = join(import.meta.dirname, 'probe-agent.ts')
 export const probePrograms = { entries: { agent: probeAgent }, packages: [] }
 
-/** A data folder of its own, with local machines in which the probe agent runs. */
+/** A data folder with local machines that run the probe agent. */
 export class LocalTestbed implements DriverTestbed {
   readonly folders: HostFolders
   readonly #drivers: LocalDriver[] = []
@@ -40,7 +40,7 @@ export class LocalTestbed implements DriverTestbed {
     return driver
   }
 
-  /** As the next server does, which goes on with what an earlier one has left. */
+  /** Opens the trash again like the next server, which continues the work of an earlier one. */
   #openTrash(): Promise<Trash> {
     this.#trash ??= Trash.open(this.#trashFolder)
     return this.#trash
@@ -50,7 +50,7 @@ export class LocalTestbed implements DriverTestbed {
     return join(this.folders.data, 'trash')
   }
 
-  /** The processes of the machine as the host sees them, those of the sandbox itself included. */
+  /** The processes of the machine as the host sees them, including the sandbox. */
   async processesOf(machineId: MachineId): Promise<readonly number[]> {
     return processesThatMention(join(basename(this.folders.data), 'machines', machineId))
   }
@@ -60,7 +60,7 @@ export class LocalTestbed implements DriverTestbed {
       try {
         process.kill(pid, 'SIGKILL')
       } catch {
-        // Gone with one of those before it.
+        // Ended together with an earlier one.
       }
     }
   }
@@ -102,8 +102,8 @@ export async function runIn(machine: Machine, ...command: string[]): Promise<{ e
 }
 
 /**
- * By their command line, or because they live on mounts from there, so that nothing is missed that a machine has
- * started. Only the folder's last names: a mount tells the path within its file system.
+ * Finds processes by command line or by mounts from the folder, so that nothing that a machine has started is missed.
+ * Compares only the last names of the folder, because a mount shows the path within its file system.
  */
 async function processesThatMention(folder: string): Promise<readonly number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)

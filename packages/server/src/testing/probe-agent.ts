@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { json } from 'node:stream/consumers'
 
 /*
- * Stands in for the agent in tests of machines: it answers, shows its configuration, and runs commands for a test that
- * wants to look around inside. It loads nothing but Node's own modules, since tests start it again and again.
+ * Replaces the agent in tests of machines: it responds, returns its configuration, and runs commands for tests that
+ * inspect the machine. It only loads Node's own modules, because tests start it often.
  */
 const config = readFileSync(process.argv[2] ?? '', 'utf8')
 

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { buildApp } from 'fauxqs'
 import type { S3Settings } from '../blobs/s3-settings.ts'
 
-/** What the SDK takes from the variables `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. */
+/** The AWS SDK reads it from the variables `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. */
 const accessKeyId = 'berth-test'
 
 interface Upload {
@@ -14,13 +14,13 @@ interface Upload {
 }
 
 /**
- * An S3 server of the npm package fauxqs on loopback. The package knows neither conditional writes nor a list of
- * uploads, and takes any key: these are added here.
+ * An S3 server on loopback, from the npm package fauxqs. The package supports neither conditional writes nor a list of
+ * uploads, and accepts any key. These are added here.
  */
 export class S3Server {
   readonly #app: FastifyInstance
   readonly #uploads = new Map<string, Upload>()
-  /** The paths of the objects that there are, or that a write under way will make. */
+  /** The paths of objects that exist, or that a write in progress will create. */
   readonly #taken = new Set<string>()
 
   private constructor() {
@@ -58,7 +58,7 @@ export class S3Server {
     return `http://127.0.0.1:${(this.#app.server.address() as AddressInfo).port}`
   }
 
-  /** Makes a bucket, and tells how to use it. */
+  /** Creates a bucket and returns its settings. */
   async bucket(): Promise<S3Settings> {
     const bucket = `test-${randomUUID()}`
     const headers = { authorization: `Credential=${accessKeyId}/` }
@@ -66,7 +66,7 @@ export class S3Server {
     return { bucket, prefix: 'berth/', endpoint: this.endpoint, region: 'us-east-1', pathStyle: true }
   }
 
-  /** The uploads in parts that have neither been completed nor aborted. */
+  /** Multipart uploads that were neither completed nor aborted. */
   get uploads(): readonly Upload[] {
     return [...this.#uploads.values()]
   }

@@ -24,8 +24,8 @@ import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
 import type { SearchConfig } from '../features/search/providers/known-providers.ts'
 import { recoverSessions } from '../features/sessions/machines/recover-sessions.ts'
 import type { Session } from '../features/sessions/records/session.ts'
-import type { ConnectionLimits } from '../front/connection-limits.ts'
 import { Trash } from '../host/trash.ts'
+import type { ConnectionLimits } from '../ingress/connection-limits.ts'
 import { JobRunner } from '../jobs/job-runner.ts'
 import { SessionReaper } from '../jobs/reap-sessions.ts'
 import { createServices, type Services } from '../services.ts'
@@ -34,7 +34,7 @@ import { FakeEgress } from './fake-egress.ts'
 import { quickPace } from './quick-pace.ts'
 import { TestDatabase } from './test-database.ts'
 
-/** The operator's proxies of every test. */
+/** The operator's proxies in every test. */
 export const testStealthProxy: Upstream = { protocol: 'http', host: 'stealth.test', port: 3128 }
 const testPools = parseProxyPools(
   JSON.stringify({
@@ -49,7 +49,7 @@ const testPools = parseProxyPools(
 
 const never = 2 ** 31 - 1
 
-/** A time that stands still until a test moves it. */
+/** A clock that stands still until a test moves it. */
 export class TestClock {
   #milliseconds = Date.now()
 
@@ -91,12 +91,12 @@ interface TestParts {
   readonly options: TestServerOptions
 }
 
-/** The server with a real PostgreSQL and fake machines, for one test file; each test has a project of its own. */
+/** The server with a real PostgreSQL and fake machines, for one test file. Each test has a project of its own. */
 export class TestServer {
   readonly host: FakeHost
   readonly clock: TestClock
   readonly egress: FakeEgress
-  /** Nothing is run before a test asks it to. */
+  /** Runs no job before a test starts it. */
   readonly jobs: JobRunner
   readonly database: Database
   readonly #parts: TestParts
@@ -125,7 +125,7 @@ export class TestServer {
     return TestServer.#started({ testDatabase, driverId: 'test', clock: new TestClock(), options })
   }
 
-  /** Another server on the same database, on a host of its own. It is closed before this one. */
+  /** Another server on the same database, with a host of its own. It is closed before this one. */
   async sibling(driverId: string): Promise<TestServer> {
     const { testDatabase, clock, options } = this.#parts
     return TestServer.#started({ testDatabase, driverId, clock, options })
@@ -186,7 +186,7 @@ export class TestServer {
     this.#services.heartbeat.close()
   }
 
-  /** What is left of a server when it was killed: rows and machines. Nothing is said to either. */
+  /** Simulates a killed server: rows and machines remain. */
   async crash(): Promise<void> {
     this.#services.relay.close()
     this.#services.forwarding.close()
@@ -207,14 +207,14 @@ export class TestServer {
       .executeTakeFirstOrThrow()
   }
 
-  /** One round of the timer that ends idle sessions. */
+  /** Runs one round of the session reaper. */
   async reap(): Promise<void> {
     const reaper = new SessionReaper({ ...this.#services, driverId: this.#parts.driverId, clock: this.clock }, never)
     await reaper.reap()
     await reaper.close()
   }
 
-  /** An organization with one project and a key for it. */
+  /** Creates an organization with one project and a key for it. */
   async project(): Promise<TestProject> {
     const now = this.clock.now()
     const key = newApiKey()
@@ -309,7 +309,7 @@ export class TestProject {
     this.key = key
   }
 
-  /** The same project, asked for at another server. */
+  /** The same project, used through another server. */
   on(server: TestServer): TestProject {
     return new TestProject(server, this.organizationId, this.id, this.key)
   }
@@ -331,7 +331,7 @@ export class TestProject {
       .execute()
   }
 
-  /** Calls the API with the project's key, or another one. */
+  /** Calls the API with the project's key or another one. */
   async call<Body = Browser>(
     method: string,
     path: string,

@@ -1,7 +1,7 @@
 import type { ApiKey as ApiKeyAnswer } from '@berth/contract/api-keys/api-key.ts'
 import type { ApiKey } from './api-key-store.ts'
 
-/** Writes a key as callers see it. berth knows keys and no people, so that nobody has an address. */
+/** Formats a key for callers. berth has keys but no users, so there is no e-mail address. */
 export function apiKeyRecord(key: ApiKey): ApiKeyAnswer {
   return {
     id: key.id,

@@ -9,13 +9,13 @@ import {
 import { BerthError } from '@berth/contract/errors.ts'
 import type { MountForOrganizations } from '../../access/mount-for-callers.ts'
 import { apiKeyRecord } from './api-key-record.ts'
-import type { ApiKeyService, MadeApiKey } from './api-key-service.ts'
+import type { ApiKeyService, IssuedApiKey } from './api-key-service.ts'
 
 export function mountApiKeyRoutes(
   mount: MountForOrganizations,
   { apiKeys }: { readonly apiKeys: ApiKeyService },
 ): void {
-  const withKey = ({ record, key }: MadeApiKey) => ({ ...apiKeyRecord(record), key })
+  const withKey = ({ record, key }: IssuedApiKey) => ({ ...apiKeyRecord(record), key })
 
   mount(createApiKey, async ({ caller, body }) => {
     if (body.policy !== undefined && body.policy !== null) {

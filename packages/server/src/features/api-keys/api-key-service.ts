@@ -2,8 +2,8 @@ import { type ApiKeyId, newId, type OrganizationId, type ProjectId } from '@bert
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { ApiKeyCache } from '../../access/api-key-cache.ts'
 import type { OrganizationCaller } from '../../access/caller.ts'
-import type { KnownKeys } from '../../access/known-keys.ts'
 import { hashApiKey, maskApiKey, newApiKey } from '../../access/secrets.ts'
 import type { ProjectService } from '../projects/project-service.ts'
 import type { ApiKey, ApiKeyStore, KeyListing } from './api-key-store.ts'
@@ -14,16 +14,16 @@ const defaultOverlapDays = 7
 interface ApiKeyServiceOptions {
   readonly store: ApiKeyStore
   readonly projects: ProjectService
-  readonly keys: KnownKeys
+  readonly keys: ApiKeyCache
   readonly clock: Clock
 }
 
-/** What a new key is to be; null and absence are the same but for the project. */
+/** The properties of a new key. Null and absent are the same, except for the project. */
 export interface NewApiKey {
   readonly name: string
   readonly daysToExpire: number | null | undefined
   readonly expiresAt?: Date | null | undefined
-  /** Null: for the whole organization. Absent: for that of the caller's own key. */
+  /** Null: for the whole organization. Absent: the project of the caller's own key. */
   readonly projectId: string | null | undefined
 }
 
@@ -32,23 +32,23 @@ interface RotationRequest {
   readonly overlapDays: number | null | undefined
 }
 
-/** A key that was just made: the only moment at which it is known itself. */
-export interface MadeApiKey {
+/** A new key. This is the only time when the key itself is available. */
+export interface IssuedApiKey {
   readonly record: ApiKey
   readonly key: string
 }
 
-/** Who makes a key: another key, or the operator. */
-interface Maker {
+/** The creator of a key: another key or the operator. */
+interface Creator {
   readonly id: ApiKeyId | OrganizationId
   readonly name: string | null
 }
 
-/** The rules of API keys. A caller of one project sees the keys of that project, and makes no others. */
+/** The rules of API keys. A caller of one project sees and creates only keys of that project. */
 export class ApiKeyService {
   readonly #store: ApiKeyStore
   readonly #projects: ProjectService
-  readonly #keys: KnownKeys
+  readonly #keys: ApiKeyCache
   readonly #clock: Clock
 
   constructor({ store, projects, keys, clock }: ApiKeyServiceOptions) {
@@ -58,24 +58,24 @@ export class ApiKeyService {
     this.#clock = clock
   }
 
-  async create(caller: OrganizationCaller, request: NewApiKey): Promise<MadeApiKey> {
+  async create(caller: OrganizationCaller, request: NewApiKey): Promise<IssuedApiKey> {
     const { organizationId, keyProjectId } = caller
     const projectId = request.projectId === undefined ? keyProjectId : request.projectId
     if (keyProjectId && projectId !== keyProjectId) {
       throw new BerthError('forbidden', { reason: 'project_id: this API key makes keys of its own project only.' })
     }
-    return this.make(organizationId, { id: caller.keyId, name: caller.keyName }, { ...request, projectId })
+    return this.createAs(organizationId, { id: caller.keyId, name: caller.keyName }, { ...request, projectId })
   }
 
-  /** Makes a key on behalf of the operator, or of a caller who may. */
-  async make(organizationId: OrganizationId, maker: Maker, request: NewApiKey): Promise<MadeApiKey> {
+  /** Creates a key for the operator or an authorized caller. */
+  async createAs(organizationId: OrganizationId, creator: Creator, request: NewApiKey): Promise<IssuedApiKey> {
     const { name, daysToExpire, projectId } = request
     const project = projectId ? await this.#projects.getActive(organizationId, projectId) : undefined
     const now = this.#clock.now()
     const expiresAt = expiryOf(request, now)
     const lifetimeDays = daysToExpire ?? (expiresAt && Math.ceil(daysBetween(now, expiresAt)))
     const key = newApiKey()
-    const row = rowOf({ organizationId, projectId: project?.id ?? null, name, maker, now, lifetimeDays }, key)
+    const row = rowOf({ organizationId, projectId: project?.id ?? null, name, creator, now, lifetimeDays }, key)
     return { record: await this.#store.insert({ ...row, expires_at: expiresAt }), key }
   }
 
@@ -96,24 +96,24 @@ export class ApiKeyService {
       throw new BerthError('invalid_input', { reason: 'id: an API key cannot delete itself.' })
     }
     const isDeleted = await this.#store.delete(caller, id, this.#clock.now())
-    this.#keys.forget()
+    this.#keys.clear()
     if (!isDeleted) throw new BerthError('api_key_not_found')
   }
 
-  async rotate(caller: OrganizationCaller, id: string, request: RotationRequest): Promise<MadeApiKey> {
+  async rotate(caller: OrganizationCaller, id: string, request: RotationRequest): Promise<IssuedApiKey> {
     const now = this.#clock.now()
     const key = newApiKey()
     const lifetimeOf = (old: ApiKey) => (request.daysToExpire === undefined ? old.lifetime_days : request.daysToExpire)
     const record = await this.#store.rotate(caller, id, {
       successor: (old) => {
         const lifetimeDays = lifetimeOf(old)
-        const maker = { id: caller.keyId, name: caller.keyName }
+        const creator = { id: caller.keyId, name: caller.keyName }
         const { organization_id: organizationId, project_id: projectId, name } = old
-        return rowOf({ organizationId, projectId, name, maker, now, lifetimeDays }, key)
+        return rowOf({ organizationId, projectId, name, creator, now, lifetimeDays }, key)
       },
       oldEndsAt: (old) => after(now, overlapDays(request, lifetimeOf(old))),
     })
-    this.#keys.forget()
+    this.#keys.clear()
     return { record: found(record), key }
   }
 }
@@ -122,12 +122,12 @@ interface KeyFacts {
   readonly organizationId: OrganizationId
   readonly projectId: ProjectId | null
   readonly name: string
-  readonly maker: Maker
+  readonly creator: Creator
   readonly now: Date
   readonly lifetimeDays: number | null
 }
 
-function rowOf({ organizationId, projectId, name, maker, now, lifetimeDays }: KeyFacts, key: string) {
+function rowOf({ organizationId, projectId, name, creator, now, lifetimeDays }: KeyFacts, key: string) {
   return {
     id: newId('api-key', now),
     organization_id: organizationId,
@@ -135,8 +135,8 @@ function rowOf({ organizationId, projectId, name, maker, now, lifetimeDays }: Ke
     name,
     key_hash: hashApiKey(key),
     masked_key: maskApiKey(key),
-    created_by_id: maker.id,
-    created_by_name: maker.name,
+    created_by_id: creator.id,
+    created_by_name: creator.name,
     created_at: now,
     expires_at: lifetimeDays === null ? null : after(now, lifetimeDays),
     lifetime_days: lifetimeDays,
@@ -151,7 +151,7 @@ function expiryOf({ daysToExpire, expiresAt }: NewApiKey, now: Date): Date | nul
   return expiresAt
 }
 
-/** A caller who says nothing of it gets no longer overlap than the new key lives. */
+/** The default overlap is not longer than the life of the new key. */
 function overlapDays({ overlapDays }: RotationRequest, lifetimeDays: number | null): number {
   if (overlapDays === undefined || overlapDays === null) return Math.min(defaultOverlapDays, lifetimeDays ?? Infinity)
   if (lifetimeDays !== null && lifetimeDays < overlapDays) {

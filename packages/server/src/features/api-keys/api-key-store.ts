@@ -6,12 +6,12 @@ import { pageOf } from '../../database/newest-page.ts'
 import { plainForm } from '../../database/plain-lower-case.ts'
 import type { ApiKeyTable } from '../../database/tables.ts'
 
-/** A key as it is kept: its hash, never itself. */
+/** A stored key, which has its hash but never the key itself. */
 export type ApiKey = Omit<Selectable<ApiKeyTable>, 'key_hash'> & { readonly project_name: string | null }
 
 export type KeyStatus = 'active' | 'deleted' | 'all'
 
-/** Whose keys: of the organization or, for a caller of one project, of that project alone. */
+/** The owner of keys: the organization or, for a caller of one project, that project. */
 export interface KeyOwner {
   readonly organizationId: OrganizationId
   readonly keyProjectId: ProjectId | null
@@ -26,9 +26,9 @@ export interface KeyListing {
 }
 
 export interface Rotation {
-  /** Of the key that is replaced, as it is when it is locked. */
+  /** Creates the new row from the locked row of the replaced key. */
   readonly successor: (old: ApiKey) => Insertable<ApiKeyTable>
-  /** When the old key ends, if it does not end before. */
+  /** When the old key ends, unless it ends earlier. */
   readonly oldEndsAt: (old: ApiKey) => Date
 }
 
@@ -73,13 +73,15 @@ export class ApiKeyStore {
     return renamed && this.find(owner, renamed.id, 'active')
   }
 
-  /** Of two deletes, one is told that there was a key. */
+  /** Of two concurrent deletes, one returns true. */
   async delete(owner: KeyOwner, id: string, now: Date): Promise<boolean> {
     const deleted = await this.#updateLive(owner, id).set({ deleted_at: now }).returning('id').executeTakeFirst()
     return deleted !== undefined
   }
 
-  /** Makes the new key and sets the old one's end, both or neither; rotations of one key wait for each other. */
+  /**
+   * Inserts the new key and sets the end of the old one in one transaction. Rotations of one key wait for each other.
+   */
   async rotate(owner: KeyOwner, id: string, { successor, oldEndsAt }: Rotation): Promise<ApiKey | undefined> {
     return this.#database.transaction().execute(async (database) => {
       const old = await select(database, owner, 'active')

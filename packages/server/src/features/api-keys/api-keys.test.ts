@@ -53,7 +53,7 @@ test('a key is shown once, is masked from then on, renamed and deleted', async (
   assert.deepEqual([deleted.status, deleted.body.deleted_at !== null], [200, true])
 })
 
-test('no answer but that of its making holds a key', async () => {
+test('only the response that creates a key contains it', async () => {
   const owner = await server.project()
   const { key, id } = await create(owner)
 

@@ -37,14 +37,14 @@ const change = async (owner: TestProject, { id }: ExportDestination, body: objec
 const read = async (owner: TestProject, { id }: ExportDestination) =>
   (await owner.call<ExportDestination>('GET', `/audit-logs/export/destinations/${id}`)).body
 
-/** Waits for the windows to be over, and exports. */
+/** Moves the clock past the export windows, and exports. */
 async function exportAll(): Promise<void> {
   await server.services.audit.flush()
   server.clock.advance(20 * 60)
   await server.services.auditExporter.run()
 }
 
-/** What the bucket has of a destination: lines by the key of their object. */
+/** The lines of a destination in the bucket, by the key of their object. */
 async function objects(destination: ExportDestination): Promise<ReadonlyMap<string, readonly Line[]>> {
   const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket: destination.bucket }))
   const keys = Contents.flatMap(({ Key }) => (Key?.includes(`destination_id=${destination.id}/`) ? [Key] : []))
@@ -69,7 +69,7 @@ interface Line {
 }
 
 const linesOf = async (destination: ExportDestination) => [...(await objects(destination)).values()].flat()
-/** Of requests that are not about destinations themselves. */
+/** Paths of requests other than those about destinations. */
 const pathsOf = async (destination: ExportDestination) =>
   (await linesOf(destination)).map(({ path }) => path).filter((path) => path.startsWith('/profiles'))
 

@@ -5,7 +5,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { auditLine } from '../audit/audit-record.ts'
 import type { AuditService, NumberedEntry } from '../audit/audit-service.ts'
 import type { ExportDestinationStore, StoredDestination } from './export-destination-store.ts'
-import { objectKey, placeOf, windowMilliseconds, windowOf } from './export-objects.ts'
+import { locationOf, objectKey, windowMilliseconds, windowOf } from './export-objects.ts'
 import { ExportFailure, type ExportTarget } from './export-target.ts'
 
 const compress = promisify(gzip)
@@ -22,8 +22,8 @@ interface AuditExporterOptions {
 }
 
 /**
- * Brings new entries of the audit log to their destinations. An entry waits for about ten minutes, so that objects are
- * few; it is exported at least once, and its `event_id` tells whether it was before.
+ * Exports new entries of the audit log to their destinations. An entry waits for about ten minutes, so that there are
+ * few objects. It is exported at least once, and its `event_id` identifies duplicates.
  */
 export class AuditExporter {
   readonly #options: AuditExporterOptions
@@ -32,7 +32,7 @@ export class AuditExporter {
     this.#options = options
   }
 
-  /** One round for all destinations that are due. One that fails holds up no other. */
+  /** Exports to all destinations that are due. A failed one does not delay the others. */
   async run(signal?: AbortSignal): Promise<void> {
     const { store, clock } = this.#options
     for (const destination of await store.listDue(clock.now())) {
@@ -46,19 +46,22 @@ export class AuditExporter {
     let exported = destination.exported_sequence ?? 0
     for (;;) {
       signal?.throwIfAborted()
-      const entries = ripe(await audit.listAfter(destination.organization_id, exported, entriesAtOnce), clock.now())
+      const entries = dueEntries(
+        await audit.listAfter(destination.organization_id, exported, entriesAtOnce),
+        clock.now(),
+      )
       const last = entries.at(-1)
       if (!last) return
       try {
         await this.#write(destination, entries)
       } catch (error) {
         if (!(error instanceof ExportFailure)) throw error
-        return this.#noteFailure(destination, error)
+        return this.#recordFailure(destination, error)
       }
       exported = last.sequence
       const columns = { exported_sequence: exported, last_success_at: clock.now(), ...noFailure }
-      // Whoever has changed the destination wants what follows elsewhere, or not at all.
-      if (!(await store.note(destination, columns))) return
+      // A caller has changed the destination, so the rest belongs elsewhere or nowhere.
+      if (!(await store.recordProgress(destination, columns))) return
     }
   }
 
@@ -68,17 +71,17 @@ export class AuditExporter {
       const first = group[0] as NumberedEntry
       const content = await compress(group.map(({ entry }) => auditLine(entry)).join(''))
       const key = objectKey(destination, new Date(start), first.sequence)
-      await this.#options.target.put(placeOf(destination), key, content)
+      await this.#options.target.put(locationOf(destination), key, content)
     }
   }
 
-  async #noteFailure(destination: StoredDestination, error: ExportFailure): Promise<void> {
+  async #recordFailure(destination: StoredDestination, error: ExportFailure): Promise<void> {
     const { store, clock, logger } = this.#options
     const now = clock.now()
     const failures = destination.consecutive_failures + 1
     const pause = Math.min(firstPauseMilliseconds * 2 ** (failures - 1), longestPauseMilliseconds)
     logger.warn({ destinationId: destination.id, reason: error.message }, 'an export of the audit log failed')
-    await store.note(destination, {
+    await store.recordProgress(destination, {
       consecutive_failures: failures,
       last_error: error.message,
       last_error_at: now,
@@ -89,8 +92,11 @@ export class AuditExporter {
 
 const noFailure = { consecutive_failures: 0, last_error: null, last_error_at: null, next_attempt_at: null }
 
-/** Up to the first whose window is not over for long enough: those behind it wait, too. */
-function ripe(entries: readonly NumberedEntry[], now: Date): readonly NumberedEntry[] {
+/**
+ * Returns the entries before the first one whose window has not ended long enough ago. Later entries wait too, to keep
+ * the order.
+ */
+function dueEntries(entries: readonly NumberedEntry[], now: Date): readonly NumberedEntry[] {
   const before = now.getTime() - windowMilliseconds
   const end = entries.findIndex(({ entry }) => entry.occurredAt.getTime() > before)
   return end === -1 ? entries : entries.slice(0, end)

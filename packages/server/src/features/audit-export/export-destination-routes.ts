@@ -38,7 +38,7 @@ export function mountExportDestinationRoutes(
   })
 }
 
-/** No role is assumed, so that there is none to name. */
+/** berth assumes no role, so there is none to report. */
 function record(destination: StoredDestination): ExportDestination {
   const { region, bucket, prefix, role_arn, external_id, status, consecutive_failures } = destination
   return {

@@ -11,14 +11,14 @@ import type { OrganizationCaller } from '../../access/caller.ts'
 import { requireOrganizationKey } from '../../access/require-organization-key.ts'
 import type { AuditService } from '../audit/audit-service.ts'
 import type { ExportDestinationStore, StoredDestination } from './export-destination-store.ts'
-import { joinKey, placeOf } from './export-objects.ts'
+import { joinKey, locationOf } from './export-objects.ts'
 import { ExportFailure, type ExportTarget } from './export-target.ts'
 
 interface ExportDestinationServiceOptions {
   readonly store: ExportDestinationStore
   readonly audit: AuditService
   readonly target: ExportTarget
-  /** Where the operator lets organizations write with the service's credentials. */
+  /** The buckets that the operator lets organizations write to with the service's credentials. */
   readonly buckets: readonly string[]
   readonly clock: Clock
 }
@@ -70,7 +70,7 @@ export class ExportDestinationService {
       ...given,
       ...(typeof kms_key_id === 'string' && { kms_key_id: kms_key_id || null }),
       updated_at: clock.now(),
-      // What was wrong may be right now.
+      // The change may have fixed the failure.
       next_attempt_at: null,
     }
     const startsAt = change.status === 'active' ? await audit.lastSequence() : undefined
@@ -83,11 +83,11 @@ export class ExportDestinationService {
     if (!isDeleted) throw new BerthError('export_destination_not_found', { destination: id })
   }
 
-  /** The reason why nothing can be written there, or nothing. */
+  /** Returns why nothing can be written there, or undefined. */
   async test(caller: OrganizationCaller, id: string): Promise<string | undefined> {
     const { target } = this.#options
     const destination = await this.get(caller, id)
-    const place = placeOf(destination)
+    const place = locationOf(destination)
     const key = joinKey(destination.prefix, `.kernel-audit-log-export-test-${randomUUID()}.jsonl.gz`)
     try {
       await target.put(place, key, emptyGzip)
@@ -95,14 +95,14 @@ export class ExportDestinationService {
       if (error instanceof ExportFailure) return error.message
       throw error
     }
-    // The permission to remove it is a favour: what is left is small, and named as a test.
+    // The permission to remove it is optional: the remaining object is small and named as a test.
     await target.remove(place, key).catch(() => {})
     return undefined
   }
 
   #requireBucket(bucket: string): void {
     if (this.#options.buckets.includes(bucket)) return
-    const reason = 'the operator of this service allows no export to this bucket.'
+    const reason = 'the operator of this service does not permit exports to this bucket.'
     throw new BerthError('field_not_supported', { field: 'bucket', reason })
   }
 }

@@ -40,7 +40,7 @@ export class ExportDestinationStore {
     return newestPage(query, page)
   }
 
-  /** `startsAt` is where the export begins if it has not begun before. */
+  /** `startsAt` is where the export starts if it has not started before. */
   async update(
     organizationId: OrganizationId,
     id: string,
@@ -62,7 +62,7 @@ export class ExportDestinationStore {
       .executeTakeFirst()
   }
 
-  /** Of two deletes, one is told that there was one. */
+  /** Of two concurrent deletes, one returns true. */
   async delete(organizationId: OrganizationId, id: string): Promise<boolean> {
     const deleted = await this.#database
       .deleteFrom('audit_export_destinations')
@@ -73,7 +73,7 @@ export class ExportDestinationStore {
     return deleted !== undefined
   }
 
-  /** Those that export, and do not wait after a failure. */
+  /** Lists active destinations that are not waiting after a failure. */
   async listDue(now: Date): Promise<readonly StoredDestination[]> {
     return this.#database
       .selectFrom('audit_export_destinations')
@@ -84,8 +84,11 @@ export class ExportDestinationStore {
       .execute()
   }
 
-  /** Notes how far an export got, unless a caller has changed, paused or deleted the destination since. */
-  async note({ id, version }: StoredDestination, columns: Updateable<ExportDestinationTable>): Promise<boolean> {
+  /** Records the progress of an export, unless a caller has changed, paused or deleted the destination meanwhile. */
+  async recordProgress(
+    { id, version }: StoredDestination,
+    columns: Updateable<ExportDestinationTable>,
+  ): Promise<boolean> {
     const noted = await this.#database
       .updateTable('audit_export_destinations')
       .set(columns)

@@ -1,26 +1,26 @@
 import type { StoredDestination } from './export-destination-store.ts'
-import type { ExportPlace } from './export-target.ts'
+import type { ExportLocation } from './export-target.ts'
 
 export const windowMilliseconds = 10 * 60 * 1000
 
-export function placeOf({ region, bucket, kms_key_id }: StoredDestination): ExportPlace {
+export function locationOf({ region, bucket, kms_key_id }: StoredDestination): ExportLocation {
   return { region, bucket, kmsKeyId: kms_key_id ?? undefined }
 }
 
-/** Slashes around the prefix do not matter. */
+/** Ignores slashes around the prefix. */
 export function joinKey(prefix: string, name: string): string {
   const clean = prefix.replace(/^\/+|\/+$/g, '')
   return clean === '' ? name : `${clean}/${name}`
 }
 
-/** The start of the window of ten minutes that the time lies in. */
+/** The start of the ten-minute window that contains the time. */
 export function windowOf(time: Date): Date {
   return new Date(time.getTime() - (time.getTime() % windowMilliseconds))
 }
 
 /**
- * The object for what happened in a window, of which `firstSequence` is the first entry in it. The same entries get the
- * same object: what is exported twice is written over.
+ * The key of the object for a window, whose first entry is `firstSequence`. The same entries get the same key, so that
+ * a repeated export overwrites them.
  */
 export function objectKey(
   { id, organization_id, prefix }: StoredDestination,

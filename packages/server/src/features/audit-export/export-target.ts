@@ -1,17 +1,17 @@
-/** Where objects go. */
-export interface ExportPlace {
+/** The location of exported objects. */
+export interface ExportLocation {
   readonly region: string
   readonly bucket: string
   readonly kmsKeyId: string | undefined
 }
 
-/** Why an object did not get there, in words that its owner may see. */
+/** Why an object could not be written, in a message for its owner. */
 export class ExportFailure extends Error {
   override readonly name = 'ExportFailure'
 }
 
-/** Writes objects to other people's storage, in bounded time. Rejects with an ExportFailure. */
+/** Writes objects to external storage in limited time. Rejects with an ExportFailure. */
 export interface ExportTarget {
-  put(place: ExportPlace, key: string, content: Buffer): Promise<void>
-  remove(place: ExportPlace, key: string): Promise<void>
+  put(place: ExportLocation, key: string, content: Buffer): Promise<void>
+  remove(place: ExportLocation, key: string): Promise<void>
 }

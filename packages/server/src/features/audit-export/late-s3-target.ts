@@ -1,13 +1,13 @@
-import type { ExportPlace, ExportTarget } from './export-target.ts'
+import type { ExportLocation, ExportTarget } from './export-target.ts'
 
-/** What the operator allows, and where it goes. */
+/** The permitted buckets and their server. */
 export interface AuditExportConfig {
   readonly buckets: readonly string[]
-  /** Of a server other than AWS. */
+  /** The address of a server other than AWS. */
   readonly endpoint: string | undefined
 }
 
-/** Loads the SDK of S3 with the first use: that takes a quarter of a second, and most servers never need it. */
+/** Loads the S3 SDK on first use: loading takes a quarter of a second, and most servers never need it. */
 export class LateS3Target implements ExportTarget {
   readonly #endpoint: string | undefined
 
@@ -15,11 +15,11 @@ export class LateS3Target implements ExportTarget {
     this.#endpoint = endpoint
   }
 
-  async put(place: ExportPlace, key: string, content: Buffer): Promise<void> {
+  async put(place: ExportLocation, key: string, content: Buffer): Promise<void> {
     await (await this.#load()).put(place, key, content)
   }
 
-  async remove(place: ExportPlace, key: string): Promise<void> {
+  async remove(place: ExportLocation, key: string): Promise<void> {
     await (await this.#load()).remove(place, key)
   }
 

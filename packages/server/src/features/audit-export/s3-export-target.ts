@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import { DeleteObjectCommand, PutObjectCommand, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
-import { ExportFailure, type ExportPlace, type ExportTarget } from './export-target.ts'
+import { ExportFailure, type ExportLocation, type ExportTarget } from './export-target.ts'
 
 const connectionTimeout = 5_000
 const socketTimeout = 15_000
-/** With what the client tries again by itself. */
+/** Includes the retries of the client. */
 const limitMilliseconds = 30_000
 const maxAttempts = 2
 
 /**
- * Buckets of S3, or of the server that the operator names. Credentials are the operator's own, from where the AWS SDK
- * looks for them.
+ * Writes to buckets of S3 or of the server that the operator configures. The credentials are the operator's, found by
+ * the AWS SDK.
  */
 export class S3ExportTarget implements ExportTarget {
   readonly #endpoint: string | undefined
@@ -19,7 +19,7 @@ export class S3ExportTarget implements ExportTarget {
     this.#endpoint = endpoint
   }
 
-  async put(place: ExportPlace, key: string, content: Buffer): Promise<void> {
+  async put(place: ExportLocation, key: string, content: Buffer): Promise<void> {
     await this.#send(place, (client, abortSignal) =>
       client.send(
         new PutObjectCommand({
@@ -35,14 +35,14 @@ export class S3ExportTarget implements ExportTarget {
     )
   }
 
-  async remove(place: ExportPlace, key: string): Promise<void> {
+  async remove(place: ExportLocation, key: string): Promise<void> {
     await this.#send(place, (client, abortSignal) =>
       client.send(new DeleteObjectCommand({ Bucket: place.bucket, Key: key }), { abortSignal }),
     )
   }
 
   async #send(
-    { region }: ExportPlace,
+    { region }: ExportLocation,
     send: (client: S3Client, signal: AbortSignal) => Promise<unknown>,
   ): Promise<void> {
     const client = new S3Client({
@@ -61,7 +61,7 @@ export class S3ExportTarget implements ExportTarget {
   }
 }
 
-/** Names and statuses only: whole messages of S3 may repeat headers of the request. */
+/** Names and statuses only: full messages of S3 may contain request headers. */
 function reasonOf(error: Error): string {
   if (error instanceof S3ServiceException && error.$metadata.httpStatusCode !== undefined) {
     return `S3 answers ${error.name} with the status ${error.$metadata.httpStatusCode}.`

@@ -49,7 +49,7 @@ test('pages of any size, in either order, have the entries of the first moment, 
   const store = new AuditStore(server.database)
   await fc.assert(
     fc.asyncProperty(
-      // Seconds after the start: many entries share one, and those that come later fall among those before.
+      // Seconds after the start. Many entries share a time, and later ones are inserted between earlier ones.
       fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 40 }),
       fc.array(fc.nat({ max: 5 }), { maxLength: 10 }),
       fc.integer({ min: 1, max: 15 }),

@@ -4,7 +4,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { z } from 'zod'
 import type { AuditPosition } from './audit-store.ts'
 
-/** Where a reader is: behind an entry, in the log as it was when the reading began. */
+/** The position of a reader: after an entry, in the log as it was when reading began. */
 export interface AuditCursor {
   readonly untilSequence: number
   readonly after: AuditPosition
@@ -12,7 +12,7 @@ export interface AuditCursor {
 
 const Parts = z.tuple([z.int().min(0), z.int().min(0).max(8_640_000_000_000_000), z.string().max(64), z.string()])
 
-/** The cursor as text. It is good for the same filter alone. */
+/** Encodes the cursor. It is valid only for the same filter. */
 export function writeCursor({ untilSequence, after }: AuditCursor, filter: AuditQuery): string {
   const parts: z.infer<typeof Parts> = [untilSequence, after.occurredAt.getTime(), after.eventId, hashOf(filter)]
   return Buffer.from(JSON.stringify(parts)).toString('base64url')

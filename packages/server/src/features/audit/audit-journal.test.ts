@@ -54,7 +54,7 @@ test('entries are there for the next reader, and the next server, until they are
   assert.deepEqual(await readdir(folder), [])
 })
 
-test('an entry that comes while others are read is for the next time', async () => {
+test('an entry that is added during reading is returned the next time', async () => {
   const journal = new AuditJournal(join(root, 'meanwhile'), logger)
   journal.append(entry('/a'))
 
@@ -72,7 +72,7 @@ test('an entry that comes while others are read is for the next time', async () 
   )
 })
 
-test('half a line at the end costs no other line', async () => {
+test('an incomplete line at the end affects no other line', async () => {
   const folder = join(root, 'torn')
   const journal = new AuditJournal(folder, logger)
   journal.append(entry('/a'))

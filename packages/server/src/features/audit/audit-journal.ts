@@ -6,22 +6,22 @@ import type { AuditEntry } from './audit-record.ts'
 
 const suffix = '.jsonl'
 
-/** Entries of a file, which goes when they are safe elsewhere. */
+/** The entries of a file, which is removed when they are stored elsewhere. */
 export interface JournalPart {
   readonly entries: readonly AuditEntry[]
   remove(): Promise<void>
 }
 
 /**
- * Entries on their way to the database. A line is handed to the kernel before its request is answered: that takes some
- * microseconds, and what the kernel has outlives this process, however it ends. The next server finds the files.
+ * Entries that are not in the database yet. A line is written to the kernel before the response is sent, which takes
+ * some microseconds. Written data survives this process, however it ends, and the next server finds the files.
  */
 export class AuditJournal {
   readonly #folder: string
   readonly #logger: Logger
   #current: { readonly path: string; readonly file: number } | undefined
   #count = 0
-  /** What the disk did not take. */
+  /** Entries that could not be written to disk. */
   #unwritten: string[] = []
 
   constructor(folder: string, logger: Logger) {
@@ -38,18 +38,18 @@ export class AuditJournal {
       this.#unwritten = []
     } catch (error) {
       if (this.#unwritten.length === 0)
-        this.#logger.error({ err: error }, 'entries of the audit log are in memory alone')
+        this.#logger.error({ err: error }, 'entries of the audit log are only in memory')
       this.#unwritten = lines
     }
   }
 
-  /** Everything that was written until now, also by servers before this one. */
+  /** Yields everything that was written so far, including by earlier servers. */
   async *parts(): AsyncGenerator<JournalPart> {
     const held = new Set(this.#unwritten)
     if (held.size > 0) yield { entries: this.#parse([...held].join('')), remove: async () => this.#forget(held) }
     this.close()
     for (const name of (await readdir(this.#folder)).toSorted()) {
-      // One that was begun meanwhile is for the next time.
+      // A file that was started meanwhile is left for the next call.
       const path = join(this.#folder, name)
       if (!name.endsWith(suffix) || path === this.#currentPath()) continue
       const text = await readFile(path, 'utf8').catch(unlessGone)
@@ -66,7 +66,7 @@ export class AuditJournal {
     return this.#current?.path
   }
 
-  /** The first entry names the file, so that names sort by time and no two servers have the same. */
+  /** The first entry names the file, so that names sort by time and are unique across servers. */
   #open(name: string) {
     this.#count += 1
     const path = join(this.#folder, `${name}-${this.#count}${suffix}`)
@@ -77,7 +77,7 @@ export class AuditJournal {
     this.#unwritten = this.#unwritten.filter((line) => !lines.has(line))
   }
 
-  /** A power cut may leave half a line at the end, of a request that was never answered. */
+  /** A power failure may leave half a line at the end, of a request that was never answered. */
   #parse(text: string): AuditEntry[] {
     return text.split('\n').flatMap((line) => {
       if (line === '') return []
@@ -85,14 +85,14 @@ export class AuditJournal {
         const entry = JSON.parse(line)
         return [{ ...entry, occurredAt: new Date(entry.occurredAt) }]
       } catch {
-        this.#logger.warn({ bytes: line.length }, 'the audit journal has a line that was cut off')
+        this.#logger.warn({ bytes: line.length }, 'the audit journal contains an incomplete line')
         return []
       }
     })
   }
 }
 
-/** Somebody else has brought it to the database. */
+/** Another process has moved it to the database. */
 function unlessGone(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }

@@ -1,7 +1,7 @@
 import type { AuditLogEntry } from '@berth/contract/audit/audit-endpoints.ts'
 import type { AuditEntryId, OrganizationId } from '@berth/contract/common/ids.ts'
 
-/** A request that changed something, or tried to. */
+/** A request that changed something or tried to. */
 export interface AuditEntry {
   readonly eventId: AuditEntryId
   readonly organizationId: OrganizationId
@@ -20,7 +20,7 @@ export interface AuditEntry {
   readonly userAgent: string
 }
 
-/** As callers see it; the order of the fields is that of exports. */
+/** The form that callers see. Exports use the same order of fields. */
 export function auditRecord(entry: AuditEntry): AuditLogEntry {
   return {
     timestamp: entry.occurredAt.toISOString(),

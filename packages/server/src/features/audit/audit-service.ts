@@ -16,7 +16,7 @@ import type { AuditStore, NumberedEntry } from './audit-store.ts'
 const compress = promisify(gzip)
 const dayMilliseconds = 24 * 60 * 60 * 1000
 const maxWindowMilliseconds = 30 * dayMilliseconds
-/** Entries of so long go to the database together. */
+/** Entries of this period are written to the database together. */
 const gatherMilliseconds = 250
 const retryMilliseconds = 2_000
 
@@ -44,13 +44,13 @@ export interface AuditChunk {
 
 interface ReadOptions {
   readonly cursor: string | undefined
-  /** What the caller calls it. */
+  /** The name of the cursor in the caller's request. */
   readonly cursorField: string
   readonly limit: number
   readonly order: 'asc' | 'desc'
 }
 
-/** Keeps what has happened, and tells it to keys of the organization. */
+/** Stores the audit log and lets keys of the organization read it. */
 export class AuditService {
   readonly #store: AuditStore
   readonly #journal: AuditJournal
@@ -69,14 +69,16 @@ export class AuditService {
     this.#logger = logger
   }
 
-  /** Resolves nothing and waits for nothing: when it returns, the entry outlives this process. */
-  note(entry: Omit<AuditEntry, 'eventId' | 'occurredAt'>): void {
+  /** Synchronous: when it returns, the entry survives the end of this process. */
+  record(entry: Omit<AuditEntry, 'eventId' | 'occurredAt'>): void {
     const now = this.#clock.now()
     this.#journal.append({ eventId: newId('audit-entry', now), occurredAt: now, ...entry })
     this.#flushAfter(gatherMilliseconds)
   }
 
-  /** Brings to the database what the journal has, also that of servers before this one. Calls wait for each other. */
+  /**
+   * Moves entries of the journal to the database, including those of earlier servers. Concurrent calls run in sequence.
+   */
   flush(): Promise<void> {
     const flushed = this.#flushing.then(() => this.#flush())
     this.#flushing = flushed.catch(() => {})
@@ -87,7 +89,7 @@ export class AuditService {
     this.#isClosed = true
     clearTimeout(this.#timer)
     await this.flush().catch((error: Error) =>
-      this.#logger.warn({ reason: error.message }, 'the rest of the audit log is left to the next start'),
+      this.#logger.warn({ reason: error.message }, 'the next start writes the rest of the audit log'),
     )
     this.#journal.close()
   }
@@ -112,7 +114,7 @@ export class AuditService {
     return { content, rows: entries.length, sha256, next }
   }
 
-  /** The present end of the log. */
+  /** The current end of the log. */
   async lastSequence(): Promise<number> {
     await this.flush()
     return this.#store.lastSequence()
@@ -126,7 +128,7 @@ export class AuditService {
     const removed = await this.#store.removeBefore(
       new Date(this.#clock.now().getTime() - this.#retentionDays * dayMilliseconds),
     )
-    if (removed > 0) this.#logger.info({ entries: removed }, 'removed entries of the audit log that were old enough')
+    if (removed > 0) this.#logger.info({ entries: removed }, 'removed old entries of the audit log')
   }
 
   async #read(caller: OrganizationCaller, filter: AuditQuery, options: ReadOptions): Promise<AuditPage> {

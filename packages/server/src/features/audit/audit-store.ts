@@ -4,26 +4,26 @@ import { sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 import type { AuditEntry } from './audit-record.ts'
 
-/** Any number that no other part locks. */
+/** An arbitrary number that no other advisory lock uses. */
 const writeLock = 7_306
 const rowsPerInsert = 500
 
-/** Where a page ends: entries are told apart by their time and, at one time, by their id. */
+/** The end of a page. Entries are identified by time and id. */
 export interface AuditPosition {
   readonly occurredAt: Date
   readonly eventId: string
 }
 
 export interface AuditSlice {
-  /** Entries that became visible later do not belong to it. */
+  /** Entries that became visible later are excluded. */
   readonly untilSequence: number
   readonly order: 'asc' | 'desc'
-  /** Entries beyond it, in the order. */
+  /** Starts after this entry, in the requested order. */
   readonly after: AuditPosition | undefined
   readonly limit: number
 }
 
-/** An entry, and its place in the order in which entries became visible. */
+/** An entry with its position in the order in which entries became visible. */
 export interface NumberedEntry {
   readonly sequence: number
   readonly entry: AuditEntry
@@ -36,7 +36,10 @@ export class AuditStore {
     this.#database = database
   }
 
-  /** Writes entries, each once, however often they come. One after the other, so that the sequence is that of commits. */
+  /**
+   * Inserts each entry once, however often it is passed. Inserts are serialized, so that the sequence follows the order
+   * of commits.
+   */
   async insert(entries: readonly AuditEntry[]): Promise<void> {
     for (let start = 0; start < entries.length; start += rowsPerInsert) {
       const rows = entries.slice(start, start + rowsPerInsert).map(rowOf)
@@ -51,7 +54,7 @@ export class AuditStore {
     }
   }
 
-  /** The newest sequence that is visible; none that is smaller will become so. */
+  /** The newest visible sequence. No smaller one will appear later. */
   async lastSequence(): Promise<number> {
     const { last } = await this.#database
       .selectFrom('audit_entries')
@@ -102,7 +105,7 @@ export class AuditStore {
     return rows.map((row) => ({ sequence: row.sequence, entry: entryOf(row) }))
   }
 
-  /** Removes what is older, and says how much that was. */
+  /** Removes older entries and returns their number. */
   async removeBefore(time: Date): Promise<number> {
     const { numDeletedRows } = await this.#database
       .deleteFrom('audit_entries')

@@ -19,7 +19,7 @@ interface Failure {
 
 const hour = 60 * 60
 
-/** The log of the hours around the present. */
+/** A query of the hours around now. */
 function query(parameters: Record<string, string> = {}): string {
   const now = server.clock.now().getTime()
   const time = (milliseconds: number) => new Date(milliseconds).toISOString()
@@ -108,7 +108,7 @@ test('a key below the address of a session is noted as the key', async () => {
   assert.deepEqual([entry?.auth_strategy, entry?.user_id], ['api_key', earlier?.user_id])
 })
 
-test('what only reads, and whoever is not known, leaves no entry', async () => {
+test('reading requests and unknown callers are not recorded', async () => {
   const owner = await server.project()
   for (const { path } of publicEndpoints.filter(({ method, access }) => method === 'GET' && access !== 'public')) {
     await owner.call('GET', path.replaceAll(/\{\w+\}/g, 'nothing')).catch(() => {})
@@ -142,7 +142,7 @@ test('an entry says who did what, how, from where, and how it ended', async () =
   })
 })
 
-test('no key and no token stands in an entry', async () => {
+test('entries contain no keys and no tokens', async () => {
   const owner = await server.project()
   const session = await owner.session()
   const token = new URL(session.cdp_ws_url).searchParams.get('jwt') ?? ''
@@ -264,7 +264,7 @@ test('an export has every entry once, oldest first, and each cursor gives the sa
     if (count % 4 === 0) server.clock.advance(1)
     await owner.call('POST', '/profiles', {})
   }
-  // Later requests of the export come when the present has moved on.
+  // Later requests of the export run after the clock has moved.
   const window = Object.fromEntries(new URLSearchParams(query()))
 
   const chunks = [await chunk(owner, { ...window, limit: '10' })]

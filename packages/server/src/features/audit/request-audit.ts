@@ -12,7 +12,7 @@ const maxTextLength = 512
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of a request below the address of a session. */
+    /** Set for requests below the address of a session. */
     sessionCaller: SessionCaller | undefined
     isAudited: boolean
   }
@@ -21,11 +21,11 @@ declare module 'fastify' {
 interface SessionCaller {
   readonly organizationId: OrganizationId
   readonly sessionId: string
-  /** Where it has shown a key, and not the session's token. */
+  /** Set when the caller used a key instead of the session's token. */
   readonly keyId: ApiKeyId | undefined
 }
 
-/** Notes every request of a known caller that may change something, before its answer leaves. */
+/** Records every request of an authenticated caller that may change something, before its response is sent. */
 export class RequestAudit {
   readonly #audit: AuditService
 
@@ -37,20 +37,20 @@ export class RequestAudit {
     app.decorateRequest('sessionCaller', undefined)
     app.decorateRequest('isAudited', false)
     app.addHook('onSend', (request, reply, payload, done) => {
-      this.note(request, reply, reply.statusCode)
+      this.record(request, reply, reply.statusCode)
       done(null, payload)
     })
   }
 
-  /** Once for each request: also by those who answer past the framework. */
-  note(request: FastifyRequest, reply: FastifyReply, status: number): void {
+  /** Call once per request. Handlers that respond outside of Fastify call it themselves. */
+  record(request: FastifyRequest, reply: FastifyReply, status: number): void {
     if (request.isAudited || readingMethods.has(request.method)) return
-    const who = whoOf(request)
+    const who = actorOf(request)
     if (!who) return
     request.isAudited = true
     const presented = readBearer(request.headers.authorization)
     const clean = (text: string | undefined) => withoutSecrets(text ?? '', presented).slice(0, maxTextLength)
-    this.#audit.note({
+    this.#audit.record({
       ...who,
       service: 'api',
       email: '',
@@ -66,7 +66,7 @@ export class RequestAudit {
   }
 }
 
-function whoOf({ caller, sessionCaller }: FastifyRequest) {
+function actorOf({ caller, sessionCaller }: FastifyRequest) {
   const { organizationId } = caller ?? sessionCaller ?? {}
   if (organizationId === undefined) return undefined
   const keyId = caller?.keyId ?? sessionCaller?.keyId

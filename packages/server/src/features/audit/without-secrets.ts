@@ -1,15 +1,15 @@
 const hidden = '[hidden]'
-/** API keys, tokens of sessions and others of three parts, and service account tokens of 1Password. */
+/** API keys, session tokens and other tokens of three parts, and 1Password service account tokens. */
 const secretShapes = [/sk_[A-Za-z0-9_-]{8,}/g, /eyJ[\w-]+\.[\w-]+\.[\w-]*/g, /ops_[A-Za-z0-9_-]{8,}/g]
 
-/** The text without what must not be kept: whatever looks like a key or a token, and the one that the request came with. */
+/** Removes secrets from the text: everything that looks like a key or token, and the credential of the request. */
 export function withoutSecrets(text: string, presented: string | undefined): string {
   let clean = presented ? text.replaceAll(presented, hidden) : text
   for (const shape of secretShapes) clean = clean.replaceAll(shape, hidden)
   return clean
 }
 
-/** The same of a path, whose characters may be written as numbers. */
+/** The same for a path, which may be percent-encoded. */
 export function pathWithoutSecrets(path: string, presented: string | undefined): string {
   const written = withoutSecrets(path, presented)
   const plain = decoded(path)
@@ -21,6 +21,6 @@ function decoded(path: string): string {
   try {
     return decodeURIComponent(path)
   } catch {
-    return path // No route takes it, either.
+    return path // No route matches it either.
   }
 }

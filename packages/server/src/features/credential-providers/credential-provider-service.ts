@@ -12,7 +12,7 @@ import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import { type ProviderClient, ProviderFailure, type ProviderItem, type ProviderVault } from './provider-client.ts'
 import type { ProviderStore, StoredProvider } from './provider-store.ts'
 
-const maxRemembered = 200
+const maxCachedLists = 200
 
 interface CredentialProviderServiceOptions {
   readonly store: ProviderStore
@@ -21,9 +21,9 @@ interface CredentialProviderServiceOptions {
   readonly clock: Clock
 }
 
-interface RememberedItems {
+interface CachedItems {
   readonly items: readonly ProviderItem[]
-  /** Of the provider as it was when it was asked; another server may have changed it since. */
+  /** The version of the provider when it was queried. Another server may have changed it since. */
   readonly updatedAt: Date
   readonly until: Date
 }
@@ -34,15 +34,15 @@ export interface ProviderTest {
 }
 
 /**
- * The rules of credential providers. They belong to the organization: keys of one project see that they exist, and no
- * more. Values of items are never read here, and nothing of a provider is stored but its token, sealed.
+ * The rules of credential providers. They belong to the organization, and keys of one project only see that they exist.
+ * Values of items are never read here, and only the sealed token of a provider is stored.
  */
 export class CredentialProviderService {
   readonly #store: ProviderStore
   readonly #secrets: ProjectSecrets
   readonly #client: ProviderClient
   readonly #clock: Clock
-  readonly #remembered = new Map<string, RememberedItems>()
+  readonly #cache = new Map<string, CachedItems>()
 
   constructor({ store, secrets, client, clock }: CredentialProviderServiceOptions) {
     this.#store = store
@@ -86,18 +86,18 @@ export class CredentialProviderService {
   ): Promise<StoredProvider> {
     requireOrganizationKey(caller)
     const { organizationId } = caller
-    // Also of one that is not there: what is sealed for it is then thrown away.
+    // Also done for an unknown provider. The sealed value is then discarded.
     const sealed = token === undefined ? {} : { sealed_token: await this.#seal(organizationId, id, token) }
     const columns = { ...withoutAbsent(change), ...sealed, updated_at: this.#clock.now() }
     const updated = await this.#store.update(organizationId, id, columns)
-    this.#remembered.delete(id)
+    this.#cache.delete(id)
     return found(updated, id)
   }
 
   async delete(caller: OrganizationCaller, id: string): Promise<void> {
     requireOrganizationKey(caller)
     const isDeleted = await this.#store.delete(caller.organizationId, id)
-    this.#remembered.delete(id)
+    this.#cache.delete(id)
     if (!isDeleted) throw new BerthError('credential_provider_not_found', { provider: id })
   }
 
@@ -117,23 +117,23 @@ export class CredentialProviderService {
   async listItems(caller: OrganizationCaller, id: string): Promise<readonly ProviderItem[]> {
     requireOrganizationKey(caller)
     const provider = await this.get(caller, id)
-    const known = this.#remembered.get(id)
+    const known = this.#cache.get(id)
     if (known && isSameTime(known.updatedAt, provider.updated_at) && this.#clock.now() < known.until) return known.items
 
     const items = await this.#client.listItems(await this.#token(provider)).catch((error: unknown) => {
       if (!(error instanceof ProviderFailure)) throw error
       throw new BerthError('credential_provider_failed', { reason: error.message }, { cause: error })
     })
-    // It may have been deleted, or have got another token, while it was asked.
+    // The provider may have been deleted, or got another token, during the query.
     const still = await this.get(caller, id)
-    if (isSameTime(still.updated_at, provider.updated_at)) this.#remember(still, items)
+    if (isSameTime(still.updated_at, provider.updated_at)) this.#cacheItems(still, items)
     return items
   }
 
-  #remember({ id, cache_ttl_seconds, updated_at }: StoredProvider, items: readonly ProviderItem[]): void {
-    if (this.#remembered.size >= maxRemembered) this.#remembered.clear()
+  #cacheItems({ id, cache_ttl_seconds, updated_at }: StoredProvider, items: readonly ProviderItem[]): void {
+    if (this.#cache.size >= maxCachedLists) this.#cache.clear()
     const until = new Date(this.#clock.now().getTime() + cache_ttl_seconds * 1000)
-    this.#remembered.set(id, { items, updatedAt: updated_at, until })
+    this.#cache.set(id, { items, updatedAt: updated_at, until })
   }
 
   #seal(organizationId: OrganizationId, id: string, token: string): Promise<Buffer> {

@@ -13,7 +13,7 @@ const connect = await ConnectServer.open()
 const server = await TestServer.open({ onePassword: { connectUrl: connect.url, limitMilliseconds } })
 afterEach(() => {
   connect.answer = undefined
-  connect.asked.length = 0
+  connect.requests.length = 0
 })
 after(async () => {
   await server.close()
@@ -142,9 +142,9 @@ test('items are remembered for the time that the provider says, and no longer th
   const owner = await server.project()
   const made = await create(owner, { cache_ttl_seconds: 60 })
   const requests = async () => {
-    connect.asked.length = 0
+    connect.requests.length = 0
     assert.equal((await owner.call('GET', pathOf(made, '/items'))).status, 200)
-    return connect.asked.length
+    return connect.requests.length
   }
 
   assert.equal(await requests(), 3)

@@ -16,13 +16,13 @@ const Items = z.array(
 )
 
 export interface OnePasswordOptions {
-  /** Of the operator's Connect server; absent: there is none. */
+  /** The URL of the operator's Connect server. Absent when there is none. */
   readonly connectUrl: string | undefined
-  /** For a whole call, however many requests it takes. */
+  /** The limit of a whole call, however many requests it needs. */
   readonly limitMilliseconds: number
 }
 
-/** 1Password by its own client library, against a Connect server. */
+/** Uses 1Password's client library with a Connect server. */
 export class OnePasswordClient implements ProviderClient {
   readonly #options: OnePasswordOptions
 
@@ -52,7 +52,7 @@ export class OnePasswordClient implements ProviderClient {
       throw new ProviderFailure('This service knows no 1Password Connect server. Its operator sets the address.')
     }
     const httpClient = new BoundedRequests(AbortSignal.timeout(limitMilliseconds), limitMilliseconds)
-    // The library resolves paths against it, and would drop a path of its own without the slash.
+    // Without the trailing slash, the library would drop the last segment of the path.
     return OnePasswordConnect({ serverURL: `${connectUrl.replace(/\/$/, '')}/`, token, httpClient })
   }
 }
@@ -85,7 +85,7 @@ function notConnect(cause: unknown): ProviderFailure {
   return new ProviderFailure('The Connect server gives an answer that 1Password Connect does not give.', { cause })
 }
 
-/** In place of the library's own HTTP client, which follows redirects, reads without end and limits each request alone. */
+/** Replaces the library's HTTP client, which follows redirects, reads without limit and limits only single requests. */
 class BoundedRequests implements IRequestClient {
   readonly defaultTimeout: number
   readonly #signal: AbortSignal

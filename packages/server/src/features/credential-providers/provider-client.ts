@@ -1,4 +1,4 @@
-/** A failure of a provider that its owner can do something about; the message says what is wrong. */
+/** A failure that the owner of the provider can fix. The message gives the reason. */
 export class ProviderFailure extends Error {
   override readonly name = 'ProviderFailure'
 }
@@ -15,7 +15,7 @@ export interface ProviderItem {
   readonly urls: readonly string[]
 }
 
-/** What is asked of the outside. Every call ends within a bounded time, and rejects with a ProviderFailure. */
+/** The queries to a provider. Every call ends in limited time and rejects with a ProviderFailure. */
 export interface ProviderClient {
   listVaults(token: string): Promise<readonly ProviderVault[]>
   listItems(token: string): Promise<readonly ProviderItem[]>

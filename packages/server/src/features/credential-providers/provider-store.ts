@@ -15,14 +15,14 @@ export class ProviderStore {
     this.#database = database
   }
 
-  /** Of two with one name, the index lets one through. */
+  /** The unique index decides between concurrent inserts with one name. */
   async insert(provider: Insertable<CredentialProviderTable>): Promise<StoredProvider> {
     return this.#database
       .insertInto('credential_providers')
       .values(provider)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwTaken(error, provider.name))
+      .catch((error: unknown) => throwNameTaken(error, provider.name))
   }
 
   async find(organizationId: OrganizationId, id: string): Promise<StoredProvider | undefined> {
@@ -62,10 +62,10 @@ export class ProviderStore {
       .where('id', '=', id as CredentialProviderId)
       .returningAll()
       .executeTakeFirst()
-      .catch((error: unknown) => throwTaken(error, columns.name))
+      .catch((error: unknown) => throwNameTaken(error, columns.name))
   }
 
-  /** Of two deletes, one is told that there was one. */
+  /** Of two concurrent deletes, one returns true. */
   async delete(organizationId: OrganizationId, id: string): Promise<boolean> {
     const deleted = await this.#database
       .deleteFrom('credential_providers')
@@ -77,7 +77,7 @@ export class ProviderStore {
   }
 }
 
-function throwTaken(error: unknown, name: string | undefined): never {
+function throwNameTaken(error: unknown, name: string | undefined): never {
   if (!violates(error, 'credential_provider_names')) throw error
   throw new BerthError('credential_provider_name_taken', { name: name ?? '' }, { cause: error })
 }

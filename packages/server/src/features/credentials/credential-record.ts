@@ -2,7 +2,7 @@ import type { Credential } from '@berth/contract/credentials/credential.ts'
 import type { WrittenCredential } from './credential-service.ts'
 import type { StoredCredential } from './credential-store.ts'
 
-/** Writes a credential as lists show it. */
+/** Formats a credential as in lists. */
 export function listedCredential(credential: StoredCredential): Credential {
   const { totp } = credential
   return {

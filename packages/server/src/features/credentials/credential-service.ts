@@ -13,19 +13,19 @@ interface CredentialServiceOptions {
   readonly clock: Clock
 }
 
-/** What of a credential is sealed. Pairs, because an object does not keep every order. */
+/** The sealed part of a credential. An array of pairs, because objects do not preserve every order. */
 interface CredentialSecrets {
   readonly values: readonly (readonly [key: string, value: string])[]
   readonly totpSecret?: string
 }
 
-/** A credential, and the code of the moment where its secret was just set. */
+/** A credential, with the current code if its secret was just set. */
 export interface WrittenCredential {
   readonly credential: StoredCredential
   readonly totp: TotpCode | undefined
 }
 
-/** The rules of credentials. What is secret in them leaves this class only as a one-time code. */
+/** The rules of credentials. Secrets leave this class only as one-time codes. */
 export class CredentialService {
   readonly #store: CredentialStore
   readonly #secrets: ProjectSecrets
@@ -66,12 +66,12 @@ export class CredentialService {
     return credential
   }
 
-  /** Merges the change into what is stored. Of changes at once, each finds those before it. */
+  /** Merges the change into the stored credential. Concurrent changes are applied one after another. */
   async update(projectId: ProjectId, idOrName: string, change: CredentialUpdateRequest): Promise<WrittenCredential> {
-    // Whoever has to try again was overtaken by somebody who did not, so that this comes to an end.
+    // Each retry means that another update succeeded, so the loop ends.
     for (let key = idOrName; ; ) {
       const before = await this.get(projectId, key)
-      // By its id from now on: it may be renamed meanwhile.
+      // Uses the id from now on, because the credential may be renamed meanwhile.
       key = before.id
       const written = await this.#tryUpdate(before, change)
       if (written) return written
@@ -121,7 +121,7 @@ function contextOf(id: string): string {
   return `credential ${id}`
 }
 
-/** Removals come first, so that a key in both stays with its new value. */
+/** Removals are applied first, so that a key in both lists keeps its new value. */
 function merged(before: CredentialSecrets, change: CredentialUpdateRequest): CredentialSecrets {
   const values = new Map(before.values)
   for (const key of change.remove_value_keys ?? []) values.delete(key)

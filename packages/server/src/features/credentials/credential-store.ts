@@ -21,17 +21,17 @@ export class CredentialStore {
     this.#database = database
   }
 
-  /** Of two with one name, the index lets one through. */
+  /** The unique index decides between concurrent inserts with one name. */
   async insert(credential: Insertable<CredentialTable>): Promise<StoredCredential> {
     return this.#database
       .insertInto('credentials')
       .values(credential)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwTaken(error, credential.name))
+      .catch((error: unknown) => throwNameTaken(error, credential.name))
   }
 
-  /** The one with the id or, failing that, the name. */
+  /** Finds by id or, if there is none, by name. */
   async find(projectId: ProjectId, idOrName: string): Promise<StoredCredential | undefined> {
     return this.#database
       .selectFrom('credentials')
@@ -55,7 +55,7 @@ export class CredentialStore {
     return newestPage(query, page)
   }
 
-  /** Writes what was made of the version that was read; nothing when somebody else has written meanwhile. */
+  /** Updates the version that was read. Returns undefined when it was changed meanwhile. */
   async update(
     { id, version }: StoredCredential,
     columns: Updateable<CredentialTable>,
@@ -67,10 +67,10 @@ export class CredentialStore {
       .where('version', '=', version)
       .returningAll()
       .executeTakeFirst()
-      .catch((error: unknown) => throwTaken(error, columns.name))
+      .catch((error: unknown) => throwNameTaken(error, columns.name))
   }
 
-  /** Of two deletes, one is told that there was one. */
+  /** Of two concurrent deletes, one returns true. */
   async delete(id: CredentialId): Promise<boolean> {
     const deleted = await this.#database
       .deleteFrom('credentials')
@@ -81,7 +81,7 @@ export class CredentialStore {
   }
 }
 
-function throwTaken(error: unknown, name: string | undefined): never {
+function throwNameTaken(error: unknown, name: string | undefined): never {
   if (!violates(error, 'credential_names')) throw error
   throw new BerthError('credential_name_taken', { name: name ?? '' }, { cause: error })
 }

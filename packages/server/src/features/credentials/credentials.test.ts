@@ -75,7 +75,7 @@ test('an update merges values, and removes before it adds', async () => {
   assert.deepEqual([emptied.body.has_values, emptied.body.value_keys], [false, []])
 })
 
-/** As a login of the service would read them. */
+/** Reads the values like a login of the service. */
 async function storedValues(project: TestProject): Promise<Record<string, string>> {
   const row = await server.database
     .selectFrom('credentials')
@@ -87,7 +87,7 @@ async function storedValues(project: TestProject): Promise<Record<string, string
   return Object.fromEntries(JSON.parse(text).values)
 }
 
-test('twenty updates at once all find their place', async () => {
+test('twenty concurrent updates are all applied', async () => {
   const project = await server.project()
   await create(project, { values: {} })
 

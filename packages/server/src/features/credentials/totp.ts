@@ -14,7 +14,7 @@ export interface TotpCode {
   readonly expiresAt: Date
 }
 
-/** The code of the moment. `secret` is base32. */
+/** Returns the current code. `secret` is base32. */
 export function totpCode(secret: string, settings: TotpSettings, now: Date): TotpCode {
   const totp = new TOTP({ ...settings, secret: Secret.fromBase32(secret) })
   const timestamp = now.getTime()

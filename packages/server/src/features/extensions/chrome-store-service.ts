@@ -10,7 +10,7 @@ import { readZipOffset } from '@berth/runtime/archive/crx.ts'
 import type { TemporaryFolder, TemporaryFolders } from '../../blobs/temporary-folders.ts'
 
 interface ChromeStoreOptions {
-  /** Where the store gives out extensions. */
+  /** The address from which the store serves extensions. */
   readonly storeUrl: string
   readonly temporaryFolders: TemporaryFolders
 }
@@ -19,13 +19,13 @@ type System = 'win' | 'mac' | 'linux'
 
 const limitMilliseconds = 45_000
 const maxRedirects = 3
-/** To where Google's own store sends everybody for the content. */
+/** The hosts to which Google's store redirects for the content. */
 const contentHosts = ['clients2.googleusercontent.com']
-/** The store gives out the latest version that this Chromium can run, and any must do. */
+/** The store serves the latest version that the client's Chromium can run. This number accepts any. */
 const chromiumVersion = '9999.0.0.0'
 const pageHosts = ['chromewebstore.google.com', 'chrome.google.com']
 
-/** Fetches extensions from the Chrome Web Store. No host but the store's own is ever asked. */
+/** Downloads extensions from the Chrome Web Store. Never contacts other hosts. */
 export class ChromeStoreService {
   readonly #options: ChromeStoreOptions
 
@@ -33,7 +33,7 @@ export class ChromeStoreService {
     this.#options = options
   }
 
-  /** The archive that a page of the store offers, without what signs it. */
+  /** Returns the archive of the extension on a store page, without its signature. */
   async download(page: string, system: System, signal: AbortSignal): Promise<{ content: Readable; sizeBytes: number }> {
     const id = extensionIdOf(page)
     await using folder = await this.#options.temporaryFolders.make()
@@ -42,7 +42,7 @@ export class ChromeStoreService {
       const start = await readZipOffset(path)
       const sizeBytes = (await stat(path)).size - start
       if (sizeBytes <= 0) throw refusal('what it answers ends before the archive')
-      // An open file stays readable when its folder has gone.
+      // An open file stays readable after its folder is removed.
       const file = await open(path)
       return { content: file.createReadStream({ start }), sizeBytes }
     } catch (error) {
@@ -82,7 +82,7 @@ export class ChromeStoreService {
     }
   }
 
-  /** By hand, since a redirect could lead anywhere: also into the operator's own network. */
+  /** Follows redirects manually, because one could lead anywhere, including the operator's own network. */
   async #follow(address: URL, signal: AbortSignal): Promise<Response> {
     let url = address
     for (let redirects = 0; redirects <= maxRedirects; redirects++) {
@@ -91,13 +91,13 @@ export class ChromeStoreService {
       if (response.status < 300 || response.status > 399 || location === null) return response
       await response.body?.cancel()
       const next = URL.parse(location, url)
-      if (!next || !this.#isOfTheStore(next)) throw refusal('it refers to another host')
+      if (!next || !this.#isStoreHost(next)) throw refusal('it refers to another host')
       url = next
     }
     throw refusal('it refers from one address to another')
   }
 
-  #isOfTheStore(url: URL): boolean {
+  #isStoreHost(url: URL): boolean {
     const store = new URL(this.#options.storeUrl)
     if (url.origin === store.origin) return true
     return store.hostname.endsWith('.google.com') && url.protocol === 'https:' && contentHosts.includes(url.host)
@@ -113,7 +113,10 @@ async function* limited(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   }
 }
 
-/** `https://chromewebstore.google.com/detail/name-of-it/<id>`, with or without the name, and the addresses of before. */
+/**
+ * Accepts `https://chromewebstore.google.com/detail/name-of-it/<id>`, with or without the name, and the older
+ * addresses.
+ */
 function extensionIdOf(page: string): string {
   const url = URL.parse(page)
   const isPage = url?.protocol === 'https:' && pageHosts.includes(url.host)

@@ -18,7 +18,7 @@ const store = createServer((request, response) => {
 }).listen(0, '127.0.0.1')
 await once(store, 'listening')
 const storeUrl = `http://127.0.0.1:${(store.address() as AddressInfo).port}`
-/** Stands for a host that nobody has named: the operator's own network. */
+/** Stands for a host outside the store, such as one in the operator's network. */
 const elsewhere = createServer((_request, response) => response.end(crx())).listen(0, '127.0.0.1')
 await once(elsewhere, 'listening')
 let visits = 0
@@ -38,7 +38,7 @@ after(async () => {
   }
 })
 
-/** A packed extension; nothing of its header is looked at but its length. */
+/** A packed extension. Of its header, only the length is used. */
 function crx({ magic = 'Cr24', version = 3, content = archive } = {}): Buffer {
   const head = Buffer.alloc(12)
   head.write(magic)

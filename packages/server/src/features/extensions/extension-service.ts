@@ -31,13 +31,13 @@ interface ExtensionServiceOptions {
   readonly clock: Clock
 }
 
-/** An archive that has come in, whole, as a file. */
+/** A complete uploaded archive in a file. */
 export interface ExtensionUpload {
   readonly name: string | undefined
   readonly path: string
 }
 
-/** The extensions that a project keeps for its sessions. */
+/** The extensions that a project stores for its sessions. */
 export class ExtensionService {
   readonly #options: ExtensionServiceOptions
 
@@ -82,25 +82,25 @@ export class ExtensionService {
     return extension
   }
 
-  /** The archive, byte for byte; checked as a whole before the first byte is given out. */
+  /** Returns the uploaded archive, byte for byte. It is verified as a whole before the first byte is sent. */
   async download(projectId: ProjectId, idOrName: string): Promise<{ content: Readable; sizeBytes: number }> {
     const extension = await this.get(projectId, idOrName)
     await using folder = await this.#options.temporaryFolders.make()
-    // An open file stays readable when its folder has gone.
+    // An open file stays readable after its folder is removed.
     const file = await open(await this.unseal(extension, folder.path))
     return { content: file.createReadStream(), sizeBytes: extension.size_bytes }
   }
 
   async delete(projectId: ProjectId, idOrName: string): Promise<void> {
     const { id, blob } = await this.get(projectId, idOrName)
-    // Of two deletes, one finds it.
+    // Of two concurrent deletes, one finds it.
     if (!(await this.#options.store.delete(projectId, id))) {
       throw new BerthError('extension_not_found', { extension: idOrName })
     }
     await this.#options.blobs.remove(blob)
   }
 
-  /** The extensions that a session is to start with, each once. */
+  /** Finds the extensions that a session starts with, each once. */
   async use(projectId: ProjectId, references: readonly ExtensionReference[]): Promise<readonly StoredExtension[]> {
     const used: StoredExtension[] = []
     for (const { id, name } of references) {
@@ -115,7 +115,7 @@ export class ExtensionService {
     return used
   }
 
-  /** Writes the archive to a file in the folder and tells its path. */
+  /** Writes the archive to a file in the folder and returns its path. */
   async unseal({ id, project_id, blob }: StoredExtension, folder: string): Promise<string> {
     const { blobs, secrets } = this.#options
     const path = join(folder, `${id}.zip`)
@@ -127,13 +127,13 @@ export class ExtensionService {
     return path
   }
 
-  /** Those of the blobs that extensions still need. */
+  /** Returns those of the blobs that extensions still use. */
   async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
     return this.#options.store.listUsedBlobs(names)
   }
 }
 
-/** Reads all of the archive, so that one which passes can be unpacked whole, wherever. */
+/** Reads the whole archive, so that one that passes can be unpacked anywhere. */
 export async function checkExtension(path: string, field: string): Promise<ExtensionFacts> {
   try {
     await using archive = await Archive.open(path, extensionArchiveLimits)

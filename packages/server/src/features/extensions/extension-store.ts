@@ -7,12 +7,12 @@ import { newestPage } from '../../database/newest-page.ts'
 import { plainLowerCase } from '../../database/plain-lower-case.ts'
 import type { ExtensionTable } from '../../database/tables.ts'
 
-/** An extension that a project keeps. */
+/** A stored extension. */
 export type StoredExtension = Selectable<ExtensionTable>
 
 export interface ExtensionFilter {
   readonly projectId: ProjectId
-  /** A part of the name, or the whole id. */
+  /** Part of the name, or the whole id. */
   readonly text: string | undefined
   readonly name: string | undefined
 }
@@ -24,7 +24,7 @@ export class ExtensionStore {
     this.#database = database
   }
 
-  /** Of two with one name, the index lets one through. */
+  /** The unique index decides between concurrent inserts with one name. */
   async insert(extension: Insertable<ExtensionTable>): Promise<StoredExtension> {
     return this.#database
       .insertInto('extensions')
@@ -37,7 +37,7 @@ export class ExtensionStore {
       })
   }
 
-  /** The one with the id or, failing that, the name. */
+  /** Finds by id or, if there is none, by name. */
   async find(projectId: ProjectId, idOrName: string): Promise<StoredExtension | undefined> {
     return this.#database
       .selectFrom('extensions')
@@ -48,7 +48,7 @@ export class ExtensionStore {
       .executeTakeFirst()
   }
 
-  /** Marks it as used; nothing when it is not there any more. */
+  /** Marks it as used. Returns undefined when it no longer exists. */
   async use(
     projectId: ProjectId,
     key: { readonly id: string } | { readonly name: string },
@@ -83,7 +83,7 @@ export class ExtensionStore {
     return deleted !== undefined
   }
 
-  /** Those of the blobs that extensions still need. */
+  /** Returns those of the blobs that extensions still use. */
   async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
     const rows = await this.#database.selectFrom('extensions').select('blob').where('blob', 'in', names).execute()
     return rows.map(({ blob }) => blob)

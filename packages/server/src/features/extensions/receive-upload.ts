@@ -8,7 +8,7 @@ import { readMultipart } from '@berth/runtime/http/multipart.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import type { ExtensionUpload } from './extension-service.ts'
 
-/** Reads the parts `file` and, unless it is left out, `name`. */
+/** Reads the part `file` and the optional part `name`. */
 export async function receiveUpload(request: IncomingMessage, folder: string): Promise<ExtensionUpload> {
   const path = join(folder, 'file.zip')
   let hasFile = false
@@ -26,7 +26,7 @@ export async function receiveUpload(request: IncomingMessage, folder: string): P
       hasFile = true
       await pipeline(part.content, createWriteStream(path))
     } else {
-      // Clients write an empty text for a name that is not set.
+      // Clients send an empty text for a name that is not set.
       name = part.text === '' ? undefined : validate(ExtensionName, part.text, 'name')
     }
   }

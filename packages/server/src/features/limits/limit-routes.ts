@@ -20,7 +20,7 @@ export function mountLimitRoutes(mount: MountForOrganizations, { limits }: { rea
   mount(getOrgEntitlements, async ({ caller }) => entitlements(await limits.read(caller.organizationId)))
 }
 
-/** This version has neither connections for managed logins nor vaults. */
+/** This version has neither managed logins nor vaults. */
 function limitsRecord({ maxSessions, projectDefault, used }: CurrentLimits): OrgLimits {
   return {
     max_concurrent_sessions: maxSessions,

@@ -6,14 +6,14 @@ import { requireOrganizationKey } from '../../access/require-organization-key.ts
 import type { Database } from '../../database/database.ts'
 import type { LimitStore, ProjectUse } from './limit-store.ts'
 
-/** Places come with each session that ends, so that nobody knows when. */
-const placeRetrySeconds = 5
+/** A slot becomes free whenever a session ends, which cannot be predicted. */
+const slotRetrySeconds = 5
 const windowMilliseconds = 60_000
 
-/** What the operator gives every organization that has nothing of its own. */
+/** The operator's defaults for organizations without limits of their own. */
 export interface LimitsConfig {
   readonly maxSessions: number
-  /** Of each limited operation and organization; 0 is no limit. */
+  /** Per limited operation and organization. 0 means no limit. */
   readonly requestsPerMinute: number
 }
 
@@ -23,15 +23,17 @@ export interface CurrentLimits {
   readonly used: number
 }
 
-/** How much of a limited operation is left in this minute. */
+/** How many requests of a limited operation remain in this minute. */
 export interface RequestAllowance {
   readonly limit: number
   readonly remaining: number
-  /** Of a request that is too many. */
+  /** Set for a request beyond the limit. */
   readonly retryAfterSeconds: number | undefined
 }
 
-/** How many sessions an organization and its projects may have at once, and how often they may ask. */
+/**
+ * Enforces how many sessions an organization and its projects may have at once, and how many requests they may send.
+ */
 export class LimitService {
   readonly #store: LimitStore
   readonly #config: LimitsConfig
@@ -48,7 +50,7 @@ export class LimitService {
     return { maxSessions: organization ?? this.#config.maxSessions, projectDefault, used }
   }
 
-  /** Zero takes the limit away, and absence leaves it. */
+  /** Zero removes the limit. Undefined leaves it unchanged. */
   async setProjectDefault(caller: OrganizationCaller, limit: number | undefined): Promise<void> {
     requireOrganizationKey(caller)
     if (limit === undefined) return
@@ -60,22 +62,25 @@ export class LimitService {
     await this.#store.setProjectDefault(caller.organizationId, limit || null)
   }
 
-  /** Makes something that takes a place among the sessions, if there is one: of two requests for the last, one gets it. */
+  /**
+   * Creates something that occupies a session slot, if one is free. Of two concurrent requests for the last slot, one
+   * gets it.
+   */
   async takePlace<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
-    return this.#store.take(projectId, (use, database) => {
-      this.#requirePlace(use)
+    return this.#store.reserve(projectId, (use, database) => {
+      this.#requireSlot(use)
       return make(database)
     })
   }
 
-  #requirePlace({ organization, projectDefault, project, usedByOrganization, usedByProject }: ProjectUse): void {
+  #requireSlot({ organization, projectDefault, project, usedByOrganization, usedByProject }: ProjectUse): void {
     const ofOrganization = organization ?? this.#config.maxSessions
     const ofProject = project ?? projectDefault ?? ofOrganization
     if (usedByOrganization >= ofOrganization) throw limitReached('organization', ofOrganization)
     if (usedByProject >= ofProject) throw limitReached('project', ofProject)
   }
 
-  /** Counts a request against the organization's minute; nothing where there is no limit. */
+  /** Counts a request of the organization in the current minute. Returns undefined when there is no limit. */
   async countRequest(organizationId: OrganizationId, operation: string): Promise<RequestAllowance | undefined> {
     const limit = this.#config.requestsPerMinute
     if (limit === 0) return undefined
@@ -92,5 +97,5 @@ export class LimitService {
 }
 
 function limitReached(owner: 'organization' | 'project', limit: number): BerthError {
-  return new BerthError('session_limit_reached', { owner, limit }, { retryAfterSeconds: placeRetrySeconds })
+  return new BerthError('session_limit_reached', { owner, limit }, { retryAfterSeconds: slotRetrySeconds })
 }

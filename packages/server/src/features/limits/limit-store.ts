@@ -3,7 +3,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 
-/** The limits that were set; null where there is none. */
+/** The limits that were set. Null means none. */
 export interface SetLimits {
   readonly organization: number | null
   readonly projectDefault: number | null
@@ -43,10 +43,10 @@ export class LimitStore {
   }
 
   /**
-   * Tells what the project and its organization use, and takes more of it, while no other server or request does: they
-   * wait at the row of the organization. `take` throws to take nothing.
+   * Reads how much the project and its organization use, and lets `take` use more, while other servers and requests
+   * wait for the organization's row. `take` throws to leave usage unchanged.
    */
-  async take<Taken>(
+  async reserve<Taken>(
     projectId: ProjectId,
     take: (use: ProjectUse, database: Database) => Promise<Taken>,
   ): Promise<Taken> {
@@ -64,13 +64,16 @@ export class LimitStore {
         .forNoKeyUpdate('organizations')
         .executeTakeFirst()
       if (!limits) throw new BerthError('project_not_found')
-      // By a statement of its own: one that waits for the row still sees what was before the wait.
+      // A separate statement: one that waits for the row would still see the state before the wait.
       const { all, own } = await countLive(database, limits.organizationId, projectId)
       return take({ ...limits, usedByOrganization: all, usedByProject: own }, database)
     })
   }
 
-  /** Counts a request, and tells how many there were in its minute. A server whose clock is behind counts in the newest minute. */
+  /**
+   * Counts a request and returns the number of requests in its minute. A server whose clock is behind counts in the
+   * newest minute.
+   */
   async countRequest(
     organizationId: OrganizationId,
     operation: string,

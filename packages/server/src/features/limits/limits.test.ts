@@ -21,7 +21,7 @@ interface Failure {
 
 const readLimits = async (owner: TestProject) => (await owner.call<OrgLimits>('GET', '/org/limits')).body
 
-/** Creates at once, by turns on one server and on the other. */
+/** Creates sessions concurrently, alternating between the two servers. */
 function createOnBoth(owner: TestProject, count: number, headers: Record<string, string> = {}) {
   const other = owner.on(sibling)
   return Promise.all(
@@ -57,7 +57,7 @@ test('of two creates for the last place one succeeds, however often it is tried'
   for (let round = 0; round < 5; round += 1) {
     const answers = await createOnBoth(owner, 2)
     assert.deepEqual(counted(answers), { 200: 1, 429: 1 })
-    // Which of the two has its machine is chance, and only that server ends it.
+    // Either server may have its machine, and only that server ends it.
     const index = answers.findIndex(({ status }) => status === 200)
     const its = index === 0 ? owner : owner.on(sibling)
     assert.equal((await its.call('DELETE', `/browsers/${answers[index]?.body.session_id}`)).status, 204)

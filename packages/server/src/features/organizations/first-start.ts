@@ -3,8 +3,9 @@ import { newApiKey } from '../../access/secrets.ts'
 import type { OrganizationStore } from './organization-store.ts'
 
 /**
- * Makes sure that there is somebody to call: the first start makes the organization, its project and a key. With a
- * configured key that one is used, on later starts too. Returns the key to show: a made one is never seen again.
+ * Ensures that there is an organization with a key: the first start creates the organization, its project and a key. A
+ * configured key is used instead, also on later starts. Returns the key to show, because a generated key cannot be read
+ * again.
  */
 export async function ensureOrganization(
   organizations: OrganizationStore,
@@ -12,7 +13,7 @@ export async function ensureOrganization(
   configuredKey: string | undefined,
 ): Promise<string | undefined> {
   const key = configuredKey ?? newApiKey()
-  const isFirst = await organizations.makeFirst(key, clock.now())
+  const isFirst = await organizations.createFirst(key, clock.now())
   if (configuredKey !== undefined && !isFirst) await organizations.admitKey(configuredKey, clock.now())
   return configuredKey ?? (isFirst ? key : undefined)
 }

@@ -6,18 +6,20 @@ import type { Database } from '../../database/database.ts'
 
 export const defaultProjectName = 'Default'
 const defaultOrganizationName = 'Default'
-/** Any number that no other part locks: servers that start on one new database wait for each other here. */
-const maxRememberedOwners = 10_000
+const maxCachedOwners = 10_000
+/** An arbitrary number that no other advisory lock uses. Servers that start on a new database wait for each other. */
 const firstStartLock = 7_301
 
-/** A key that may call: its organization, its project when it is bound to one, and the organization's default project. */
+/**
+ * An API key with its organization, its project when it is restricted to one, and the organization's default project.
+ */
 export interface KeyScope {
   readonly keyId: ApiKeyId
   readonly keyName: string
   readonly expiresAt: Date | null
   readonly organizationId: OrganizationId
   readonly projectId: ProjectId | null
-  /** Of a key that is bound to a project. */
+  /** For a key that is restricted to a project. */
   readonly isProjectActive: boolean
   readonly defaultProjectId: ProjectId | null
 }
@@ -30,7 +32,9 @@ export class OrganizationStore {
     this.#database = database
   }
 
-  /** With the default project at once: every request asks for the key, and nearly every one works in that project. */
+  /**
+   * Includes the default project, because every request looks up its key and nearly every one works in that project.
+   */
   async findKey(hash: Buffer): Promise<KeyScope | undefined> {
     return this.#database
       .selectFrom('api_keys')
@@ -57,7 +61,7 @@ export class OrganizationStore {
       .executeTakeFirst()
   }
 
-  /** A project that can be worked in, by id or by its exact name; ids come first. */
+  /** Finds an active project by id or by exact name. Ids take precedence. */
   async findProject(organizationId: OrganizationId, selector: ProjectSelector): Promise<ProjectId | undefined> {
     const project = await this.#database
       .selectFrom('projects')
@@ -73,7 +77,7 @@ export class OrganizationStore {
     return project?.id
   }
 
-  /** Whose project it is: a project stays with its organization, so that it is asked for once. */
+  /** The organization of a project. Cached, because it never changes. */
   async organizationOf(projectId: ProjectId): Promise<OrganizationId> {
     const known = this.#owners.get(projectId)
     if (known) return known
@@ -83,13 +87,13 @@ export class OrganizationStore {
       .where('id', '=', projectId)
       .executeTakeFirst()
     if (!project) throw new BerthError('project_not_found')
-    if (this.#owners.size >= maxRememberedOwners) this.#owners.clear()
+    if (this.#owners.size >= maxCachedOwners) this.#owners.clear()
     this.#owners.set(projectId, project.organization_id)
     return project.organization_id
   }
 
-  /** Makes the organization, its project and its first key where there is none yet; says whether it did. */
-  async makeFirst(key: string, now: Date): Promise<boolean> {
+  /** Creates the organization, its project and its first key if there is none. Returns whether it did. */
+  async createFirst(key: string, now: Date): Promise<boolean> {
     return this.#database.transaction().execute(async (database) => {
       await sql`select pg_advisory_xact_lock(${firstStartLock})`.execute(database)
       const known = await database.selectFrom('organizations').select('id').limit(1).executeTakeFirst()
@@ -99,7 +103,7 @@ export class OrganizationStore {
     })
   }
 
-  /** Makes an organization with its project and a first key. */
+  /** Creates an organization with its project and a first key. */
   async create(organization: NewOrganization, key: string, now: Date): Promise<OrganizationId> {
     return this.#database.transaction().execute((database) => insertOrganization(database, organization, key, now))
   }
@@ -114,7 +118,7 @@ export class OrganizationStore {
       .execute()
   }
 
-  /** Lets the key act for the first organization; one that is known already stays as it is. */
+  /** Makes the key valid for the first organization, unless it exists already. */
   async admitKey(key: string, now: Date): Promise<void> {
     const { id } = await this.#database
       .selectFrom('organizations')
@@ -130,7 +134,7 @@ export type ProjectSelector = { readonly id: string } | { readonly idOrName: str
 
 export interface NewOrganization {
   readonly name: string
-  /** Null: the server's own default. */
+  /** Null: the server's default. */
   readonly maxSessions: number | null
 }
 

@@ -1,7 +1,7 @@
 import type { Profile as ProfileRecord } from '@berth/contract/profiles/profile.ts'
 import type { Profile } from './profile-store.ts'
 
-/** A profile as callers see it. */
+/** The form of a profile that callers see. */
 export function profileRecord({ id, name, created_at, updated_at, last_used_at }: Profile): ProfileRecord {
   return {
     id,

@@ -50,14 +50,14 @@ export class ProfileService {
     return (await this.#store.find(projectId, idOrName)) ?? throwNotFound(idOrName)
   }
 
-  /** The profile that a session names: an id is no name here, nor a name an id. */
+  /** Finds the profile that a session refers to. Unlike in paths, ids and names are separate here. */
   async getReferred(projectId: ProjectId, { id, name }: BrowserProfile): Promise<Profile> {
     const wanted = id ?? name ?? ''
     const profile = await this.get(projectId, wanted)
     return (id === undefined ? profile.name : profile.id) === wanted ? profile : throwNotFound(wanted)
   }
 
-  /** As callers see them, for the records of sessions; those that were deleted are missing. */
+  /** The form that callers see, for the records of sessions. Deleted profiles are missing. */
   async recordsOf(ids: readonly ProfileId[]): Promise<ReadonlyMap<ProfileId, ProfileRecord>> {
     const profiles = ids.length === 0 ? [] : await this.#store.listByIds(ids)
     return new Map(profiles.map((profile) => [profile.id, profileRecord(profile)]))
@@ -68,26 +68,26 @@ export class ProfileService {
     return (await this.#store.rename(id, name, this.#clock.now())) ?? throwNotFound(idOrName)
   }
 
-  /** Sessions that use it go on, and save nothing. Of two deletes, one finds no profile. */
+  /** Sessions that use it continue and save nothing. Of two concurrent deletes, one finds no profile. */
   async delete(projectId: ProjectId, idOrName: string): Promise<void> {
     const { id } = await this.get(projectId, idOrName)
     const deleted = (await this.#store.delete(id)) ?? throwNotFound(idOrName)
     await this.#states.remove(deleted.state_blob)
   }
 
-  /** The saved state, compressed; nothing while none was saved. */
+  /** Returns the saved state, compressed, or undefined when none was saved. */
   async open(id: ProfileId): Promise<Readable | undefined> {
     return this.#states.open(() => this.#store.findById(id))
   }
 
-  /** A session begins to use it. */
+  /** Records that a session starts to use it. */
   async noteUse(id: ProfileId): Promise<void> {
     await this.#store.noteUse(id, this.#clock.now())
   }
 
   /**
-   * Replaces the saved state by the one that a session has left at its end. Says whether it did: a profile that was
-   * deleted, or holds the state of a session that ended later, stays as it is.
+   * Replaces the saved state by that of a session that ended. Returns whether it did: a deleted profile, or one with
+   * the state of a session that ended later, stays unchanged.
    */
   async save(id: ProfileId, endedAt: Date, state: Readable, signal: AbortSignal): Promise<boolean> {
     const profile = await this.#store.findById(id)
@@ -96,13 +96,13 @@ export class ProfileService {
       return false
     }
     const blob = await this.#states.write(profile, state, signal)
-    // A crash from here on leaves one blob too many, which the sweep finds.
+    // After a crash from here on, the sweep removes the unused blob.
     const superfluous = await this.#store.replaceState(id, { blob, endedAt }, this.#clock.now())
     await this.#states.remove(superfluous)
     return superfluous !== blob
   }
 
-  /** Those of the blobs that profiles still need. */
+  /** Returns those of the blobs that profiles still use. */
   async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
     return this.#store.listUsedBlobs(names)
   }

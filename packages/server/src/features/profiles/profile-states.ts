@@ -6,10 +6,10 @@ import { BlobNotFound, type BlobStore } from '../../blobs/blob-store.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import type { Profile } from './profile-store.ts'
 
-/** Compressed, as it comes from the session: it may be anything. */
+/** The compressed size. The content comes from a session and is untrusted. */
 export const maxStateBytes = 512 * 1024 ** 2
 
-/** A state in use is replaced at most so often while it is being opened. */
+/** How often a state may be replaced while it is opened. */
 const maxReplacements = 10
 
 interface ProfileStatesOptions {
@@ -17,7 +17,7 @@ interface ProfileStatesOptions {
   readonly secrets: ProjectSecrets
 }
 
-/** The saved states of profiles: sealed archives, each in a blob of its own that is written once. */
+/** The saved states of profiles: sealed archives, each in a blob that is written once. */
 export class ProfileStates {
   readonly #blobs: BlobStore
   readonly #secrets: ProjectSecrets
@@ -27,7 +27,7 @@ export class ProfileStates {
     this.#secrets = secrets
   }
 
-  /** Keeps the whole of the state, or rejects and keeps nothing. Returns the name of its blob. */
+  /** Stores the complete state and returns the name of its blob, or rejects and stores nothing. */
   async write({ id, project_id }: Profile, state: Readable, signal: AbortSignal): Promise<string> {
     const blob = `profile-${randomUUID()}`
     const sealing = await this.#secrets.sealing(project_id, contextOf(id))
@@ -42,8 +42,8 @@ export class ProfileStates {
   }
 
   /**
-   * The state of the profile, whole even when it is replaced or deleted meanwhile; nothing while none was saved. The
-   * stream fails at its end when it was changed.
+   * Opens the state of the profile, which stays complete even when it is replaced or deleted meanwhile. Undefined when
+   * none was saved. The stream fails at its end when the blob was modified.
    */
   async open(find: () => Promise<Profile | undefined>): Promise<Readable | undefined> {
     for (let attempt = 0; ; attempt++) {
@@ -52,10 +52,10 @@ export class ProfileStates {
       try {
         const sealed = await this.#blobs.read(profile.state_blob)
         const unsealing = await this.#secrets.unsealing(profile.project_id, contextOf(profile.id))
-        pipelineOf(sealed, unsealing, () => {}) // Its reader sees what fails.
+        pipelineOf(sealed, unsealing, () => {}) // The reader sees the failure.
         return unsealing
       } catch (error) {
-        // Replaced between the row and the blob: the next look finds the new one.
+        // The state was replaced after the row was read. The next attempt finds the new blob.
         if (!(error instanceof BlobNotFound) || attempt === maxReplacements) throw error
       }
     }

@@ -7,7 +7,7 @@ import { newestPage } from '../../database/newest-page.ts'
 import { plainLowerCase } from '../../database/plain-lower-case.ts'
 import type { ProfileTable } from '../../database/tables.ts'
 
-/** Saved browser state that sessions start from, and its name. */
+/** A profile: saved browser state that sessions start from, with a name. */
 export type Profile = Selectable<ProfileTable>
 
 export interface ProfileFilter {
@@ -16,7 +16,7 @@ export interface ProfileFilter {
   readonly name: string | undefined
 }
 
-/** The state that a session has left. */
+/** The state of a session that ended. */
 export interface SavedState {
   readonly blob: string
   /** When that session ended. */
@@ -36,10 +36,10 @@ export class ProfileStore {
       .values(profile)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwTaken(error, profile.name))
+      .catch((error: unknown) => throwNameTaken(error, profile.name))
   }
 
-  /** The profile with the id or, failing that, the name. */
+  /** Finds by id or, if there is none, by name. */
   async find(projectId: ProjectId, idOrName: string): Promise<Profile | undefined> {
     return this.#database
       .selectFrom('profiles')
@@ -76,7 +76,7 @@ export class ProfileStore {
       .where('id', '=', id)
       .returningAll()
       .executeTakeFirst()
-      .catch((error: unknown) => throwTaken(error, name))
+      .catch((error: unknown) => throwNameTaken(error, name))
   }
 
   async noteUse(id: ProfileId, now: Date): Promise<void> {
@@ -84,8 +84,8 @@ export class ProfileStore {
   }
 
   /**
-   * Puts a state into the place of the one before, and returns the blob that is of no more use: that of the state
-   * before or, when the profile is gone or holds the state of a session that ended later, the given one.
+   * Replaces the state and returns the blob that is unused now: that of the previous state or, when the profile was
+   * deleted or has the state of a session that ended later, the given one.
    */
   async replaceState(id: ProfileId, { blob, endedAt }: SavedState, now: Date): Promise<string | null> {
     return this.#database.transaction().execute(async (database) => {
@@ -105,12 +105,12 @@ export class ProfileStore {
     })
   }
 
-  /** Removes the profile and returns it as it was last; nothing when somebody else has removed it. */
+  /** Removes the profile and returns its last version. Undefined when it was removed already. */
   async delete(id: ProfileId): Promise<Profile | undefined> {
     return this.#database.deleteFrom('profiles').where('id', '=', id).returningAll().executeTakeFirst()
   }
 
-  /** Those of the blobs that profiles still need. */
+  /** Returns those of the blobs that profiles still use. */
   async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
     const rows = await this.#database
       .selectFrom('profiles')
@@ -121,7 +121,7 @@ export class ProfileStore {
   }
 }
 
-function throwTaken(error: unknown, name: string | null | undefined): never {
+function throwNameTaken(error: unknown, name: string | null | undefined): never {
   if (!violates(error, 'profile_names')) throw error
   throw new BerthError('profile_name_taken', { name: name ?? '' }, { cause: error })
 }

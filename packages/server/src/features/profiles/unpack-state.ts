@@ -2,15 +2,15 @@ import { pipeline, type Readable } from 'node:stream'
 import { constants, createZstdDecompress } from 'node:zlib'
 import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
 
-/** As much as a session takes in again. A small archive of somebody's making could else go on for ever. */
+/** The limit of what a session accepts. A small malicious archive could otherwise expand without end. */
 const maxUnpackedBytes = 4 * 1024 ** 3
-/** Memory that an archive may ask for: 8 MiB. The agent's own asks for 2. */
+/** Limits the memory that an archive may request to 8 MiB. The agent's archives request 2. */
 const maxWindowLog = 23
 
-/** Decompresses a saved state while it is read. */
+/** Decompresses a saved state as it is read. */
 export function unpackState(state: Readable): Readable {
   const decompress = createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: maxWindowLog } })
   const limited = limitBytes(maxUnpackedBytes, `a saved state unpacks to more than ${maxUnpackedBytes} bytes`)
-  pipeline(state, decompress, limited, () => {}) // Its reader sees what fails.
+  pipeline(state, decompress, limited, () => {}) // The reader sees the failure.
   return limited
 }

@@ -1,7 +1,7 @@
 import type { Project as ProjectAnswer, ProjectLimits } from '@berth/contract/projects/project.ts'
 import type { Project } from './project-store.ts'
 
-/** Writes a project as callers see it. */
+/** Formats a project for callers. */
 export function projectRecord(project: Project): ProjectAnswer {
   return {
     id: project.id,

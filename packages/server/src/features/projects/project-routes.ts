@@ -17,7 +17,7 @@ export function mountProjectRoutes(
   mountOne: MountForOrganizations,
   { projects }: { readonly projects: ProjectService },
 ): void {
-  /** Each at both of its paths, and none while projects are switched off. */
+  /** Mounts each endpoint at both of its paths. Rejects requests while projects are disabled. */
   const mount: MountForOrganizations = (endpoint, handler) => {
     const guarded: typeof handler = (call) => {
       projects.requireEnabled()

@@ -3,15 +3,15 @@ import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { ProjectLimitsUpdate } from '@berth/contract/projects/project.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { ApiKeyCache } from '../../access/api-key-cache.ts'
 import type { OrganizationCaller } from '../../access/caller.ts'
-import type { KnownKeys } from '../../access/known-keys.ts'
 import { requireOrganizationKey } from '../../access/require-organization-key.ts'
 import type { Project, ProjectStore } from './project-store.ts'
 
 interface ProjectServiceOptions {
   readonly store: ProjectStore
-  readonly keys: KnownKeys
-  /** Whether the operator has them switched on. */
+  readonly keys: ApiKeyCache
+  /** Whether the operator has enabled projects. */
   readonly isEnabled: boolean
   readonly clock: Clock
 }
@@ -26,10 +26,10 @@ interface Named {
   readonly name: string | undefined
 }
 
-/** The rules of projects. A key of one project sees that one alone, and may do no more than rename it. */
+/** The rules of projects. A key of one project sees only that project, and may only rename it. */
 export class ProjectService {
   readonly #store: ProjectStore
-  readonly #keys: KnownKeys
+  readonly #keys: ApiKeyCache
   readonly #isEnabled: boolean
   readonly #clock: Clock
 
@@ -68,7 +68,7 @@ export class ProjectService {
     return project
   }
 
-  /** The active project with the id, for what is to be made in it. */
+  /** Finds an active project by id, to create something in it. */
   async getActive(organizationId: OrganizationId, id: string): Promise<Project> {
     const project = await this.#store.find(organizationId, id)
     if (!project || project.id !== id || project.archived_at) throw new BerthError('project_not_found')
@@ -88,12 +88,12 @@ export class ProjectService {
     return this.#changed(updated)
   }
 
-  /** Everything that is in it has to be deleted before. */
+  /** The project must be empty. */
   async delete(caller: OrganizationCaller, idOrName: string): Promise<void> {
     requireOrganizationKey(caller)
     const { id } = await this.get(caller, idOrName)
     const isDeleted = await this.#store.delete(caller.organizationId, id)
-    this.#keys.forget()
+    this.#keys.clear()
     if (!isDeleted) throw new BerthError('project_not_found')
   }
 
@@ -110,7 +110,7 @@ export class ProjectService {
   }
 
   #changed(project: Project | undefined): Project {
-    this.#keys.forget()
+    this.#keys.clear()
     if (!project) throw new BerthError('project_not_found')
     return project
   }

@@ -2,7 +2,7 @@ import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
-import { type Database, holderOf, violates } from '../../database/database.ts'
+import { type Database, referencingTable, violates } from '../../database/database.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import { plainForm } from '../../database/plain-lower-case.ts'
 import type { ProjectTable } from '../../database/tables.ts'
@@ -11,7 +11,7 @@ export type Project = Selectable<ProjectTable>
 
 export interface ProjectFilter {
   readonly organizationId: OrganizationId
-  /** The only project that may be seen. */
+  /** The only visible project, for keys of one project. */
   readonly only: ProjectId | null
   readonly text: string | undefined
   readonly name: string | undefined
@@ -24,17 +24,17 @@ export class ProjectStore {
     this.#database = database
   }
 
-  /** Of two with one name, the constraint lets one through. */
+  /** The constraint decides between concurrent inserts with one name. */
   async insert(project: Insertable<ProjectTable>): Promise<Project> {
     return this.#database
       .insertInto('projects')
       .values(project)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwTaken(error, project.name))
+      .catch((error: unknown) => throwNameTaken(error, project.name))
   }
 
-  /** The one with the id or, failing that, the name; archived ones too. */
+  /** Finds by id or, if there is none, by name, including archived projects. */
   async find(organizationId: OrganizationId, idOrName: string): Promise<Project | undefined> {
     return this.#database
       .selectFrom('projects')
@@ -58,7 +58,7 @@ export class ProjectStore {
     return updateOne(this.#database, id, columns)
   }
 
-  /** The same where the project may be the last active one, which it must not stop to be. */
+  /** Like `update`, but fails for the last active project. */
   async archive(
     organizationId: OrganizationId,
     id: ProjectId,
@@ -70,7 +70,7 @@ export class ProjectStore {
     })
   }
 
-  /** Removes the project when no row refers to it; says whether there was one. */
+  /** Removes the project if no row refers to it. Returns whether it existed. */
   async delete(organizationId: OrganizationId, id: ProjectId): Promise<boolean> {
     return this.#database.transaction().execute(async (database) => {
       await requireOtherActive(database, organizationId, id)
@@ -80,7 +80,7 @@ export class ProjectStore {
         .returning('id')
         .executeTakeFirst()
         .catch((error: unknown) => {
-          const resource = holderOf(error)
+          const resource = referencingTable(error)
           if (resource === undefined) throw error
           throw new BerthError('project_not_empty', { resource: resource.replaceAll('_', ' ') }, { cause: error })
         })
@@ -96,10 +96,10 @@ async function updateOne(database: Database, id: ProjectId, columns: Updateable<
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirst()
-    .catch((error: unknown) => throwTaken(error, columns.name ?? ''))
+    .catch((error: unknown) => throwNameTaken(error, columns.name ?? ''))
 }
 
-/** Changes of one organization wait for each other here, or two could each take the other for the last one. */
+/** Serializes changes of one organization. Otherwise two could each take the other project for the last one. */
 async function requireOtherActive(database: Database, organizationId: OrganizationId, id: ProjectId): Promise<void> {
   await database
     .selectFrom('organizations')
@@ -120,7 +120,7 @@ async function requireOtherActive(database: Database, organizationId: Organizati
   if (!other) throw new BerthError('last_active_project')
 }
 
-function throwTaken(error: unknown, name: string): never {
+function throwNameTaken(error: unknown, name: string): never {
   if (!violates(error, 'projects_organization_id_name_key')) throw error
   throw new BerthError('project_name_taken', { name }, { cause: error })
 }

@@ -15,7 +15,7 @@ interface Failure {
 
 const create = (owner: TestProject, name: string) => owner.call<Project>('POST', '/org/projects', { name })
 
-/** A key that is for this project alone. */
+/** Creates a key that is restricted to this project. */
 async function keyOf(owner: TestProject, { id }: { readonly id: string }): Promise<string> {
   const key = newApiKey()
   await owner.addKey(key, id as ProjectId)

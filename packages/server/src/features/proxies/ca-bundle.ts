@@ -3,7 +3,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 
 const certificate = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g
 
-/** The certificates of a PEM text, in DER; refuses what is not one or more CA certificates and nothing else. */
+/** Returns the certificates of a PEM text in DER. Rejects anything but one or more CA certificates. */
 export function readCaBundle(pem: string): readonly Buffer[] {
   const blocks = pem.match(certificate) ?? []
   if (blocks.length === 0) throw refused('must hold one or more certificates in PEM')

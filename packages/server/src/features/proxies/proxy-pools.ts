@@ -6,25 +6,25 @@ import type { Targeting } from '@berth/contract/proxies/targeting.ts'
 import { targetingFields } from '@berth/contract/proxies/targeting.ts'
 import { z } from 'zod'
 
-/** One server of the operator's, and where it leaves. */
+/** One of the operator's proxy servers, and its location. */
 export interface PoolServer extends Omit<Targeting, 'os'> {
   readonly upstream: Upstream
 }
 
 export type ProxyPools = Readonly<Partial<Record<ManagedProxyType, readonly PoolServer[]>>>
 
-const { os: _os, ...placeFields } = targetingFields
-const usualCountry = 'US'
+const { os: _os, ...locationFields } = targetingFields
+const defaultCountry = 'US'
 const maxSuggestions = 10
 const europeanUnion = 'AT BE BG HR CY CZ DK EE FI FR DE GR HU IE IT LV LT LU MT NL PL PT RO SK SI ES SE'.split(' ')
 
 const PoolsFile = z.strictObject(
   Object.fromEntries(
-    managedProxyTypes.map((type) => [type, z.array(z.strictObject({ url: z.string(), ...placeFields })).optional()]),
+    managedProxyTypes.map((type) => [type, z.array(z.strictObject({ url: z.string(), ...locationFields })).optional()]),
   ),
 )
 
-/** Reads what the operator has written of its proxies; throws a sentence that holds no part of an address. */
+/** Parses the operator's configuration of proxies. Throws a sentence that contains no part of an address. */
 export function parseProxyPools(text: string): ProxyPools {
   let json: unknown
   try {
@@ -42,17 +42,17 @@ export function parseProxyPools(text: string): ProxyPools {
       type,
       (servers as readonly ({ url: string } & Targeting)[]).map(({ url, ...place }, index) => {
         const upstream = parseUpstream(url)
-        if (!upstream) throw new Error(`${type}.${index}.url: must be as http://user:password@host:port`)
+        if (!upstream) throw new Error(`${type}.${index}.url: must have the form http://user:password@host:port`)
         return { ...place, upstream }
       }),
     ]),
   )
 }
 
-/** Reads `http://user:password@host:port`, or the same with https or socks5. */
+/** Parses `http://user:password@host:port`, or the same with https or socks5. */
 export function parseUpstream(text: string): Upstream | undefined {
   const protocol = /^(https?|socks5):\/\//.exec(text)?.[1] as Upstream['protocol'] | undefined
-  // Other schemes keep the host as it was written; this one reads it as a browser would.
+  // URLs of other schemes keep the spelling of the host. This scheme normalizes it as a browser does.
   const url = protocol && URL.parse(text.replace(/^\w+:/, 'http:'))
   if (!url || !parseHost(url.hostname) || url.pathname !== '/' || url.search || url.hash) return undefined
   const usualPort = { http: 80, https: 443, socks5: 1080 }[protocol]
@@ -69,7 +69,7 @@ export function parseUpstream(text: string): Upstream | undefined {
   }
 }
 
-/** The servers that leave where the caller wants to; refuses, with the places that there are, when there is none. */
+/** Returns the servers at the requested location. If there is none, rejects and lists the available locations. */
 export function selectServers(pools: ProxyPools, type: ManagedProxyType, target: Targeting): EgressProxy['upstreams'] {
   const servers = pools[type] ?? []
   if (servers.length === 0) {
@@ -77,7 +77,7 @@ export function selectServers(pools: ProxyPools, type: ManagedProxyType, target:
     throw new BerthError('field_not_supported', { field: 'type', reason })
   }
   let candidates = servers
-  for (const [field, wanted] of Object.entries(placeOf(type, target))) {
+  for (const [field, wanted] of Object.entries(locationOf(type, target))) {
     const of = (server: PoolServer) => server[field as keyof PoolServer] as string | undefined
     const matching = candidates.filter((server) => matches(of(server), field, wanted))
     if (matching.length === 0) {
@@ -91,10 +91,10 @@ export function selectServers(pools: ProxyPools, type: ManagedProxyType, target:
   return candidates.map(({ upstream }) => upstream)
 }
 
-/** What must fit: without a country, some types leave anywhere and others in the usual one. */
-function placeOf(type: ManagedProxyType, { country, city, state, zip, asn }: Targeting): Record<string, string> {
+/** The fields that must match. Without a country, some types accept any and others use their default. */
+function locationOf(type: ManagedProxyType, { country, city, state, zip, asn }: Targeting): Record<string, string> {
   const isWorldwide = type === 'residential' || type === 'mobile'
-  const place = { country: country ?? (isWorldwide ? undefined : usualCountry), city, state, zip, asn }
+  const place = { country: country ?? (isWorldwide ? undefined : defaultCountry), city, state, zip, asn }
   return Object.fromEntries(Object.entries(place).filter(([, value]) => value !== undefined)) as Record<string, string>
 }
 

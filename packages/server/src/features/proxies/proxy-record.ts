@@ -1,7 +1,7 @@
 import type { ProxyRecord } from '@berth/contract/proxies/proxy.ts'
 import type { StoredProxy } from './proxy.ts'
 
-/** Writes a proxy as callers see it. */
+/** Formats a proxy for callers. */
 export function writeProxy(proxy: StoredProxy): ProxyRecord {
   return {
     id: proxy.id,

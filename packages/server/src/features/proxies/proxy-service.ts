@@ -25,24 +25,24 @@ interface ProxyServiceOptions {
   readonly store: ProxyStore
   readonly secrets: ProjectSecrets
   readonly egress: EgressLink
-  /** The operator's own proxies, for the managed types. */
+  /** The operator's proxies for managed types. */
   readonly pools: ProxyPools
-  /** Answers with the address that it is asked from. */
+  /** A URL that responds with the client's address. */
   readonly checkUrl: string | undefined
   readonly jobs: JobQueue
   readonly clock: Clock
 }
 
-/** What a session selects a proxy by. */
+/** How a session refers to a proxy. */
 export type ProxyTarget = { readonly id?: string | undefined; readonly name?: string | undefined }
 
 export interface SelectableProxy {
   readonly id: ProxyId
-  /** Its certificates have to be in the browser from the start. */
+  /** The browser needs its certificates from the start. */
   readonly hasCaBundle: boolean
 }
 
-/** A proxy as a session may use it now: not at all when it was deleted, or when the operator has none left for it. */
+/** A proxy as a session can use it now. Unusable when it was deleted, or when the operator has no server for it. */
 export type UsableProxy = EgressProxy | 'deleted' | 'unavailable'
 
 /** The rules of proxies. */
@@ -87,7 +87,7 @@ export class ProxyService {
     return this.#options.store.list(filter, page)
   }
 
-  /** Names are not unique: one that several proxies have stands for none of them. */
+  /** Names are not unique. A name that several proxies have finds none of them. */
   async get(projectId: ProjectId, idOrName: string): Promise<StoredProxy> {
     const { store } = this.#options
     const byId = await store.find(projectId, idOrName)
@@ -114,8 +114,8 @@ export class ProxyService {
   }
 
   /**
-   * Measures whether the proxy works and says so in `status`. What a caller's own URL shows is not stored: it may be
-   * the URL that does not work.
+   * Measures whether the proxy works and stores the result as `status`. The result for a caller's own URL is not
+   * stored, because the URL may be what fails.
    */
   async check(
     projectId: ProjectId,
@@ -146,7 +146,7 @@ export class ProxyService {
     return egress.probe({ proxy: usable, url: url ?? checkUrl, must_be_permitted: url !== undefined })
   }
 
-  /** The proxy that an id or a name stands for. `field` is where the caller wrote it. */
+  /** Finds a proxy by id or name. `field` is where the caller wrote it. */
   async select(projectId: ProjectId, { id, name }: ProxyTarget, field: string): Promise<SelectableProxy> {
     const { store } = this.#options
     if (name === undefined) return selectable(found(await store.find(projectId, id ?? ''), id ?? ''))
@@ -157,13 +157,13 @@ export class ProxyService {
     return selectable(proxy)
   }
 
-  /** How egress uses the proxies; ids that are not in it are not of this project. */
+  /** Returns how egress uses the proxies. Ids of other projects are missing. */
   async usable(projectId: ProjectId, ids: readonly ProxyId[]): Promise<ReadonlyMap<ProxyId, UsableProxy>> {
     const proxies = await this.#options.store.listByIds(projectId, ids)
     return new Map(await Promise.all(proxies.map(async (proxy) => [proxy.id, await this.#usable(proxy)] as const)))
   }
 
-  /** The certificates, in DER, that a browser needs to trust what comes by these proxies. */
+  /** Returns the certificates, in DER, that a browser needs to trust traffic through these proxies. */
   async certificates(projectId: ProjectId, ids: readonly ProxyId[]): Promise<readonly Buffer[]> {
     const proxies = await this.#options.store.listByIds(projectId, ids)
     const bundles = await Promise.all(
@@ -182,7 +182,7 @@ export class ProxyService {
     }
     try {
       const servers = selectServers(this.#options.pools, type, config)
-      // Its exit address stays the same across sessions.
+      // Selects the same server each time, so that the exit address stays the same across sessions.
       const upstreams =
         type === 'isp' ? [servers[stableIndex(id, servers.length)] as (typeof servers)[number]] : servers
       return { upstreams, bypass_hosts: [...bypass_hosts], is_operators: true }
@@ -211,7 +211,7 @@ function contextOf(id: ProxyId): string {
   return `proxy ${id}`
 }
 
-/** A managed proxy without a country leaves where its type usually does. */
+/** A managed proxy without a country gets the default country of its type. */
 function storedConfig(type: StoredProxy['type'], config: ProxyConfigRequest): StoredProxyConfig {
   const { password, ca_bundle, ...shown } = config
   if (type === 'custom')

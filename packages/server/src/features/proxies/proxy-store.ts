@@ -17,7 +17,7 @@ export interface ProxyFilter {
 export interface ProxyHealth {
   readonly status: 'available' | 'unavailable'
   readonly lastChecked: Date
-  /** Absent: not known; what was known before is no longer. */
+  /** Undefined clears the stored address. */
   readonly ipAddress: string | undefined
 }
 
@@ -43,12 +43,12 @@ export class ProxyStore {
       .executeTakeFirst()
   }
 
-  /** Two are enough to know that a name is ambiguous. */
+  /** Two are enough to detect an ambiguous name. */
   async findByName(projectId: ProjectId, name: string): Promise<readonly StoredProxy[]> {
     return this.#active(projectId).selectAll().where('name', '=', name.trim()).limit(2).execute()
   }
 
-  /** Also those that were deleted. */
+  /** Includes deleted proxies. */
   async listByIds(projectId: ProjectId, ids: readonly ProxyId[]): Promise<readonly StoredProxy[]> {
     if (ids.length === 0) return []
     return this.#database
@@ -91,8 +91,8 @@ export class ProxyStore {
   }
 
   /**
-   * Of two deletes, one is told that there was a proxy. Its secrets go at once. The job that tells its sessions is there
-   * with the delete.
+   * Of two concurrent deletes, one returns true. Removes the secrets at once. The job that updates its sessions is
+   * enqueued in the same transaction.
    */
   async delete(
     projectId: ProjectId,
@@ -123,7 +123,10 @@ export class ProxyStore {
   }
 }
 
-/** How names are compared: case and accents do not count. Here and not by a collation, which not every server has. */
+/**
+ * Normalizes names for comparison: case and accents are ignored. Done here, because not every server has a suitable
+ * collation.
+ */
 function keyOf(name: string): string
 function keyOf(name: string | null | undefined): string | null
 function keyOf(name: string | null | undefined): string | null {

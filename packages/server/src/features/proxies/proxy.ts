@@ -3,7 +3,7 @@ import type { ProxyTable } from '../../database/tables.ts'
 
 export type StoredProxy = Selectable<ProxyTable>
 
-/** What a caller gives and never gets back. */
+/** Write-only values of a caller. */
 export interface ProxySecrets {
   readonly password?: string | undefined
   readonly ca_bundle?: string | undefined

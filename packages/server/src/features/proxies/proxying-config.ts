@@ -1,11 +1,11 @@
 import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
 import type { ProxyPools } from './proxy-pools.ts'
 
-/** What the operator has set up of proxies. */
+/** The operator's configuration of proxies. */
 export interface ProxyingConfig {
   readonly pools: ProxyPools
-  /** The default of stealth sessions. Absent: they leave directly. */
+  /** The default proxy of stealth sessions. When absent, they connect directly. */
   readonly stealthProxy: Upstream | undefined
-  /** Answers with the address that it is asked from. Absent: checks only open a tunnel. */
+  /** A URL that responds with the client's address. When absent, checks only open a tunnel. */
   readonly checkUrl: string | undefined
 }

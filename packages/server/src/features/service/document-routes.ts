@@ -1,6 +1,6 @@
 import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
-import { StaticAnswer } from '@berth/runtime/http/static-answer.ts'
+import { StaticResponse } from '@berth/runtime/http/static-response.ts'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -9,8 +9,8 @@ import { openApiDocument } from '../../openapi/openapi-document.ts'
 const pagePath = '/docs'
 
 /**
- * The page takes an API key from its reader, so nothing may run in it but its own files, and no other page may frame it.
- * Swagger UI sets styles on its elements.
+ * Users enter an API key in this page, so it may run only its own files and cannot be framed. Swagger UI sets inline
+ * styles.
  */
 const pagePolicy = [
   "default-src 'none'",
@@ -30,10 +30,13 @@ const pageHeaders = {
   'cross-origin-opener-policy': 'same-origin',
 }
 
-/** The API document for programs (`/openapi.json`, `/spec.json`) and for people (`/docs`); nothing is loaded from elsewhere. */
+/**
+ * Serves the API document for programs (`/openapi.json`, `/spec.json`) and for people (`/docs`). The page loads nothing
+ * from other hosts.
+ */
 export async function mountDocumentRoutes(app: FastifyInstance): Promise<void> {
   const document = openApiDocument()
-  const answer = new StaticAnswer('application/json; charset=utf-8', Buffer.from(JSON.stringify(document)))
+  const answer = new StaticResponse('application/json; charset=utf-8', Buffer.from(JSON.stringify(document)))
   for (const path of ['/openapi.json', '/spec.json']) {
     app.get(path, (request, reply) => answer.send(request, reply))
   }
@@ -44,13 +47,14 @@ export async function mountDocumentRoutes(app: FastifyInstance): Promise<void> {
       routePrefix: pagePath,
       staticCSP: pagePolicy,
       theme: { title: 'berth API', css: [{ filename: 'berth.css', content: '.swagger-ui .topbar { display: none }' }] },
-      // The key stays in the page's memory: what lies in localStorage is there for every script of this origin, for ever.
+      // The key stays in the memory of the page: every script of this origin could read localStorage, at any later
+      // time.
       uiConfig: { docExpansion: 'list', validatorUrl: null, persistAuthorization: false },
       uiHooks: { onRequest: answerDocument },
     })
   })
 
-  /** In the place of the plugin, which writes the document anew for each request. */
+  /** Replaces the plugin's route, which builds the document again for each request. */
   async function answerDocument(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
     const path = pathOf(request.url)
     if (path === `${pagePath}/json`) return answer.send(request, reply)

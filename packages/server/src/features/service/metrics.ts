@@ -7,7 +7,7 @@ interface MetricsSources {
   readonly memoryKills: () => number
 }
 
-/** Serves Prometheus metrics at `/metrics`: the process, the API by route, sessions and websockets. */
+/** Serves Prometheus metrics at `/metrics`: the process, the API by route, sessions and WebSockets. */
 export function mountMetrics(app: FastifyInstance, sources: MetricsSources): void {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -31,7 +31,7 @@ export function mountMetrics(app: FastifyInstance, sources: MetricsSources): voi
     help: 'Active sessions, of all servers of this database.',
     registers,
     async collect() {
-      // Without the database the other series still tell something.
+      // The other series stay useful without the database.
       const count = await sources.activeSessions().catch(() => undefined)
       if (count === undefined) this.reset()
       else this.set(count)
@@ -56,7 +56,7 @@ export function mountMetrics(app: FastifyInstance, sources: MetricsSources): voi
   })
 
   app.addHook('onResponse', async (request, reply) => {
-    // The route's pattern, never the address: ids would make a series each, and queries hold tokens.
+    // Uses the pattern of the route and not the URL: ids would create a series each, and queries contain tokens.
     const labels = { method: request.method, route: request.routeOptions.url ?? 'none' }
     requests.observe({ ...labels, status: reply.statusCode }, reply.elapsedTime / 1000)
     if (reply.statusCode >= 500) errors.inc(labels)

@@ -12,7 +12,7 @@ interface ServiceHealthOptions {
   readonly version: string
 }
 
-/** Looks at the parts that a session needs. */
+/** Checks the components that sessions need. */
 export class ServiceHealth {
   readonly #options: ServiceHealthOptions
 

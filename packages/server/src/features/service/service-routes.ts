@@ -3,7 +3,7 @@ import { mount } from '@berth/runtime/http/mount.ts'
 import type { FastifyInstance } from 'fastify'
 import type { ServiceHealth } from './service-health.ts'
 
-/** What anybody may ask: whether the service works. */
+/** Public endpoints that report whether the service works. */
 export function mountServiceRoutes(app: FastifyInstance, health: ServiceHealth): void {
   mount(app, getHealth, () => health.check())
 

@@ -58,7 +58,7 @@ async function giveTo(user: MachineUser, path: string): Promise<void> {
 
 async function makeTemporaryFolder(path: string): Promise<void> {
   await makeFolder(path, 0o1777)
-  // An X server that is not root uses this folder but does not make it.
+  // An X server that does not run as root uses this folder but does not create it.
   await makeFolder(join(path, '.X11-unix'), 0o1777)
 }
 

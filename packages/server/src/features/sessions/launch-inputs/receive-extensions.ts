@@ -7,7 +7,7 @@ import { ExtensionName } from '@berth/contract/extensions/extension.ts'
 import { readExtensionPairs } from '@berth/runtime/http/extension-pairs.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 
-/** An archive that has come in, whole, as a file. */
+/** A complete uploaded archive in a file. */
 export interface NamedUpload {
   readonly name: string
   readonly path: string

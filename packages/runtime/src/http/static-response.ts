@@ -6,10 +6,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 const compress = promisify(gzip)
 
 /**
- * An answer that is the same for everybody. All requests share one buffer, compressed once, so that any number of clients
- * that ask for it and do not read it cost no memory.
+ * A response that is the same for everyone. All requests share one buffer, compressed once, so that clients that do not
+ * read their responses use no memory.
  */
-export class StaticAnswer {
+export class StaticResponse {
   readonly #type: string
   readonly #plain: Buffer
   readonly #etag: string

@@ -16,7 +16,7 @@ function answerOf(status: string, body = '{}', headers = `content-length: ${Buff
   return `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: text/html\r\n${heads}\r\n${headers}\r\n\r\n${body}`
 }
 
-/** Has the agent write exactly this to everything that it is asked. */
+/** Makes the agent write exactly this in response to every request. */
 function agentWrites(answer: string): void {
   agent.operate = agent.discover = ({ socket }) => void socket.end(answer)
 }

@@ -3,25 +3,28 @@ import type { Operation } from '@berth/contract/agent/operation.ts'
 import { isStream } from '@berth/contract/stream.ts'
 import { eventStreamHeaders } from '@berth/runtime/http/event-stream.ts'
 import { foreignContentHeaders } from '@berth/runtime/http/mount.ts'
-import { passedAnswerHeaders } from './pass-through-headers.ts'
+import { passedResponseHeaders } from './pass-through-headers.ts'
 
-/** Of the answer of an agent, what describes its content. An agent that was taken over sets no cookie and lifts no protection. */
+/**
+ * The headers of an agent's response that describe its content. A compromised agent can neither set cookies nor remove
+ * protections.
+ */
 const contentHeaders = [
   ...['content-type', 'content-length', 'content-range', 'content-disposition', 'accept-ranges'],
   ...['last-modified', 'etag', 'cache-control', 'retry-after', 'x-should-retry', 'x-request-id'],
 ]
 
-export interface AnswerHead {
+export interface ResponseHead {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
 }
 
-/** The head under which an agent's answer goes to the caller; nothing when the agent's own is none that an answer can have. */
-export function answerHeadFor(
+/** Builds the head of the response to the caller, or returns undefined when the agent's own is not permitted. */
+export function responseHeadFor(
   operation: Operation,
   { statusCode: status = 0, headers }: IncomingMessage,
   caller: IncomingHttpHeaders,
-): AnswerHead | undefined {
+): ResponseHead | undefined {
   if (status < 200 || status > 599) return undefined
   if (operation.isPassThrough) return { status, headers: passThroughHeaders(headers, caller) }
   return {
@@ -34,9 +37,12 @@ export function answerHeadFor(
   }
 }
 
-/** Those of another server, whose errors are none of ours: a client that sends again by itself would send it twice. */
+/**
+ * The headers of another server. Its errors are not berth's, and a client that retries automatically would send the
+ * request twice.
+ */
 function passThroughHeaders(headers: IncomingHttpHeaders, caller: IncomingHttpHeaders): OutgoingHttpHeaders {
-  const passed = passedAnswerHeaders(headers, caller)
+  const passed = passedResponseHeaders(headers, caller)
   const policies = [foreignContentHeaders['content-security-policy'], passed['content-security-policy'] ?? []].flat()
   const own = { 'x-should-retry': 'false', 'content-security-policy': policies }
   return Object.assign({}, passed, foreignContentHeaders, own) as OutgoingHttpHeaders

@@ -3,8 +3,8 @@ import type { Job } from '../jobs/job.ts'
 import { JobRunner } from '../jobs/job-runner.ts'
 import { quickPace } from './quick-pace.ts'
 
-/** What the processes of a test work at. */
-export const doomedJob: Job<{ number: number }> = {
+/** A job for processes that a test kills. */
+export const unfinishedJob: Job<{ number: number }> = {
   name: 'doomed',
   runsOn: 'any server',
   keyOf: ({ number }) => `${number}`,
@@ -12,7 +12,7 @@ export const doomedJob: Job<{ number: number }> = {
 }
 
 /*
- * A process that claims jobs, says so, and is done with none of them: whoever has started it kills it meanwhile.
+ * A process that claims jobs, reports each, and finishes none. The test kills it meanwhile.
  *
  * Argument: the connection string of the database.
  */
@@ -23,7 +23,7 @@ if (import.meta.main) {
     logger: createLogger({ name: 'doomed', level: 'silent', json: true }),
     pace: quickPace,
   })
-  await runner.work(doomedJob, async ({ number }) => {
+  await runner.work(unfinishedJob, async ({ number }) => {
     process.stdout.write(`${number}\n`)
     await new Promise(() => {})
   })

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { readKeptFile } from './kept-file.ts'
+import { readOrCreateFile } from './read-or-create-file.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'berth-kept-'))
 after(() => rm(folder, { recursive: true }))
@@ -11,8 +11,8 @@ after(() => rm(folder, { recursive: true }))
 test('makes the file once, for its owner alone, and leaves nothing beside it', async () => {
   const path = join(folder, 'once')
 
-  const first = await readKeptFile(path, () => 'one')
-  const second = await readKeptFile(path, () => 'two')
+  const first = await readOrCreateFile(path, () => 'one')
+  const second = await readOrCreateFile(path, () => 'two')
 
   assert.deepEqual([first, second], ['one', 'one'])
   assert.equal((await stat(path)).mode & 0o777, 0o600)
@@ -21,7 +21,7 @@ test('makes the file once, for its owner alone, and leaves nothing beside it', a
 
 test('passes on why a file cannot be made', async () => {
   await assert.rejects(
-    readKeptFile(join(folder, 'missing', 'file'), () => 'x'),
+    readOrCreateFile(join(folder, 'missing', 'file'), () => 'x'),
     { code: 'ENOENT' },
   )
 })

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 
-/** Writes a whole JSON answer to a socket that no HTTP server serves any more, and ends the connection with it. */
-export function endWithAnswer(
+/** Writes a complete JSON response to a socket that no HTTP server handles any more, and ends the connection. */
+export function endWithResponse(
   socket: Duplex,
   status: number,
   body: object,
@@ -10,7 +10,7 @@ export function endWithAnswer(
   if (socket.destroyed) return
   const bytes = Buffer.from(JSON.stringify(body))
   const head = [
-    // The phrase behind the status may be empty, and loading Node's list of them would cost every agent 30 ms.
+    // The reason phrase may be empty. Loading Node's list of phrases would cost every agent 30 ms.
     `HTTP/1.1 ${status} `,
     'connection: close',
     'content-type: application/json; charset=utf-8',

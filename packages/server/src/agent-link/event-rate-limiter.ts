@@ -6,7 +6,7 @@ const maxCredit = 1_000
 const charactersPerCredit = 1_000
 
 /** Slows down an agent that sends events without end: each costs the server time that is taken from other sessions. */
-export class EventPace {
+export class EventRateLimiter {
   readonly #price: number
   #credit = maxCredit
   #countedAt = performance.now()

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
 /**
- * A request field of the public API whose feature berth does not have yet. It is refused, never ignored: a session
- * without what was asked for, such as a border or an identity, would be worse than none.
+ * A request field of the public API that berth does not support yet. It is rejected and never ignored: a session
+ * without a requested restriction or identity would be worse than no session.
  */
-export const NotYet = z
+export const Unsupported = z
   .unknown()
   .refine((value) => value === undefined || value === null, { error: 'is not supported by this version of berth' })
   .optional()

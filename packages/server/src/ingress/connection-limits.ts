@@ -1,17 +1,17 @@
 import type { Server, Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, retryHeaders } from '@berth/runtime/http/error-reply.ts'
-import { endWithAnswer } from '@berth/runtime/http/raw-answer.ts'
+import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
 import { ownSessionOf } from '../own-session/own-session-guard.ts'
 
 export interface ConnectionLimits {
-  /** Of all clients together. */
+  /** The limit of all clients together. */
   readonly total: number
-  /** Of one client: an IPv4 address, or the /64 of an IPv6 one. */
+  /** The limit of one client: an IPv4 address, or the /64 of an IPv6 address. */
   readonly perAddress: number
 }
 
-/** A program that drives hundreds of sessions holds some connections for each. */
+/** A program that drives hundreds of sessions has several connections for each. */
 export const defaultConnectionLimits: ConnectionLimits = { total: 8_000, perAddress: 1_000 }
 
 /** What a connection's place among those of its address is given back by. */
@@ -22,12 +22,12 @@ export function forgiveConnection(socket: Socket): void {
   places.get(socket)?.()
 }
 
-/** Counts the connections of each address and answers those beyond the limit with 429, or not at all. */
+/** Counts the connections of each address. Connections beyond the limit are answered with 429 or closed. */
 export function limitConnections(server: Server, { total, perAddress }: ConnectionLimits): void {
   const open = new Map<string, number>()
   server.maxConnections = total
   server.on('connection', (socket) => {
-    // They have no address, and were counted for their session.
+    // Connections from machines have no address and are counted per session.
     if (ownSessionOf(socket) !== undefined) return
     const client = clientOf(socket)
     const count = (open.get(client) ?? 0) + 1
@@ -42,12 +42,12 @@ export function limitConnections(server: Server, { total, perAddress }: Connecti
     socket.once('close', giveBack)
     if (count <= perAddress) return
     const error = new BerthError('too_many_connections', { limit: perAddress })
-    endWithAnswer(socket, error.status, errorBody(error), retryHeaders(error))
+    endWithResponse(socket, error.status, errorBody(error), retryHeaders(error))
     socket.destroySoon()
   })
 }
 
-/** Whoever has one IPv6 address usually has all of its /64. */
+/** The owner of an IPv6 address usually has all of its /64. */
 export function clientOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(remoteAddress)?.[1]
   if (mapped !== undefined) return mapped

@@ -1,10 +1,10 @@
 import { link, open, readFile, rm } from 'node:fs/promises'
 
 /**
- * Reads a small file that is made once, for its owner alone. It appears whole or not at all: whoever is killed while
- * making it leaves nothing that would be taken for it.
+ * Reads a small file that is created once and only readable by its owner. Created atomically: a process that is killed
+ * while creating it leaves nothing that would be mistaken for it.
  */
-export async function readKeptFile(path: string, make: () => string): Promise<string> {
+export async function readOrCreateFile(path: string, make: () => string): Promise<string> {
   const known = await readFile(path, 'utf8').catch(unlessMissing)
   if (known !== undefined) return known
 
@@ -13,7 +13,7 @@ export async function readKeptFile(path: string, make: () => string): Promise<st
     await using file = await open(unfinished, 'w', 0o600)
     await file.writeFile(make())
     await file.sync()
-    // Unlike a rename, a link does not replace what another process has made meanwhile.
+    // Unlike rename, link does not replace a file that another process has created meanwhile.
     await link(unfinished, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

@@ -2,15 +2,15 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import { LoadingCache } from '@berth/runtime/async/loading-cache.ts'
 import type { KeyScope, OrganizationStore } from '../features/organizations/organization-store.ts'
 
-const freshMilliseconds = 1_000
+const ttlMilliseconds = 1_000
 const maxKeys = 1_000
 
 /**
- * Remembers for a second whose a key is: a busy client asks hundreds of times in it. A key that this server deletes is
- * refused at once, one that another server deletes after that second at the latest. One that is not valid is asked for
- * every time.
+ * Caches for a second which organization and project a key belongs to: a busy client sends hundreds of requests in that
+ * time. A key that this server deletes is rejected at once, and one that another server deletes within a second.
+ * Invalid keys are never cached.
  */
-export class KnownKeys {
+export class ApiKeyCache {
   readonly #organizations: OrganizationStore
   readonly #clock: Clock
   readonly #scopes: LoadingCache<string, KeyScope | undefined>
@@ -20,7 +20,7 @@ export class KnownKeys {
     this.#clock = clock
     this.#scopes = new LoadingCache({
       maxEntries: maxKeys,
-      fresh: { milliseconds: freshMilliseconds, clock },
+      fresh: { milliseconds: ttlMilliseconds, clock },
       keeps: (scope) => scope !== undefined,
     })
   }
@@ -31,8 +31,8 @@ export class KnownKeys {
     return isExpired ? undefined : scope
   }
 
-  /** Something about keys or projects has changed: what is remembered may be no longer true. */
-  forget(): void {
+  /** Call after changes of keys or projects, which can make cached entries wrong. */
+  clear(): void {
     this.#scopes.clear()
   }
 }

@@ -5,11 +5,11 @@ import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { frontendUrl } from './devtools-frontend.ts'
 
 /*
- * What Chromium's HTTP discovery answers, rebuilt from the fields that it is known to have: an agent may have been taken
- * over, and its answer could be anything. A document that does not fit is no answer.
+ * Rebuilds the responses of Chromium's HTTP discovery from known fields, because a compromised agent could send
+ * anything. Documents that do not match are rejected.
  */
 
-/** Of a DevTools address inside the machine, the path. */
+/** The path of a DevTools URL inside the machine. */
 const DevToolsPath = z
   .string()
   .transform((text) => URL.parse(text)?.pathname ?? '')
@@ -42,13 +42,13 @@ const Protocol = z.object({
   domains: z.array(z.looseObject({ domain: z.string() })),
 })
 
-/** Of what an order to a target is answered with. */
+/** The response to a command for a target. */
 const Confirmation = z
   .string()
   .max(200)
   .regex(/^[\w .:]*$/)
 
-/** Where the session is reached from outside. */
+/** The public address of the session. */
 export interface PublicAddress {
   readonly base: string
   readonly id: SessionId
@@ -57,8 +57,11 @@ export interface PublicAddress {
 
 type Answer = Readonly<Record<string, unknown>> | readonly unknown[] | string
 
-/** What each path below `/json` answers, with addresses that lead back through berth; throws when the text is no such answer. */
-export function rebuildDiscoveryAnswer(path: string, text: string, address: PublicAddress): Answer {
+/**
+ * Returns the response for a path below `/json`, with URLs that lead back through berth. Throws when the text does not
+ * match.
+ */
+export function rebuildDiscoveryResponse(path: string, text: string, address: PublicAddress): Answer {
   const [, command = ''] = path.split('/')
   switch (command) {
     case 'version': {

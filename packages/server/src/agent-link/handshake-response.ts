@@ -4,13 +4,13 @@ import { BerthError } from '@berth/contract/errors.ts'
 const maxHeadBytes = 16 * 1024
 const maxRefusalBytes = 64 * 1024
 const maxReasonLength = 500
-/** The agent itself waits for a browser that is starting again. */
+/** The agent itself waits for a browser that is restarting. */
 const answerLimitMilliseconds = 30_000
 
-export interface HandshakeAnswer {
-  /** The protocol that the agent names. */
+export interface HandshakeResponse {
+  /** The subprotocol that the agent selected. */
   readonly protocol: string | undefined
-  /** What came behind the head: the first bytes of the websocket. */
+  /** The bytes after the head: the start of the WebSocket stream. */
   readonly rest: Buffer
 }
 
@@ -21,10 +21,10 @@ interface Head {
 }
 
 /**
- * Reads what an agent answers to a handshake and leaves the socket paused behind it. An answer that opens no websocket
- * becomes an error of berth's own: nothing that a taken-over agent writes stands in an answer as it is.
+ * Reads an agent's response to a handshake and leaves the socket paused after it. A response that opens no WebSocket
+ * becomes an error of berth, so that nothing from a compromised agent is passed on unchanged.
  */
-export async function readHandshakeAnswer(agent: Duplex): Promise<HandshakeAnswer> {
+export async function readHandshakeResponse(agent: Duplex): Promise<HandshakeResponse> {
   const limit = setTimeout(() => agent.destroy(), answerLimitMilliseconds)
   try {
     const head = await readHead(agent)
@@ -41,7 +41,7 @@ export async function readHandshakeAnswer(agent: Duplex): Promise<HandshakeAnswe
 async function readHead(agent: Duplex): Promise<Head> {
   const bytes = await readUntil(agent, (read) => read.includes('\r\n\r\n') || read.length > maxHeadBytes)
   const end = bytes.indexOf('\r\n\r\n')
-  if (end === -1) throw new Error('the agent ends, or writes a head that is too long')
+  if (end === -1) throw new Error('the agent disconnected or sent a head that is too long')
   const [statusLine = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n')
   const status = Number(/^HTTP\/1\.1 (\d{3})(?: |$)/.exec(statusLine)?.[1])
   const headers = lines.map((line): [string, string] => {
@@ -51,7 +51,7 @@ async function readHead(agent: Duplex): Promise<Head> {
   return { status, headers: new Map(headers), rest: bytes.subarray(end + 4) }
 }
 
-/** The agent's refusals are JSON errors, of which the message is told to the owner of its session. */
+/** The agent's refusals are JSON errors. Their message is shown to the owner of the session. */
 async function refusalIn({ status, headers, rest }: Head, agent: Duplex): Promise<BerthError> {
   const length = Math.min(Number(headers.get('content-length') ?? 0), maxRefusalBytes)
   const body = await readUntil(agent, (read) => read.length >= length, rest)
@@ -59,7 +59,7 @@ async function refusalIn({ status, headers, rest }: Head, agent: Duplex): Promis
   if (status === 404) return new BerthError('target_not_found', { reason })
   if (status === 400) return new BerthError('bad_request', { reason })
   return new BerthError('session_unreachable', undefined, {
-    cause: new Error(`the agent answers ${status}: ${reason}`),
+    cause: new Error(`the agent responded with ${status}: ${reason}`),
   })
 }
 
@@ -71,7 +71,7 @@ function messageIn(text: string): string {
   }
 }
 
-/** All that comes until it is enough, or the stream ends. The socket is paused then. */
+/** Reads until the text is sufficient or the stream ends, and then pauses the socket. */
 function readUntil(
   agent: Duplex,
   isEnough: (read: Buffer) => boolean,

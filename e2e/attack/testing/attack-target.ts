@@ -13,27 +13,27 @@ import { type Canary, startCanary } from './canary.ts'
 import { createNetworks, type Networks } from './networks.ts'
 
 const launcher = join(import.meta.dirname, '../../../berth')
-const doorProgram = new URL('door-program.ts', import.meta.url).pathname
+const forwardProgram = new URL('port-forward-program.ts', import.meta.url).pathname
 
-/** A port that is served on every address of the host, and on every other address in the world. */
+/** A port that canaries serve on every address, inside and outside the host. */
 export const canaryPort = 8080
-/** The same for UDP: where STUN servers listen. */
+/** The port of STUN servers, over UDP. */
 export const stunPort = 3478
 
-/** Values that nobody in a machine may ever see. */
+/** Values that no machine may ever read. */
 export const secrets = {
   BERTH_API_KEY: 'sk_attack_0123456789abcdefghij',
   BERTH_MASTER_KEY: 'the-master-key-that-no-machine-may-see',
   BERTH_TEST_SECRET: 'a-secret-of-the-host-that-no-machine-may-see',
 } as const
 
-/** A whole berth on a host with a network of its own, in which every way that should be closed leads to a canary. */
-export class BesiegedBerth {
-  /** Leads to the API. The sessions know it by its port on the host's loopback. */
+/** A complete berth on a host with a network of its own, where every forbidden connection reaches a canary. */
+export class AttackTarget {
+  /** The URL of the API. Sessions know it by its port on the host's loopback. */
   readonly url: string
   readonly client: Kernel
   readonly pid: number
-  /** The API's own port, on the loopback of the host. */
+  /** The API's own port on the loopback of the host. */
   readonly port: number
   readonly dataFolder: string
   readonly host: Canary
@@ -41,7 +41,7 @@ export class BesiegedBerth {
   readonly #open: AsyncDisposableStack
 
   private constructor(
-    parts: Pick<BesiegedBerth, 'url' | 'pid' | 'port' | 'dataFolder' | 'host' | 'world'>,
+    parts: Pick<AttackTarget, 'url' | 'pid' | 'port' | 'dataFolder' | 'host' | 'world'>,
     open: AsyncDisposableStack,
   ) {
     this.url = parts.url
@@ -54,7 +54,7 @@ export class BesiegedBerth {
     this.#open = open
   }
 
-  static async start(): Promise<BesiegedBerth> {
+  static async start(): Promise<AttackTarget> {
     await using open = new AsyncDisposableStack()
     const networks = open.use(await createNetworks())
     const host = open.use(await startCanary(networks.inHost, [`tcp:${canaryPort}`, 'tcp:80']))
@@ -64,17 +64,17 @@ export class BesiegedBerth {
     open.defer(() => rm(dataFolder, { recursive: true, force: true }))
     const { pid, base_url } = await serve(networks, dataFolder, open)
     const port = Number(new URL(base_url).port)
-    const url = await openDoor(networks, { port, socketPath: join(dataFolder, 'door.sock'), open })
-    return new BesiegedBerth({ url, pid, port, dataFolder, host, world }, open.move())
+    const url = await openPortForward(networks, { port, socketPath: join(dataFolder, 'door.sock'), open })
+    return new AttackTarget({ url, pid, port, dataFolder, host, world }, open.move())
   }
 
-  /** Forgets what the canaries have told. */
+  /** Clears the reports of the canaries. */
   forget(): void {
     this.host.reached.length = 0
     this.world.reached.length = 0
   }
 
-  /** Ends sessions and server, and removes all that was made. */
+  /** Ends sessions and the server, and removes everything that was created. */
   async [Symbol.asyncDispose](): Promise<void> {
     const sessions = await Array.fromAsync(this.client.browsers.list())
     await Promise.all(sessions.map(({ session_id }) => this.client.browsers.deleteByID(session_id)))
@@ -99,15 +99,15 @@ async function serve(networks: Networks, dataFolder: string, open: AsyncDisposab
   return message
 }
 
-interface Door {
+interface PortForward {
   readonly port: number
   readonly socketPath: string
   readonly open: AsyncDisposableStack
 }
 
-/** From a port on the loopback of this machine to one on that of the host. */
-async function openDoor(networks: Networks, { port, socketPath, open }: Door): Promise<string> {
-  const inner = start([...networks.inHost, process.execPath, doorProgram, socketPath, String(port)])
+/** Forwards a port on this machine's loopback to one on the host's. */
+async function openPortForward(networks: Networks, { port, socketPath, open }: PortForward): Promise<string> {
+  const inner = start([...networks.inHost, process.execPath, forwardProgram, socketPath, String(port)])
   open.defer(async () => {
     inner.kill()
     await once(inner, 'exit')
@@ -115,7 +115,7 @@ async function openDoor(networks: Networks, { port, socketPath, open }: Door): P
   await readLine(inner, 'ready')
   const outer: Server = createServer((client) => {
     const server = connect(socketPath)
-    pipeline(client, server, client, () => {}) // The end of one side is the other's, however it came.
+    pipeline(client, server, client, () => {}) // Closes both sides together.
   })
   outer.listen(0, '127.0.0.1')
   await once(outer, 'listening')
@@ -130,7 +130,7 @@ function start([program = '', ...args]: readonly string[], environment: NodeJS.P
   })
 }
 
-/** The first line that begins so, or nothing when the program ends before. */
+/** Returns the first line with this prefix, or undefined when the program ends first. */
 async function readLine({ stdout }: ChildProcess, begin: string): Promise<string | undefined> {
   for await (const line of createInterface({ input: stdout as NodeJS.ReadableStream })) {
     if (line.startsWith(begin)) return line

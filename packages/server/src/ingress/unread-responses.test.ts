@@ -46,7 +46,7 @@ for (const path of publicPaths) {
     for (const attacker of attackers) attacker.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(10))
     for (let round = 0; round < 20; round++) await neighbourIsServed()
 
-    // The kernel's buffers are not counted; 300 answers of their own would be hundreds of MiB.
+    // Kernel buffers are not included. 300 separate responses would take hundreds of MiB.
     assert.ok(process.memoryUsage.rss() - before < 100 * mebibyte)
     for (const attacker of attackers) attacker.destroy()
   })

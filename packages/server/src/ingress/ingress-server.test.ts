@@ -5,18 +5,18 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { clientOf } from './connection-limits.ts'
-import { createFrontServer, type FrontServerOptions } from './front-server.ts'
+import { createIngressServer, type IngressServerOptions } from './ingress-server.ts'
 
-const patience = { unreadMilliseconds: 300, lateBodyMilliseconds: 300 }
+const stallLimits = { unreadMilliseconds: 300, lateBodyMilliseconds: 300 }
 
 async function serve(
   context: TestContext,
   onRequest: RequestListener,
-  options: Partial<FrontServerOptions> = {},
+  options: Partial<IngressServerOptions> = {},
 ): Promise<() => Socket> {
   const limits = { total: 100, perAddress: 100 }
   const onUpgrade = (_request: unknown, socket: { end(text: string): void }) => socket.end('upgraded')
-  const server = createFrontServer({ http: {}, limits, patience, onRequest, onUpgrade, ...options })
+  const server = createIngressServer({ http: {}, limits, stallLimits, onRequest, onUpgrade, ...options })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   context.after(() => {
@@ -34,7 +34,7 @@ async function serve(
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`
 
-test('requests that are sent ahead are served one after the other, in their order', {
+test('pipelined requests are served one at a time, in order', {
   timeout: 10_000,
 }, async (context) => {
   let atOnce = 0
@@ -54,7 +54,7 @@ test('requests that are sent ahead are served one after the other, in their orde
   assert.equal(most, 1)
 })
 
-test('whoever sends more ahead than a client does loses the connection', { timeout: 10_000 }, async (context) => {
+test('a client that pipelines too many requests is disconnected', { timeout: 10_000 }, async (context) => {
   let served = 0
   const open = await serve(context, () => {
     served += 1
@@ -67,7 +67,7 @@ test('whoever sends more ahead than a client does loses the connection', { timeo
   assert.equal(served, 1)
 })
 
-test('a body that drips after its answer does not keep the connection', { timeout: 10_000 }, async (context) => {
+test('a slow body after its response does not keep the connection open', { timeout: 10_000 }, async (context) => {
   const open = await serve(context, (_request, response) => response.writeHead(401).end())
   const socket = open()
   socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n')
@@ -80,7 +80,7 @@ test('a body that drips after its answer does not keep the connection', { timeou
   assert.match(String(answer), /^HTTP\/1\.1 401 /)
 })
 
-test('a body that comes to its end after the answer keeps the connection', { timeout: 10_000 }, async (context) => {
+test('a body that completes after the response keeps the connection open', { timeout: 10_000 }, async (context) => {
   const open = await serve(context, ({ method }, response) => response.writeHead(method === 'POST' ? 401 : 200).end())
   const socket = open()
   socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nx')
@@ -93,7 +93,7 @@ test('a body that comes to its end after the answer keeps the connection', { tim
   assert.match(String(answer), /^HTTP\/1\.1 200 /)
 })
 
-test('an answer that nobody reads ends with its connection', { timeout: 10_000 }, async (context) => {
+test('an unread response closes its connection', { timeout: 10_000 }, async (context) => {
   const closed = Promise.withResolvers<void>()
   const open = await serve(context, ({ socket }, response) => {
     socket.once('close', () => closed.resolve())
@@ -105,9 +105,9 @@ test('an answer that nobody reads ends with its connection', { timeout: 10_000 }
   await closed.promise
 })
 
-test('a request that takes long is not taken for an idle one', { timeout: 10_000 }, async (context) => {
+test('a slow request does not count as idle', { timeout: 10_000 }, async (context) => {
   const open = await serve(context, (_request, response) => {
-    setTimeout(() => response.end('late'), 4 * patience.unreadMilliseconds)
+    setTimeout(() => response.end('late'), 4 * stallLimits.unreadMilliseconds)
   })
   const socket = open()
   socket.write(get('/'))
@@ -115,7 +115,7 @@ test('a request that takes long is not taken for an idle one', { timeout: 10_000
   assert.match(String((await once(socket, 'data'))[0]), /late$/)
 })
 
-test('an upgrade behind a request that is being served is cut', { timeout: 10_000 }, async (context) => {
+test('an upgrade after a pending request is disconnected', { timeout: 10_000 }, async (context) => {
   const open = await serve(context, () => {})
   const socket = open()
   socket.write(`${get('/')}GET / HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n`)
@@ -123,7 +123,7 @@ test('an upgrade behind a request that is being served is cut', { timeout: 10_00
   assert.equal(await text(socket), '')
 })
 
-test('an address has so many connections and no more, and gets room when one ends', {
+test('an address is limited in connections, and may open one when another closes', {
   timeout: 10_000,
 }, async (context) => {
   const limits = { total: 100, perAddress: 3 }
@@ -143,7 +143,7 @@ test('an address has so many connections and no more, and gets room when one end
   assert.match(refused, /^HTTP\/1\.1 429 .*"code":"too_many_connections"/s)
 })
 
-test('all connections together have a limit', { timeout: 10_000 }, async (context) => {
+test('all connections together are limited', { timeout: 10_000 }, async (context) => {
   const limits = { total: 2, perAddress: 100 }
   const open = await serve(context, (_request, response) => response.end('served'), { limits })
   await Promise.all([open(), open()].map((socket) => once(socket, 'connect')))

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { Berth, type BerthOptions } from '../../testing/berth.ts'
 import { HostView } from './holdings.ts'
 
-/** A data folder that one berth after another is started on, however the one before it has ended. */
-export class FaultGround {
+/** A data folder on which one berth server after another is started, however the previous one ended. */
+export class FaultTestbed {
   readonly folder: string
   readonly view: HostView
   #last: Berth | undefined
@@ -15,9 +15,9 @@ export class FaultGround {
     this.view = view
   }
 
-  static async open(parent = tmpdir()): Promise<FaultGround> {
+  static async open(parent = tmpdir()): Promise<FaultTestbed> {
     const folder = await mkdtemp(join(parent, 'berth-fault-'))
-    return new FaultGround(folder, await HostView.of(folder))
+    return new FaultTestbed(folder, await HostView.of(folder))
   }
 
   async start(options: Omit<BerthOptions, 'dataFolder'> = {}): Promise<Berth> {
@@ -25,10 +25,10 @@ export class FaultGround {
     return this.#last
   }
 
-  /** Ends whatever is left, also after a test that has failed half way. */
+  /** Stops whatever is left, also after a test that failed half-way. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#last?.signal('SIGKILL')
-    // The next start knows best how to find what the last one has left.
+    // A new server finds what the last one left.
     const last = await Berth.start({ dataFolder: this.folder })
     await last[Symbol.asyncDispose]()
     await rm(this.folder, { recursive: true, force: true })

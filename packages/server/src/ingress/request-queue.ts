@@ -1,47 +1,47 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Clients that send ahead send a few; whoever sends more loses the connection. */
+/** Clients with pipelining send a few. A client that sends more is disconnected. */
 const maxWaitingRequests = 16
-interface Line {
+interface ConnectionQueue {
   isServing: boolean
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[]
 }
 
 /**
- * Serves the requests of one connection one after the other. HTTP sends their answers in order anyway, and so a client
- * that sends many and reads nothing makes the server hold one answer instead of all.
+ * Serves the requests of a connection one at a time. HTTP responses have to be in order anyway. So a client that sends
+ * many requests and reads nothing makes the server hold one response instead of all.
  */
-export class RequestTurns {
+export class RequestQueue {
   readonly #serve: RequestListener
   readonly #lateBodyMilliseconds: number
-  readonly #lines = new WeakMap<Socket, Line>()
+  readonly #queues = new WeakMap<Socket, ConnectionQueue>()
 
-  /** For `lateBodyMilliseconds` the rest of a body may come when its request has been answered. */
+  /** `lateBodyMilliseconds` limits how long the rest of a body may arrive after the response. */
   constructor(serve: RequestListener, lateBodyMilliseconds: number) {
     this.#serve = serve
     this.#lateBodyMilliseconds = lateBodyMilliseconds
   }
 
   isServing(socket: Socket): boolean {
-    return this.#lines.get(socket)?.isServing ?? false
+    return this.#queues.get(socket)?.isServing ?? false
   }
 
-  readonly take = (request: IncomingMessage, response: ServerResponse): void => {
+  readonly enqueue = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request
-    // What was read together with the request that ended the connection.
+    // The request was read together with the one that ended the connection.
     if (socket.destroyed || socket.writableEnded) return
-    const line = this.#lines.get(socket) ?? { isServing: false, waiting: [] }
-    this.#lines.set(socket, line)
+    const line = this.#queues.get(socket) ?? { isServing: false, waiting: [] }
+    this.#queues.set(socket, line)
     if (!line.isServing) this.#begin(line, request, response)
     else if (line.waiting.length < maxWaitingRequests) line.waiting.push([request, response])
     else socket.destroy()
   }
 
-  #begin(line: Line, request: IncomingMessage, response: ServerResponse): void {
+  #begin(line: ConnectionQueue, request: IncomingMessage, response: ServerResponse): void {
     line.isServing = true
     response.once('finish', () => this.#cutLateBody(request))
-    // After its last byte was taken by the client's side, or with the end of the connection.
+    // Fires when the response has been sent completely, or when the connection ends.
     response.once('close', () => {
       line.isServing = false
       const next = line.waiting.shift()
@@ -50,7 +50,10 @@ export class RequestTurns {
     this.#serve(request, response)
   }
 
-  /** A client sees an answer only when it may send the rest of its body; but it must not keep the connection with that. */
+  /**
+   * Clients see the response only if they can send the rest of the body, but that must not keep the connection open
+   * without limit.
+   */
   #cutLateBody(request: IncomingMessage): void {
     if (request.complete) return
     setTimeout(() => {
