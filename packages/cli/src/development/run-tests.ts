@@ -22,8 +22,8 @@ interface Stage {
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
-// They take the whole machine, count what is on it, or measure it.
-const exclusiveTests = /^e2e\/(attack|fault|clients)\/|^bench\/|\/drivers\//
+// They take the whole machine, count what is on it, measure it, share its display numbers, or depend on what is first.
+const exclusiveTests = /^e2e\/(attack|fault|clients)\/|^e2e\/proxies|^bench\/|\/drivers\/|^packages\/agent\//
 /** Each file starts several browsers: more of them make each other late. */
 const maxBrowserFiles = 4
 // A file that leaves something open never ends, and must not use up the time of CI.
