@@ -62,7 +62,7 @@ test('serves and removes machines, and lists those that it serves', async () => 
   await app.call('DELETE', '/machines/brw_a')
   await app.call('DELETE', '/machines/brw_a')
 
-  assert.deepEqual(state, { contract_version: 4, build: 'test-build', machines: ['brw_a'] })
+  assert.deepEqual(state, { contract_version: 5, build: 'test-build', machines: ['brw_a'] })
   assert.deepEqual(JSON.parse(await app.call('GET', '/state')).machines, [])
 })
 

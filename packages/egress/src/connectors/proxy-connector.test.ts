@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { startHttpServer, startTcpServer, unusedPort } from '../testing/loopback-server.ts'
 import { proxyAt, startFakeProxy, startSocksProxy, through } from '../testing/proxy-server.ts'
 import { directly, startEgress } from '../testing/started-egress.ts'
@@ -395,6 +396,25 @@ test('a gentle change waits for the given connection, and lets it finish', async
   one.server.emit('finish')
 
   assert.equal(next.body, 'two tunnels /')
+  assert.equal((await page).body, 'slowly')
+})
+
+test('a gentle change waits for an answer that takes long', async () => {
+  const asked = Promise.withResolvers<Socket>()
+  await using one = await startHttpServer(() => {})
+  one.server.on('connect', (_request, socket: Socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n\r\n')
+    socket.once('data', () => asked.resolve(socket))
+  })
+  await using two = await startFakeProxy('two')
+  await using egress = await startEgress({ allow: ['127.0.0.1'], settings: through(one.port) })
+  const page = egress.machine.fetch('http://start.test/')
+  const socket = await asked.promise
+
+  await egress.change(through(two.port), {})
+  await delay(2_000)
+  socket.end('HTTP/1.1 200 OK\r\n\r\nslowly')
+
   assert.equal((await page).body, 'slowly')
 })
 

@@ -33,6 +33,8 @@ export interface SpliceOptions {
 export class Splice {
   readonly #options: SpliceOptions
   readonly #ended = Promise.withResolvers<unknown>()
+  /** A proxy has answered before the destination does. */
+  readonly #handshakeBytes: number
   readonly #pumps: readonly { stop(): void }[]
   #announcedClose: ConnectionClosed['how'] | undefined
   #hasMachineEnded = false
@@ -43,6 +45,7 @@ export class Splice {
   constructor(options: SpliceOptions) {
     this.#options = options
     const { machine, far, quota, outgoing, incoming } = options
+    this.#handshakeBytes = far.bytesRead
     deferWriteFailure(far)
     for (const socket of [machine, far]) socket.once('error', this.#broken).once('close', this.#sideClosed)
     const onFailure = (error: unknown) => this.#failed(error)
@@ -97,7 +100,7 @@ export class Splice {
   retire(): void {
     const { machine, far } = this.#options
     let [checks, idleChecks, received, sent] = [0, 0, far.bytesRead, machine.bytesRead]
-    let isAnswered = received > 0
+    let isAnswered = received > this.#handshakeBytes
     const check = () => {
       const hasReceived = far.bytesRead !== received
       const hasSent = machine.bytesRead !== sent
