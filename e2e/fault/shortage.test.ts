@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
+import { machineOf } from '../testing/machine-of.ts'
 import { FaultTestbed } from './testing/fault-testbed.ts'
 import { findPart } from './testing/parts.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
@@ -71,7 +72,7 @@ test(
   async () => {
     const [crowded, other] = [await createSession(berth), await createSession(berth)]
     const group = (await view.controlGroups()).find(
-      (path) => path.endsWith(crowded.session_id) && path.includes('pids'),
+      (path) => path.endsWith(machineOf(crowded.session_id)) && path.includes('pids'),
     ) as string
     const limit = Number(await readFile(join(group, 'pids.max'), 'utf8'))
     const before = await view.processesOf(crowded.session_id)

@@ -281,9 +281,23 @@ export class Browser {
         await immediate()
         if (this.#lostDisplay === undefined) this.#noteCrash('chromium', how)
         else this.#noteCrash('display', this.#lostDisplay)
-        current = await this.#launch('blank')
+        current = await this.#launchAfterCrash()
       }
       this.#openStartPage(current, undefined)
+    }
+  }
+
+  /** A Chromium that dies before its first page answers counts as one more crash. */
+  async #launchAfterCrash(): Promise<RunningChromium> {
+    for (;;) {
+      try {
+        return await this.#launch('blank')
+      } catch (error) {
+        const failed = await this.#chromium?.catch(() => undefined)
+        if (this.#isStopping || !failed || !(await endsNow([failed.ended]))) throw error
+        failed.kill()
+        this.#noteCrash('chromium', await failed.ended)
+      }
     }
   }
 
