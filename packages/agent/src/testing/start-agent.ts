@@ -197,7 +197,7 @@ async function inOwnNetwork(folder: string, command: readonly string[]): Promise
   const files = await writeNetworkFiles(folder)
   const asUser =
     unprivilegedUser === undefined
-      ? ['unshare', '--user', `--map-user=${process.getuid?.()}`, '--']
+      ? ['unshare', '--user', `--map-user=${process.getuid?.()}`, `--map-group=${process.getgid?.()}`, '--']
       : ['setpriv', `--reuid=${unprivilegedUser}`, `--regid=${unprivilegedUser}`, '--clear-groups', '--no-new-privs']
   const newNetwork = unprivilegedUser === undefined ? ['--map-root-user', '--net'] : ['--net']
   return ['unshare', ...newNetwork, '--', ...inMachineNetwork(files, [...asUser, ...command])]
