@@ -1,3 +1,4 @@
+import { Semaphore } from '@berth/runtime/async/semaphore.ts'
 import type { Browser } from '../browser/browser.ts'
 import { HiddenPage } from './hidden-page.ts'
 
@@ -9,8 +10,7 @@ const idleMilliseconds = 5_000
 export class HiddenPages {
   readonly #browser: Browser
   readonly #idle = new Map<HiddenPage, NodeJS.Timeout>()
-  readonly #waiting: (() => void)[] = []
-  #open = 0
+  readonly #open = new Semaphore(maxPages)
 
   constructor(browser: Browser) {
     this.#browser = browser
@@ -18,7 +18,7 @@ export class HiddenPages {
 
   /** Rejects when the signal aborts before there is one. */
   async take(signal: AbortSignal): Promise<HiddenPage> {
-    await this.#enter(signal)
+    await this.#open.acquire(signal)
     try {
       const { pipe } = await this.#browser.running()
       for (const [page, timer] of this.#idle) {
@@ -29,7 +29,7 @@ export class HiddenPages {
       }
       return await HiddenPage.open(pipe)
     } catch (error) {
-      this.#leave()
+      this.#open.release()
       throw error
     }
   }
@@ -41,37 +41,12 @@ export class HiddenPages {
       void page.close()
     }, idleMilliseconds)
     this.#idle.set(page, timer.unref())
-    this.#leave()
+    this.#open.release()
   }
 
   /** Ends whatever the page is at. */
   async throwAway(page: HiddenPage): Promise<void> {
     await page.close()
-    this.#leave()
-  }
-
-  async #enter(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted()
-    if (this.#open < maxPages) {
-      this.#open += 1
-      return
-    }
-    const turn = Promise.withResolvers<void>()
-    this.#waiting.push(turn.resolve)
-    const giveUp = () => {
-      const place = this.#waiting.indexOf(turn.resolve)
-      if (place === -1) return // Its turn has come at the same moment.
-      this.#waiting.splice(place, 1)
-      turn.reject(signal.reason)
-    }
-    signal.addEventListener('abort', giveUp)
-    await turn.promise.finally(() => signal.removeEventListener('abort', giveUp))
-  }
-
-  /** Hands the place to whoever waits longest. */
-  #leave(): void {
-    const next = this.#waiting.shift()
-    if (next) next()
-    else this.#open -= 1
+    this.#open.release()
   }
 }

@@ -1,5 +1,6 @@
 import type { AddressFamily } from '@berth/contract/egress/machine-protocol.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import { Semaphore } from '@berth/runtime/async/semaphore.ts'
 import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
 import { EgressFailure } from '../egress-failure.ts'
 import type { NameSource } from './host-files.ts'
@@ -31,8 +32,7 @@ export class NameResolver {
   readonly #servers = new NameServerQueries()
   readonly #cache: NameCache<NameAnswer>
   readonly #pending = new SingleFlight<string, NameAnswer>()
-  readonly #waiting: (() => void)[] = []
-  #queries = 0
+  readonly #queries = new Semaphore(maxQueries)
 
   constructor({ source, clock }: NameResolverOptions) {
     this.#source = source
@@ -105,26 +105,15 @@ export class NameResolver {
   }
 
   async #query(name: string, family: AddressFamily, key: string): Promise<NameAnswer> {
-    if (this.#waiting.length >= maxWaitingQueries) return { failed: 'timeout' }
-    await this.#acquireSlot()
+    if (this.#queries.waiting >= maxWaitingQueries) return { failed: 'timeout' }
+    await this.#queries.acquire()
     try {
       const answer = await this.#servers.query(this.#source.nameServers().servers, name, family)
       this.#cache.set(key, answer, secondsToKeep(answer))
       return answer
     } finally {
-      this.#releaseSlot()
+      this.#queries.release()
     }
-  }
-
-  async #acquireSlot(): Promise<void> {
-    if (this.#queries >= maxQueries) await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    else this.#queries += 1
-  }
-
-  #releaseSlot(): void {
-    const next = this.#waiting.shift()
-    if (next) next()
-    else this.#queries -= 1
   }
 }
 

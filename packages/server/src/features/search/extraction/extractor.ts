@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Semaphore } from '@berth/runtime/async/semaphore.ts'
 import type { Extraction, FetchedDocument } from './extracted.ts'
 
 export interface ExtractorLimits {
@@ -38,17 +39,17 @@ export class Extractor {
   readonly #limits: ExtractorLimits
   readonly #idle: { readonly process: ExtractionProcess; readonly timer: NodeJS.Timeout }[] = []
   readonly #running = new Set<ExtractionProcess>()
-  readonly #waiting: (() => void)[] = []
-  #open = 0
+  readonly #processes: Semaphore
   #isClosed = false
 
   constructor(limits: ExtractorLimits = defaultExtractorLimits) {
     this.#limits = limits
+    this.#processes = new Semaphore(limits.processes)
   }
 
   /** Never rejects for a reason of the document; rejects when the signal aborts. */
   async extract(document: FetchedDocument, signal: AbortSignal): Promise<Extraction> {
-    await this.#enter(signal)
+    await this.#processes.acquire(signal)
     const worker = this.#take()
     this.#running.add(worker)
     try {
@@ -61,7 +62,7 @@ export class Extractor {
       throw error
     } finally {
       this.#running.delete(worker)
-      this.#leave()
+      this.#processes.release()
     }
   }
 
@@ -150,30 +151,6 @@ export class Extractor {
       kill(process)
     }, this.#limits.idleMilliseconds)
     this.#idle.push({ process, timer: timer.unref() })
-  }
-
-  async #enter(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted()
-    if (this.#open < this.#limits.processes) {
-      this.#open += 1
-      return
-    }
-    const turn = Promise.withResolvers<void>()
-    this.#waiting.push(turn.resolve)
-    const giveUp = () => {
-      const place = this.#waiting.indexOf(turn.resolve)
-      if (place === -1) return // Its turn has come at the same moment.
-      this.#waiting.splice(place, 1)
-      turn.reject(signal.reason)
-    }
-    signal.addEventListener('abort', giveUp)
-    await turn.promise.finally(() => signal.removeEventListener('abort', giveUp))
-  }
-
-  #leave(): void {
-    const next = this.#waiting.shift()
-    if (next) next()
-    else this.#open -= 1
   }
 }
 
