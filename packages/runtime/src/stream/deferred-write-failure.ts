@@ -10,8 +10,12 @@ type Finish = (error?: Error | null) => void
 export function deferWriteFailure(socket: Socket): void {
   const deferred = (finish: Finish): Finish => {
     return (error) => {
-      if (!error || socket.readableEnded || socket.destroyed) finish(error)
-      else socket.prependOnceListener('end', () => finish(error)).once('close', () => finish(error))
+      if (!error || socket.readableEnded || socket.destroyed) return finish(error)
+      const fail = () => {
+        socket.off('end', fail).off('close', fail)
+        finish(error)
+      }
+      socket.prependListener('end', fail).once('close', fail)
     }
   }
   const { _write: write, _writev: writev } = socket
