@@ -84,6 +84,7 @@ export class Browser {
   /** Made anew with each end of Chromium: until the next one is ready, clients wait here. */
   #endpoint = pendingEndpoint()
   readonly #userData: UserData
+  readonly #launched = Promise.withResolvers<void>()
   /** Settled when the first start may go ahead: with the tabs of the profile that it has waited for, or an empty page. */
   readonly #firstTabs = Promise.withResolvers<Tabs>()
   /** Whether a profile has taken the place of the state that the running browser had. */
@@ -104,11 +105,19 @@ export class Browser {
 
   /** Launches, reports `ready` when the first page has answered, and from then on keeps the browser running. */
   start(): void {
+    const { headless, awaits_profile, awaits_extensions } = this.#config
+    // The processor is idle while a display starts, and what the server sends needs the app.
+    if (!headless || awaits_profile || awaits_extensions) this.#launched.resolve()
     this.#keepRunning().catch((error: Error) => {
       if (this.#isStopping) return
       this.#endpoint.reject(error)
       this.#givenUp.resolve(error.message)
     })
+  }
+
+  /** Resolves when the first Chromium has been started, or its start waits for a display or for what the server sends. */
+  get launched(): Promise<void> {
+    return this.#launched.promise
   }
 
   /** The DevTools server of the Chromium that runs, or of the next one while there is none. */
@@ -335,7 +344,7 @@ export class Browser {
   /** Resolves when the first page has answered; from then on clients are let in. */
   async #launch(tabs: Tabs): Promise<RunningChromium> {
     const { viewport: size } = this.#config
-    this.#chromium = this.#launchWithDisplay(tabs)
+    this.#chromium = this.#launchWithDisplay(tabs).finally(() => this.#launched.resolve())
     const chromium = await this.#chromium
     const failure = failureOf(chromium)
     const page = await Promise.race([
