@@ -193,7 +193,7 @@ test('routes lead single hosts by proxies of their own, which the browser trusts
   })
   await page.waitForLoadState()
   assert.equal(await page.title(), 'exit one')
-  await one.untilUnused()
+  await one.closeConnections()
   assert.equal(await exitOf('http://www.routed.test/next'), 'exit two')
   assert.equal(await exitOf('http://single.test:8080/'), 'exit two')
   assert.equal(await exitOf('http://routed.test/'), 'exit one')

@@ -128,6 +128,8 @@ function testDisplay(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     const [windowManager = 0] = agent.children('openbox')
     const environment = readFileSync(`/proc/${windowManager}/environ`, 'utf8').split('\0')
     const display = environment.find((line) => line.startsWith('DISPLAY='))?.slice('DISPLAY='.length) ?? ''
+    const beside = ['--target', `${windowManager}`, '--all', '--preserve-credentials']
+    const change = (layout: string) => execFileSync('nsenter', [...beside, 'setxkbmap', '-display', display, layout])
     await page.evaluate('text.focus()')
     const typed = async (text: string) => {
       await page.evaluate(`text.value = ''`)
@@ -136,13 +138,13 @@ function testDisplay(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     }
 
     for (const layout of ['ru', 'fr', 'us,ru']) {
-      execFileSync('setxkbmap', ['-display', display, layout])
+      change(layout)
       assert.equal(await typed('az AZ яé12'), 'az AZ яé12', layout)
     }
     await page.operate('press_key', { keys: ['Caps_Lock'] })
     assert.equal(await typed('az AZ.'), 'az AZ.')
     await page.operate('press_key', { keys: ['Caps_Lock'] })
-    execFileSync('setxkbmap', ['-display', display, 'us'])
+    change('us')
   })
 
   test('draws the pointer into pictures, unless it is hidden', async () => {
