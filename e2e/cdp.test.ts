@@ -32,7 +32,7 @@ async function withSession(
   }
 }
 
-test('messages above 100 MiB cross from the browser, and one that the browser refuses ends its own client (case 1)', () =>
+test('the browser can send more than 100 MiB, and a message that it refuses only disconnects its sender (case 1)', () =>
   withSession(async ({ cdp_ws_url, session_id }) => {
     const before = await memoryMiB(await serviceProcesses(berth.pid))
     const cdp = await CdpClient.open(cdp_ws_url)
@@ -90,7 +90,7 @@ for (const host of ['127.0.0.1', 'localhost', 'browsers.test']) {
     }))
 }
 
-test('Playwright and Puppeteer connect by the HTTP form of the address', () =>
+test('Playwright and Puppeteer connect with the HTTP form of the address', () =>
   withSession(async ({ cdp_ws_url }) => {
     const browser = await chromium.connectOverCDP(cdp_ws_url.replace(/^ws/, 'http'))
     assert.equal(browser.contexts()[0]?.pages().length, 1)
@@ -102,7 +102,7 @@ test('Playwright and Puppeteer connect by the HTTP form of the address', () =>
     await other.disconnect()
   }))
 
-test('several clients on one session do not hear or hurt each other (case 3)', () =>
+test('clients of one session do not affect each other (case 3)', () =>
   withSession(async ({ cdp_ws_url, session_id }) => {
     const count = 500
     const raw = await CdpClient.open(cdp_ws_url)
@@ -146,7 +146,7 @@ test('several clients on one session do not hear or hurt each other (case 3)', (
     }
   }))
 
-test('a client that stops reading holds up nobody and misses nothing (case 4)', () =>
+test('a client that stops reading delays nobody and misses nothing (case 4)', () =>
   withSession(async ({ cdp_ws_url }) => {
     const count = 3_000
     const before = await memoryMiB(await serviceProcesses(berth.pid))
@@ -193,7 +193,7 @@ test('a client that stops reading holds up nobody and misses nothing (case 4)', 
     await quick.close()
   }))
 
-test('Browser.close of a raw client is answered and ends its connection alone', () =>
+test('Browser.close of a raw client is answered and only closes its connection', () =>
   withSession(async ({ cdp_ws_url }) => {
     const [first, second] = [await CdpClient.open(cdp_ws_url), await CdpClient.open(cdp_ws_url)]
 

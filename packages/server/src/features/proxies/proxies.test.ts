@@ -70,7 +70,7 @@ const good: Record<string, unknown> = {
   },
 }
 for (const [what, body] of Object.entries(good)) {
-  test(`takes ${what}`, async () => {
+  test(`accepts ${what}`, async () => {
     const { status, body: answer } = await create(await server.project(), body)
 
     assert.equal(status, 201, JSON.stringify(answer))
@@ -141,7 +141,7 @@ const bad: Record<string, readonly [body: unknown, message: RegExp]> = {
   'a long name': [{ ...custom, name: 'n'.repeat(256) }, /^name: /],
 }
 for (const [what, [body, message]] of Object.entries(bad)) {
-  test(`refuses ${what}`, async () => {
+  test(`rejects ${what}`, async () => {
     const project = await server.project()
 
     const refused = await create(project, body)
