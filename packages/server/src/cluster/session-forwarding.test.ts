@@ -111,8 +111,13 @@ test('a body that is too large is refused by the other server with 413 before it
   const { project, id } = await elsewhere()
 
   const answers = await Promise.all(
-    Array.from({ length: 2 }, () =>
-      project.call<{ code: string }>('PATCH', `/browsers/${id}`, { name: 'x'.repeat(20_000_000) }),
+    ['keep-alive', 'close'].map((connection) =>
+      project.call<{ code: string }>(
+        'PATCH',
+        `/browsers/${id}`,
+        { name: 'x'.repeat(20_000_000) },
+        { headers: { connection } },
+      ),
     ),
   )
 
