@@ -8,7 +8,7 @@ import { after, test } from 'node:test'
 import Kernel from '@onkernel/sdk'
 import pg from 'pg'
 import { HostView } from './fault/testing/holdings.ts'
-import { Berth } from './testing/berth.ts'
+import { Berth, oneServerOnly } from './testing/berth.ts'
 import { listProcesses } from './testing/processes.ts'
 
 /*
@@ -155,7 +155,7 @@ test('no log contains a secret at any level', () => {
   assertNothingOf({ ...secrets(), 'the configured key': berth.apiKey }, new Map([['the log', Buffer.from(berth.log)]]))
 })
 
-test('no row of the database contains a secret', async () => {
+test('no row of the database contains a secret', oneServerOnly('several use a database outside of their folders'), async () => {
   const { runtimeFolder } = await HostView.of(berth.dataFolder)
   const password = await readFile(join(berth.dataFolder, 'postgres-password'), 'utf8')
   const client = new pg.Client({ host: join(runtimeFolder, 'postgres'), user: 'berth', password, database: 'postgres' })
