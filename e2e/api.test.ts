@@ -23,7 +23,7 @@ for (const path of ['/health', '/status', '/openapi.json', '/spec.json', '/docs'
   })
 }
 
-test('/health tells the state of database and driver', async () => {
+test('/health reports the state of database and driver', async () => {
   const health = (await (await fetch(`${berth.url}/health`)).json()) as Record<string, string>
 
   assert.deepEqual(
@@ -32,7 +32,7 @@ test('/health tells the state of database and driver', async () => {
   )
 })
 
-test('everything else needs a key that is valid', async () => {
+test('everything else needs a valid key', async () => {
   const authorizations = [undefined, '', 'Bearer', 'Bearer sk_wrong', `Basic ${berth.apiKey}`, berth.apiKey]
   for (const authorization of authorizations) {
     const response = await fetch(`${berth.url}/browsers`, {
@@ -46,7 +46,7 @@ test('everything else needs a key that is valid', async () => {
   }
 })
 
-test('project headers choose the one project, and any other is 404', async () => {
+test('project headers select the project, and any other is 404', async () => {
   const status = async (headers: Record<string, string>) => (await berth.request('/browsers', { headers })).status
 
   assert.equal(await status({ 'X-Kernel-Project': 'Default' }), 200)
@@ -109,7 +109,7 @@ test('the official client walks through the pages of deleted sessions (case 28)'
   assert.equal(((await page.json()) as unknown[]).length, 1)
 })
 
-test('odd page values are refused or clamped, never an error of ours (case 28)', async () => {
+test('invalid page values are refused or clamped, and are never a 500 (case 28)', async () => {
   const status = async (query: string) => (await berth.request(`/browsers?${query}`)).status
 
   for (const query of [
@@ -129,7 +129,7 @@ test('odd page values are refused or clamped, never an error of ours (case 28)',
   }
 })
 
-test('a NUL character in an address is refused, and the server stays', async () => {
+test('a NUL character in a URL is refused, and the server continues', async () => {
   for (const path of ['/browsers?query=%00', '/browsers?tags[%00]=x', '/browsers/%00', '/browsers/a%00b']) {
     const response = await berth.request(path)
 
@@ -214,7 +214,7 @@ for (const [what, body] of [
   })
 }
 
-test('what is not HTTP gets a JSON answer', async () => {
+test('a malformed request gets a JSON response', async () => {
   const socket = connect(Number(new URL(berth.url).port), '127.0.0.1')
   socket.end('BREW /browsers\r\n\r\n')
 
@@ -224,7 +224,7 @@ test('what is not HTTP gets a JSON answer', async () => {
   assert.match(answer, /"code":"bad_request"/)
 })
 
-test('a websocket without a right token is refused before the upgrade', async () => {
+test('a websocket without a valid token is refused before the upgrade', async () => {
   const [first, second] = await Promise.all([
     client.browsers.create({ headless: true }),
     client.browsers.create({ headless: true }),

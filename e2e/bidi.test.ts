@@ -41,7 +41,7 @@ async function withSession(use: (session: Session) => Promise<void>, headless = 
   }
 }
 
-test('BiDi clients come, break off and work side by side, and a CDP client notices nothing (case 30)', () =>
+test('BiDi clients connect, fail and work side by side without effect on a CDP client (case 30)', () =>
   withSession(async ({ cdp_ws_url, webdriver_ws_url, session_id }) => {
     const playwright = await chromium.connectOverCDP(cdp_ws_url)
     const page = await (playwright.contexts()[0] ?? (await playwright.newContext())).newPage()
@@ -116,7 +116,7 @@ test('browser.close and session.end leave the session and its tabs to the next c
     await second.send('session.end')
   }))
 
-test('selenium-webdriver navigates, finds, clicks and hears the log over the bare address', () =>
+test('selenium-webdriver navigates, finds, clicks and receives the log at the plain address', () =>
   withSession(async ({ webdriver_ws_url }) => {
     const Bidi = require('selenium-webdriver/bidi')
     const getBrowsingContext = require('selenium-webdriver/bidi/browsingContext')
@@ -163,7 +163,7 @@ test('selenium-webdriver navigates, finds, clicks and hears the log over the bar
     await bidi.close()
   }))
 
-test('Puppeteer speaks BiDi over the bare address, in a headful session too', () =>
+test('Puppeteer uses BiDi at the plain address, also in a headful session', () =>
   withSession(async ({ webdriver_ws_url, cdp_ws_url }) => {
     const before = await targets(cdp_ws_url)
     const browser = await puppeteer.connect({ browserWSEndpoint: webdriver_ws_url, protocol: 'webDriverBiDi' })

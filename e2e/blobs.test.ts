@@ -20,7 +20,7 @@ const environment = {
   AWS_SECRET_ACCESS_KEY: 'secret',
 }
 
-test('a profile is kept in a bucket, and a session starts with it', async () => {
+test('a profile is stored in a bucket, and a session starts with it', async () => {
   await using berth = await Berth.start({ environment })
   const client = await berth.client()
   const profile = { name: 'kept-elsewhere', save_changes: true }
@@ -41,7 +41,7 @@ test('a profile is kept in a bucket, and a session starts with it', async () => 
   await assert.rejects(access(join(berth.dataFolder, 'blobs')), { code: 'ENOENT' })
 })
 
-test('a bucket that is not there is one line and an exit code', async () => {
+test('a missing bucket prints one line and sets an exit code', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-blobs-'))
   const child = launch(['serve', '--port', '0', '--data-dir', folder.path], {
     ...environment,

@@ -89,7 +89,7 @@ for (const [way, headless] of [
     /** Returns the recorded events once there are this many. */
     const notes = (count: number) => becomes(`log.length >= ${count}`, 'log.splice(0)')
 
-    test('key names give exactly the keys they mean, and unknown ones none (case 21)', async () => {
+    test('key names press exactly their keys, and unknown names none (case 21)', async () => {
       await client.browsers.computer.clickMouse(id, at(100, 60))
       await evaluate('log.length = 0; isDeaf = true')
 
@@ -148,7 +148,7 @@ for (const [way, headless] of [
       await evaluate('isDeaf = false')
     })
 
-    test('text arrives as it was given, in the rhythm of a person or at once', async () => {
+    test('text arrives unchanged, in a human rhythm or at once', async () => {
       const text = 'Ünï ßÀÉ 日本 한글 שלום 😀👩‍👩‍👧❤️.\n\tTab'
       await evaluate(`text.value = ''; text.focus()`)
       // A page that prevents the key from moving the focus.
@@ -175,7 +175,7 @@ for (const [way, headless] of [
       assert.ok(tookWithDelay > 4 * 300 && tookWithDelay < 10_000, `${tookWithDelay} ms`)
     })
 
-    test('clicks hit their point, with their button, their count and their keys', async () => {
+    test('clicks have their position, button, count and modifier keys', async () => {
       const point = at(400, 500)
       await evaluate('log.length = 0; moves = 0')
 
@@ -238,7 +238,7 @@ for (const [way, headless] of [
       await refused(client.browsers.computer.dragMouse(id, { path: [path[0] as number[]] }), 400, 'path')
     })
 
-    test('the clipboard is one for the page and the API', async () => {
+    test('the page and the API share one clipboard', async () => {
       const text = 'von außen: 日本 😀\nzwei'
       await evaluate(`text.onkeydown = null; text.value = ''; text.focus()`)
 
@@ -260,7 +260,7 @@ for (const [way, headless] of [
       assert.deepEqual(await client.browsers.computer.readClipboard(id), { text: '' })
     })
 
-    test('pictures are PNG, of the whole screen or a part of it', async () => {
+    test('screenshots are PNG, of the whole screen or a part of it', async () => {
       const sizeOf = async (answer: Response) => {
         assert.equal(answer.headers.get('content-type'), 'image/png')
         const bytes = Buffer.from(await answer.arrayBuffer())
@@ -284,7 +284,7 @@ for (const [way, headless] of [
       assert.deepEqual(await client.browsers.computer.setCursorVisibility(id, { hidden: false }), { ok: true })
     })
 
-    test('a batch does its actions in order, and ends with the first that fails', async () => {
+    test('a batch runs its actions in order, and ends at the first failure', async () => {
       const move = (x: number) => ({ type: 'move_mouse' as const, move_mouse: { ...at(x, 600), smooth: false } })
       await evaluate(`text.value = ''`)
       const startedAt = performance.now()
@@ -328,7 +328,7 @@ for (const [way, headless] of [
       )
     })
 
-    test('refuses what is no point of the screen, and fields that there are not', async () => {
+    test('rejects points outside of the screen, and unknown fields', async () => {
       for (const [point, told] of [
         [{ x: 1024, y: 0 }, 'x: must be from 0 to 1023, not 1024 (the screen is 1024x768).'],
         [{ x: 0, y: 768 }, 'y: must be from 0 to 767, not 768 (the screen is 1024x768).'],

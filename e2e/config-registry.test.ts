@@ -153,7 +153,7 @@ test('analyses leave no session and no proxy, and visit nothing that robots.txt 
   assert.ok(!pages.requests.includes('/forbidden'))
 })
 
-test('what egress keeps from sessions, it keeps from analyses', { timeout: 120_000 }, async () => {
+test('analyses reach nothing that sessions cannot reach', { timeout: 120_000 }, async () => {
   const url = `http://host.berth.internal:${pages.port + 1}/`
   const { analysis } = await call('POST', '/resolve', { url })
 
@@ -168,7 +168,7 @@ test('what egress keeps from sessions, it keeps from analyses', { timeout: 120_0
   assert.equal(literal.status, 400)
 })
 
-test('what is known is told of the target and its neighbours, without a visit', async () => {
+test('a lookup returns knowledge of the target and its neighbours without a visit', async () => {
   const visits = pages.requests.length
 
   const exact = await call('POST', '/lookup', { url: `${pages.url}/headless?again` })
@@ -195,7 +195,7 @@ test('an analysis that is canceled ends its browser', { timeout: 120_000 }, asyn
   assert.deepEqual(await sessions(), [])
 })
 
-test('an analysis whose server is killed is brought to its end by the next', { timeout: 240_000 }, async () => {
+test('an analysis of a killed server is finished by the next one', { timeout: 240_000 }, async () => {
   const visited = Promise.withResolvers<void>()
   let isOpen = false
   pages.serve('/killed', (_request, response) => {

@@ -111,7 +111,7 @@ const rawUrl = (target: string) => `${session.base_url}/curl/raw?url=${encodeURI
 
 for (const [way, client] of Object.entries({ 'over the API': overApi, directly: direct })) {
   suite(`curl, ${way}`, { timeout: 60_000 }, () => {
-    test('a request goes out as the browser’s own, with its cookies, which the answer changes', async () => {
+    test('a request is sent as the browser, with its cookies, and the response changes them', async () => {
       await client.browsers.curl(id, { url: `${origin}/cookies` })
       const set = await client.browsers.curl(id, { url: `${origin}/cookies` })
       const browser = await chromium.connectOverCDP(session.cdp_ws_url)
@@ -161,7 +161,7 @@ for (const [way, client] of Object.entries({ 'over the API': overApi, directly: 
       }
     })
 
-    test('redirects are followed, and what is personal stays with its origin', async () => {
+    test('redirects are followed, and credentials stay with their origin', async () => {
       const go = (status: number, to: string, method: 'GET' | 'POST' | 'PUT' = 'POST') =>
         client.browsers.curl(id, {
           ...{ url: `${origin}/redirect?status=${status}&to=${encodeURIComponent(to)}`, method },
@@ -184,7 +184,7 @@ for (const [way, client] of Object.entries({ 'over the API': overApi, directly: 
       assert.deepEqual(await failure(go(302, 'file:///etc/passwd')), [502, 'curl_failed', -311, 'ERR_UNSAFE_REDIRECT'])
     })
 
-    test('any answer is an answer: statuses, files, binary, compressed', async () => {
+    test('every kind of response is returned: statuses, files, binary, compressed', async () => {
       const binary = await client.browsers.curl(id, { url: `${origin}/odd`, response_encoding: 'base64' })
       const answers = await Promise.all(
         ['/login', '/file', '/zipped'].map((path) => client.browsers.curl(id, { url: `${origin}${path}` })),
@@ -201,7 +201,7 @@ for (const [way, client] of Object.entries({ 'over the API': overApi, directly: 
       )
     })
 
-    test('what fails on the way is told with Chromium’s own name for it', async () => {
+    test('a network failure is reported with the name that Chromium gives it', async () => {
       const fail = (url: string, options: object = {}) => failure(client.browsers.curl(id, { url, ...options }))
 
       assert.deepEqual(await fail('http://127.0.0.1:9/'), [502, 'curl_failed', -312, 'ERR_UNSAFE_PORT'])
@@ -233,7 +233,7 @@ for (const [way, client] of Object.entries({ 'over the API': overApi, directly: 
   })
 }
 
-test('fetch gives the site’s own answer, and sends its caller’s own request', async () => {
+test('fetch sends the request unchanged, and returns the response unchanged', async () => {
   const posted = await direct.browsers.fetch(id, `${origin}/echo`, {
     ...{ method: 'POST', body: 'streamed', headers: { 'x-mine': 'yes', 'content-type': 'text/plain' } },
   })
@@ -261,7 +261,7 @@ test('fetch gives the site’s own answer, and sends its caller’s own request'
   assert.equal(seen.length, before + 1)
 })
 
-test('a body of any size streams through, as fast as its reader takes it', async () => {
+test('a body of any size is streamed at the speed of its reader', async () => {
   const hash = createHash('sha256')
   const expected = createHash('sha256')
   for (let part = 0; part < bigParts; part++) expected.update(big)
@@ -280,7 +280,7 @@ test('a body of any size streams through, as fast as its reader takes it', async
   assert.equal((await failure(direct.browsers.curl(id, { url: `${origin}/big` })))[0], 502)
 })
 
-test('an answer that goes on comes as it comes, and a caller who leaves ends it', async () => {
+test('an endless response is streamed, and ends when the caller disconnects', async () => {
   unfinished = Promise.withResolvers()
   const events = await direct.browsers.fetch(id, `${origin}/events`)
   const reader = (events.body as ReadableStream<Uint8Array>).getReader()
@@ -304,7 +304,7 @@ test('an answer that goes on comes as it comes, and a caller who leaves ends it'
   assert.equal(second, 'data: two\n\n')
 })
 
-test('many requests at once are all answered', async () => {
+test('many simultaneous requests are all answered', async () => {
   const answers = await Promise.all(
     Array.from({ length: 24 }, (_, index) => direct.browsers.curl(id, { url: `${origin}/echo/${index}` })),
   )
@@ -315,7 +315,7 @@ test('many requests at once are all answered', async () => {
   )
 })
 
-test('what a site answers has no power over berth’s own origin', async () => {
+test('a response of a site has no access to the origin of berth', async () => {
   const page = await fetch(rawUrl(`${origin}/hostile`), {
     headers: { origin: 'https://dashboard.test', cookie: 'berth=1' },
   })
@@ -338,7 +338,7 @@ test('what a site answers has no power over berth’s own origin', async () => {
   assert.equal(program.headers.get('access-control-allow-origin'), '*')
 })
 
-test('tabs and clients see nothing of it, and do not hold it up', async () => {
+test('tabs and clients neither see nor delay it', async () => {
   const headful = await direct.browsers.create({ headless: false })
   const browser = await chromium.connectOverCDP(headful.cdp_ws_url)
   const other = await puppeteer.connect({ browserWSEndpoint: headful.cdp_ws_url, defaultViewport: null })
@@ -366,7 +366,7 @@ test('tabs and clients see nothing of it, and do not hold it up', async () => {
   await browser.close()
 })
 
-test('a site’s service worker does not answer in its stead', async () => {
+test('the service worker of a site does not answer the request', async () => {
   const browser = await chromium.connectOverCDP(session.cdp_ws_url)
   const page = await browser.contexts()[0]?.newPage()
   const local = `http://localhost:${port}`
@@ -382,7 +382,7 @@ test('a site’s service worker does not answer in its stead', async () => {
   assert.equal(byCurl.body, 'GET /echo')
 })
 
-test('the raw form needs the session’s token and a URL', async () => {
+test('the raw form needs the token of the session and a URL', async () => {
   const statusOf = async (url: string) => (await fetch(url)).status
 
   assert.equal(await statusOf(`${session.base_url}/curl/raw?url=${origin}`), 401)

@@ -15,7 +15,7 @@ async function frontendUrl(): Promise<string> {
   return String(target?.devtoolsFrontendUrl)
 }
 
-test('the files of DevTools are served below the session, to its token alone, as a page of no origin', async () => {
+test('DevTools is served below the session, only with its token, as a page without an origin', async () => {
   const url = await frontendUrl()
   assert.ok(url.startsWith(`${berth.url}/s/${id}/devtools/inspector.html?jwt=`), url)
   const page = await fetch(url)

@@ -26,7 +26,7 @@ for (const isLocal of [false, true]) {
   })
 }
 
-test('the protocol that anybody may read describes the Chromium that is there', async () => {
+test('the public protocol describes the installed Chromium', async () => {
   const read = async (query: string) => {
     const answer = await fetch(`${berth.url}/s/${session.session_id}/json/protocol${query}`)
     const { domains } = (await answer.json()) as { domains: { domain: string; commands?: { name: string }[] }[] }
@@ -47,7 +47,7 @@ for (const [what, path, headers] of [
   ['a client with headers', `${pathname}/json/version`, bearer],
   ['a client with an API key', `${pathname}/json/version`, { authorization: `Bearer ${berth.apiKey}` }],
 ] as const) {
-  test(`discovery in the form of ${what} leads to the browser`, async () => {
+  test(`discovery in the form of ${what} returns the browser`, async () => {
     const answer = await fetch(`${berth.url}${path}`, { headers })
     const { webSocketDebuggerUrl } = (await answer.json()) as { webSocketDebuggerUrl: string }
 

@@ -76,7 +76,7 @@ async function download({ browser, page }: Use, link: string, behavior: object):
 for (const headless of [true, false]) {
   const kind = headless ? 'headless' : 'headful'
 
-  test(`a download in a ${kind} session is read where the client wants it, and by itself in Downloads (case 13)`, () =>
+  test(`a download in a ${kind} session is saved where the client wants it, and in Downloads by default (case 13)`, () =>
     withSession(headless, async (session) => {
       await download(session, '#a', { behavior: 'allow', downloadPath: '/tmp/downloads' })
       assert.equal(await readHash(session.id, '/tmp/downloads/file.bin'), sha256(files.get('/file-1') as Buffer))
@@ -94,7 +94,7 @@ for (const headless of [true, false]) {
     }))
 }
 
-test('a file of 60 MiB is uploaded into a session and from there by a page (case 14)', () =>
+test('a file of 60 MiB is uploaded to a session, and a page uploads it from there (case 14)', () =>
   withSession(true, async ({ id, page }) => {
     const hashes: string[] = []
     pages.serve('/form', '<input type=file id=a><input type=file id=b>')

@@ -62,7 +62,7 @@ async function workersOf(url: string): Promise<readonly string[]> {
   return workers.map(({ url }) => url)
 }
 
-test('the official client keeps extensions, and fetches them from the store', async () => {
+test('the official client manages extensions, and fetches them from the store', async () => {
   const zip = await zipOf(messagingExtension('kept', 1))
   const uploads = await Promise.allSettled(
     Array.from({ length: 20 }, () => client.extensions.upload({ file: fileOf(zip), name: 'kept' })),
@@ -92,7 +92,7 @@ test('the official client keeps extensions, and fetches them from the store', as
 for (const kind of [{ headless: false }, { headless: true }, { headless: true, stealth: true }]) {
   const words = `${kind.stealth ? 'stealthy ' : ''}${kind.headless ? 'headless' : 'headful'}`
 
-  test(`in a ${words} session, extensions act from the first page on, when they come later, and after a crash`, async () => {
+  test(`in a ${words} session, extensions work from the first page on, when added later, and after a crash`, async () => {
     const name = `one-${words.replace(' ', '-')}`
     const zip = await zipOf(messagingExtension('one', 1))
     const uploaded = await client.extensions.upload({ file: fileOf(zip), name })
@@ -131,7 +131,7 @@ for (const kind of [{ headless: false }, { headless: true }, { headless: true, s
   })
 }
 
-test('of several extensions all are loaded or none, and loads at the same time wait for each other', async () => {
+test('several extensions are loaded all or none, and simultaneous loads wait for each other', async () => {
   const { session_id, cdp_ws_url } = await client.browsers.create({ headless: true, timeout_seconds: 120 })
   const { browser, page } = await connect(cdp_ws_url)
   const good = await zipOf(messagingExtension('good', 1))
@@ -171,7 +171,7 @@ test('of several extensions all are loaded or none, and loads at the same time w
   await client.browsers.deleteByID(session_id)
 })
 
-test('an extension that needs a policy holds requests up, at the start, when it comes later, and after a crash', async () => {
+test('an extension that needs a policy blocks requests from the start, when added later, and after a crash', async () => {
   const manifest = {
     manifest_version: 3,
     name: 'blocker',
@@ -228,7 +228,7 @@ test('an extension that needs a policy holds requests up, at the start, when it 
   await client.browsers.deleteByID(session_id)
 })
 
-test('a hostile extension gets no way out of its machine', async () => {
+test('a hostile extension cannot leave its machine', async () => {
   let connections = 0
   const canary = createServer((_request, response) => response.end('reached')).on('connection', () => connections++)
   await new Promise<void>((resolve) => canary.listen(0, '127.0.0.1', resolve))

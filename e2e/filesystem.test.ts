@@ -143,7 +143,7 @@ test("files are the session user's own, and what is not stays closed", async () 
   assert.match(mode, /^d/)
 })
 
-test('a large upload that is refused gets its answer', async () => {
+test('a large upload that is refused gets its response', async () => {
   for (const operation of ['write_file?path=/etc/new', 'write_file?path=relative']) {
     const answer = await put(`/browsers/${id}/fs/${operation}`, repeated(Buffer.alloc(mebibyte), 40 * mebibyte))
     assert.match(`${answer.status} ${await answer.text()}`, /^40[03] .*path: /)
@@ -176,7 +176,7 @@ test('ranges and conditions pass', async () => {
   assert.equal((await ask({ range: 'bytes=2-4', 'if-range': '"x"' })).status, 200)
 })
 
-test('hostile archives leave nothing, and a good one comes back the same (case 23)', async () => {
+test('hostile archives leave nothing, and a valid one downloads unchanged (case 23)', async () => {
   await fs.createDirectory(id, { path: '/tmp/z' })
   await fs.uploadZip(id, { dest_path: '/tmp/z', zip_file: await toFile(await zip({ a: '' }, { there: 'a' }), 'z') })
   const before = await names('/tmp')
@@ -228,7 +228,7 @@ test("neither a session's files nor its watches are another's (case 26)", async 
   await fs.watch.stop(watch_id as string, { id })
 })
 
-test('an upload that breaks off leaves the old file', async () => {
+test('an incomplete upload leaves the old file', async () => {
   await fs.writeFile(id, 'old', { path: '/tmp/broken/file' })
   const { hostname, port } = new URL(berth.url)
   const socket = connect(Number(port), hostname)
@@ -250,8 +250,8 @@ test('an upload that breaks off leaves the old file', async () => {
   }
 })
 
-test('256 MiB pass both ways with flat memory', () => passes(256 * mebibyte))
-test('2 GiB pass both ways with flat memory', deepOnly, () => passes(2048 * mebibyte))
+test('256 MiB are transferred in both directions with flat memory', () => passes(256 * mebibyte))
+test('2 GiB are transferred in both directions with flat memory', deepOnly, () => passes(2048 * mebibyte))
 
 async function passes(size: number): Promise<void> {
   const block = randomBytes(mebibyte)

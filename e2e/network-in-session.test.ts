@@ -25,7 +25,7 @@ async function shell(script: string): Promise<string> {
   return `${Buffer.from(stdout_b64, 'base64')}${Buffer.from(stderr_b64, 'base64')}`.trim()
 }
 
-test('the browser opens a server of its own session at localhost, and nothing of berth’s', async () => {
+test('the browser opens a server of its own session at localhost, and nothing of berth', async () => {
   await relayToLocalhost(client, sessionId, pages.port)
   const page = await beside.session.newPage()
 
@@ -52,7 +52,7 @@ test('the browser opens a server of its own session at localhost, and nothing of
   await Promise.all([page.close(), asking.close()])
 })
 
-test('programs reach what pages reach, by TCP and by name, without a proxy', async () => {
+test('programs reach the same hosts as pages, by TCP and by name, without a proxy', async () => {
   await using banner = await startRawServer((socket) => socket.write('220 welcome\r\n'))
   const perl = (host: string, port: number) =>
     `perl -MIO::Socket::INET -e 'my $s = IO::Socket::INET->new(PeerAddr => "${host}", PeerPort => ${port}, Timeout => 20) or die "$!\\n"; print $s->getline'`
@@ -66,7 +66,7 @@ test('programs reach what pages reach, by TCP and by name, without a proxy', asy
   assert.match(await shell(perl(hostName, banner.port)), /Connection refused/)
 })
 
-test('a context with a proxy of its own leaves by it', async () => {
+test('a context with its own proxy uses it', async () => {
   await using first = await startExitProxy({ name: 'first' })
   await using second = await startExitProxy({ name: 'second', credentials: { username: 'user', password: 'pass' } })
   const address = ({ port }: ExitProxy) => `http://${hostName}:${port}`
@@ -127,7 +127,7 @@ test('two peers of one page connect', async () => {
   await page.close()
 })
 
-test('passwords, and a login that belongs to its connection', async () => {
+test('HTTP authentication works, also when it belongs to the connection', async () => {
   await using byPassword = await startRawServer((socket) =>
     onRequests(socket, (_method, _path, head) => {
       const isIn = head.includes(`Authorization: Basic ${Buffer.from('user:pass').toString('base64')}`)
@@ -175,7 +175,7 @@ const ntlmChallenge = Buffer.concat([
   Buffer.from('00000000', 'hex'),
 ])
 
-test('a certificate that nobody vouches for is refused unless the context takes it', async () => {
+test('an untrusted certificate is refused unless the context accepts it', async () => {
   await using proxy = await startExitProxy({ name: 'secure' })
   const server = `http://${hostName}:${proxy.port}`
   const outcome = async (kind: 'session' | 'bare') => {

@@ -37,7 +37,7 @@ function answer(body: string, headers = ''): string {
   return `HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`
 }
 
-test('answers take as long as they take, whatever the server says of its connections', {
+test('slow responses arrive, whatever the server says of its connections', {
   timeout: 60_000,
 }, async () => {
   const silence = 6_000
@@ -91,7 +91,7 @@ test('answers take as long as they take, whatever the server says of its connect
   assert.deepEqual(navigations, ['200', '200', '200', '200'])
 })
 
-test('a server that has gone is a network error to pages, and a service worker shows its offline page', async () => {
+test('an unreachable server is a network error to pages, and a service worker shows its offline page', async () => {
   pages.serve(
     '/app',
     `<title>app</title><script>navigator.serviceWorker.register('/offline.js').then(() => navigator.serviceWorker.ready)</script>`,
@@ -129,7 +129,7 @@ test('a server that has gone is a network error to pages, and a service worker s
   assert.deepEqual(outcome, [failed, failed, 'error', '200', 'offline'])
 })
 
-test('each cause of a failure keeps its name, for http and https alike', async () => {
+test('each cause of a failure has its own error, for http and https', async () => {
   const silent = await serve((socket) => socket.once('data', () => socket.end()))
   const breaking = await serve((socket) => socket.once('data', () => socket.resetAndDestroy()))
   const cutting = await serve((socket) =>
@@ -194,7 +194,7 @@ const malformedResponses: Readonly<Record<string, string>> = {
   'status 999': 'HTTP/1.1 999 Odd\r\nContent-Length: 2\r\n\r\nok',
 }
 
-test('answers that browsers read are read, however badly they are written', async () => {
+test('malformed responses that browsers accept are accepted', async () => {
   const texts = Object.values(malformedResponses)
   const site = await serve((socket) =>
     onRequests(socket, (_method, path) => socket.end(texts[Number(path.slice(1))] ?? answer(''))),
@@ -214,7 +214,7 @@ test('answers that browsers read are read, however badly they are written', asyn
   }
 })
 
-test('hundreds of connections stay open, and another site loads beside them', { timeout: 120_000 }, async () => {
+test('another site loads while hundreds of connections stay open', { timeout: 120_000 }, async () => {
   const [streamSites, streamsEach, webSockets] = [44, 5, 250]
   const streams = await Promise.all(
     Array.from({ length: streamSites }, () =>
@@ -262,7 +262,7 @@ test('hundreds of connections stay open, and another site loads beside them', { 
   echo.close()
 })
 
-test('large bodies arrive whole, and a refusal half way through an upload is read', { timeout: 300_000 }, async () => {
+test('large bodies arrive complete, and a refusal during an upload is read', { timeout: 300_000 }, async () => {
   const downloadBytes = rounds({ short: 64, deep: 1_500 }) * mebibyte
   const uploadBytes = rounds({ short: 20, deep: 100 }) * mebibyte
   const part = Buffer.alloc(mebibyte, 'x')

@@ -41,7 +41,7 @@ function compareWith(reference: ApiDocument): void {
   const theirs = operationsOf(reference)
   const shared = [...operationsOf(berth)].filter(([name]) => theirs.has(name))
 
-  test('operations that the reference has are found in it', () => {
+  test('the operations of the reference are found in it', () => {
     assert.ok(shared.some(([name]) => name === 'POST /browsers'))
   })
 

@@ -8,7 +8,7 @@ after(() => berth[Symbol.asyncDispose]())
 const client = await berth.client()
 const session = await client.browsers.create({ headless: true })
 
-test('an operation answers the same under both roots', async () => {
+test('an operation responds the same under both roots', async () => {
   const token = new URL(session.cdp_ws_url).searchParams.get('jwt')
   const direct = await fetch(`${session.base_url}/fs/file_info?path=/home/kernel&jwt=${token}`)
   const byKey = await client.browsers.fs.fileInfo(session.session_id, { path: '/home/kernel' })
@@ -18,7 +18,7 @@ test('an operation answers the same under both roots', async () => {
   assert.equal(byKey.mode, 'drwx------')
 })
 
-test('what is wrong with a call is told alike under both roots', async () => {
+test('errors of a call are the same under both roots', async () => {
   const token = new URL(session.cdp_ws_url).searchParams.get('jwt')
   for (const [query, status, code] of [
     ['path=/nowhere', 404, 'file_not_found'],
@@ -40,7 +40,7 @@ test('what is wrong with a call is told alike under both roots', async () => {
   }
 })
 
-test('nobody without key or token is let in', async () => {
+test('requests without key or token are refused', async () => {
   const other = await client.browsers.create({ headless: true })
   const otherToken = new URL(other.cdp_ws_url).searchParams.get('jwt')
   const statusOf = async (url: string) => (await fetch(url)).status
@@ -76,7 +76,7 @@ const declared = new Set(
 for (const [group, operations] of Object.entries(operationTable)) {
   const isThere = operations.some(({ method, path }) => declared.has(`${method} ${path}`))
 
-  test(`every operation of ${group} is served under both roots, as strict as it is listed`, {
+  test(`every operation of ${group} is served under both roots, as strictly as listed`, {
     skip: isThere ? false : 'berth does not have this group yet',
   }, async () => {
     for (const { method, path, body } of operations) {

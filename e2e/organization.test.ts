@@ -59,7 +59,7 @@ const clientOf = async (apiKey: string | undefined, options: { projectID?: strin
   })
 const client = await clientOf(acme?.api_key)
 
-test('the operator makes organizations and keys while the server runs, and revokes them', async () => {
+test('the operator creates and revokes organizations and keys while the server runs', async () => {
   const [other] = await operator('org', 'create', 'Other')
   assert.deepEqual(
     (await operator('org', 'list')).map(({ name }) => name),
@@ -84,7 +84,7 @@ test('the operator makes organizations and keys while the server runs, and revok
   await until('the key is refused', isRefused, { limitSeconds: 30 })
 })
 
-test('the official client makes, lists, renames, limits and deletes projects', async () => {
+test('the official client creates, lists, renames, limits and deletes projects', async () => {
   const project = await client.projects.create({ name: 'Quay 7' })
   assert.equal((await client.projects.retrieve(project.id)).name, 'Quay 7')
   assert.equal((await client.projects.update(project.id, { name: 'Quay 8' })).name, 'Quay 8')
@@ -109,7 +109,7 @@ test('the official client makes, lists, renames, limits and deletes projects', a
   await assert.rejects(inProject.profiles.list(), NotFoundError)
 })
 
-test('the official client makes, lists, renames, rotates and deletes API keys', async () => {
+test('the official client creates, lists, renames, rotates and deletes API keys', async () => {
   const made = await client.apiKeys.create({ name: 'ci', days_to_expire: 30 })
   assert.ok(made.key.startsWith('sk_'))
   const theirs = await clientOf(made.key)
@@ -138,7 +138,7 @@ test('the official client reads and changes the limits of the organization', asy
   assert.equal(entitlements.plan.id, 'ENTERPRISE')
 })
 
-test('the official client keeps credentials and gets one-time codes', async () => {
+test('the official client stores credentials and gets one-time codes', async () => {
   const made = await client.credentials.create({
     name: 'mail',
     domain: 'example.com',
@@ -159,7 +159,7 @@ test('the official client keeps credentials and gets one-time codes', async () =
   await assert.rejects(client.credentials.retrieve('mail'), NotFoundError)
 })
 
-test('the official client connects 1Password, tests it, lists its items and lets it go', async () => {
+test('the official client connects 1Password, tests it, lists its items and disconnects it', async () => {
   const made = await client.credentialProviders.create({
     provider_type: 'onepassword',
     name: 'op',
@@ -185,7 +185,7 @@ test('the official client connects 1Password, tests it, lists its items and lets
   await assert.rejects(client.credentialProviders.listItems(made.id), NotFoundError)
 })
 
-test('the official client searches the audit log and downloads it, with what came just before a kill', async () => {
+test('the official client searches and downloads the audit log, including entries from just before a kill', async () => {
   const start = new Date(Date.now() - 60_000).toISOString()
   const window = { start, end: new Date(Date.now() + 600_000).toISOString() }
   await client.profiles.create({ name: 'before-the-kill' })

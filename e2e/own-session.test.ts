@@ -40,7 +40,7 @@ test('a program in a session reaches its own session, and nothing else of berth'
   assert.equal(await statusOf(`${berth.url}/docs`), 403)
 })
 
-test('a page of a session drives its own browser', async () => {
+test('a page of a session controls its own browser', async () => {
   const code = `
     await page.goto('about:blank')
     return page.evaluate(async (url) => {

@@ -42,7 +42,7 @@ async function operation(path: string, init: RequestInit = {}): Promise<Response
   return berth.request(`/browsers/${session.session_id}${path}`, init)
 }
 
-test('code runs the same under both roots: its result, its output and its errors', async () => {
+test('code has the same result, output and errors under both roots', async () => {
   process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = 'playwright'
   const routed: string[] = []
   const checkedFetch = await createCheckedFetch(berth.url)
@@ -91,7 +91,7 @@ test('code runs the same under both roots: its result, its output and its errors
   assert.ok(routed.some((url) => url.startsWith(`${session.base_url}/playwright/execute?jwt=`)))
 })
 
-test('what one call leaves behind is not there for the next, but its tab is', async () => {
+test('a call leaves its tab to the next, and nothing else', async () => {
   await run(
     `globalThis.kept = 1; page.on('dialog', () => {}); await page.goto('${pages.url}/state'); await page.setViewportSize({ width: 300, height: 300 })`,
   )
@@ -134,7 +134,7 @@ for (const [what, code] of Object.entries(leftovers)) {
   })
 }
 
-test('code that leaves nothing behind finds its process ready, call after call', async () => {
+test('code that leaves nothing behind reuses its process', async () => {
   const pids = new Set<unknown>()
   for (let call = 0; call < 6; call++) {
     pids.add((await run(`await page.title(); await page.waitForTimeout(5); return process.pid`)).result)
@@ -143,7 +143,7 @@ test('code that leaves nothing behind finds its process ready, call after call',
   assert.equal(pids.size, 1)
 })
 
-test('a tab that hangs in front leaves code with a short time most of it', async () => {
+test('a hanging tab in front leaves most of a short time limit to the code', async () => {
   const { session_id: id } = await client.browsers.create({ headless: true })
   const { playwright } = client.browsers
   await playwright.execute(id, { code: `await page.evaluate(() => void setTimeout(() => { for (;;); }, 0))` })
@@ -157,7 +157,7 @@ test('a tab that hangs in front leaves code with a short time most of it', async
   await client.browsers.deleteByID(id)
 })
 
-test('the default executor works in the tab that is shown, and opens one where there is none', async () => {
+test('the default executor works in the tab in front, and opens one if there is none', async () => {
   const cdp = await CdpClient.open(session.cdp_ws_url)
   const { targetInfos } = await cdp.send('Target.getTargets')
   const before = (targetInfos as { targetId: string; type: string }[]).filter(({ type }) => type === 'page')
@@ -174,7 +174,7 @@ test('the default executor works in the tab that is shown, and opens one where t
   await cdp.close()
 })
 
-test('no code of an executor closes the browser, and its connections come back by themselves', async () => {
+test('code of an executor cannot close the browser, and its connections are restored', async () => {
   const closed = await run(`
     await (await browser.newBrowserCDPSession()).send('Browser.close').catch(() => {})
     await browser.close()
@@ -184,7 +184,7 @@ test('no code of an executor closes the browser, and its connections come back b
   assert.equal((await run('return browser.isConnected()')).result, true)
 })
 
-test('an endless loop ends with its time and stops nobody else', async () => {
+test('an endless loop ends at its time limit and blocks nobody else', async () => {
   const cdp = await CdpClient.open(session.cdp_ws_url)
   const loop = run('console.log("begun"); while (true);', { timeout_sec: 4 })
   const other = await run('const opened = await context.newPage(); await opened.close(); return page.url()', {
@@ -203,7 +203,7 @@ test('an endless loop ends with its time and stops nobody else', async () => {
   await cdp.close()
 })
 
-test('tabs that do not answer hold up no call for another tab', async () => {
+test('tabs that do not respond delay no call for another tab', async () => {
   const cdp = await CdpClient.open(session.cdp_ws_url)
   await run('return 1', { executor: 'well' })
   await cdp.openPage(`${pages.url}/stuck`)
@@ -228,7 +228,7 @@ test('tabs that do not answer hold up no call for another tab', async () => {
   await cdp.close()
 })
 
-test('code that ends its own process fails alone', async () => {
+test('code that ends its own process only fails its own call', async () => {
   for (const code of [
     'process.exit(3)',
     'setTimeout(() => { throw new Error("late") }); await new Promise(() => {})',
@@ -243,7 +243,7 @@ test('code that ends its own process fails alone', async () => {
   assert.match(late.stderr ?? '', /Unhandled rejection: Error: unheard/)
 })
 
-test('output and results are bounded', async () => {
+test('output and results are limited', async () => {
   const much = await run('for (let i = 0; i < 40; i++) console.log("x".repeat(100_000)); return 1')
   assert.equal(much.result, 1)
   assert.ok((much.stdout ?? '').length < 1_100_000)
@@ -254,7 +254,7 @@ test('output and results are bounded', async () => {
   assert.equal(((await run('return "x".repeat(10_000_000)')).result as string).length, 10_000_000)
 })
 
-test('code has nothing of the agent or the host', async () => {
+test('code has no access to the agent or the host', async () => {
   const { result } = await run(`
     const fs = await import('node:fs')
     const sockets = fs.readdirSync('/proc/self/fd').map((fd) => { try { return fs.readlinkSync('/proc/self/fd/' + fd) } catch { return '' } })
@@ -343,7 +343,7 @@ test('a browser that crashes ends the call, and the next one works in its succes
   assert.equal((await run('return page.url()')).result, 'about:blank')
 })
 
-test('bad calls are refused, and name the field', async () => {
+test('invalid calls are refused with the name of the field', async () => {
   for (const [body, field] of [
     [{}, 'code'],
     [{ code: 1 }, 'code'],
@@ -363,7 +363,7 @@ test('bad calls are refused, and name the field', async () => {
   }
 })
 
-test('a session on a screen runs the same code, and between calls nobody is attached to its pages', async () => {
+test('a headful session runs the same code, and nothing is attached to its pages between calls', async () => {
   const headful = await client.browsers.create()
   const cdp = await CdpClient.open(headful.cdp_ws_url)
   pages.serve(
@@ -392,7 +392,7 @@ test('a session on a screen runs the same code, and between calls nobody is atta
   await client.browsers.deleteByID(headful.session_id)
 })
 
-test('in stealth Patchright runs the code: it does not listen to the console, which pages could notice', async () => {
+test('in stealth mode, Patchright runs the code and does not listen to the console, which pages could detect', async () => {
   const stealthy = await client.browsers.create({ headless: true, stealth: true })
   const code = `
     const heard = []

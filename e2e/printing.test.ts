@@ -12,7 +12,7 @@ for (const [kind, options] of Object.entries({
   headless: { headless: true },
   'stealthy headless': { headless: true, stealth: true },
 })) {
-  test(`window.print() waits for nobody in a ${kind} session, and its pages print to PDF`, async () => {
+  test(`window.print() does not block in a ${kind} session, and its pages print to PDF`, async () => {
     const { session_id: id, cdp_ws_url } = await client.browsers.create({ ...options, timeout_seconds: 300 })
     const browser: Browser = await chromium.connectOverCDP(cdp_ws_url)
     const page = browser.contexts()[0]?.pages()[0]

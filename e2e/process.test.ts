@@ -47,7 +47,7 @@ for (const [way, client] of Object.entries(clients)) {
   }
 
   suite(`processes, ${way}`, { timeout: 60_000 }, () => {
-    test('exec gives exit code, bytes and time, and ends with its command', async () => {
+    test('exec returns exit code, output and duration, and ends with its command', async () => {
       const started = performance.now()
       const background = await shell('sleep 60 & echo hi')
       const took = performance.now() - started
@@ -72,7 +72,7 @@ for (const [way, client] of Object.entries(clients)) {
       assert.ok((slow.duration_ms ?? 0) >= 200)
     })
 
-    test('a command runs with the session’s environment and in the folder it asks for', async () => {
+    test('a command runs with the environment of the session and in the requested folder', async () => {
       const plain = text((await shell('pwd; env')).stdout_b64)
       const chosen = await shell('pwd; echo "$GREETING $HOME"', { cwd: '/tmp', env: { GREETING: 'grüße', HOME: '/x' } })
       const files = text(
@@ -89,7 +89,7 @@ for (const [way, client] of Object.entries(clients)) {
       assert.match(files, /\na\n$/)
     })
 
-    test('what cannot be run is told, with the field and the rule', async () => {
+    test('a command that cannot run is refused with the field and the rule', async () => {
       const refused = async (request: object) =>
         failure(client.browsers.process.exec(id, { command: 'true', ...request } as ProcessExecParams))
 
@@ -116,7 +116,7 @@ for (const [way, client] of Object.entries(clients)) {
       assert.equal((await shell('id -u', { as_user: text(own.stdout_b64).trim() })).exit_code, 0)
     })
 
-    test('a timeout ends everything that the command has started', async () => {
+    test('a timeout ends all processes of the command', async () => {
       const started = performance.now()
       const late = await failure(shell('sleep 6161 & setsid sleep 6262 & sleep 6363', { timeout_sec: 1 }))
       const took = performance.now() - started
@@ -129,7 +129,7 @@ for (const [way, client] of Object.entries(clients)) {
       assert.deepEqual(await sleepers(/sleep 6[1-5]6[1-5]/), [])
     })
 
-    test('a caller who leaves ends its command', async () => {
+    test('a command ends when its caller disconnects', async () => {
       const leaving = new AbortController()
       const call = client.browsers.process.exec(
         id,
@@ -160,7 +160,7 @@ for (const [way, client] of Object.entries(clients)) {
       }
     })
 
-    test('a process waits for its reader, who may leave and come back', async () => {
+    test('a process waits for its reader, which may disconnect and return', async () => {
       const processId = await spawn('seq 1 3000000; echo end')
       const first: Buffer[] = []
       const stream = await client.browsers.process.stdoutStream(processId, { id })
@@ -204,7 +204,7 @@ for (const [way, client] of Object.entries(clients)) {
       ])
     })
 
-    test('a terminal has the size, the name and the keys of one', async () => {
+    test('a terminal has a size, a name and keys', async () => {
       const script =
         'trap "stty size; exit 5" WINCH; tty; echo $TERM; stty size; stty -echo; echo go; read line; echo "got $line"; while :; do sleep 0.05; done'
       const processId = await spawn(script, { allocate_tty: true, rows: 24, cols: 80 })
@@ -231,7 +231,7 @@ for (const [way, client] of Object.entries(clients)) {
       await client.browsers.process.kill(plain, { id, signal: 'KILL' })
     })
 
-    test('signals reach a process, until it has ended', async () => {
+    test('signals reach a process until it has ended', async () => {
       for (const [signal, exitCode] of [
         ['TERM', 15],
         ['INT', 2],
@@ -259,7 +259,7 @@ for (const [way, client] of Object.entries(clients)) {
       assert.deepEqual(await failure(client.browsers.process.status('x', { id })), [400, 'invalid_input'])
     })
 
-    test('a session does not see another’s processes', async () => {
+    test('a session does not see the processes of another', async () => {
       const processId = await spawn('exec sleep 4242')
       const other = headful.session_id
       const ps = text(
@@ -288,7 +288,7 @@ for (const [way, client] of Object.entries(clients)) {
 
 const client = clients.directly
 
-test('300 MiB of output are cut with a sign, and cost berth little', { timeout: 60_000 }, async () => {
+test('300 MiB of output are truncated with a mark, and cost berth little', { timeout: 60_000 }, async () => {
   const before = await memoryMiB(await serviceProcesses(berth.pid))
   let most = before
   let longest = 0
@@ -315,7 +315,7 @@ test('300 MiB of output are cut with a sign, and cost berth little', { timeout: 
   assert.ok(longest < 2000, `${longest} ms`)
 })
 
-test('a stream carries more than any buffer holds, without growth', { timeout: 60_000 }, async () => {
+test('a stream transfers more than any buffer holds, with flat memory', { timeout: 60_000 }, async () => {
   const before = await memoryMiB(await serviceProcesses(berth.pid))
   let most = before
   const args = ['-c', '104857600', '/dev/zero']
@@ -332,7 +332,7 @@ test('a stream carries more than any buffer holds, without growth', { timeout: 6
   assert.ok(most - before < 200, `${most - before} MiB more`)
 })
 
-test('a command that eats the memory is ended, and the session goes on', { timeout: 60_000 }, async () => {
+test('a command that uses up the memory is ended, and the session continues', { timeout: 60_000 }, async () => {
   const eater = await client.browsers.process.exec(id, { command: 'perl', args: ['-e', '$x .= "x" x 1e8 while 1'] })
 
   assert.equal(eater.exit_code, -1)
@@ -343,7 +343,7 @@ test('a command that eats the memory is ended, and the session goes on', { timeo
   )
 })
 
-test('commands of a headful session open windows on its screen', async () => {
+test('commands of a headful session open windows on its display', async () => {
   const shown = await client.browsers.process.exec(headful.session_id, {
     command: 'sh',
     args: ['-c', 'echo $DISPLAY; xrandr --current'],
@@ -352,7 +352,7 @@ test('commands of a headful session open windows on its screen', async () => {
   assert.match(text(shown.stdout_b64), /^:\d+\nScreen 0: .*current 1920 x 1080,/)
 })
 
-test('nothing is left of what has ended', async () => {
+test('ended processes leave nothing', async () => {
   const script = `cat /proc/[0-9]*/stat | grep -E '^[0-9]+ \\(.*\\) Z'`
   const defunct = await client.browsers.process.exec(id, { command: 'sh', args: ['-c', script] })
 

@@ -102,7 +102,7 @@ async function isDone(sessionId: string): Promise<boolean> {
   return ((await response.json()) as { usage_status?: string }).usage_status === 'ready'
 }
 
-test('the official client makes, walks through, renames and deletes profiles', async () => {
+test('the official client creates, lists, renames and deletes profiles', async () => {
   const client = await berth.client()
   const racing = await Promise.allSettled(Array.from({ length: 20 }, () => client.profiles.create({ name: 'walk-0' })))
   const made = racing.flatMap((one) => (one.status === 'fulfilled' ? one.value : []))
@@ -124,7 +124,7 @@ test('the official client makes, walks through, renames and deletes profiles', a
 for (const headless of [true, false]) {
   const kind = headless ? 'headless' : 'headful'
 
-  test(`a ${kind} session begins with the cookies, storage and tabs with which the one before it ended`, async () => {
+  test(`a ${kind} session starts with the cookies, storage and tabs of the session that saved the profile`, async () => {
     const client = await berth.client()
     const profile = await client.profiles.create({ name: `kept-${kind}` })
     assert.equal((await client.profiles.download(profile.id)).status, 202)
@@ -175,7 +175,7 @@ for (const headless of [true, false]) {
   })
 }
 
-test('a profile downloads as a tar archive without locks, caches and facts of the machine', async () => {
+test('a profile downloads as a tar archive without locks, caches and data of the machine', async () => {
   const client = await berth.client()
 
   const [packed, plain] = [
@@ -202,7 +202,7 @@ test('a profile downloads as a tar archive without locks, caches and facts of th
   )
 })
 
-test('a session that ends by its timeout is saved, a page that computes for ever does not hold the next one up', async () => {
+test('a session that ends by its timeout is saved, and a page in an endless loop does not delay the next one', async () => {
   const client = await berth.client()
   await client.profiles.create({ name: 'idle' })
   pages.serve('/busy', '<!doctype html><title>busy</title><script>for (;;);</script>')
@@ -261,7 +261,7 @@ test('an update loads a profile into a running session, under the same addresses
   }
 })
 
-test('a crashed browser keeps its profile, does not lock it, and the last to end wins', async () => {
+test('a crashed browser keeps its profile without a lock, and the last session to end wins', async () => {
   const client = await berth.client()
   await client.profiles.create({ name: 'crash' })
   const crashed = await client.browsers.create({
@@ -307,7 +307,7 @@ test('a crashed browser keeps its profile, does not lock it, and the last to end
   assert.deepEqual(await read(attached.context), all('of-the-last'))
 })
 
-test('an extension runs in a session that starts with a profile, also with one that has known it before', async () => {
+test('an extension runs in a session that starts with a profile, also if the profile already had it', async () => {
   const client = await berth.client()
   const zip = await zipOf(messagingExtension('talker', 1))
   await client.extensions.upload({ file: new File([new Uint8Array(zip)], 'talker.zip'), name: 'talker' })
@@ -330,7 +330,7 @@ test('an extension runs in a session that starts with a profile, also with one t
   }
 })
 
-test('kill -9 of the server during a save leaves the old state or the new one, whole', async () => {
+test('kill -9 of the server during a save leaves either the old or the new state complete', async () => {
   let expected = ['start']
   const client = await berth.client()
   await client.profiles.create({ name: 'killed' })

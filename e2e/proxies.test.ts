@@ -39,7 +39,7 @@ after(async () => {
   for (const opened of [pages, one, two, three, ...Object.values(broken)]) await opened[Symbol.asyncDispose]()
 })
 
-test('a session leaves by its proxy with a password that stays secret, and by another while its pages stay', async () => {
+test('a session uses its proxy with a secret password, and another proxy without losing its pages', async () => {
   const first = await customProxy(one, 'http')
   await customProxy(two, 'socks5', { name: 'the second' })
   const session = await client.browsers.create({
@@ -110,7 +110,7 @@ test('a session leaves by its proxy with a password that stays secret, and by an
   await assertSecret()
 })
 
-test('a broken proxy is an error of the proxy, and never a direct connection', async () => {
+test('a broken proxy is an error, and never leads to a direct connection', async () => {
   const canaryVisits = () => pages.requests.filter((path) => path.startsWith('/canary')).length
   const errors: Record<string, readonly (string | undefined)[]> = {}
   const statuses: Record<string, string | undefined> = {}
@@ -163,7 +163,7 @@ test('a broken proxy is an error of the proxy, and never a direct connection', a
   assert.deepEqual(new Set(Object.values(statuses)), new Set(['unavailable']))
 })
 
-test('routes lead single hosts by proxies of their own, which the browser trusts, and never fall back', async () => {
+test('routes send single hosts through their own proxies, and never fall back', async () => {
   const byDefault = await customProxy(one, 'http', { bypass_hosts: ['127.0.0.1.nip.test'] })
   const routed = await customProxy(two, 'socks5', { name: 'for routes' })
   const trusted = await customProxy(three, 'https', {}, { ca_bundle: testCaBundle })
@@ -193,7 +193,7 @@ test('routes lead single hosts by proxies of their own, which the browser trusts
   })
   await page.waitForLoadState()
   assert.equal(await page.title(), 'exit one')
-  await one.untilUnused()
+  await one.closeConnections()
   assert.equal(await exitOf('http://www.routed.test/next'), 'exit two')
   assert.equal(await exitOf('http://single.test:8080/'), 'exit two')
   assert.equal(await exitOf('http://routed.test/'), 'exit one')
@@ -215,7 +215,7 @@ test('routes lead single hosts by proxies of their own, which the browser trusts
   await client.browsers.deleteByID(session.session_id)
 })
 
-test('a stealth session leaves by the proxy of the operator, unless it is told not to', async () => {
+test('a stealth session uses the proxy of the operator unless that is switched off', async () => {
   const session = await create({ headless: true, stealth: true, timeout_seconds: 300 })
   const { page, close } = await firstPage(session.cdp_ws_url)
   await page.goto('http://stealth.test/')
@@ -244,7 +244,7 @@ test('a stealth session leaves by the proxy of the operator, unless it is told n
   await client.browsers.deleteByID(session.session_id)
 })
 
-test('programs leave by the proxy of their session, and a context by a proxy of its own', async () => {
+test('programs use the proxy of their session, and a context its own proxy', async () => {
   const proxy = await customProxy(two, 'socks5')
   const session = await create({ headless: true, timeout_seconds: 300, proxy: { id: proxy.id } })
   const ask = (host: string) =>
@@ -271,7 +271,7 @@ test('programs leave by the proxy of their session, and a context by a proxy of 
   await client.browsers.deleteByID(session.session_id)
 })
 
-test('allowed hosts are all that a session reaches, by its pages and its programs, until they change', async () => {
+test('pages and programs of a session reach only its allowed hosts, also after a change', async () => {
   const proxy = await customProxy(one, 'http')
   const session = await create({
     headless: true,
@@ -298,7 +298,7 @@ test('allowed hosts are all that a session reaches, by its pages and its program
   await client.browsers.deleteByID(session.session_id)
 })
 
-test('a check measures through the proxy, and is no way to the host', async () => {
+test('a check measures through the proxy, and gives no access to the host', async () => {
   await using inner = await listen(createTcpServer((socket) => socket.destroy()))
   const { url } = pages
   const good = await customProxy(three, 'https', {}, { ca_bundle: testCaBundle })

@@ -76,7 +76,7 @@ async function written(code: string): Promise<string> {
   return content.map(({ text }) => text).join('')
 }
 
-test('what is defined at the top stays, and values come only by what is written', async () => {
+test('top-level definitions remain, and only written values are returned', async () => {
   const first = await run('let one = 1; const two = 2; var three = 3; function four() { return 4 } class Five {}; one')
   assert.deepEqual([first.success, first.content], [true, undefined])
   assert.equal(
@@ -100,7 +100,7 @@ test('what is defined at the top stays, and values come only by what is written'
   ])
 })
 
-test('errors leave the process as it is', async () => {
+test('errors do not change the process', async () => {
   await run('let kept = 1')
   for (const [code, error] of [
     ['throw new TypeError("no good")', /^TypeError: no good$/],
@@ -121,7 +121,7 @@ test('errors leave the process as it is', async () => {
   assert.equal(await written('repl.write(kept)'), '1')
 })
 
-test('a process that hangs or breaks is replaced by one with another name', async () => {
+test('a process that hangs or exits is replaced by one with another name', async () => {
   const { repl_id: id } = await run('let kept = 1')
   const hung = await run('console.log("begun"); for (;;);', { timeout_sec: 1 })
   assert.deepEqual(
@@ -149,7 +149,7 @@ test('a process that hangs or breaks is replaced by one with another name', asyn
   assert.equal(await written('repl.write(typeof again)'), 'undefined')
 })
 
-test('output is bounded, and what comes between calls waits for the next', async () => {
+test('output is limited, and output between calls is returned by the next', async () => {
   const much = await run('repl.write("x".repeat(300 * 1024)); repl.write("y")')
   assert.deepEqual(
     [much.content?.length, much.content?.[0]?.text?.length, much.content_truncated],
@@ -180,7 +180,7 @@ test('output is bounded, and what comes between calls waits for the next', async
   assert.deepEqual([images.content?.length, images.content_truncated], [2, true])
 })
 
-test('helpers drive the page', async () => {
+test('helpers control the page', async () => {
   assert.equal(await written(`await gotoUrl('${site}/form'); repl.write(await waitForLoad())`), 'true')
   assert.deepEqual(
     JSON.parse(
@@ -263,7 +263,7 @@ test('helpers drive the page', async () => {
   )
 })
 
-test('helpers work with tabs, and others of the session see what they do', async () => {
+test('helpers manage tabs, which other clients of the session see', async () => {
   const cdp = await CdpClient.open(session.cdp_ws_url)
   const opened = await written(`const opened = await newTab('${site}/inner'); await waitForLoad(); repl.write(opened)`)
   const { targetInfos } = await cdp.send('Target.getTargets')
@@ -290,7 +290,7 @@ test('helpers work with tabs, and others of the session see what they do', async
   await cdp.close()
 })
 
-test('helpers fail a little before the call would end, and keep the process', async () => {
+test('helpers fail shortly before the time limit of the call, and keep the process', async () => {
   const { repl_id: id } = await run('1')
   for (const code of [
     'await waitMs(60_000)',
@@ -305,7 +305,7 @@ test('helpers fail a little before the call would end, and keep the process', as
   }
 })
 
-test('tools of pages are used from within, and given up with the call', async () => {
+test('tools of pages can be used, and are cancelled with the call', async () => {
   assert.equal(
     await written(
       'const [double] = (await webmcp.listTools()).filter(({ tool }) => tool.name === "double"); repl.write((await webmcp.invokeTool(double.tool_ref, { n: 4 })).output)',
@@ -329,7 +329,7 @@ test('tools of pages are used from within, and given up with the call', async ()
   )
 })
 
-test('files, processes and loopback of the session are there, and Playwright over CDP_ENDPOINT', async () => {
+test('files, processes and loopback of the session are available, and Playwright over CDP_ENDPOINT', async () => {
   assert.equal(
     await written(`const server = (await import('node:http')).createServer((_request, response) => response.end('pong')).listen(0, '127.0.0.1')
       await new Promise((resolve) => server.once('listening', resolve))
@@ -345,7 +345,7 @@ test('files, processes and loopback of the session are there, and Playwright ove
   )
 })
 
-test('the helpers find a browser again that has crashed', async () => {
+test('helpers reconnect after a browser crash', async () => {
   await run('await cdp("Browser.crash", {}, null).catch(() => {})')
 
   assert.equal(
@@ -363,7 +363,7 @@ test('calls run one at a time', async () => {
   assert.equal(await written('repl.write(most)'), '1')
 })
 
-test('help names every helper, and bad calls are refused', async () => {
+test('help names every helper, and invalid calls are refused', async () => {
   const help = await written('repl.help()')
   const names = JSON.parse(await written('repl.write(JSON.stringify(Object.keys(browser)))')) as string[]
   for (const name of names) assert.ok(help.includes(name), name)

@@ -43,14 +43,14 @@ const operations: Readonly<Record<string, { run: () => Promise<unknown>; effects
 }
 
 for (const [name, { run, effects }] of Object.entries(operations)) {
-  test(`${name} that is sent again while it runs happens once`, async () => {
+  test(`${name} that is sent again while it runs is done once`, async () => {
     await run()
 
     assert.equal(await effects(), 1)
   })
 }
 
-test('a call that nobody sends again ends with its caller, a moment later', async () => {
+test('a call without a retry ends shortly after its caller has disconnected', async () => {
   const once = new Kernel({ apiKey: berth.apiKey, baseURL: berth.url, maxRetries: 0 })
   const args = ['-c', 'trap "" TERM; while :; do echo x >> /tmp/alone; sleep 0.1; done']
   await assert.rejects(once.browsers.process.exec(id, { command: 'sh', args }, { timeout: 1_500 }))

@@ -141,7 +141,7 @@ suite('search with a real browser', () => {
     assert.deepEqual(await openSessions(client), [])
   })
 
-  test('pages come as text, whatever they are made of', async () => {
+  test('pages of every kind are returned as text', async () => {
     const paths = [
       '/article',
       '/moved',
@@ -187,7 +187,7 @@ suite('search with a real browser', () => {
     assert.deepEqual(await openSessions(client), [])
   })
 
-  test('a page that never ends is told as late, and what is out of reach as an error', async () => {
+  test('an endless page is reported as late, and an unreachable one as an error', async () => {
     const endless = await contentOf('/endless', { timeout_ms: 6_000, browser: { mode: 'render' } })
     const silent = await contentOf('/silent', { timeout_ms: 2_000, browser: { mode: 'curl' } })
     const beyond = [`http://${hostName}:59999/`, 'http://169.254.169.254/latest/meta-data/']
@@ -204,7 +204,7 @@ suite('search with a real browser', () => {
     assert.deepEqual(await openSessions(client), [])
   })
 
-  test('a page that cannot be read holds up nothing else', async () => {
+  test('an unreadable page delays nothing else', async () => {
     const reading = contentOf('/deep', { timeout_ms: 20_000, browser: { mode: 'curl' } })
     let isRead = false
     reading.then(
@@ -223,7 +223,7 @@ suite('search with a real browser', () => {
     assert.ok(slowest < 2_000, `the server answered after ${slowest} ms`)
   })
 
-  test('a given browser fetches with its own cookies, shows no tab, and stays', async () => {
+  test('a given browser fetches with its own cookies, shows no tab, and continues', async () => {
     const session = await client.browsers.create({ headless: true })
     const browser = await chromium.connectOverCDP(session.cdp_ws_url)
     const [context] = browser.contexts()
@@ -249,7 +249,7 @@ suite('search with a real browser', () => {
     await client.browsers.deleteByID(session.session_id)
   })
 
-  test('the browser of a caller that leaves is ended', async () => {
+  test('the temporary browser ends when the caller disconnects', async () => {
     const leave = new AbortController()
     const asked = pages.requests.length
     searxng.hits = [{ url: `${pages.url}/silent`, title: 'x', content: '' }]

@@ -8,7 +8,7 @@ import { after, test } from 'node:test'
 import Kernel from '@onkernel/sdk'
 import pg from 'pg'
 import { HostView } from './fault/testing/holdings.ts'
-import { Berth } from './testing/berth.ts'
+import { Berth, oneServerOnly } from './testing/berth.ts'
 import { listProcesses } from './testing/processes.ts'
 
 /*
@@ -143,7 +143,7 @@ function assertNothingOf(secrets: Readonly<Record<string, string>>, places: Read
 
 const secrets = () => ({ ...planted, ...made })
 
-test('no answer has a secret', () => {
+test('no response contains a secret', () => {
   assert.ok(Object.keys(made).length >= 1)
   assertNothingOf(
     secrets(),
@@ -151,11 +151,11 @@ test('no answer has a secret', () => {
   )
 })
 
-test('no log has a secret, however much is logged', () => {
+test('no log contains a secret at any level', () => {
   assertNothingOf({ ...secrets(), 'the configured key': berth.apiKey }, new Map([['the log', Buffer.from(berth.log)]]))
 })
 
-test('no row of the database has a secret', async () => {
+test('no row of the database contains a secret', oneServerOnly('several use a database outside of their folders'), async () => {
   const { runtimeFolder } = await HostView.of(berth.dataFolder)
   const password = await readFile(join(berth.dataFolder, 'postgres-password'), 'utf8')
   const client = new pg.Client({ host: join(runtimeFolder, 'postgres'), user: 'berth', password, database: 'postgres' })
@@ -179,7 +179,7 @@ test('no row of the database has a secret', async () => {
   }
 })
 
-test('no file of the data folder has a secret', async () => {
+test('no file of the data folder contains a secret', async () => {
   const root = await realpath(berth.dataFolder)
   const places = new Map<string, Buffer>()
   for (const { parentPath, name } of (await readdir(root, { recursive: true, withFileTypes: true })).filter((entry) =>

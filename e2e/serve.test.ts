@@ -64,7 +64,7 @@ test('prints a key on the first start and never again', async () => {
   assert.deepEqual(await runtimeFoldersOf(folder.path), [], 'a server without sessions leaves no sockets')
 })
 
-test('a stopped server leaves its sessions, and the next one takes them up', async () => {
+test('a stopped server leaves its sessions running, and the next one adopts them', async () => {
   await using folder = await temporaryFolder()
   const first = await Berth.start({ dataFolder: folder.path })
   const client = await first.client()
@@ -90,7 +90,7 @@ test('a stopped server leaves its sessions, and the next one takes them up', asy
   await again.close()
 })
 
-test('a server that is told to stop its sessions does', async () => {
+test('a server stops its sessions if it is configured to', async () => {
   await using folder = await temporaryFolder()
   const first = await Berth.start({ dataFolder: folder.path, flags: ['--stop-sessions'] })
   const { session_id } = await (await first.client()).browsers.create({ headless: true })
@@ -103,7 +103,7 @@ test('a server that is told to stop its sessions does', async () => {
   assert.ok((await client.browsers.retrieve(session_id, { include_deleted: true })).deleted_at)
 })
 
-test('a taken port, a used folder, an unusable folder and a database that is not there are one line and an exit code', async () => {
+test('a used port, a used folder, an unusable folder and a missing database print one line and set an exit code', async () => {
   await using folder = await temporaryFolder()
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
@@ -145,7 +145,7 @@ test('metrics can be switched off', async () => {
   assert.equal((await berth.request('/metrics')).status, 404)
 })
 
-test('--help and an unknown command explain themselves', async () => {
+test('--help and an unknown command print an explanation', async () => {
   for (const [args, code, pattern] of [
     [['--help'], 0, /serve[\s\S]*setup[\s\S]*doctor[\s\S]*test[\s\S]*check/],
     [['serve', '--help'], 0, /--port[\s\S]*--data-dir/],

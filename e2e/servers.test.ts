@@ -35,7 +35,7 @@ const both = new Kernel({
   fetch: await createCheckedFetch(shared.url),
 })
 
-test('a session is there for clients of both servers, and is deleted through either', async () => {
+test('a session is available through both servers, and is deleted through either', async () => {
   const session = await one.browsers.create({ headless: true, name: 'shared' })
   const { width = 0, height = 0 } = session.viewport ?? {}
 
@@ -54,7 +54,7 @@ test('a session is there for clients of both servers, and is deleted through eit
   await assert.rejects(one.browsers.deleteByID(session.session_id), { status: 404 })
 })
 
-test('Playwright, BiDi and raw CDP work at the address of both, whichever server a connection comes to', async () => {
+test('Playwright, BiDi and raw CDP work at the common address, whichever server gets a connection', async () => {
   const session = await both.browsers.create({ headless: true })
 
   for (const _server of [1, 2]) {
@@ -80,7 +80,7 @@ test('Playwright, BiDi and raw CDP work at the address of both, whichever server
   await both.browsers.deleteByID(session.session_id)
 })
 
-test('operations stream through the other server: files and the output of processes', async () => {
+test('files and the output of processes are streamed through the other server', async () => {
   const { session_id: id, base_url: base, cdp_ws_url: cdp } = await one.browsers.create({ headless: true })
   const content = 'a'.repeat(3_000_000)
 
@@ -106,7 +106,7 @@ test('operations stream through the other server: files and the output of proces
   await two.browsers.deleteByID(id)
 })
 
-test('a profile that a session of one server has saved starts a session of the other', async () => {
+test('a session of one server starts with a profile that a session of the other has saved', async () => {
   const profile = { name: 'travels', save_changes: true }
   await two.profiles.create({ name: profile.name })
   const cookie = { name: 'kept', value: 'yes', domain: 'site.test', path: '/', expires: 4e9 }
@@ -125,7 +125,7 @@ test('a profile that a session of one server has saved starts a session of the o
   await one.browsers.deleteByID(using.session_id)
 })
 
-test('an extension that one server has taken starts with a session of the other', async () => {
+test('a session of one server starts with an extension that was uploaded to the other', async () => {
   const manifest = { manifest_version: 3, name: 'Shared', version: '1', content_scripts: [contentScript()] }
   const script = "document.documentElement.dataset.extension = 'runs'"
   const zip = await zipOf({ 'manifest.json': JSON.stringify(manifest), 'content.js': script })
@@ -163,7 +163,7 @@ test('a session reaches itself at the address of another server, and nothing els
   await two.browsers.deleteByID(session.session_id)
 })
 
-test('of twenty clients that want the last place on two servers, one gets it', async () => {
+test('of twenty clients that compete for the last session on two servers, one gets it', async () => {
   const before = await Promise.all([one, two, one].map((client) => client.browsers.create({ headless: true })))
 
   const outcomes = await Promise.allSettled(
@@ -195,7 +195,7 @@ for (const [what, flags, changes, exitCode, named] of [
     /BERTH_SERVER_ADDRESS .* each server needs/,
   ],
 ] as const) {
-  test(`a server ${what} is not started beside them, and says what to change`, async () => {
+  test(`a server ${what} is not started beside them, and reports what to change`, async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-refused-'))
     const args = ['serve', '--port', '0', '--data-dir', folder.path, ...flags]
     const child = launch(args, { ...shared.ground.environment, ...changes })

@@ -17,7 +17,7 @@ after(async () => {
 for (const headless of [true, false]) {
   const kind = headless ? 'headless' : 'headful'
 
-  test(`a ${kind} session lives from create to delete`, async () => {
+  test(`a ${kind} session works from create to delete`, async () => {
     const created = await client.browsers.create({
       headless,
       name: `life-${kind}`,
@@ -84,7 +84,7 @@ for (const headless of [true, false]) {
     await assert.rejects(CdpClient.open(created.cdp_ws_url), /404|401/)
   })
 
-  test(`Playwright drives a ${kind} session`, async () => {
+  test(`Playwright controls a ${kind} session`, async () => {
     const { cdp_ws_url, session_id } = await client.browsers.create({ headless })
     const browser = await chromium.connectOverCDP(cdp_ws_url)
     const page = browser.contexts()[0]?.pages()[0]
@@ -104,7 +104,7 @@ for (const headless of [true, false]) {
     await client.browsers.deleteByID(session_id)
   })
 
-  test(`a ${kind} page has the size that was asked for`, async () => {
+  test(`a ${kind} page has the requested size`, async () => {
     const viewport = { width: 1203, height: 807 }
     const { cdp_ws_url, session_id } = await client.browsers.create({ headless, viewport, kiosk_mode: !headless })
     const cdp = await CdpClient.open(cdp_ws_url)
@@ -119,7 +119,7 @@ for (const headless of [true, false]) {
     await client.browsers.deleteByID(session_id)
   })
 
-  test(`a ${kind} stealth session does not say that it is driven`, async () => {
+  test(`a ${kind} stealth session does not show that it is automated`, async () => {
     const { cdp_ws_url, session_id } = await client.browsers.create({ headless, stealth: true })
     const cdp = await CdpClient.open(cdp_ws_url)
     const page = await attachToFirstPage(cdp)
@@ -131,7 +131,7 @@ for (const headless of [true, false]) {
   })
 }
 
-test('Puppeteer drives a session, and closing its browser ends its connection alone', async () => {
+test('Puppeteer controls a session, and closing its browser only closes its connection', async () => {
   const { cdp_ws_url, session_id } = await client.browsers.create({ headless: true })
   const other = await CdpClient.open(cdp_ws_url)
   const browser = await puppeteer.connect({ browserWSEndpoint: cdp_ws_url })
@@ -171,7 +171,7 @@ test('start_url, chrome_policy and telemetry are applied and echoed', async () =
   await client.browsers.deleteByID(created.session_id)
 })
 
-test('a session ends when it was idle for its time, and not while a client is there', async () => {
+test('a session ends after its idle timeout, and not while a client is connected', async () => {
   const { cdp_ws_url, session_id } = await client.browsers.create({ headless: true, timeout_seconds: 10 })
   const cdp = await CdpClient.open(cdp_ws_url)
 

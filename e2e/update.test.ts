@@ -33,7 +33,7 @@ for (const { kind, headless, kiosk_mode } of [
   { kind: 'headful', headless: false, kiosk_mode: false },
   { kind: 'kiosk', headless: false, kiosk_mode: true },
 ]) {
-  test(`a ${kind} session changes its size while its clients work on`, async (context) => {
+  test(`a ${kind} session changes its size while its clients continue to work`, async (context) => {
     const session = await client.browsers.create({ headless, kiosk_mode, start_url: pages.url })
     const browser = await chromium.connectOverCDP(session.cdp_ws_url)
     let isConnected = true
@@ -83,7 +83,7 @@ async function comesBack(session: { session_id: string; cdp_ws_url: string }, si
   await browser.close()
 }
 
-test('the size, the name and the tags outlive the server, and so do the pages', async () => {
+test('the size, the name, the tags and the pages survive the end of the server', async () => {
   await using other = await Berth.start()
   const before = await (await other.client()).browsers.create({ headless: true, timeout_seconds: 600 })
   const viewport = { width: 1003, height: 701, refresh_rate: 30 }
@@ -104,7 +104,7 @@ test('the size, the name and the tags outlive the server, and so do the pages', 
   await browser.close()
 })
 
-test('start_url navigates the page that is in front, and nothing waits for what comes of it', async () => {
+test('start_url navigates the page in front, without waiting for the result', async () => {
   pages.serve('/new', '<title>New</title>')
   pages.serve('/never', () => {})
   const { session_id, cdp_ws_url } = await client.browsers.create({ headless: true })
@@ -131,7 +131,7 @@ test('start_url navigates the page that is in front, and nothing waits for what 
   await client.browsers.deleteByID(session_id)
 })
 
-test('of sessions that are renamed to one name at once, one gets it (case 27)', async () => {
+test('of sessions that are renamed to one name at once, one gets the name (case 27)', async () => {
   const sessions = []
   for (let count = 0; count < 4; count += 1) sessions.push(await client.browsers.create({ headless: true }))
 
@@ -148,7 +148,7 @@ test('of sessions that are renamed to one name at once, one gets it (case 27)', 
   await Promise.all(sessions.map(({ session_id }) => client.browsers.deleteByID(session_id)))
 })
 
-test('strange bodies of an update are refused, and the session stays as it is (case 29)', async (context) => {
+test('invalid bodies of an update are refused, and the session does not change (case 29)', async (context) => {
   const created = await client.browsers.create({ headless: true, name: 'steady', tags: { k: 'v' } })
   for (const { what, body, headers, status } of strangeBodies()) {
     await context.test(what, async () => {

@@ -58,7 +58,7 @@ async function command(url: string, method: string, body?: object | string, head
 }
 
 for (const headless of [true, false]) {
-  test(`Selenium's Remote works in a ${headless ? 'headless' : 'headful'} session, and quit leaves the browser`, () =>
+  test(`Selenium's Remote works in a ${headless ? 'headless' : 'headful'} session, and quit does not close the browser`, () =>
     withSession(async (session, token) => {
       const { Builder, By } = require('selenium-webdriver')
       const address = new URL(classicUrl(session))
@@ -90,7 +90,7 @@ for (const headless of [true, false]) {
     }, headless))
 }
 
-test('the token is taken from wherever clients leave it', () =>
+test('the token is accepted wherever clients put it', () =>
   withSession(async (session, token) => {
     const plain = classicUrl(session).replace(/\?.*/, '')
     const basic = Buffer.from(`jwt:${token}`).toString('base64')
@@ -123,7 +123,7 @@ test('the token is taken from wherever clients leave it', () =>
     }
   }))
 
-test('what is wrong is said in the form of WebDriver', () =>
+test('errors have the form of WebDriver', () =>
   withSession(async (session) => {
     const { value: made } = await command(classicUrl(session, '/session'), 'POST', { capabilities: {} })
     const own = `/session/${made.sessionId}`
@@ -156,7 +156,7 @@ test('what is wrong is said in the form of WebDriver', () =>
     assert.deepEqual({ status, value }, { status: 200, value: '' })
   }))
 
-test('sessions end alone, by either protocol, and what belongs to them ends with them', () =>
+test('sessions end separately, by either protocol, with everything that belongs to them', () =>
   withSession(async (session) => {
     const create = async () => (await command(classicUrl(session, '/session'), 'POST', { capabilities: {} })).value
     const [first, second, third] = [await create(), await create(), await create()]
@@ -191,7 +191,7 @@ test('sessions end alone, by either protocol, and what belongs to them ends with
     assert.equal((await command(urlOf(third), 'GET')).value, `${pages.url}/form`)
   }))
 
-test('dialogs wait for the client, also beside a BiDi connection', () =>
+test('dialogs wait for the client, also with a BiDi connection', () =>
   withSession(async (session) => {
     const { value } = await command(classicUrl(session, '/session'), 'POST', { capabilities: {} })
     const bidi = await BidiClient.open(value.capabilities.webSocketUrl)
@@ -213,7 +213,7 @@ test('dialogs wait for the client, also beside a BiDi connection', () =>
     bidi.socket.terminate()
   }))
 
-test('closing the last window ends the WebDriver session alone, and the next one has a window again', () =>
+test('closing the last window only ends the WebDriver session, and the next one has a window again', () =>
   withSession(async (session) => {
     const create = async () => (await command(classicUrl(session, '/session'), 'POST', { capabilities: {} })).value
     const first = await create()
@@ -227,7 +227,7 @@ test('closing the last window ends the WebDriver session alone, and the next one
     assert.equal(navigated.status, 200)
   }))
 
-test('a browser or a driver that dies ends the WebDriver sessions, and the next ones work', () =>
+test('the death of the browser or the driver ends the WebDriver sessions, and new ones work', () =>
   withSession(async (session) => {
     const create = async () => (await command(classicUrl(session, '/session'), 'POST', { capabilities: {} })).value
     for (const program of ['chromedriver', '/chromium/chromium']) {

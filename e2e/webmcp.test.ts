@@ -102,7 +102,7 @@ async function invoke(name: string, input?: object, options: object = {}) {
   })
 }
 
-test('the tools of all tabs and frames are listed with where they are', async () => {
+test('the tools of all tabs and frames are listed with their location', async () => {
   await cdp.openPage(`${site}/shop#top`)
   const page = await cdp.openPage(`${site}/within#x`)
   await cdp.evaluate(page, 'document.readyState')
@@ -131,7 +131,7 @@ test('the tools of all tabs and frames are listed with where they are', async ()
   assert.deepEqual(await refs(), await refs())
 })
 
-test('a tool is used, and what it says or how it fails comes back', async () => {
+test('a tool is called, and its result or error is returned', async () => {
   const added = await invoke('add', { count: 4 })
   assert.equal(added.status, 200)
   assert.equal(added.body.status, 'completed')
@@ -145,7 +145,7 @@ test('a tool is used, and what it says or how it fails comes back', async () => 
   assert.equal((await invoke('within')).body.output, '/within')
 })
 
-test('forms that wait for their user are filled in, and others are sent', async () => {
+test('forms that wait for the user are filled in, and others are submitted', async () => {
   const ordered = await invoke('order', { who: 'Ada', seats: 3 })
   assert.deepEqual([ordered.status, ordered.body.status], [200, 'awaiting_submission'])
   const { targetId } = await shopTarget()
@@ -159,7 +159,7 @@ test('forms that wait for their user are filled in, and others are sent', async 
   assert.equal((await invoke('search', { q: 'a\0b' })).body.output, 'found a\0b', 'input is data')
 })
 
-test('what a tool without end has done is unknown, and is not to be tried again', async () => {
+test('the outcome of a tool that never ends is unknown, and must not be retried', async () => {
   const { status, body, headers } = await invoke('slow', {}, { timeout_sec: 1 })
 
   assert.deepEqual([status, body.code], [504, 'outcome_unknown'])
@@ -167,7 +167,7 @@ test('what a tool without end has done is unknown, and is not to be tried again'
   assert.equal(typeof body.invocation_id, 'string')
 })
 
-test('a page that closes meanwhile leaves the outcome unknown', async () => {
+test('the outcome is unknown when the page closes meanwhile', async () => {
   const { targetId } = await cdp.send('Target.createTarget', { url: `${site}/shop` })
   const slow = async () =>
     (await tools()).find(({ tool, source }) => tool.name === 'slow' && source.target_id === targetId)
@@ -180,7 +180,7 @@ test('a page that closes meanwhile leaves the outcome unknown', async () => {
   assert.deepEqual([(await invoked).status, (await invoked).body.code], [504, 'outcome_unknown'])
 })
 
-test('references go with the tool and with the document', async () => {
+test('references become invalid with the tool and with the document', async () => {
   const { targetId } = await shopTarget()
   const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true })
   const [brief, add] = [await toolNamed('brief'), await toolNamed('add')]
@@ -197,14 +197,14 @@ test('references go with the tool and with the document', async () => {
   assert.equal((await ask('POST', '/webmcp/invoke', { tool_ref: 'tool_none' })).status, 404)
 })
 
-test('a tool that goes to another page has ended there', async () => {
+test('a tool that navigates to another page has ended', async () => {
   const left = await invoke('leave')
 
   assert.deepEqual([left.status, left.body.status], [200, 'completed'])
   assert.ok((await tools()).every(({ tool }) => tool.name !== 'leave'))
 })
 
-test('a page that does not answer hides no tools of others', async () => {
+test('a page that does not respond does not hide the tools of others', async () => {
   pages.serve('/stuck', '<!doctype html><script>setTimeout(() => { for (;;); }, 0)</script>')
   const { targetId } = await cdp.send('Target.createTarget', { url: `${site}/stuck` })
 
@@ -212,7 +212,7 @@ test('a page that does not answer hides no tools of others', async () => {
   await cdp.send('Target.closeTarget', { targetId })
 })
 
-test('code of Playwright uses the same tools', async () => {
+test('Playwright code uses the same tools', async () => {
   const { result } = (await client.browsers.playwright.execute(session.session_id, {
     code: `
       const [tool] = (await webmcp.listTools()).filter(({ tool }) => tool.name === 'within')
@@ -224,7 +224,7 @@ test('code of Playwright uses the same tools', async () => {
   assert.deepEqual(result, { output: '/within', status: 404, code: 'tool_not_found', body: 'tool_not_found' })
 })
 
-test('custom tools stand in the pages that match, and work in the page or beside it', async () => {
+test('custom tools exist in matching pages, and run in the page or isolated from it', async () => {
   const { targetId } = await cdp.send('Target.createTarget', { url: `${site}/custom?page=1#here` })
   const source = `(() => {
     const shared = 'from one source'
@@ -292,7 +292,7 @@ test('custom tools stand in the pages that match, and work in the page or beside
   assert.equal((await ask('POST', '/webmcp/invoke', { tool_ref: heading.tool_ref, input: {} })).status, 404)
 })
 
-test('custom tools are added all or not at all, and names are taken once', async () => {
+test('custom tools are added all or none, and names are unique', async () => {
   const define = (...names: string[]) =>
     `[${names.map((name) => `{ kind: 'page', match: { url_patterns: ['*'] }, tool: { name: '${name}', description: 'd' }, execute() {} }`)}]`
   const add = (names: string[], force = false) =>
@@ -356,7 +356,7 @@ test('custom tools are added all or not at all, and names are taken once', async
   }
 })
 
-test('bad invocations are refused, and name the field', async () => {
+test('invalid calls of tools are refused with the name of the field', async () => {
   for (const [body, field] of [
     [{}, 'tool_ref'],
     [{ tool_ref: '' }, 'tool_ref'],

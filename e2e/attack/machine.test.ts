@@ -44,7 +44,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     return found
   }
 
-  test('connects to what is public, and to nothing else, however it is written', async () => {
+  test('connects only to public addresses, in any spelling', async () => {
     const open: [string, number][] = [
       ['45.5.5.5', 80],
       ['45.7.7.7', canaryPort],
@@ -75,7 +75,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     )
   })
 
-  test('sends no datagram out, and has its names looked up by berth alone, whomever it asks', async () => {
+  test('sends no datagrams, and only berth resolves names, whatever server is asked', async () => {
     await machine.node(
       sendDatagrams(
         ['100.127.0.2', '8.8.8.8', '169.254.169.254', '255.255.255.255', '224.0.0.251', lan],
@@ -89,7 +89,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     assert.deepEqual(await reached(), [])
   })
 
-  test('finds none of the host’s sockets, with a path or without one', async (context) => {
+  test('finds no socket of the host, with a path or without one', async (context) => {
     const secret = createServer((socket) => socket.end()).listen(`\0berth-attack-${process.pid}`)
     context.after(() => secret.close())
     await once(secret, 'listening')
@@ -117,7 +117,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     assert.deepEqual(connected, [])
   })
 
-  test('sees no display but its own', async () => {
+  test('sees only its own display', async () => {
     const look = 'ls /tmp/.X11-unix; cat /proc/net/unix | grep -o "@\\?/tmp/.X11-unix.*"; ls /run/kernel'
     const display = (await neighbourMachine.shell(look)).split('\n')
     assert.ok(display.includes('X0') && display.includes('vnc.sock'), display.join())
@@ -131,7 +131,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     assert.equal(await machine.shell(look), '')
   })
 
-  test('sees no process of the host or of another machine, and can hurt none', async () => {
+  test('sees and signals no process of the host or of another machine', async () => {
     const own = await machine.shell('ps -e -o args')
     const signalled = await machine.shell(
       `for pid in 1 ${berth.pid}; do kill -9 $pid && echo killed $pid; done 2>/dev/null`,
@@ -167,7 +167,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     assert.equal(found, '')
   })
 
-  test('learns of the agent’s configuration nothing that opens anything', async () => {
+  test('finds no credentials in the configuration of the agent', async () => {
     const config = JSON.parse(await machine.shell('cat /opt/berth/agent.json'))
 
     assert.deepEqual(
@@ -177,7 +177,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     for (const value of Object.values(secrets)) assert.ok(!JSON.stringify(config).includes(value))
   })
 
-  test('gives Chromium no open file but its own', async () => {
+  test('Chromium has only its own open files', async () => {
     const files = await machine.shell(
       `for pid in $(pgrep -f '^/usr/lib/chromium/chromium' | head -1) $(pgrep -f '^/opt/berth/node'); do ls -l /proc/$pid/fd; done | grep -o ' -> .*' | sort -u`,
     )
@@ -191,7 +191,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     )
   })
 
-  test('gets no further with a Chromium of its own than any program', async () => {
+  test('reaches no more with its own Chromium than any program', async () => {
     const targets = [
       `http://127.0.0.1:${berth.port}/health`,
       `http://${lan}:${canaryPort}/`,
@@ -222,7 +222,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     assert.match(open, /the canary was reached/, 'it is where they lead that keeps them in')
   })
 
-  test('holds, with the token of one session, no key to another', async () => {
+  test('cannot use the token of one session for another', async () => {
     const token = new URL(session.cdp_ws_url).search
     const foreign = neighbour.cdp_ws_url.replace(/\?.*/, token)
 
@@ -243,7 +243,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     assert.equal((await fetch(`${berth.url}/s/${session.session_id}/json/list${token}`)).status, 200)
   })
 
-  test('answers like nothing to ids that are nobody’s', async () => {
+  test('responds to foreign ids as to unknown ones', async () => {
     const id = `${session.session_id.slice(0, -4)}zzzz`
 
     await assert.rejects(berth.client.browsers.retrieve(id), { status: 404 })
@@ -251,7 +251,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     assert.equal((await fetch(`${berth.url}/browsers/${session.session_id}`)).status, 401)
   })
 
-  test('leaves egress and the database without a key in their environments', async () => {
+  test('egress and the database have no keys in their environments', async () => {
     const helpers = await processesBeside(berth.pid, /\/egress\/[^/]+\/(main|worker)\.mjs|^\S*postgres\0/)
 
     for (const name of ['/main.mjs', '/worker.mjs', 'postgres'])

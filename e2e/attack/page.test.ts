@@ -75,7 +75,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     return found
   }
 
-  test('reaches the world, so that what it does not reach is no accident', async () => {
+  test('reaches public addresses, which proves that the network works', async () => {
     await open(publicPage)
     assert.equal(await page.title(), 'canary')
 
@@ -85,7 +85,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     assert.deepEqual(new Set(await reached()), new Set([`tcp 45.7.7.7 ${canaryPort}`]))
   })
 
-  test('reaches neither the host, nor its networks, nor metadata services, however they are written', async () => {
+  test('reaches neither the host, nor its networks, nor metadata services, in any spelling', async () => {
     for (const host of [...addresses, ...unusualSpellings, ...names]) {
       const status = await visit(`http://${host}:${canaryPort}/`)
 
@@ -95,7 +95,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     assert.deepEqual(await reached(), [])
   })
 
-  test('reaches neither the API, nor the DevTools of its own browser', async () => {
+  test('reaches neither the API nor the DevTools of its own browser', async () => {
     for (const host of ['127.0.0.1', 'localhost', lan, ownPublic, '[::1]', 'own.test']) {
       assert.ok([403, 'failed'].includes(await visit(`http://${host}:${berth.port}/health`)), host)
       assert.ok([403, 'failed'].includes(await visit(`http://${host}:9222/json/version`)), host)
@@ -103,7 +103,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     }
   })
 
-  test('is not led astray by redirects, frames, images, scripts, workers and forms', async () => {
+  test('reaches nothing more by redirects, frames, images, scripts, workers and forms', async () => {
     const targets = [
       `http://127.0.0.1:${canaryPort}/x`,
       `http://lan.test:${canaryPort}/x`,
@@ -122,7 +122,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     assert.deepEqual(await reached(), [])
   })
 
-  test('opens no websocket to what is not public', async () => {
+  test('opens no websocket to private addresses', async () => {
     await open(publicPage)
     const hosts = [
       '127.0.0.1',
@@ -142,7 +142,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     assert.deepEqual(await reached(), [])
   })
 
-  test('gains nothing by a name that changes between two looks at it', async () => {
+  test('reaches nothing more by a name whose address changes between two lookups', async () => {
     for (const later of ['127.0.0.1', lan, '169.254.169.254']) {
       const name = `public-then-${later}.rebind.test`
       await open(`http://${name}/`)
@@ -158,7 +158,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     assert.deepEqual(ofHost, [])
   })
 
-  test('lets WebRTC look for no way past the proxy', async () => {
+  test('WebRTC does not bypass the proxy', async () => {
     await open(publicPage)
 
     const { candidates, sdp } = await page.evaluate<{ candidates: string[]; sdp: string }>(
@@ -170,7 +170,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     assert.deepEqual(await reached(), [])
   })
 
-  test('reads no file of the host, and a page of the web reads none at all', async () => {
+  test('reads no file of the host, and a web page reads no file at all', async () => {
     const files = [
       `${berth.dataFolder}/master-key`,
       `${berth.dataFolder}/`,
@@ -204,7 +204,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
     assert.equal(page.url(), publicPage)
   })
 
-  test('finds no secret in the pages of the browser, and a page of the web cannot open them', async () => {
+  test('finds no secret in the internal pages of the browser, and a web page cannot open them', async () => {
     const told = [...Object.values(secrets), 'DATABASE_URL', berth.dataFolder]
     await open('chrome://version')
     for (const name of ['version', 'policy', 'system', 'net-internals', 'inspect', 'settings', 'process-internals']) {

@@ -24,7 +24,7 @@ after(async () => {
   await pages[Symbol.asyncDispose]()
 })
 
-test('rounds of create, use and delete leave nothing, and the server’s memory is flat', async () => {
+test('rounds of create, use and delete leave nothing, and the memory of the server is flat', async () => {
   for (let round = 0; round < warmUpRounds; round++) await createUseDelete(round)
   const before = await testbed.view.holdings()
   const memoryBefore = await residentKibibytes()
@@ -38,7 +38,7 @@ test('rounds of create, use and delete leave nothing, and the server’s memory 
   assert.ok(growth < allowed, `the server grew by ${growth} KiB in ${count} rounds, ${allowed} are allowed`)
 })
 
-test('clients that vanish leave nothing but their sessions, which end by their time', async () => {
+test('clients that disappear leave nothing but their sessions, which end by their timeout', async () => {
   const before = await testbed.view.holdings()
   const count = rounds({ short: 5, deep: 50 })
 
@@ -62,7 +62,7 @@ test('clients that vanish leave nothing but their sessions, which end by their t
   assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
-test('clients that vanish during their create leave no session', async () => {
+test('clients that disappear during their create leave no session', async () => {
   const before = await testbed.view.holdings()
   const milliseconds = Array.from(
     { length: rounds({ short: 4, deep: 10 }) },

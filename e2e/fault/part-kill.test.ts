@@ -25,7 +25,7 @@ after(async () => {
 })
 const before = await view.holdings()
 
-test('egress is started again for sessions that an earlier server has opened, and their pages load', async () => {
+test('egress is restarted for sessions of an earlier server, and their pages load', async () => {
   const session = await createSession(berth)
   await berth.signal('SIGKILL')
   berth = await testbed.start({ environment, flags: ['--port', new URL(berth.url).port] })
@@ -42,7 +42,7 @@ test('egress is started again for sessions that an earlier server has opened, an
   assert.equal(await deleteSession(berth, session.session_id), 204)
 })
 
-test('a create and a delete during which egress is killed come to their end', async () => {
+test('a create and a delete succeed although egress is killed meanwhile', async () => {
   for (const delay of delays(rounds({ short: 2, deep: 12 }), 400)) {
     const old = await createSession(berth)
     const creation = call(berth, 'POST', '/browsers', { headless: true })
@@ -60,7 +60,7 @@ test('a create and a delete during which egress is killed come to their end', as
   assert.deepEqual(await view.findLeft(before, settleLimitSeconds), [])
 })
 
-test('the death of an agent ends its session, and no other', async () => {
+test('the death of an agent only ends its own session', async () => {
   const [session, other] = [await createSession(berth), await createSession(berth)]
   const client = await CdpClient.open(session.cdp_ws_url)
   const closed = once(client.socket, 'close')
@@ -75,7 +75,7 @@ test('the death of an agent ends its session, and no other', async () => {
 })
 
 for (const part of ['chromium', 'display'] satisfies SessionPart[]) {
-  test(`the death of ${part} is mended: clients are told, and the same address leads to a new browser`, async () => {
+  test(`after the death of ${part}, clients are disconnected, and the same address serves a new browser`, async () => {
     const session = await createSession(berth, { headless: false })
     const clients = [await CdpClient.open(session.cdp_ws_url), await CdpClient.open(session.cdp_ws_url)]
     const page = await (clients[0] as CdpClient).openPage()
@@ -122,7 +122,7 @@ test('an agent or a Chromium that dies while its session starts or ends leaves n
   assert.deepEqual(await view.findLeft(before, settleLimitSeconds), [])
 })
 
-test('PostgreSQL is started again, and until then every answer says that it is the database', async () => {
+test('PostgreSQL is restarted, and until then every response names the database as the cause', async () => {
   const session = await createSession(berth)
   const client = await CdpClient.open(session.cdp_ws_url)
   const page = await client.openPage()
@@ -146,7 +146,7 @@ test('PostgreSQL is started again, and until then every answer says that it is t
   assert.equal(await deleteSession(berth, session.session_id), 204)
 })
 
-test('creates and deletes during which PostgreSQL is killed answer truthfully and leave nothing', async () => {
+test('creates and deletes during which PostgreSQL is killed respond correctly and leave nothing', async () => {
   for (const delay of delays(rounds({ short: 2, deep: 16 }), 600)) {
     const old = await createSession(berth, { name: 'old' })
     const creation = call(berth, 'POST', '/browsers', { headless: true, name: 'new' })

@@ -14,7 +14,7 @@ const berth = await testbed.start()
 after(() => testbed[Symbol.asyncDispose]())
 const before = await testbed.view.holdings()
 
-test('a session that is deleted by its name while it starts is gone, and its name is free', async () => {
+test('a session that is deleted by its name while it starts ends, and its name is free', async () => {
   for (let round = 0; round < rounds({ short: 2, deep: 20 }); round++) {
     const creation = call<{ code: string }>(berth, 'POST', '/browsers', { headless: true, name: 'race-x' })
     await delay(rounds({ short: 250, deep: 40 }) * round)
@@ -32,7 +32,7 @@ test('a session that is deleted by its name while it starts is gone, and its nam
   assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
-test('of ten deletes at once one ends the session, and its clients are told', async () => {
+test('of ten simultaneous deletes one ends the session, and its clients are disconnected', async () => {
   const { session_id, cdp_ws_url } = await createSession(berth)
   const client = await CdpClient.open(cdp_ws_url)
   const pending = assert.rejects(client.evaluate(await client.openPage(), 'new Promise(() => {})'))
@@ -46,7 +46,7 @@ test('of ten deletes at once one ends the session, and its clients are told', as
   assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
-test('of twenty clients that create and delete under few names, each is told the truth', async () => {
+test('twenty clients that create and delete under few names all get correct responses', async () => {
   const names = ['one', 'two', 'three', 'four']
   const clients = Array.from({ length: 20 }, (_value, index) => names[index % names.length] as string)
 
@@ -80,7 +80,7 @@ test('of twenty clients that create and delete under few names, each is told the
   assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
-test('creates and deletes of twenty clients cross, and nothing is lost or left', async () => {
+test('simultaneous creates and deletes of twenty clients lose and leave nothing', async () => {
   const clients = Array.from({ length: 20 }, (_value, index) => `crossing-${index % 5}`)
 
   const outcomes = await Promise.all(
@@ -101,7 +101,7 @@ test('creates and deletes of twenty clients cross, and nothing is lost or left',
   assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
-test('a silent client keeps its session, and the time of the session begins when it leaves', deepOnly, async () => {
+test('a silent client keeps its session, whose idle time starts when the client disconnects', deepOnly, async () => {
   const { session_id, cdp_ws_url } = await createSession(berth, { timeout_seconds: 10 })
   const client = await CdpClient.open(cdp_ws_url)
 
@@ -126,30 +126,26 @@ test('a client whose process is stopped does not keep its session', deepOnly, as
   client.socket.terminate()
 })
 
-test(
-  'a session whose browser dies over and over ends or works, and never seems to be what it is not',
-  deepOnly,
-  async () => {
-    const session = await createSession(berth)
-    const chromium = async () => (await findPart(testbed.view, session.session_id, 'chromium')).pid
+test('a session whose browser dies repeatedly either ends or works, and reports which', deepOnly, async () => {
+  const session = await createSession(berth)
+  const chromium = async () => (await findPart(testbed.view, session.session_id, 'chromium')).pid
 
-    for (let crash = 0; crash < 6; crash++) {
-      const pid = await until(
-        'Chromium, or the end',
-        async () => ((await isActive(berth, session.session_id)) ? chromium().catch(() => undefined) : -1),
-        { limitSeconds: 20 },
-      )
-      if (pid === -1) break
-      process.kill(pid, 'SIGKILL')
-    }
-    await until(
-      'the truth',
-      async () => !(await isActive(berth, session.session_id)) || canBeUsed(session).catch(() => false),
+  for (let crash = 0; crash < 6; crash++) {
+    const pid = await until(
+      'Chromium, or the end',
+      async () => ((await isActive(berth, session.session_id)) ? chromium().catch(() => undefined) : -1),
       { limitSeconds: 20 },
     )
+    if (pid === -1) break
+    process.kill(pid, 'SIGKILL')
+  }
+  await until(
+    'the truth',
+    async () => !(await isActive(berth, session.session_id)) || canBeUsed(session).catch(() => false),
+    { limitSeconds: 20 },
+  )
 
-    const status = await deleteSession(berth, session.session_id)
-    assert.ok([204, 404].includes(status))
-    assert.deepEqual(await testbed.view.findLeft(before, 20), [])
-  },
-)
+  const status = await deleteSession(berth, session.session_id)
+  assert.ok([204, 404].includes(status))
+  assert.deepEqual(await testbed.view.findLeft(before, 20), [])
+})

@@ -7,7 +7,7 @@ import { hasPart, killPart } from './testing/parts.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
-test('five live sessions with clients go on after kill -9 of the server, as if nothing had been', async () => {
+test('five live sessions with clients continue unchanged after kill -9 of the server', async () => {
   await using testbed = await FaultTestbed.open()
   const first = await testbed.start()
   const port = new URL(first.url).port
@@ -55,7 +55,7 @@ test('five live sessions with clients go on after kill -9 of the server, as if n
   assert.ok(await isActive(second, 'five-0'), 'the others stay')
 })
 
-test('after the loss of power the next start ends what is dead, leaves nothing of it, and serves', async () => {
+test('after a power failure the next start ends dead sessions, leaves nothing of them, and serves', async () => {
   await using testbed = await FaultTestbed.open()
   const first = await testbed.start()
   const before = await testbed.view.holdings()
@@ -87,7 +87,7 @@ test('after the loss of power the next start ends what is dead, leaves nothing o
   assert.equal(await deleteSession(second, 'dead'), 204)
 })
 
-test('a server that is stopped during a delete and a create keeps what it has confirmed', async () => {
+test('a server that is stopped during a delete and a create keeps confirmed results', async () => {
   await using testbed = await FaultTestbed.open()
   const first = await testbed.start()
   const before = await testbed.view.holdings()
@@ -113,7 +113,7 @@ test('a server that is stopped during a delete and a create keeps what it has co
   assert.deepEqual(await testbed.view.findLeft(before, 20), [])
 })
 
-test('what crashes while there is no server is in the log of the next one', async () => {
+test('a crash without a running server is in the log of the next one', async () => {
   await using ground = await FaultTestbed.open()
   const first = await ground.start()
   const { session_id } = await createSession(first)

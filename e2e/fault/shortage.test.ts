@@ -20,7 +20,7 @@ after(() => testbed[Symbol.asyncDispose]())
 const isRoot = process.geteuid?.() === 0
 const asRoot = { skip: isRoot ? false : 'needs root, to mount a small disk or to enter the groups of a session' }
 
-test('a page that takes all memory of its session is ended alone, and that is noticed', async () => {
+test('a page that takes all memory of its session is ended and reported, and no other', async () => {
   const [greedy, other] = [await createSession(berth), await createSession(berth)]
   const witness = await CdpClient.open(other.cdp_ws_url)
   const witnessPage = await witness.openPage()
@@ -48,7 +48,7 @@ test('a page that takes all memory of its session is ended alone, and that is no
   for (const { session_id } of [greedy, other]) assert.equal(await deleteSession(berth, session_id), 204)
 })
 
-test('a session whose shared memory is full stays, recovers, and touches no other', asRoot, async () => {
+test('a session whose shared memory is full survives, recovers, and affects no other', asRoot, async () => {
   const [full, other] = [await createSession(berth), await createSession(berth)]
   const agent = await findPart(view, full.session_id, 'agent')
   const sharedMemory = `/proc/${agent.pid}/root/dev/shm`
@@ -66,50 +66,46 @@ test('a session whose shared memory is full stays, recovers, and touches no othe
   for (const { session_id } of [full, other]) assert.equal(await deleteSession(berth, session_id), 204)
 })
 
-test(
-  'a session can have hundreds of processes and no more than its limit, and other sessions do not notice',
-  asRoot,
-  async () => {
-    const [crowded, other] = [await createSession(berth), await createSession(berth)]
-    const group = (await view.controlGroups()).find(
-      (path) => path.endsWith(machineOf(crowded.session_id)) && path.includes('pids'),
-    ) as string
-    const limit = Number(await readFile(join(group, 'pids.max'), 'utf8'))
-    const before = await view.processesOf(crowded.session_id)
+test('a session can have hundreds of processes up to its limit, without effect on other sessions', asRoot, async () => {
+  const [crowded, other] = [await createSession(berth), await createSession(berth)]
+  const group = (await view.controlGroups()).find(
+    (path) => path.endsWith(machineOf(crowded.session_id)) && path.includes('pids'),
+  ) as string
+  const limit = Number(await readFile(join(group, 'pids.max'), 'utf8'))
+  const before = await view.processesOf(crowded.session_id)
 
-    const crowd = spawn(
-      'sh',
-      [
-        '-c',
-        `echo $$ > ${join(group, 'cgroup.procs')} || exit; for i in $(seq 300); do sleep 100 & done; echo 300; while sleep 101 & do :; done`,
-      ],
-      {
-        stdio: ['ignore', 'pipe', 'ignore'],
-        detached: true,
-      },
-    )
-    const ended = once(crowd, 'exit')
-    await once(crowd.stdout, 'data')
-    const many = (await view.processesOf(crowded.session_id)).length
-    assert.ok(many >= before.length + 300, `300 processes more can be there, and ${many - before.length} are`)
-    await until('the limit', async () => Number(await readFile(join(group, 'pids.current'), 'utf8')) >= limit - 1, {
-      limitSeconds: 20,
-    })
+  const crowd = spawn(
+    'sh',
+    [
+      '-c',
+      `echo $$ > ${join(group, 'cgroup.procs')} || exit; for i in $(seq 300); do sleep 100 & done; echo 300; while sleep 101 & do :; done`,
+    ],
+    {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    },
+  )
+  const ended = once(crowd, 'exit')
+  await once(crowd.stdout, 'data')
+  const many = (await view.processesOf(crowded.session_id)).length
+  assert.ok(many >= before.length + 300, `300 processes more can be there, and ${many - before.length} are`)
+  await until('the limit', async () => Number(await readFile(join(group, 'pids.current'), 'utf8')) >= limit - 1, {
+    limitSeconds: 20,
+  })
 
-    assert.ok(await canBeUsed(other))
-    assert.ok(await isActive(berth, crowded.session_id))
-    // A shell that cannot fork waits and retries.
-    process.kill(-(crowd.pid as number), 'SIGKILL')
-    await ended
-    await until('a page in the crowded session', () => canBeUsed(crowded).catch(() => false), {
-      limitSeconds: 20,
-      everyMilliseconds: 200,
-    })
-    for (const { session_id } of [crowded, other]) assert.equal(await deleteSession(berth, session_id), 204)
-  },
-)
+  assert.ok(await canBeUsed(other))
+  assert.ok(await isActive(berth, crowded.session_id))
+  // A shell that cannot fork waits and retries.
+  process.kill(-(crowd.pid as number), 'SIGKILL')
+  await ended
+  await until('a page in the crowded session', () => canBeUsed(crowded).catch(() => false), {
+    limitSeconds: 20,
+    everyMilliseconds: 200,
+  })
+  for (const { session_id } of [crowded, other]) assert.equal(await deleteSession(berth, session_id), 204)
+})
 
-test('a create for which the host has no memory is refused, may be sent again, and leaves nothing', async () => {
+test('a create for which the host has no memory is refused as retryable, and leaves nothing', async () => {
   await using small = await FaultTestbed.open()
   const first = await small.start()
   const kept = await createSession(first, { name: 'kept' })
@@ -136,7 +132,7 @@ test('a create for which the host has no memory is refused, may be sent again, a
 })
 
 test(
-  'on a full disk creates are refused, live sessions go on, and all is well when there is room again',
+  'on a full disk creates are refused, live sessions continue, and creates work when there is room again',
   asRoot,
   async () => {
     await using disk = await mountDisk(640)

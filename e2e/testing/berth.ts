@@ -30,6 +30,11 @@ export interface ReadyMessage {
 /** How many servers a test has behind the one address that it knows: ./berth test --servers 2. */
 const serverCount = Number(process.env.BERTH_TEST_SERVERS ?? 1)
 
+/** For tests of what only one server does, or of its own processes, folders and log. The reason says which. */
+export function oneServerOnly(reason: string): { readonly skip: string | false } {
+  return { skip: serverCount > 1 && `with one server only: ${reason}` }
+}
+
 /** A connection for each request, so that each comes to another server. */
 const connectionHeaders: Readonly<Record<string, string>> = serverCount > 1 ? { connection: 'close' } : {}
 

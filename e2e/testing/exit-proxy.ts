@@ -28,8 +28,8 @@ export interface ExitProxy extends AsyncDisposable {
   readonly challenges: number
   /** Resolves when this entry has been seen. */
   untilSeen(entry: string): Promise<void>
-  /** Resolves when no connection is open. */
-  untilUnused(): Promise<void>
+  /** Closes all connections, also those that a browser has opened to be ready for a next request. */
+  closeConnections(): Promise<void>
 }
 
 interface ExitProxyOptions {
@@ -76,7 +76,8 @@ export async function startExitProxy({ name, credentials, protocol = 'http' }: E
     async untilSeen(entry) {
       while (!seen.includes(entry)) await once(server, 'seen')
     },
-    async untilUnused() {
+    async closeConnections() {
+      for (const socket of sockets) socket.destroy()
       if (sockets.size > 0) await once(server, 'unused')
     },
     async [Symbol.asyncDispose]() {

@@ -1,5 +1,5 @@
 /** `./berth test --deep` runs many more rounds than a test of every change can. */
-const isDeep = process.env.BERTH_DEEP === '1'
+export const isDeep = process.env.BERTH_DEEP === '1'
 
 export function rounds({ short, deep }: { readonly short: number; readonly deep: number }): number {
   return isDeep ? deep : short

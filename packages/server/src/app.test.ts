@@ -21,7 +21,7 @@ interface ErrorAnswer {
 
 const withPath = publicEndpoints.filter(({ path }) => path.includes('{'))
 for (const { method, path, operationId } of withPath) {
-  test(`${operationId} answers a NUL character in its path with a fault of the request`, async () => {
+  test(`${operationId} rejects a NUL character in its path`, async () => {
     const odd = filledPath(
       path,
       Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, 'a\0b'])),
@@ -35,7 +35,7 @@ for (const { method, path, operationId } of withPath) {
 }
 
 for (const { method, path, operationId } of publicEndpoints.filter(({ method }) => method === 'GET')) {
-  test(`${operationId} takes a slash at the end for the same path`, async () => {
+  test(`${operationId} accepts a trailing slash`, async () => {
     const filled = filledPath(
       path,
       Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, 'none'])),
@@ -56,7 +56,7 @@ test('text that the database cannot store is an invalid request, in any field', 
 })
 
 for (const { path, operationId } of publicEndpoints.filter(({ paged }) => paged)) {
-  test(`${operationId} clamps what is too large, and says what it used`, async () => {
+  test(`${operationId} clamps values that are too large, and returns the used ones`, async () => {
     const { status, headers, body } = await project.call<unknown[]>('GET', `${path}?limit=101&offset=${'9'.repeat(10)}`)
     const huge = await project.call<unknown[]>('GET', `${path}?limit=${'9'.repeat(40)}&offset=${'9'.repeat(400)}`)
 
@@ -105,12 +105,12 @@ const brokenRules: readonly (readonly [method: string, path: string, body: unkno
   ['PATCH', '/browsers/x', { name: {} }, /^name: must be a string, or the empty string, not an object of 0 keys\.$/],
 ]
 for (const [method, path, body, message] of brokenRules) {
-  test(`${method} ${JSON.stringify(body)} is refused with the rule that it breaks`, async () => {
+  test(`${method} ${JSON.stringify(body)} is refused with the broken rule`, async () => {
     assert.match((await project.call<ErrorAnswer>(method, path, body)).body.message, message)
   })
 }
 
-test('a proxy is found by its id, and by a name that it alone has', async () => {
+test('a proxy is found by its id, and by a unique name', async () => {
   const make = (name: string) =>
     project.call<{ id: string }>('POST', '/proxies', { type: 'custom', name, config: { host: 'p.test', port: 80 } })
   const [one, twin] = [await make('one'), await make('twin')]
@@ -147,12 +147,12 @@ const notServed = publicEndpoints.flatMap((endpoint) =>
   fieldsNotServed(endpoint.body).map((path) => ({ endpoint, field: path.join('.'), path })),
 )
 
-test('there are fields of the API that this version does not serve', () => {
+test('some fields of the API are not served', () => {
   assert.ok(notServed.some(({ endpoint, field }) => endpoint.operationId === 'createBrowser' && field === 'vaults'))
 })
 
 for (const { endpoint, field, path } of notServed) {
-  test(`${endpoint.operationId} refuses ${field} by its name, whatever it holds`, async () => {
+  test(`${endpoint.operationId} refuses ${field} by its name with any value`, async () => {
     for (const value of [true, false, 'x', 0, [], {}, [{ name: 'x' }]]) {
       const body = path.reduceRight<unknown>((inner, name) => (name === '0' ? [inner] : { [name]: inner }), value)
       const isAgents = operations.some(({ operationId }) => operationId === endpoint.operationId)

@@ -38,7 +38,7 @@ test('a flag takes precedence over its environment variable, and that over the d
   assert.equal(config.metrics, false)
 })
 
-test('reads where blobs are kept', () => {
+test('reads the storage of blobs', () => {
   const s3 = { BERTH_BLOBS: 's3', BERTH_S3_BUCKET: 'berth-blobs' }
 
   assert.deepEqual(readConfig({}, s3).blobs, {
@@ -103,7 +103,7 @@ for (const pools of [
   '{"isp":[{"url":"ftp://u:secret@h"}]}',
   '{"isp":[{"url":"http://u:secret@h/x"}]}',
 ]) {
-  test(`says what is wrong with the pools ${pools}, and no password`, () => {
+  test(`reports the fault of the pools ${pools} without a password`, () => {
     assert.throws(
       () => readConfig({}, { BERTH_PROXY_POOLS: pools }),
       (error: Error) => {
@@ -122,7 +122,7 @@ const shared = {
   BERTH_BLOBS_FOLDER: '/mnt/blobs',
 }
 
-test('reads where other servers reach this one, and what they have in common', () => {
+test('reads the address for other servers, and the shared settings', () => {
   const config = readConfig({}, shared)
   const flagged = readConfig({ serverAddress: 'https://one.test' }, { ...shared, BERTH_SERVER_ADDRESS: 'no' })
 
@@ -135,7 +135,7 @@ for (const [missing, named] of [
   ['BERTH_MASTER_KEY', 'BERTH_MASTER_KEY'],
   ['BERTH_BLOBS_FOLDER', 'BERTH_BLOBS=s3'],
 ] as const) {
-  test(`refuses a server that others reach without ${missing}`, () => {
+  test(`rejects a server address without ${missing}`, () => {
     const message = new RegExp(`^BERTH_SERVER_ADDRESS needs .*${named}`)
     assert.throws(() => readConfig({}, { ...shared, [missing]: undefined }), { name: 'StartError', message })
   })
@@ -169,7 +169,7 @@ for (const [flags, environment, named] of [
   [{}, { BERTH_BLOBS: 's3', BERTH_S3_BUCKET: 'blobs', BERTH_S3_PREFIX: 'a b' }, 'BERTH_S3_PREFIX'],
   [{}, { BERTH_S3_BUCKET: 'blobs' }, 'BERTH_BLOBS'],
 ] as const) {
-  test(`names ${named} in what it says of ${JSON.stringify({ ...flags, ...environment })}`, () => {
+  test(`names ${named} in the message for ${JSON.stringify({ ...flags, ...environment })}`, () => {
     assert.throws(() => readConfig(flags, environment), { name: 'StartError', message: new RegExp(named) })
   })
 }

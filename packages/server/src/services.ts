@@ -312,6 +312,7 @@ export function createServices(options: ServicesOptions) {
       serverId: driverId,
       isShared,
       peers,
+      servers,
       signature,
       store,
       machines,

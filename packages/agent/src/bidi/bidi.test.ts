@@ -33,7 +33,7 @@ async function targets(): Promise<readonly string[]> {
   return targetInfos.map(({ type, targetId, url }: Record<string, string>) => `${type} ${targetId} ${url}`)
 }
 
-test('a session begins with session.new and says what browser it is', async () => {
+test('session.new starts a session and reports the browser', async () => {
   const client = await openClient()
 
   const before = await client.ask('session.status')
@@ -52,7 +52,7 @@ test('a session begins with session.new and says what browser it is', async () =
   client.terminate()
 })
 
-test('a session that cannot be had is refused, and the next attempt on the same connection works', async () => {
+test('an impossible session is refused, and the next attempt on the same connection works', async () => {
   const client = await openClient()
 
   const firefox = await client.ask('session.new', { capabilities: { alwaysMatch: { browserName: 'firefox' } } })
@@ -66,7 +66,7 @@ test('a session that cannot be had is refused, and the next attempt on the same 
   client.terminate()
 })
 
-test('messages that are no commands are answered with invalid argument', async () => {
+test('messages that are not commands get an invalid argument error', async () => {
   const client = await openSession()
 
   for (const message of [
@@ -89,7 +89,7 @@ test('messages that are no commands are answered with invalid argument', async (
 })
 
 for (const command of ['session.end', 'browser.close']) {
-  test(`${command} ends the connection of its sender, and leaves everything else as it was`, async () => {
+  test(`${command} closes the connection of its sender, and changes nothing else`, async () => {
     const before = await targets()
     const [ending, staying] = [await openSession(), await openSession()]
 
@@ -103,7 +103,7 @@ for (const command of ['session.end', 'browser.close']) {
   })
 }
 
-test('Browser.close through BiDi is no way around that', async () => {
+test('Browser.close over BiDi does the same', async () => {
   const client = await openSession()
 
   await client.ask('goog:cdp.sendCommand', { method: 'Browser.close', params: {} })
@@ -112,7 +112,7 @@ test('Browser.close through BiDi is no way around that', async () => {
   assert.ok((await targets()).length > 0)
 })
 
-test('a page keeps its state when clients come and go', async () => {
+test('a page keeps its state when clients connect and disconnect', async () => {
   const first = await openSession()
   const context = await first.firstContext()
   await first.send('browsingContext.navigate', { context, url: 'data:text/html,<p>kept', wait: 'complete' })
@@ -125,7 +125,7 @@ test('a page keeps its state when clients come and go', async () => {
   second.terminate()
 })
 
-test('of two clients each hears the events that it has asked for', async () => {
+test('each of two clients receives the events that it has subscribed to', async () => {
   const [first, second] = [await openSession(), await openSession()]
   const context = await first.firstContext()
   await first.send('session.subscribe', { events: ['log.entryAdded'] })
@@ -142,7 +142,7 @@ test('of two clients each hears the events that it has asked for', async () => {
   second.terminate()
 })
 
-test('a session begins also while a page never finishes loading', async (context) => {
+test('a session starts while a page never finishes loading', async (context) => {
   const server = createServer((_request, response) => void response.write('<p>not the end')).listen(0, '127.0.0.1')
   context.after(() => {
     server.closeAllConnections()
@@ -163,7 +163,7 @@ test('a session begins also while a page never finishes loading', async (context
   cdp.terminate()
 })
 
-test('a client that reads slowly is waited for, costs others nothing, and misses nothing', async () => {
+test('a slow client receives every message, and does not delay others', async () => {
   const [slow, quick] = [await openSession(), await openSession()]
   const { context } = await slow.send('browsingContext.create', { type: 'tab' })
   await slow.send('session.subscribe', { events: ['log.entryAdded'], contexts: [context] })
@@ -184,7 +184,7 @@ test('a client that reads slowly is waited for, costs others nothing, and misses
   quick.terminate()
 })
 
-test('a client does not take away where another lets downloads go', async () => {
+test('a client does not change the download folder of another', async () => {
   const downloadPath = join(agent.folder, 'home', 'elsewhere')
   const cdp = await agent.connect()
   await cdp.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath, eventsEnabled: true })
@@ -203,7 +203,7 @@ test('a client does not take away where another lets downloads go', async () => 
   cdp.terminate()
 })
 
-test('a client is activity', async () => {
+test('a connected client counts as activity', async () => {
   const client = await openClient()
   assert.equal(JSON.parse((await agent.call('GET', '/state')).body).idle_since, null)
 
@@ -212,7 +212,7 @@ test('a client is activity', async () => {
   await agent.statesUntil(({ idle_since }) => idle_since !== null)
 })
 
-test('a mapper that dies ends BiDi clients alone, and the next client starts another', async () => {
+test('the end of the mapper disconnects only BiDi clients, and the next client starts another mapper', async () => {
   const [bidi, cdp] = [await openSession(), await agent.connect()]
   const [pid] = agent.children('bidi-mapper')
   assert.ok(pid)
@@ -228,7 +228,7 @@ test('a mapper that dies ends BiDi clients alone, and the next client starts ano
 })
 
 // Last: it leaves the agent with another browser.
-test('a browser that crashes ends the connections, and the next client gets the new browser', async () => {
+test('a browser crash closes the connections, and the next client gets the new browser', async () => {
   const client = await openSession()
   const [pid] = agent.children('chromium')
   assert.ok(pid)

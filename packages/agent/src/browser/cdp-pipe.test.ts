@@ -9,7 +9,7 @@ function open() {
   return { pipe: new CdpPipe(input, output), say, close: () => output.destroy() }
 }
 
-test('what a target was asked ends when it detaches, and nothing else does', async () => {
+test('commands to a target end when it detaches, and no others', async () => {
   const { pipe, say } = open()
   const [gone, other, browser] = [
     pipe.send('Page.enable', {}, 'gone'),
@@ -25,7 +25,7 @@ test('what a target was asked ends when it detaches, and nothing else does', asy
   assert.deepEqual(await Promise.all([other, browser]), [{ of: 'other' }, { of: 'browser' }])
 })
 
-test('every question has a limit, unless whoever asks has one', async () => {
+test('every command has a time limit, unless the caller sets one', async () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   const { pipe, close } = open()
   const usual = pipe.send('Page.captureScreenshot', {}, 'page')

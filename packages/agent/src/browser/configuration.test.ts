@@ -30,7 +30,7 @@ async function sendProfile(agent: StartedAgent): Promise<number> {
   return response.statusCode
 }
 
-test('a browser that waits for its profile begins with what it was configured to be meanwhile', async () => {
+test('a browser that waits for its profile starts with what is configured meanwhile', async () => {
   await using agent = await startAgent({ headless: false, awaits_profile: true })
   const viewport = { width: 1000, height: 700, refresh_rate: 60 }
   const startUrl = 'data:text/html,<title>first</title>'
@@ -49,7 +49,7 @@ test('a browser that waits for its profile begins with what it was configured to
   assert.equal(await cdp.evaluate('innerWidth + "x" + innerHeight', page), '1000x700')
 })
 
-test('a running browser takes another size, mode and page, and keeps its tabs', async () => {
+test('a running browser changes its size, mode and page, and keeps its tabs', async () => {
   await using agent = await startAgent({ headless: false })
   await agent.becomesReady()
   const before = agent.children('chromium')
@@ -75,7 +75,7 @@ test('a running browser takes another size, mode and page, and keeps its tabs', 
   assert.deepEqual(agent.children('chromium'), kept, 'what it has already takes no launch')
 })
 
-test('an agent listens on the address that it is given', async () => {
+test('an agent listens on the given address', async () => {
   await using agent = await startAgent({ listen_address: '127.0.0.1:4711' })
   const script = `
     for (;;) {
@@ -94,7 +94,7 @@ test('an agent listens on the address that it is given', async () => {
 })
 
 for (const address of ['nowhere', '127.0.0.1', '127.0.0.1:70000', ':80']) {
-  test(`an agent does not start with ${address} for an address`, async () => {
+  test(`an agent does not start with the address ${address}`, async () => {
     await using agent = await startAgent({ listen_address: address })
 
     assert.equal(await agent.exited, 1)

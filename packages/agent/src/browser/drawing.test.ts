@@ -19,7 +19,7 @@ for (const [kind, changes] of Object.entries({
   'stealthy headless': { stealth: true },
   headful: { headless: false },
 } satisfies Record<string, Partial<AgentConfig>>)) {
-  test(`a ${kind} browser draws by WebGL without a GPU`, async () => {
+  test(`a ${kind} browser renders WebGL without a GPU`, async () => {
     await using agent = await startAgent(changes)
     await agent.becomesReady()
     const client = await agent.connect()

@@ -29,7 +29,7 @@ test('is ready when its first page answers', async () => {
   assert.equal(JSON.parse(body).state, 'ready')
 })
 
-test('gives the page exactly the viewport, and the focus', async () => {
+test('the page has exactly the viewport, and the focus', async () => {
   const client = await agent.connect()
   const page = await client.attach()
 
@@ -56,7 +56,7 @@ test('popups keep the size that their page asks for', async () => {
   client.terminate()
 })
 
-test('an open client is activity, and the idle time begins when the last one has gone', async () => {
+test('an open client counts as activity, and the idle time starts when the last one has disconnected', async () => {
   const states = agent.states()
   const before = await nextState(states, (state) => state.idle_since !== null)
   const [first, second] = [await agent.connect(), await agent.connect()]
@@ -72,7 +72,7 @@ test('an open client is activity, and the idle time begins when the last one has
   await states.return(undefined)
 })
 
-test('Browser.close ends the connection of the client that sent it, and nothing else', async () => {
+test('Browser.close only closes the connection of its sender', async () => {
   const [closing, staying] = [await agent.connect(), await agent.connect()]
 
   const answer = await closing.ask('Browser.close')
@@ -122,7 +122,7 @@ test('answers pings at once while a page is busy', async () => {
   client.terminate()
 })
 
-test('carries 60 MiB to the browser, and 120 MiB from it', async () => {
+test('transfers 60 MiB to the browser, and 120 MiB from it', async () => {
   const client = await agent.connect()
   const page = await client.newPage()
 
@@ -134,7 +134,7 @@ test('carries 60 MiB to the browser, and 120 MiB from it', async () => {
   client.terminate()
 })
 
-test('a message that Chromium refuses for its size closes the connection of its sender alone', async () => {
+test('a message that is too large for Chromium only closes the connection of its sender', async () => {
   const [large, other] = [await agent.connect(), await agent.connect()]
 
   large.socket.send(`{"id":1,"method":"Browser.getVersion","padding":"${' '.repeat(110 * mebibyte)}"}`)
@@ -144,7 +144,7 @@ test('a message that Chromium refuses for its size closes the connection of its 
   other.terminate()
 })
 
-test('a client that stops reading holds nobody up and costs no memory, and misses nothing', async () => {
+test('a client that stops reading delays nobody, costs no memory, and misses nothing', async () => {
   const [slow, quick] = [await agent.connect(), await agent.connect()]
   const page = await slow.newPage()
   await slow.send('Runtime.enable', {}, page)
@@ -178,7 +178,7 @@ test('a client that stops reading holds nobody up and costs no memory, and misse
   quick.terminate()
 })
 
-test('a frame that breaks the protocol ends its own connection with 1002', async () => {
+test('a malformed frame closes its connection with 1002', async () => {
   const [broken, other] = [await agent.connect(), await agent.connect()]
 
   const unmasked = encodeFrame({ opcode: opcodes.text, payload: Buffer.from('{}') })
@@ -189,7 +189,7 @@ test('a frame that breaks the protocol ends its own connection with 1002', async
   other.terminate()
 })
 
-test('passes discovery on to Chromium', async () => {
+test('forwards discovery to Chromium', async () => {
   const version = await agent.call('GET', '/json/version')
   const refused = await agent.call('GET', '/json/new?about:blank')
   const made = await agent.call('PUT', '/json/new?about:blank')
@@ -202,7 +202,7 @@ test('passes discovery on to Chromium', async () => {
   page.terminate()
 })
 
-test('a websocket to a page that does not exist is refused, not held open', async () => {
+test('a websocket to a page that does not exist is refused', async () => {
   const socket = await agent.rawSocket()
   socket.write(handshake('/devtools/page/ABC'))
 
@@ -220,7 +220,7 @@ test('an unknown path is 404 in JSON', async () => {
 })
 
 // Last: it leaves the agent with another browser.
-test('a Chromium that is killed is reported, and replaced under the same address', async () => {
+test('a killed Chromium is reported, and replaced at the same address', async () => {
   const client = await agent.connect()
   const next = agent.records().next()
   const [pid] = agent.children('chromium')

@@ -30,6 +30,8 @@ const operations: Readonly<Record<string, object | undefined>> = {
   'clipboard/write': { text: 'text' },
 }
 
+const isDeep = process.env.BERTH_DEEP === '1'
+
 /** For an operation on a page, or a browser, that never answers; what it asks for takes a second itself. */
 const limitMilliseconds = 12_000
 
@@ -72,8 +74,10 @@ for (const headless of [true, false]) {
       })
     }
 
+    // With a display, they act on the display and ask the browser for little.
+    const skip = !headless && !isDeep && 'only with ./berth test --deep'
     for (const names of groupsOf(4, Object.keys(operations))) {
-      test(`${names.join(', ')} answer over the death of the browser`, async () => {
+      test(`${names.join(', ')} answer when the browser is killed`, { skip }, async () => {
         await using agent = await startAgent({ headless })
         await agent.becomesReady()
 

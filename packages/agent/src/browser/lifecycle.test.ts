@@ -32,7 +32,7 @@ test('in kiosk mode the page fills the display', async () => {
   assert.deepEqual(await client.evaluate('[screenX, screenY, innerWidth, innerHeight]', page), [0, 0, 641, 481])
 })
 
-test('a display that is killed is reported, and replaced together with its browser', async () => {
+test('a killed display is reported, and replaced together with its browser', async () => {
   await using agent = await startAgent({ headless: false })
   await agent.becomesReady()
   const crashed = agent.eventsUntil(({ service }) => service === 'display')
@@ -49,7 +49,7 @@ test('a display that is killed is reported, and replaced together with its brows
   assert.notEqual(agent.children('Xtigervnc')[0], display)
 })
 
-test('a stealthy headless browser looks like any other', async () => {
+test('a stealth headless browser looks like a headful one', async () => {
   await using agent = await startAgent({ stealth: true })
   await agent.becomesReady()
   const client = await agent.connect()
@@ -65,7 +65,7 @@ test('a stealthy headless browser looks like any other', async () => {
   assert.doesNotMatch(userAgent, /Headless/)
 })
 
-test('stops when it is asked to, and leaves no process', async () => {
+test('stops on request, and leaves no process', async () => {
   await using agent = await startAgent()
   await agent.becomesReady()
 
@@ -76,7 +76,7 @@ test('stops when it is asked to, and leaves no process', async () => {
   assert.equal(processesOf(agent), '')
 })
 
-test('SIGTERM stops it in the same way', async () => {
+test('stops on SIGTERM in the same way', async () => {
   await using agent = await startAgent({ headless: false })
   await agent.becomesReady()
 
@@ -86,7 +86,7 @@ test('SIGTERM stops it in the same way', async () => {
   assert.equal(processesOf(agent), '')
 })
 
-test('a browser that cannot be started is a failure that says why, and the end of the agent', async () => {
+test('a browser that cannot be started is reported with the reason, and ends the agent', async () => {
   await using agent = await startAgent({ chromium_path: '/usr/lib/chromium/nothing' })
 
   const exitCode = await agent.exited
@@ -95,7 +95,7 @@ test('a browser that cannot be started is a failure that says why, and the end o
   assert.match(agent.log, /nothing/)
 })
 
-test('a browser that crashes again and again is given up', async () => {
+test('a browser that crashes repeatedly is not started again', async () => {
   await using agent = await startAgent()
   await agent.becomesReady()
   const failure = agent.statesUntil(({ state }) => state === 'failed')
@@ -114,7 +114,7 @@ test('a browser that crashes again and again is given up', async () => {
   assert.equal(await agent.exited, 1)
 })
 
-test('the browser asks egress for what a page needs, and for nothing by itself', async () => {
+test('the browser opens no connections except those of pages', async () => {
   const asked: string[] = []
   await using agent = await startAgent()
   await using _egress = await startFakeEgress(
@@ -144,7 +144,7 @@ test('the browser asks egress for what a page needs, and for nothing by itself',
   assert.deepEqual([...new Set(pages)].sort(), ['GET http://page.test/', 'page.test'])
 })
 
-test('opens the start page without being waited for', async () => {
+test('opens the start page without waiting for it', async () => {
   await using agent = await startAgent()
   await agent.configure({ start_url: 'http://start.test/' })
   const asked = Promise.withResolvers<string>()

@@ -12,7 +12,7 @@ for (const [kind, changes] of Object.entries({
   'stealthy headless': { stealth: true },
   headful: { headless: false },
 } satisfies Record<string, Partial<AgentConfig>>)) {
-  test(`a ${kind} browser keeps every file name, and its language`, async () => {
+  test(`a ${kind} browser preserves every file name, and its language`, async () => {
     await using agent = await startAgent(changes)
     await agent.becomesReady()
     const client = await agent.connect()

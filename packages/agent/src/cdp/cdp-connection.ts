@@ -3,10 +3,15 @@ import { ClientFrames } from './client-frames.ts'
 import { FrameBoundaries } from './frame-boundaries.ts'
 import { closeCodes, closeEcho, closeFrame, pingFrame, pongFrame, textFrame } from './server-frames.ts'
 
-/** A client that is silent for so long is asked whether it is there, and given as long again to show it. */
-const silenceLimitMilliseconds = 30_000
-const checkIntervalMilliseconds = 10_000
 const lastWordsMilliseconds = 2_000
+
+export interface KeepAlive {
+  /** A client that is silent for so long is asked whether it is there, and given as long again to show it. */
+  readonly silenceLimitMilliseconds: number
+  readonly checkIntervalMilliseconds: number
+}
+
+const usualKeepAlive: KeepAlive = { silenceLimitMilliseconds: 30_000, checkIntervalMilliseconds: 10_000 }
 
 /**
  * One client spliced to Chromium's DevTools server. Bytes go through as they are; the agent answers control frames,
@@ -19,6 +24,7 @@ export class CdpConnection {
   readonly #boundaries = new FrameBoundaries()
   readonly #check: NodeJS.Timeout
   readonly #prepare: Prepare
+  readonly #silenceLimitMilliseconds: number
   /** Frames of ours that wait for a boundary. */
   #waiting: Buffer[] = []
   #endsAfterWaiting = false
@@ -26,9 +32,10 @@ export class CdpConnection {
   #pingedAt: number | undefined
 
   /** `prepare` may have something to do before a command goes on; it never rejects. */
-  constructor(client: Socket, chromium: Socket, prepare: Prepare) {
+  constructor(client: Socket, chromium: Socket, prepare: Prepare, keepAlive = usualKeepAlive) {
     this.#client = client
     this.#prepare = prepare
+    this.#silenceLimitMilliseconds = keepAlive.silenceLimitMilliseconds
     this.#chromium = chromium
     this.#frames = new ClientFrames({
       forward: (bytes) => this.#toChromium(bytes),
@@ -37,7 +44,7 @@ export class CdpConnection {
       close: (payload) => this.#endWith(closeEcho(payload)),
       malformed: () => this.#endWith(closeFrame(closeCodes.protocolError)),
     })
-    this.#check = setInterval(() => this.#checkLife(), checkIntervalMilliseconds)
+    this.#check = setInterval(() => this.#checkLife(), keepAlive.checkIntervalMilliseconds)
     this.#check.unref()
     this.#splice()
   }
@@ -147,8 +154,8 @@ export class CdpConnection {
   #checkLife(): void {
     const now = performance.now()
     if (this.#pingedAt !== undefined) {
-      if (now - this.#pingedAt >= silenceLimitMilliseconds) this.#client.destroy()
-    } else if (now - this.#lastSignOfLife >= silenceLimitMilliseconds) {
+      if (now - this.#pingedAt >= this.#silenceLimitMilliseconds) this.#client.destroy()
+    } else if (now - this.#lastSignOfLife >= this.#silenceLimitMilliseconds) {
       this.#pingedAt = now
       this.#inject(pingFrame())
     }

@@ -27,7 +27,7 @@ describe('a browser that fails', { concurrency: true }, () => {
     },
     'speaks another protocol': (socket: Socket) => socket.end('SSH-2.0-x\r\n'),
   })) {
-    test(`a browser that ${what} costs the client its connection, and nobody else anything`, async () => {
+    test(`a browser that ${what} only closes the connection of the client`, async () => {
       const chromium = createTcpServer((socket) => {
         socket.on('error', () => {})
         socket.once('data', () => answer(socket))

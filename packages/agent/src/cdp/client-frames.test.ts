@@ -35,7 +35,7 @@ function text(payload: string, isFinal = true, opcode: number = opcodes.text): B
   return encodeFrame({ opcode, payload: Buffer.from(payload), isFinal, mask })
 }
 
-test('passes data frames on byte for byte, however they are cut into chunks', () => {
+test('forwards data frames unchanged, however they are split into chunks', () => {
   const frame = fc.record({
     payload: fc.uint8Array({ maxLength: 3000 }),
     mask: fc.uint8Array({ minLength: 4, maxLength: 4 }),
@@ -61,7 +61,7 @@ test('passes data frames on byte for byte, however they are cut into chunks', ()
   )
 })
 
-test('shows a short message whole, wherever its bytes are split', () => {
+test('returns a short message complete, wherever its bytes are split', () => {
   const message = '{"id":7,"method":"Browser.close"}'
   const bytes = text(message)
 
@@ -73,7 +73,7 @@ test('shows a short message whole, wherever its bytes are split', () => {
   }
 })
 
-test('shows a message in fragments whole, whatever stands between them', () => {
+test('returns a fragmented message complete, whatever is between the fragments', () => {
   const message = '{"id":7,"method":"Browser.close"}'
   fc.assert(
     fc.property(
@@ -99,7 +99,7 @@ test('shows a message in fragments whole, whatever stands between them', () => {
   )
 })
 
-test('a message that is kept leaves the ones before and after it whole', () => {
+test('an intercepted message leaves the messages before and after it complete', () => {
   const before = text('{"id":1,"method":"Page.enable"}')
   const after = text(`{"id":3,"padding":"${'x'.repeat(70_000)}"}`)
 
@@ -110,7 +110,7 @@ test('a message that is kept leaves the ones before and after it whole', () => {
   assert.deepEqual(told.forwarded, Buffer.concat([before, after]))
 })
 
-test('a long message goes on before its end has come', () => {
+test('a long message is forwarded before it has arrived completely', () => {
   const bytes = text('x'.repeat(100_000))
 
   const told = readAll([bytes.subarray(0, 50_000)])
@@ -118,7 +118,7 @@ test('a long message goes on before its end has come', () => {
   assert.deepEqual(told.forwarded, bytes.subarray(0, 50_000))
 })
 
-test('takes every spelling of a length', () => {
+test('accepts every encoding of a length', () => {
   for (const lengthBytes of [0, 2, 8] as const) {
     const bytes = encodeFrame({ opcode: opcodes.text, payload: Buffer.from('{"id":1}'), mask, lengthBytes })
 
@@ -129,7 +129,7 @@ test('takes every spelling of a length', () => {
   }
 })
 
-test('keeps control frames to itself', () => {
+test('does not forward control frames', () => {
   const ping = encodeFrame({ opcode: opcodes.ping, payload: Buffer.from('one'), mask })
   const pong = encodeFrame({ opcode: opcodes.pong, payload: Buffer.from('two'), mask })
   const close = encodeFrame({ opcode: opcodes.close, payload: Buffer.from([0x03, 0xe8]), mask })
@@ -142,7 +142,7 @@ test('keeps control frames to itself', () => {
   assert.deepEqual(told.shown, [])
 })
 
-test('names what is wrong with a frame, and reads nothing after it', () => {
+test('reports a malformed frame, and reads nothing after it', () => {
   const payload = Buffer.from('x')
   const wrong: Record<string, Buffer> = {
     'not masked': encodeFrame({ opcode: opcodes.text, payload }),
@@ -164,7 +164,7 @@ test('names what is wrong with a frame, and reads nothing after it', () => {
   }
 })
 
-test('never fails on bytes that are no frames at all', () => {
+test('never throws on arbitrary bytes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 500 }), fc.array(fc.nat(), { maxLength: 5 }), (bytes, cuts) => {
       assert.ok(readAll(cutAt(Buffer.from(bytes), cuts)).faults.length <= 1)
@@ -176,7 +176,7 @@ function withFirstByte(frame: Buffer, first: number): Buffer {
   return Buffer.concat([Buffer.from([first]), frame.subarray(1)])
 }
 
-test('a message that waits holds up all that follows, and nothing is lost', async () => {
+test('a waiting message delays all that follow, and none is lost', async () => {
   const bytes = Buffer.concat(['first', 'wait', 'second', 'wait', 'third'].map((payload) => text(payload)))
   for (let cut = 0; cut <= bytes.length; cut++) {
     const waiting: (() => void)[] = []

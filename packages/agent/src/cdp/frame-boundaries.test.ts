@@ -10,7 +10,7 @@ const frame = fc.record({
   opcode: fc.constantFrom(opcodes.text, opcodes.binary, opcodes.pong),
 })
 
-test('finds the last boundary of each chunk, however frames are cut into chunks', () => {
+test('finds the last boundary of each chunk, however frames are split into chunks', () => {
   fc.assert(
     fc.property(
       fc.array(frame, { minLength: 1, maxLength: 6 }),

@@ -22,7 +22,7 @@ for (const headless of [false, true]) {
 
     after(() => agent[Symbol.asyncDispose]())
 
-    test('types every text as it is', async () => {
+    test('types every text unchanged', async () => {
       await page.operate('click_mouse', page.at(100, 60))
 
       const answer = await page.operate('type', { text: `${allText}\r\nend`, smooth: false })
@@ -31,7 +31,7 @@ for (const headless of [false, true]) {
       assert.equal(await page.becomes(`text.value.endsWith('end')`, 'text.value'), `${allText}\nend`)
     })
 
-    test('of two that type at once, one waits for the other', async () => {
+    test('of two callers that type at once, one waits for the other', async () => {
       await page.evaluate(`text.value = ''; text.focus(); log.length = 0`)
 
       const typed = ['aaaaaa', 'bbbbbb'].map((text) => page.operate('type', { text, smooth: false, delay: 5 }))
@@ -40,7 +40,7 @@ for (const headless of [false, true]) {
       assert.match(await page.becomes('text.value.length === 12', 'text.value'), /^(a{6}b{6}|b{6}a{6})$/)
     })
 
-    test('a caller that goes away leaves nothing pressed, and makes room for the next', async () => {
+    test('a caller that disconnects leaves nothing pressed, and does not block the next', async () => {
       const leave = async (name: string, body: object, begun: string) => {
         const leaving = new AbortController()
         const answer = page.operate(name, body, leaving.signal)
@@ -82,7 +82,7 @@ for (const headless of [false, true]) {
       assert.equal(position.status, 200)
     })
 
-    test('a button that is asked to stay down does so until it is let go', async () => {
+    test('a button stays down until it is released', async () => {
       await page.evaluate('log.length = 0')
 
       await page.operate('click_mouse', { ...page.at(600, 200), click_type: 'down' })
@@ -104,7 +104,7 @@ for (const headless of [false, true]) {
       assert.equal(await page.becomes(`text.value === ${JSON.stringify(text)}`, 'text.value'), text)
     })
 
-    test('works on after a crash of the browser', async () => {
+    test('continues to work after a crash of the browser', async () => {
       const [pid = 0] = agent.children('chromium')
       process.kill(pid, 'SIGKILL')
       await page.client.closed
@@ -123,11 +123,13 @@ for (const headless of [false, true]) {
 }
 
 function testDisplay(at: () => { agent: StartedAgent; page: ComputerPage }): void {
-  test('types and presses the same on another layout of the keyboard, and with Caps Lock on', async () => {
+  test('types and presses the same with another keyboard layout, and with Caps Lock', async () => {
     const { agent, page } = at()
     const [windowManager = 0] = agent.children('openbox')
     const environment = readFileSync(`/proc/${windowManager}/environ`, 'utf8').split('\0')
     const display = environment.find((line) => line.startsWith('DISPLAY='))?.slice('DISPLAY='.length) ?? ''
+    const beside = ['--target', `${windowManager}`, '--all', '--preserve-credentials']
+    const change = (layout: string) => execFileSync('nsenter', [...beside, 'setxkbmap', '-display', display, layout])
     await page.evaluate('text.focus()')
     const typed = async (text: string) => {
       await page.evaluate(`text.value = ''`)
@@ -136,16 +138,16 @@ function testDisplay(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     }
 
     for (const layout of ['ru', 'fr', 'us,ru']) {
-      execFileSync('setxkbmap', ['-display', display, layout])
+      change(layout)
       assert.equal(await typed('az AZ яé12'), 'az AZ яé12', layout)
     }
     await page.operate('press_key', { keys: ['Caps_Lock'] })
     assert.equal(await typed('az AZ.'), 'az AZ.')
     await page.operate('press_key', { keys: ['Caps_Lock'] })
-    execFileSync('setxkbmap', ['-display', display, 'us'])
+    change('us')
   })
 
-  test('draws the pointer into pictures, unless it is hidden', async () => {
+  test('draws the pointer into screenshots, unless it is hidden', async () => {
     const { page } = at()
     const { x, y } = page.at(300, 300)
     const region = { x: x - 20, y: y - 20, width: 40, height: 40 }
@@ -166,7 +168,7 @@ function testDisplay(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     assert.deepEqual(hiddenAgain, hidden)
   })
 
-  test('sees and works menus, which are no part of a page', async () => {
+  test('shows and operates menus, which are not part of a page', async () => {
     const { page } = at()
     const plain = (await page.operate('screenshot')).body.length
     /** Waits until pictures show a menu, whose words take two thousand bytes, or show none. */
@@ -183,7 +185,7 @@ function testDisplay(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     await menu(false)
   })
 
-  test('works on after a crash of the display', async () => {
+  test('continues to work after a crash of the display', async () => {
     const { agent, page } = at()
     const [pid = 0] = agent.children('Xtigervnc')
     process.kill(pid, 'SIGKILL')
@@ -197,7 +199,7 @@ function testDisplay(at: () => { agent: StartedAgent; page: ComputerPage }): voi
 }
 
 function testDialogs(at: () => { agent: StartedAgent; page: ComputerPage }): void {
-  test('shows the dialogs of pages, and answers them by key, text and click', async () => {
+  test('shows the dialogs of pages, and answers them by keys, text and clicks', async () => {
     const { page } = at()
     const ask = async (question: string) => {
       const shown = once(page.client.socket, 'message')
@@ -230,7 +232,7 @@ function testDialogs(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     assert.notDeepEqual(asked.body, plain.body)
   })
 
-  test('knows of dialogs also when others of the agent have come to the page and left', async () => {
+  test('knows of dialogs after other parts of the agent have attached to the page and detached', async () => {
     const { agent, page } = at()
     await page.operate('screenshot')
     await page.client.send('Page.enable', {}, page.session)
@@ -246,7 +248,7 @@ function testDialogs(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     await agent.resize({ width: 1280, height: 800, refresh_rate: 60 })
   })
 
-  test('acts in the page that was brought to the front last', async () => {
+  test('acts in the page that was activated last', async () => {
     const { page } = at()
     const other = await page.client.newPage()
     await page.client.send('Page.bringToFront', {}, page.session)

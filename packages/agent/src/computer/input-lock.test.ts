@@ -4,7 +4,7 @@ import { InputLock } from './input-lock.ts'
 
 const patient = new AbortController().signal
 
-test('lets callers act one after another, in the order they came in', async () => {
+test('admits callers one after another, in the order of their arrival', async () => {
   const lock = new InputLock()
   const steps: string[] = []
   const act = (name: string) =>
@@ -20,7 +20,7 @@ test('lets callers act one after another, in the order they came in', async () =
   assert.deepEqual(steps, expected)
 })
 
-test('who leaves while waiting gives up its place, and keeps the others in order', async () => {
+test('a caller that leaves while it waits gives up its place, and the others keep their order', async () => {
   const lock = new InputLock()
   const steps: string[] = []
   const first = Promise.withResolvers<void>()
@@ -38,7 +38,7 @@ test('who leaves while waiting gives up its place, and keeps the others in order
   assert.deepEqual(steps, ['third'])
 })
 
-test('one that fails lets the next one in', async () => {
+test('a failed caller admits the next one', async () => {
   const lock = new InputLock()
 
   const failing = lock.run(patient, () => Promise.reject(new Error('no')))
@@ -48,7 +48,7 @@ test('one that fails lets the next one in', async () => {
   assert.equal(await next, 'yes')
 })
 
-test('who leaves while it acts stops, or has lost its turn a moment later', async () => {
+test('a caller that leaves while it acts stops, or loses its turn a moment later', async () => {
   const lock = new InputLock()
   const leaving = new AbortController()
   const stuck = lock.run(leaving.signal, () => new Promise(() => {}))

@@ -6,7 +6,7 @@ import { characterOf, keysymNamed } from './keysyms.ts'
 
 const keysymsOf = (name: string) => keysNamed(name, 'keys.0').map(({ keysym }) => keysym)
 
-test('takes the names of X11, of browsers and of people for the same keys', () => {
+test('accepts the key names of X11, of browsers and of users', () => {
   for (const [name, names] of Object.entries({
     Return: ['Return', 'Enter', 'enter', 'RETURN'],
     BackSpace: ['BackSpace', 'Backspace', 'backspace'],
@@ -32,7 +32,7 @@ test('one character names its own key, and its case matters', () => {
   assert.deepEqual(keysymsOf('U20AC'), [0x0100_20ac])
 })
 
-test('joins keys by plus signs, and knows when a plus sign is one itself', () => {
+test('plus signs join keys, and a plus sign can be a key', () => {
   const [control, shift, plus] = [0xffe3, 0xffe1, 0x2b]
 
   assert.deepEqual(keysymsOf('ctrl+shift+e'), [control, shift, 0x65])
@@ -43,7 +43,7 @@ test('joins keys by plus signs, and knows when a plus sign is one itself', () =>
   assert.deepEqual(keysymsOf('Ctrl+Ctrl+a'), [control, 0x61])
 })
 
-test('refuses what is no key, and says which field and which name', () => {
+test('rejects an unknown key, and reports the field and the name', () => {
   const message = (name: string) => {
     try {
       keysNamed(name, 'keys.1')

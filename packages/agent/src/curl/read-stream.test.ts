@@ -28,7 +28,7 @@ function streamOf(content: Buffer) {
   }
 }
 
-test('every byte comes once and in order', async () => {
+test('returns every byte once and in order', async () => {
   for (const isLive of [false, true]) {
     const content = Buffer.from(Array.from({ length: 200_000 }, (_, index) => index % 251))
     const stream = streamOf(content)
@@ -38,7 +38,7 @@ test('every byte comes once and in order', async () => {
   }
 })
 
-test('nothing is read ahead of a reader who waits', async () => {
+test('does not read ahead of the reader', async () => {
   const stream = streamOf(Buffer.alloc(10_000_000))
   const chunks = readStream({ read: (size) => stream.read(size), isLive: false })
   await chunks.next()
@@ -51,7 +51,7 @@ test('nothing is read ahead of a reader who waits', async () => {
   await chunks.return(undefined)
 })
 
-test('text comes as the bytes that it stands for', async () => {
+test('returns text as its bytes', async () => {
   const parts: StreamPart[] = [
     { data: 'grüße ', eof: false },
     { data: '4oKs', base64Encoded: true, eof: false },
@@ -62,7 +62,7 @@ test('text comes as the bytes that it stands for', async () => {
   assert.equal(String(Buffer.concat(await Array.fromAsync(readStream({ read, isLive: false })))), 'grüße €')
 })
 
-test('what came before a failure is given out, and then the failure', async () => {
+test('returns what arrived before a failure, and then the failure', async () => {
   let reads = 0
   const read = async (): Promise<StreamPart> => {
     if (++reads > 1) throw new Error('the browser has gone')

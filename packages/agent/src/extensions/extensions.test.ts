@@ -49,7 +49,7 @@ async function haveWorkers(agent: StartedAgent, count: number): Promise<void> {
   client.terminate()
 }
 
-test('waits with its launch for the extensions that it is to start with, and has loaded them when it is ready', async () => {
+test('waits for its extensions before the launch, and is ready when they are loaded', async () => {
   await using agent = await startAgent({ awaits_extensions: true })
   assert.equal(JSON.parse((await agent.call('GET', '/state')).body).state, 'starting')
   assert.deepEqual(agent.children('chromium'), [])
@@ -61,7 +61,7 @@ test('waits with its launch for the extensions that it is to start with, and has
   await haveWorkers(agent, 2)
 })
 
-test('keeps nothing of what it refuses, and follows no link that lies in wait', async () => {
+test('keeps nothing of a refused extension, and follows no links', async () => {
   await using agent = await startAgent()
   await agent.becomesReady()
   const folder = join(agent.config.home_folder, 'extensions')

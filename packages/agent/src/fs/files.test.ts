@@ -32,7 +32,7 @@ const refusal = async (answer: Promise<Response>) => {
   return `${response.status} ${((await response.json()) as { message: string }).message}`
 }
 
-test('what is written is read back, with the folders above made', async () => {
+test('a written file is read back, and its parent folders are created', async () => {
   const path = join(await app.newFolder(), 'a b', 'ü', 'file')
 
   const written = await write(path, 'hello')
@@ -48,7 +48,7 @@ test('what is written is read back, with the folders above made', async () => {
   assert.equal((await stat(path)).mode & 0o7777, 0o644)
 })
 
-test('an empty body is an empty file, and takes the place of a longer one', async () => {
+test('an empty body writes an empty file, and replaces a longer one', async () => {
   const path = join(await app.newFolder(), 'file')
   await writeFile(path, 'old content')
 
@@ -58,7 +58,7 @@ test('an empty body is an empty file, and takes the place of a longer one', asyn
   assert.equal(await (await read(path)).text(), '')
 })
 
-test('a file keeps its mode unless another is given, and a link stays one', async () => {
+test('a file keeps its mode unless another is given, and a link remains a link', async () => {
   const folder = await app.newFolder()
   await writeFile(join(folder, 'file'), 'old', { mode: 0o640 })
   await symlink('file', join(folder, 'link'))
@@ -83,7 +83,7 @@ async function hasPart(folder: string): Promise<boolean> {
   return names.some((name) => name.includes('.berth-part-'))
 }
 
-test('a body that breaks off leaves the old file and nothing else', async () => {
+test('an incomplete body leaves the old file and nothing else', async () => {
   const folder = await app.newFolder()
   const path = join(folder, 'made', 'file')
   await writeFile(join(folder, 'old'), 'old')
@@ -133,7 +133,7 @@ for (const [range, status, contentRange, body] of [
   })
 }
 
-test('a range of a file that has changed meanwhile is the whole file', async () => {
+test('a range of a file that has changed meanwhile returns the whole file', async () => {
   const path = join(await app.newFolder(), 'file')
   await writeFile(path, '0123456789')
   const { headers } = await read(path)
@@ -149,7 +149,7 @@ test('a range of a file that has changed meanwhile is the whole file', async () 
   assert.equal((await read(path, { 'if-none-match': etag })).status, 200)
 })
 
-test('a file that becomes shorter while it is read is a broken answer', async () => {
+test('a file that shrinks while it is read breaks the response off', async () => {
   const path = join(await app.newFolder(), 'file')
   await writeFile(path, Buffer.alloc(64 * 1024 * 1024))
 
@@ -159,7 +159,7 @@ test('a file that becomes shorter while it is read is a broken answer', async ()
   await assert.rejects(answer.arrayBuffer())
 })
 
-test('nothing but regular files is read or written, and nothing hangs', { timeout: 20_000 }, async () => {
+test('only regular files are read or written, and nothing hangs', { timeout: 20_000 }, async () => {
   const folder = await app.newFolder()
   execFileSync('mkfifo', [join(folder, 'pipe')])
   const listener = createServer().listen(join(folder, 'socket'))
@@ -203,7 +203,7 @@ test("the kernel's own files are refused, and the agent is unharmed", { timeout:
   assert.match(await refusal(app.send('POST', '/fs/watch', { path: '/proc', recursive: true })), /^403 path: /)
 })
 
-test('a bad path is a refusal that names it', async () => {
+test('an invalid path is refused by name', async () => {
   const folder = await app.newFolder()
   await writeFile(join(folder, 'file'), '')
   await symlink('loop', join(folder, 'loop'))
@@ -224,7 +224,7 @@ test('a bad path is a refusal that names it', async () => {
   assert.match(await refusal(write(join(folder, 'file'), '', '&mode=rwx')), /^400 mode: /)
 })
 
-test('dots in a path lead where they say', async () => {
+test('dots in a path are resolved', async () => {
   const folder = await app.newFolder()
   await mkdir(join(folder, 'sub'))
   await write(`${folder}/sub/../a//./b`, 'x')
@@ -237,7 +237,7 @@ test('dots in a path lead where they say', async () => {
   assert.equal(((await (await app.call('GET', `/fs/file_info?${at('/..')}`)).json()) as { path: string }).path, '/')
 })
 
-test('a list tells everything in a folder by name, links as links', async () => {
+test('a listing is sorted by name, and shows links as links', async () => {
   const folder = await app.newFolder()
   await writeFile(join(folder, 'b'), '12345', { mode: 0o600 })
   await mkdir(join(folder, 'a'))
@@ -267,7 +267,7 @@ test('a list tells everything in a folder by name, links as links', async () => 
   assert.match(await refusal(app.call('GET', `/fs/list_files?${at(join(folder, 'none'))}`)), /^404 path: /)
 })
 
-test('a link is described by what it leads to, or by itself', async () => {
+test('a link is described by its target, or by itself', async () => {
   const folder = await app.newFolder()
   await writeFile(join(folder, 'file'), '12345')
   await symlink('file', join(folder, 'link'))
@@ -279,7 +279,7 @@ test('a link is described by what it leads to, or by itself', async () => {
   assert.match(String((await info('broken')).mode), /^l/)
 })
 
-test('a directory is made with those above it, and one that is there is fine', async () => {
+test('a directory is created with its parents, and may exist already', async () => {
   const folder = await app.newFolder()
   const make = (path: string, mode?: string) => app.send('PUT', '/fs/create_directory', { path, ...(mode && { mode }) })
   await writeFile(join(folder, 'file'), '')
@@ -294,7 +294,7 @@ test('a directory is made with those above it, and one that is there is fine', a
   assert.match(await refusal(make(join(folder, 'file', 'x'))), /^40[04] path: /)
 })
 
-test('files and directories are deleted, each by its own operation', async () => {
+test('files and directories are deleted by different operations', async () => {
   const folder = await app.newFolder()
   await mkdir(join(folder, 'dir', 'deep'), { recursive: true })
   await writeFile(join(folder, 'dir', 'deep', 'file'), '')
@@ -315,7 +315,7 @@ test('files and directories are deleted, each by its own operation', async () =>
   assert.deepEqual(await readdir(folder), ['kept'])
 })
 
-test('a directory deeper than a path can tell is deleted too', async () => {
+test('a directory deeper than the longest path is deleted', async () => {
   const folder = await app.newFolder()
   const script =
     'for (let i = 0; i < 60; i++) { const n = "d".repeat(200); require("fs").mkdirSync(n); process.chdir(n) }'
@@ -326,7 +326,7 @@ test('a directory deeper than a path can tell is deleted too', async () => {
   await assert.rejects(lstat(folder), { code: 'ENOENT' })
 })
 
-test('permissions are set, and of owners those that are known', async () => {
+test('permissions are set, and owners if they are known', async () => {
   const folder = await app.newFolder()
   const path = join(folder, 'file')
   await writeFile(path, '')
@@ -341,7 +341,7 @@ test('permissions are set, and of owners those that are known', async () => {
   assert.match(await refusal(set({ path: join(folder, 'none') })), /^404 path: /)
 })
 
-test('moves files and directories, and over files', async () => {
+test('moves files and directories, and replaces files', async () => {
   const folder = await app.newFolder()
   const move = (from: string, to: string) =>
     app.send('PUT', '/fs/move', { src_path: join(folder, from), dest_path: join(folder, to) })
@@ -364,7 +364,7 @@ test('moves files and directories, and over files', async () => {
   assert.deepEqual(await readdir(folder, { recursive: true }), ['b', 'empty', 'empty/x'])
 })
 
-test('moves to another file system as a whole', { skip: await isOneDisk() }, async () => {
+test('moves to another file system completely or not at all', { skip: await isOneDisk() }, async () => {
   const folder = await app.newFolder()
   const there = join('/dev/shm', `berth-test-${process.pid}`)
   await mkdir(there)
@@ -388,7 +388,7 @@ test('moves to another file system as a whole', { skip: await isOneDisk() }, asy
   await rm(there, { recursive: true })
 })
 
-test('a full disk is told as one, and leaves the old file', { skip: process.getuid?.() !== 0 }, async () => {
+test('a full disk is reported, and leaves the old file', { skip: process.getuid?.() !== 0 }, async () => {
   const folder = await app.newFolder()
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'berth-test', folder])
   try {

@@ -26,7 +26,7 @@ for (const [name, make] of Object.entries(makers)) {
   const makesFolders = name !== 'move'
 
   for (const place of ['/proc/new', '/proc/self/new', '/proc/new/deeper', '/sys/new/deeper', '/dev/pts/new/deeper']) {
-    test(`${name} refuses ${place}, and answers at all`, { timeout: 20_000 }, async () => {
+    test(`${name} refuses ${place} without hanging`, { timeout: 20_000 }, async () => {
       const answer = await make(place)
 
       const isMissing = !makesFolders && place.endsWith('/new/deeper')
@@ -34,7 +34,7 @@ for (const [name, make] of Object.entries(makers)) {
     })
   }
 
-  test(`${name} tells a read-only disk and a full one as what they are`, asRoot, async () => {
+  test(`${name} reports a read-only disk and a full disk`, asRoot, async () => {
     const [readOnly, full] = [await app.newFolder(), await app.newFolder()]
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'berth-test', readOnly])
     // The root of the file system is its only file.

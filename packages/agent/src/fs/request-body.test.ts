@@ -7,7 +7,7 @@ import { bytesOfBody } from './request-body.ts'
 
 const asRequest = (body: PassThrough) => body as unknown as IncomingMessage
 
-test('a body that comes slowly is read to its end', async () => {
+test('a slow body is read completely', async () => {
   const body = new PassThrough()
   const read = buffer(bytesOfBody(asRequest(body), 1000))
 
@@ -20,7 +20,7 @@ test('a body that comes slowly is read to its end', async () => {
   assert.equal(String(await read), 'abc')
 })
 
-test('one that stops is given up, and what comes after all goes nowhere', async () => {
+test('a body that stalls is abandoned, and what arrives later is discarded', async () => {
   const body = new PassThrough()
   body.write('a')
 
@@ -31,7 +31,7 @@ test('one that stops is given up, and what comes after all goes nowhere', async 
   await new Promise((resolve) => body.once('end', resolve))
 })
 
-test('one that breaks off is an error of its sender', async () => {
+test('an incomplete body is an error of the sender', async () => {
   const body = new PassThrough()
   body.write('a')
   const read = buffer(bytesOfBody(asRequest(body)))

@@ -66,7 +66,7 @@ for (const [spelling, parts] of Object.entries({
     ['file', 'B'],
   ],
 } as Record<string, [string, string][]>)) {
-  test(`takes files as ${spelling} sends them`, async () => {
+  test(`accepts files as ${spelling} sends them`, async () => {
     const folder = await app.newFolder()
     await writeFile(join(folder, 'a'), 'old')
 
@@ -87,7 +87,7 @@ for (const [spelling, parts] of Object.entries({
   })
 }
 
-test('an upload that is wrong in one part writes nothing', async () => {
+test('an upload with one invalid part writes nothing', async () => {
   const folder = await app.newFolder()
   await writeFile(join(folder, 'old'), 'old')
   const good = [
@@ -124,7 +124,7 @@ test('an upload that is wrong in one part writes nothing', async () => {
   assert.match(await refusal(json), /^415 /)
 })
 
-test('an archive is unpacked over what is there, and comes back the same', async () => {
+test('an archive is unpacked over existing files, and downloads unchanged', async () => {
   const folder = await app.newFolder()
   await mkdir(join(folder, 'z', 'd'), { recursive: true })
   await writeFile(join(folder, 'z', 'd', 'kept'), 'kept')
@@ -160,7 +160,7 @@ test('an archive is unpacked over what is there, and comes back the same', async
   assert.deepEqual((await readdir(folder)).sort(), ['new', 'z'])
 })
 
-test('of a refused archive nothing is unpacked, and no link in the way is followed', async () => {
+test('nothing of a refused archive is unpacked, and no links are followed', async () => {
   const folder = await app.newFolder()
   const outside = await app.newFolder()
   await mkdir(join(folder, 'z'))
@@ -217,7 +217,7 @@ test('only directories are downloaded as archives', async () => {
   assert.equal((await download(await app.newFolder())).status, 200)
 })
 
-test('a caller who leaves ends the packing', async () => {
+test('packing ends when the caller disconnects', async () => {
   const folder = await app.newFolder()
   await writeFile(join(folder, 'big'), Buffer.alloc(1))
   const { truncate } = await import('node:fs/promises')
@@ -236,7 +236,7 @@ async function openFiles(): Promise<readonly string[]> {
   return Promise.all(descriptors.map((descriptor) => readlink(`/proc/self/fd/${descriptor}`).catch(() => '')))
 }
 
-test('what lies beside regular files is left out of an archive', async () => {
+test('an archive contains only regular files and directories', async () => {
   const folder = await app.newFolder()
   const { execFileSync } = await import('node:child_process')
   execFileSync('mkfifo', [join(folder, 'pipe')])

@@ -48,7 +48,7 @@ async function ask(name: string, type: string, changes: Partial<Packet> = {}, as
   }
 }
 
-test('answers every kind of question in the words of name servers', async () => {
+test('answers every type of query as name servers do', async () => {
   const table: readonly (readonly [name: string, type: string, code: string, data: readonly string[]])[] = [
     ['real.test', 'A', 'NOERROR', ['192.0.2.1', '192.0.2.2']],
     ['ReAl.TeSt', 'A', 'NOERROR', ['192.0.2.1', '192.0.2.2']],
@@ -77,7 +77,7 @@ test('answers every kind of question in the words of name servers', async () => 
   assert.equal((await server().answerDatagram(encode({ type: 'query', id: 1, questions: two ?? [] })))?.[3], 0x84)
 })
 
-test('cuts an answer that is larger than its asker takes', async () => {
+test('truncates an answer that is too large for the client', async () => {
   const extension = (udpPayloadSize: number) => ({
     additionals: [
       { type: 'OPT', name: '.', udpPayloadSize, flags: 0, options: [] },
@@ -98,7 +98,7 @@ test('cuts an answer that is larger than its asker takes', async () => {
   assert.deepEqual(plain.answer.additionals, [])
 })
 
-test('what is no question gets no answer, and nothing breaks', async () => {
+test('ignores malformed queries', async () => {
   const asked = server()
   const answer = encode({ type: 'response', id: 1, questions: [] })
   const question = encode({ type: 'query', id: 1, questions: [{ name: 'real.test', type: 'A' }] })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NameTable } from './name-table.ts'
 
-test('each name has one address of the pool, by which it is found again', () => {
+test('each name has one address of the pool, which resolves back to it', () => {
   const names = new NameTable()
 
   const first = names.addressOf('one.test')
@@ -16,7 +16,7 @@ test('each name has one address of the pool, by which it is found again', () => 
   assert.equal(names.nameOf('198.18.200.1'), undefined)
 })
 
-test('of too many names those go that nobody uses, and no address stands for two names', () => {
+test('unused names are dropped first, and no address has two names', () => {
   const names = new NameTable()
   const held = names.addressOf('held.test')
   const release = names.hold('held.test')

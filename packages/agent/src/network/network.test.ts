@@ -52,7 +52,7 @@ async function open(url: string): Promise<{ error: string | undefined; from: str
   return { error: errorText, from: response && `${remoteIPAddress} ${remotePort}` }
 }
 
-test('a name with real addresses is reached there, one without by its name', async () => {
+test('a name with real addresses is connected by address, and others by name', async () => {
   const asked: string[] = []
   await using _egress = await egress({
     lookup: ({ name, family }) => {
@@ -78,7 +78,7 @@ test('a name with real addresses is reached there, one without by its name', asy
   assert.deepEqual([...new Set(asked)].sort(), expected.sort())
 })
 
-test('what egress says of a connection is what the network says to the page', async () => {
+test('the page gets the network error that egress reports', async () => {
   const kinds: Readonly<Partial<Record<ConnectionFailure, string>>> = {
     'connection-refused': 'net::ERR_CONNECTION_REFUSED',
     unreachable: 'net::ERR_ADDRESS_UNREACHABLE',
@@ -99,7 +99,7 @@ test('what egress says of a connection is what the network says to the page', as
   }
 })
 
-test('each direction of a connection ends on its own, and a reset arrives as one', async () => {
+test('each direction of a connection ends separately, and a reset is forwarded as a reset', async () => {
   const ends: string[] = []
   await using _egress = await egress({
     serve: (socket, greeting, control) => serveInWords(socket, greeting, control, ends),
@@ -158,7 +158,7 @@ function serveInWords(socket: Socket, { id, port }: ConnectGreeting, control: So
   }
 }
 
-test('connections break with their egress, and what is asked meanwhile waits for the next one', async () => {
+test('connections end with their egress, and new ones wait for the next egress', async () => {
   const heard = Promise.withResolvers<void>()
   const first = await egress({
     serve: (socket, { port }) => port === 1003 && socket.once('data', () => heard.resolve()).write('hello'),
@@ -174,7 +174,7 @@ test('connections break with their egress, and what is asked meanwhile waits for
   assert.equal(await waiting, '<title>page</title>')
 })
 
-test('whatever name server a program asks, by UDP and TCP, it hears what egress knows; other UDP leads nowhere', async () => {
+test('queries to any name server, by UDP and TCP, are answered by egress, and other UDP is dropped', async () => {
   await using _egress = await egress({ lookup: () => ({ addresses: ['192.0.2.1'], ttl: 1 }) })
   const question =
     '"\\x12\\x34\\x01\\x00\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x04name\\x04test\\x00\\x00\\x01\\x00\\x01"'
@@ -192,7 +192,7 @@ test('whatever name server a program asks, by UDP and TCP, it hears what egress 
   assert.match(await shell(other), /No route to host|Permission denied|Connection refused/)
 })
 
-test('programs can neither reach nor change what their network is made of', async () => {
+test('programs can neither reach nor change the setup of their network', async () => {
   const refused = ['127.0.0.1:1', '[::1]:1', '127.0.0.1:9223'].map((address) => perl(address, 'print "open"'))
   const changes = [
     'ip link set eth0 down',

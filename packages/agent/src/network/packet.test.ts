@@ -41,7 +41,7 @@ const question = Buffer.from(
   'hex',
 )
 
-test('reads where a packet comes from and where it goes, in both versions of IP', () => {
+test('reads the source and the destination of a packet, in both versions of IP', () => {
   const [first, second, third] = [syn4, syn6, question].map(parseFrame)
 
   assert.deepEqual(first?.source, { address: machineAddresses.ipv4, port: 0xa0b0 })
@@ -51,7 +51,7 @@ test('reads where a packet comes from and where it goes, in both versions of IP'
   assert.equal(third?.payload.toString(), 'hello')
 })
 
-test('answers go back to where the packet came from, with sums that hold', () => {
+test('replies go to the source of the packet, with valid checksums', () => {
   for (const frame of [syn4, syn6]) {
     const packet = parseFrame(frame)
     assert.ok(packet)
@@ -74,7 +74,7 @@ test('answers go back to where the packet came from, with sums that hold', () =>
   }
 })
 
-test('whatever else comes is passed over', () => {
+test('other packets are ignored', () => {
   const changed = (frame: Buffer, offset: number, value: number) => {
     const copy = Buffer.from(frame)
     copy.writeUInt8(value, offset)
@@ -101,7 +101,7 @@ test('whatever else comes is passed over', () => {
   )
 })
 
-test('an address has one form, however it is written', () => {
+test('every spelling of an address has one canonical form', () => {
   assert.equal(plainAddress('2001:0DB8:0:0::1'), '2001:db8::1')
   assert.equal(plainAddress('192.0.2.1'), '192.0.2.1')
 })

@@ -42,7 +42,7 @@ function start() {
   return { running, work, counts: () => ({ runs, ends }) }
 }
 
-test('a retry joins an operation that goes on for its caller, and both are one', async () => {
+test('a retry joins the running operation of its caller', async () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   const { running, work, counts } = start()
   const [first, second] = [FakeResponse.as(), FakeResponse.as()]
@@ -63,7 +63,7 @@ test('a retry joins an operation that goes on for its caller, and both are one',
   mock.timers.reset()
 })
 
-test('an answer that nobody was there to hear waits for a retry', async () => {
+test('a response whose caller has disconnected waits for a retry', async () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   const { running, work, counts } = start()
   const first = FakeResponse.as()
@@ -79,7 +79,7 @@ test('an answer that nobody was there to hear waits for a retry', async () => {
   mock.timers.reset()
 })
 
-test('without a retry it ends: at once, or when none can be expected any more', () => {
+test('without a retry it ends at once, or when no retry can be expected', () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   for (const graceMilliseconds of [0, 2_500]) {
     const { running, counts } = start()
@@ -96,7 +96,7 @@ test('without a retry it ends: at once, or when none can be expected any more', 
   mock.timers.reset()
 })
 
-test('an answer that is a stream is given once, and ends with the one who has it', async () => {
+test('a streamed response is given once, and ends with its reader', async () => {
   const { running, work } = start()
   const [first, second] = [FakeResponse.as(), FakeResponse.as()]
   const taken = running.answerFor({ response: first, graceMilliseconds: 1_000 })
@@ -109,7 +109,7 @@ test('an answer that is a stream is given once, and ends with the one who has it
   assert.equal(running.signal.aborted, true)
 })
 
-test('waits as long as official clients do before they send a call again', () => {
+test('waits as long as official clients wait before a retry', () => {
   assert.equal(graceAfter(undefined), 0)
   assert.deepEqual([0, 1, 2, 3, 4, 50].map(graceAfter), [2_500, 3_000, 4_000, 6_000, 10_000, 10_000])
 })

@@ -65,7 +65,7 @@ const codes: Readonly<Record<string, readonly [isClean: boolean, run: () => unkn
 }
 
 for (const [what, [isClean, run]] of Object.entries(codes)) {
-  test(`code that ${what} ${isClean ? 'is over' : 'goes on'}`, async () => {
+  test(`code that ${what} ${isClean ? 'has ended' : 'continues'}`, async () => {
     const leftovers = new Leftovers()
     leftovers.expectNone()
     leftovers.beginCounting()

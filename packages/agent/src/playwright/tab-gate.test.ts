@@ -40,7 +40,7 @@ function startGate(targetId?: string) {
   }
 }
 
-test('tabs are shown when they answer, and the client waits for all that do', () => {
+test('tabs are announced when they respond, and the client waits for all that do', () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   const { told, attach, answerFirst, signOfLife } = startGate()
   attach('one')
@@ -55,7 +55,7 @@ test('tabs are shown when they answer, and the client waits for all that do', ()
   mock.timers.reset()
 })
 
-test('a tab that does not answer is left out, and shown when it does', () => {
+test('a tab that does not respond is left out, and announced when it does', () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   const { told, attach, answerFirst, signOfLife } = startGate()
   attach('well')
@@ -70,7 +70,7 @@ test('a tab that does not answer is left out, and shown when it does', () => {
   mock.timers.reset()
 })
 
-test('the tab that the call is for is waited for longer', () => {
+test('the target tab of the call gets more time', () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   const { told, attach, answerFirst, signOfLife } = startGate('t-mine')
   attach('mine')
@@ -84,7 +84,7 @@ test('the tab that the call is for is waited for longer', () => {
   mock.timers.reset()
 })
 
-test('a tab that goes before it has answered was never there', () => {
+test('a tab that closes before it has responded is never announced', () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   const { gate, told, attach, answerFirst } = startGate()
   attach('gone')
@@ -95,7 +95,7 @@ test('a tab that goes before it has answered was never there', () => {
   mock.timers.reset()
 })
 
-test('a new target does not wait for a client that lets nothing go on', () => {
+test('a new target does not wait for a client that resumes nothing', () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   const { gate, told, attach, resumed } = startGate()
   attach('quick', true)

@@ -29,7 +29,7 @@ async function textOf(process: SpawnedProcess, signal: AbortSignal = new AbortCo
   return text
 }
 
-test('a program that nobody reads waits, and takes no memory', async () => {
+test('a program without a reader is paused, and takes no memory', async () => {
   const program = await shell('exec yes')
   const written = async () => Number(/^wchar: (\d+)/m.exec(await readFile(`/proc/${program.pid}/io`, 'utf8'))?.[1])
   // It waits when it has written the same amount at two looks, with some work of its own between them.
@@ -44,7 +44,7 @@ test('a program that nobody reads waits, and takes no memory', async () => {
   assert.equal(await program.ended, -1)
 })
 
-test('nothing of what a program wrote is lost at its end, although nobody has read yet', async () => {
+test('all output of a program is kept at its end until it is read', async () => {
   for (const allocate_tty of [false, true]) {
     // More than waits for a reader by itself; the rest is in the pipe, or in the terminal, which holds less.
     const bytes = 1024 * 1024 + 4_000
@@ -55,7 +55,7 @@ test('nothing of what a program wrote is lost at its end, although nobody has re
   }
 })
 
-test('two readers share the output, and both hear of the end', async () => {
+test('two readers share the output, and both receive the end', async () => {
   const program = await shell('seq 1 20000')
   const frames = await Promise.all([1, 2].map(() => Array.fromAsync(program.output(new AbortController().signal))))
 
@@ -67,7 +67,7 @@ test('two readers share the output, and both hear of the end', async () => {
   )
 })
 
-test('a reader who has left takes nothing more', async () => {
+test('a disconnected reader takes nothing more', async () => {
   const program = await shell('read line; echo "$line"')
   const left = new AbortController()
   const first = textOf(program, left.signal)
@@ -78,7 +78,7 @@ test('a reader who has left takes nothing more', async () => {
   assert.equal(await textOf(program), 'for the second\n')
 })
 
-test('what a program left behind can go on writing', async () => {
+test('a background process can continue to write', async () => {
   const marker = join(runFolder, 'survived')
   const program = await shell(`(sleep 0.2; seq 1 100000; echo $? > ${marker}) & exit 0`)
   await program.ended
@@ -91,7 +91,7 @@ test('what a program left behind can go on writing', async () => {
   assert.equal(survived, '0\n')
 })
 
-test('input that is not read is bounded, and ends with the program', async () => {
+test('unread input is limited, and ends with the program', async () => {
   const program = await shell('sleep 60')
   const part = Buffer.alloc(8 * 1024 * 1024)
   const waiting = Promise.allSettled([program.write(part), program.write(part)])
@@ -103,7 +103,7 @@ test('input that is not read is bounded, and ends with the program', async () =>
   await assert.rejects(program.write(part), { code: 'process_not_running' })
 })
 
-test('input that the program has closed is told', async () => {
+test('closed input is reported', async () => {
   const program = await shell('exec 0<&-; echo closed; sleep 60')
   for await (const _frame of program.output(new AbortController().signal)) break
 
@@ -111,7 +111,7 @@ test('input that the program has closed is told', async () => {
   await program.signal('KILL')
 })
 
-test('a kill finds what has left the group, and what hides its environment', async () => {
+test('a kill finds processes that left the group or hide their environment', async () => {
   const program = await shell(
     'setsid sleep 7171 & env -i sleep 7272 & setsid sh -c "env -i sleep 7373" & echo up; wait',
   )
@@ -129,7 +129,7 @@ async function commandLines(): Promise<readonly string[]> {
   return lines.filter((line) => line.startsWith('sleep'))
 }
 
-test('no pipe keeps a name, and no descriptor stays open', async () => {
+test('pipes keep no name, and no descriptor stays open', async () => {
   await (await shell('true')).ended
   const before = (await readdir('/proc/self/fd')).length
   for (let round = 0; round < 20; round++) {
@@ -145,7 +145,7 @@ test('no pipe keeps a name, and no descriptor stays open', async () => {
   assert.ok((await readdir('/proc/self/fd')).length <= before + 2)
 })
 
-test('of many spawns at once no more are let in than may run', async () => {
+test('of many simultaneous spawns, no more than the limit are admitted', async () => {
   const table = new ProcessTable(4)
   const results = await Promise.allSettled(Array.from({ length: 8 }, () => table.add(() => shell('sleep 60'))))
   const running = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))

@@ -7,7 +7,7 @@ import { StateFeed } from './state-feed.ts'
 const never = new AbortController().signal
 const mockedClock = { now: () => new Date() }
 
-test('a busy session costs its watcher a few states, and the last one is true', async () => {
+test('a busy session sends few states, and the last one is current', async () => {
   mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const feed = new StateFeed(mockedClock)
   const told = collect(feed)
@@ -32,7 +32,7 @@ test('a busy session costs its watcher a few states, and the last one is true', 
   mock.timers.reset()
 })
 
-test('what matters is told at once: that it is ready, and that it failed', async () => {
+test('ready and failed are sent at once', async () => {
   mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const feed = new StateFeed(mockedClock)
   const told = collect(feed)
@@ -52,7 +52,7 @@ test('what matters is told at once: that it is ready, and that it failed', async
   mock.timers.reset()
 })
 
-test('a reader that is slow learns the newest state alone', async () => {
+test('a slow reader gets only the newest state', async () => {
   const feed = new StateFeed(mockedClock)
   const reader = feed.follow(never)
   await reader.next()

@@ -15,11 +15,11 @@ function read(chunks: readonly string[]): { messages: object[]; corruptions: str
   return { messages, corruptions }
 }
 
-test('messages come whole, however they are cut on their way', () => {
+test('messages are complete, however they are split', () => {
   assert.deepEqual(read(['{"a":1}\n{"b"', ':', '2}\n']), { messages: [{ a: 1 }, { b: 2 }], corruptions: [] })
 })
 
-test('what is no message ends the line, and nothing behind it is read', () => {
+test('a malformed message ends the line, and nothing after it is read', () => {
   for (const text of ['not json\n', '5\n', 'null\n', `${'x'.repeat(21)}\n`, 'x'.repeat(21)]) {
     const { messages, corruptions } = read(['{"a":1}\n', text, '\n{"b":2}\n'])
     assert.deepEqual(messages, [{ a: 1 }], text)

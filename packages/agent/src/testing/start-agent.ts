@@ -153,10 +153,13 @@ export class StartedAgent {
   }
 }
 
-/** Starts the agent as a driver would: in a network of its own, with its open files and a file with its configuration. */
+/**
+ * Starts the agent as a driver would: with a network and displays of its own, with its open files and a file with its
+ * configuration.
+ */
 export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<StartedAgent> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-agent-'))
-  for (const name of ['home', 'run']) mkdirSync(join(folder, name))
+  for (const name of ['home', 'run', 'displays']) mkdirSync(join(folder, name))
   const config: AgentConfig = {
     contract_version: agentContractVersion,
     headless: true,
@@ -180,7 +183,7 @@ export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<St
   const listener = createServer().listen(boundPath)
   await once(listener, 'listening')
   chmodSync(boundPath, 0o666)
-  const [program = '', ...args] = await inOwnNetwork(folder, [process.execPath, agentMain, configPath])
+  const [program = '', ...args] = await inOwnNamespaces(folder, [process.execPath, agentMain, configPath])
   const child = spawn(program, args, {
     // In the order of `inheritedDescriptors`; those between the agent's socket and the network's are of a driver.
     stdio: ['ignore', 'ignore', 'pipe', descriptorOf(listener), 'ignore', 'ignore', 'ignore'],
@@ -192,16 +195,27 @@ export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<St
   return new StartedAgent(child, config, folder)
 }
 
-/** The command, in a network as that of a machine, under a user without rights. */
-async function inOwnNetwork(folder: string, command: readonly string[]): Promise<readonly string[]> {
+/** The command with a network as that of a machine and a folder of displays, under a user without rights. */
+async function inOwnNamespaces(folder: string, command: readonly string[]): Promise<readonly string[]> {
   const files = await writeNetworkFiles(folder)
   const asUser =
     unprivilegedUser === undefined
       ? ['unshare', '--user', `--map-user=${process.getuid?.()}`, `--map-group=${process.getgid?.()}`, '--']
       : ['setpriv', `--reuid=${unprivilegedUser}`, `--regid=${unprivilegedUser}`, '--clear-groups', '--no-new-privs']
-  const newNetwork = unprivilegedUser === undefined ? ['--map-root-user', '--net'] : ['--net']
-  return ['unshare', ...newNetwork, '--', ...inMachineNetwork(files, [...asUser, ...command])]
+  const newNamespaces = ['--net', '--mount', ...(unprivilegedUser === undefined ? ['--map-root-user'] : [])]
+  const withDisplays = ['/bin/sh', '-c', separateDisplays, 'berth-displays', join(folder, 'displays')]
+  return ['unshare', ...newNamespaces, '--', ...withDisplays, ...inMachineNetwork(files, [...asUser, ...command])]
 }
+
+/**
+ * Two X servers may choose the same display at once: each looks in its own network for the sockets of others, and then
+ * replaces what it finds in this folder.
+ */
+const separateDisplays = `
+mkdir -p -m 1777 /tmp/.X11-unix && mount --bind "$1" /tmp/.X11-unix || exit
+shift
+exec "$@"
+`
 
 function nameOf(pid: string): string {
   try {
@@ -212,7 +226,7 @@ function nameOf(pid: string): string {
 }
 
 function giveAway(folder: string, user: number): void {
-  for (const name of ['.', 'home', 'run', 'config.json']) chownSync(join(folder, name), user, user)
+  for (const name of ['.', 'home', 'run', 'displays', 'config.json']) chownSync(join(folder, name), user, user)
 }
 
 /** Node has no public name for the descriptor of a listening socket. */

@@ -29,7 +29,7 @@ const taken: readonly [what: string, asked: object, always: object, first: reado
   ['all else', { alwaysMatch: { pageLoadStrategy: 'eager', 'x:y': 1 } }, { pageLoadStrategy: 'eager', 'x:y': 1 }, [{}]],
 ]
 for (const [what, capabilities, always, firstMatch] of taken) {
-  test(`takes ${what}`, () => {
+  test(`accepts ${what}`, () => {
     assert.deepEqual(attachedCapabilities({ capabilities }, 9222), {
       capabilities: { alwaysMatch: { ...always, ...address }, firstMatch },
     })
@@ -53,7 +53,7 @@ const refused: readonly [what: string, parameters: unknown, error: string, messa
   ],
 ]
 for (const [what, parameters, error, message] of refused) {
-  test(`refuses ${what}`, () => {
+  test(`rejects ${what}`, () => {
     assert.throws(
       () => attachedCapabilities(parameters, 9222),
       (thrown) => thrown instanceof WebDriverError && thrown.error === error && message.test(thrown.message),

@@ -39,7 +39,7 @@ async function nextEnd(sessions: ClassicSessions): Promise<string> {
   return new Promise((resolve) => sessions.onEnd(resolve))
 }
 
-test('a session that nobody uses ends, and one that is used does not', async () => {
+test('an unused session ends, and a used one does not', async () => {
   const { sessions, ended } = openSessions({ idleLimit: 50 })
 
   const used = (await sessions.create({ capabilities: {} })).value.sessionId
@@ -53,7 +53,7 @@ test('a session that nobody uses ends, and one that is used does not', async () 
   assert.deepEqual(ended, [`/session/${unused}`, `/session/${used}`])
 })
 
-test('a tab that hangs keeps nobody waiting for a session, and what comes late ends at once', async () => {
+test('a hanging tab does not delay a new session, and a late session ends at once', async () => {
   const answers = Promise.withResolvers<void>()
   const { sessions, ended } = openSessions({ startLimit: 20 }, answers.promise)
 
@@ -66,7 +66,7 @@ test('a tab that hangs keeps nobody waiting for a session, and what comes late e
   assert.equal(sessions.has(late), false)
 })
 
-test('a browser that dies under the command is followed by the next one', async () => {
+test('after a browser dies during a command, the next browser serves', async () => {
   const died = Promise.withResolvers<string>()
   let asked = 0
   const sessions = new ClassicSessions({

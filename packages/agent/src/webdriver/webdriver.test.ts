@@ -16,7 +16,7 @@ async function command(method: string, path: string, body?: object) {
   return { status: answer.status, value: JSON.parse(answer.body).value }
 }
 
-test('chromedriver runs from the first session on, and its sessions are no more than 16', async () => {
+test('chromedriver starts with the first session, and serves at most 16', async () => {
   assert.deepEqual(agent.children('chromedriver'), [])
 
   const made = await Promise.all(Array.from({ length: 17 }, () => command('POST', '/session', { capabilities: {} })))
@@ -38,7 +38,7 @@ test('chromedriver runs from the first session on, and its sessions are no more 
   for (const { value } of [...created, next]) await command('DELETE', `/session/${value.sessionId}`)
 })
 
-test('a command is activity, and a session without one is not', async () => {
+test('a command counts as activity, and an idle session does not', async () => {
   const { value } = await command('POST', '/session', { capabilities: {} })
 
   await agent.statesUntil(({ idle_since }) => idle_since !== null)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { checkoutFolder } from '../output.ts'
-import { findTestFiles } from './run-tests.ts'
+import { findTestFiles, stagesOf } from './run-tests.ts'
 
 const self = 'packages/cli/src/development/run-tests.test.ts'
 
@@ -33,4 +33,22 @@ test('several names are combined', async () => {
 
 test('a name that matches no test is an error, even beside others', async () => {
   await assert.rejects(findTestFiles(['run-tests', 'no-such-thing']), /no test file matches no-such-thing/)
+})
+
+test('every file runs in one stage, and only files that measure or use up the machine run alone', async () => {
+  const files = await findTestFiles([])
+
+  const stages = stagesOf(files, 2)
+
+  assert.deepEqual(stages.flatMap((stage) => stage.files).toSorted(), files)
+  assert.deepEqual(
+    stages.map(({ concurrency }) => concurrency),
+    [2, 2, 1],
+  )
+  const alone = stages.at(-1)?.files ?? []
+  assert.ok(alone.includes('bench/run-bench.test.ts') && alone.includes('e2e/fault/leaks.test.ts'))
+  assert.deepEqual(
+    alone.filter((file) => file.startsWith('packages/agent/')),
+    [],
+  )
 })

@@ -22,8 +22,9 @@ interface Stage {
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
-// They take the whole machine, count what is on it, measure it, share its display numbers, or depend on what is first.
-const exclusiveTests = /^e2e\/(attack|fault|clients)\/|^e2e\/proxies|^bench\/|\/drivers\/|^packages\/agent\//
+// They measure times or memory, or use up what a machine has for all: processor, files, memory.
+const exclusiveTests =
+  /^bench\/|^e2e\/fault\/(leaks|many-files|part-kill|races|server-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
 /** Each file starts several browsers: more of them make each other late. */
 const maxBrowserFiles = 4
 // A file that leaves something open never ends, and must not use up the time of CI.
@@ -49,9 +50,19 @@ function isSelected(file: string, part: string): boolean {
 
 /** Runs the files, those that need the machine for themselves one at a time and last, and shows the results as they come. */
 export async function runTestFiles(files: readonly string[]): Promise<TestCounts> {
-  const parallel = availableParallelism()
+  const total = { passed: 0, failed: 0, skipped: 0 }
+  for (const stage of stagesOf(files, availableParallelism())) {
+    const counts = await runStage(stage)
+    total.passed += counts.passed
+    total.failed += counts.failed
+    total.skipped += counts.skipped
+  }
+  return total
+}
+
+export function stagesOf(files: readonly string[], parallel: number): readonly Stage[] {
   const withBrowsers = files.filter((file) => browserTests.test(file))
-  const stages: readonly Stage[] = [
+  const stages = [
     { name: 'tests without browsers', files: files.filter((file) => !browserTests.test(file)), concurrency: parallel },
     {
       name: 'tests with browsers',
@@ -64,14 +75,7 @@ export async function runTestFiles(files: readonly string[]): Promise<TestCounts
       concurrency: 1,
     },
   ]
-  const total = { passed: 0, failed: 0, skipped: 0 }
-  for (const stage of stages.filter((candidate) => candidate.files.length > 0)) {
-    const counts = await runStage(stage)
-    total.passed += counts.passed
-    total.failed += counts.failed
-    total.skipped += counts.skipped
-  }
-  return total
+  return stages.filter((stage) => stage.files.length > 0)
 }
 
 async function runStage({ name, files, concurrency }: Stage): Promise<TestCounts> {

@@ -40,7 +40,7 @@ for (const [what, text] of [
   ['an unpaired surrogate', '{"start_url":"\\ud800"}'],
   ['nesting of 100,000 levels', '['.repeat(100_000) + ']'.repeat(100_000)],
 ] as const) {
-  test(`refuses ${what}`, () => {
+  test(`rejects ${what}`, () => {
     assert.throws(() => parseJson(Buffer.from(text as string)), { code: 'bad_request' })
   })
 }

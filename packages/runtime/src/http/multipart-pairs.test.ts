@@ -96,7 +96,7 @@ for (const [what, written, message] of [
     /^files: must have at most 3/,
   ],
 ] as [string, Written[], RegExp][]) {
-  test(`refuses ${what}`, async () => {
+  test(`rejects ${what}`, async () => {
     await assert.rejects(pair(written), { code: 'bad_request', message })
   })
 }

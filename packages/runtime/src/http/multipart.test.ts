@@ -96,7 +96,7 @@ for (const [what, body, code] of [
   ['a text that is too long', textPart('name', 'a'.repeat(65_537)) + end, 'part_too_large'],
   ['a file that is too long', filePart('file', 'a'.repeat(100_001)) + end, 'part_too_large'],
 ] as const) {
-  test(`refuses ${what}`, async () => {
+  test(`rejects ${what}`, async () => {
     await assert.rejects(readAll(bodyOf(body)), { name: 'BerthError', code })
     await assert.rejects(readAll(bodyOf(body, { inBytes: body.length < 500 })), { name: 'BerthError', code })
   })

@@ -254,7 +254,7 @@ test('names that are taken in one project are free in every other', async () => 
   await ownerOf(victimProject, { headers: { 'X-Kernel-Project': 'neighbour' } }, false)
 })
 
-test('a key that is expired, deleted or unknown opens no operation', async () => {
+test('an expired, deleted or unknown key opens no operation', async () => {
   const [expired, deleted] = await Promise.all(
     ['expired', 'deleted'].map(async (name) => {
       const answer = await victimProject.call<CreatedApiKey>('POST', '/org/api_keys', { name, days_to_expire: 1 })
@@ -295,7 +295,7 @@ test('the token of one session opens no operation of another', async () => {
   assert.deepEqual(faults, [])
 })
 
-test('a key of somebody else opens no operation below the address of a session', async () => {
+test('a foreign key opens no operation below the address of a session', async () => {
   const session = victim.ids.get('/browsers/{id_or_name}')
   const faults: string[] = []
   for (const key of [strangerProject.key, neighbourKey]) {

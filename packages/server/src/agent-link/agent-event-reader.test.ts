@@ -83,7 +83,7 @@ for (const [how, capacityIsEnough] of [
   ['no more than the agent keeps', true],
   ['more than the agent keeps', false],
 ] as const) {
-  test(`of ${how}, each event arrives once or is told as lost, whatever is cut or killed`, {
+  test(`with ${how}, each event arrives once or is reported as lost, whatever is cut or killed`, {
     timeout: 60_000,
   }, async (context) => {
     const { agent, socketPath } = await fakeAgent(context)
@@ -130,7 +130,7 @@ for (const [how, capacityIsEnough] of [
   })
 }
 
-test('a reader that takes nothing holds up no other stream of its agent', { timeout: 30_000 }, async (context) => {
+test('a reader that takes nothing blocks no other stream of its agent', { timeout: 30_000 }, async (context) => {
   const { agent, socketPath } = await fakeAgent(context)
   const waits = Promise.withResolvers<void>()
   read(context, socketPath, () => {
@@ -146,7 +146,7 @@ test('a reader that takes nothing holds up no other stream of its agent', { time
   assert.equal(state, 'ready')
 })
 
-test('what an agent told before its end is taken', { timeout: 30_000 }, async (context) => {
+test('events that an agent sent before its end are taken', { timeout: 30_000 }, async (context) => {
   const { agent, socketPath } = await fakeAgent(context)
   const storage = new Storage()
   const first = Promise.withResolvers<void>()
@@ -166,7 +166,7 @@ test('what an agent told before its end is taken', { timeout: 30_000 }, async (c
   assert.equal(storage.taken, 4)
 })
 
-test('an agent whose events cannot be read is asked again, at a pace that the server can bear', {
+test('unreadable events of an agent are requested again at a limited rate', {
   timeout: 30_000,
 }, async (context) => {
   const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'

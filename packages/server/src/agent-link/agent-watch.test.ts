@@ -57,7 +57,7 @@ const endings: readonly (readonly [what: string, answer: (socket: Socket) => voi
   ['sends what is no event', (socket) => socket.write(`${streamHead}no event\n`), /cannot be heard/],
 ]
 for (const [what, answer, reason] of endings) {
-  test(`an agent that ${what} is given up after a while`, { timeout: 20_000 }, async (context) => {
+  test(`an agent that ${what} is abandoned after a while`, { timeout: 20_000 }, async (context) => {
     const startedAt = performance.now()
     const { gone } = await watch(context, answer)
 
@@ -66,7 +66,7 @@ for (const [what, answer, reason] of endings) {
   })
 }
 
-test('what an agent says of its own end counts at once', { timeout: 20_000 }, async (context) => {
+test('an agent that reports its own end is believed at once', { timeout: 20_000 }, async (context) => {
   const failing = await watch(
     context,
     (socket) => socket.write(`${streamHead}${stateLine({ state: 'failed', failure: 'no display' })}`),
@@ -82,7 +82,7 @@ test('what an agent says of its own end counts at once', { timeout: 20_000 }, as
   assert.match(await foreign.gone, /version 99/)
 })
 
-test('the end of the machine counts, whatever the stream does', { timeout: 20_000 }, async (context) => {
+test('the end of the machine counts in any state of the stream', { timeout: 20_000 }, async (context) => {
   const { agentWatch, endMachine, gone } = await watch(
     context,
     (socket) => socket.write(`${streamHead}${stateLine({})}`),
@@ -95,7 +95,7 @@ test('the end of the machine counts, whatever the stream does', { timeout: 20_00
   assert.equal(await gone, 'its machine ended')
 })
 
-test('a stream that breaks off half way in a line is followed again', { timeout: 20_000 }, async (context) => {
+test('a stream that breaks off within a line is opened again', { timeout: 20_000 }, async (context) => {
   let count = 0
   const enough = Promise.withResolvers<void>()
   const { agentWatch } = await watch(context, (socket) => {
@@ -108,7 +108,7 @@ test('a stream that breaks off half way in a line is followed again', { timeout:
   assert.equal(agentWatch.isOver, false)
 })
 
-test('an agent that ends its streams at once is not asked without a pause', { timeout: 20_000 }, async (context) => {
+test('an agent that ends its streams at once is asked again after a pause', { timeout: 20_000 }, async (context) => {
   const { gone, connections } = await watch(context, (socket) => socket.destroy(), 2_000)
 
   await gone
@@ -116,7 +116,7 @@ test('an agent that ends its streams at once is not asked without a pause', { ti
   assert.ok(connections() < 10, `${connections()} connections in 2 s`)
 })
 
-test('a session lives through 200 operations a second and streams that are cut at any moment', {
+test('a session survives 200 operations a second and streams that are cut at any moment', {
   timeout: 60_000,
 }, async () => {
   const project = await server.project()
@@ -141,7 +141,9 @@ test('a session lives through 200 operations a second and streams that are cut a
   assert.equal((await project.call('GET', `/browsers/${session_id}`)).status, 200)
 })
 
-test('a session whose programs crash without end goes on, and its activity is told', { timeout: 60_000 }, async () => {
+test('a session whose programs crash endlessly continues, and its activity is reported', {
+  timeout: 60_000,
+}, async () => {
   const project = await server.project()
   const { session_id } = await project.session()
   const agent = server.host.agentOf(session_id as SessionId)

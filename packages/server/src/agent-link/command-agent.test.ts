@@ -38,13 +38,13 @@ after(() => {
 const machine = { connect: () => connectUnixSocket(agentSocket) }
 const command = (limitMilliseconds = 5_000) => commandAgent(machine, double, { number: 21 }, { limitMilliseconds })
 
-test('sends the body as JSON and resolves with the answer', async () => {
+test('sends the body as JSON and resolves with the response', async () => {
   answer = (response, body) => response.end(JSON.stringify({ number: JSON.parse(body).number * 2 }))
 
   assert.deepEqual(await command(), { number: 42 })
 })
 
-test('rejects with the code and the words of a refusal, cut to a bearable length', async () => {
+test('rejects with the code and the message of a refusal, truncated', async () => {
   answer = (response) => response.writeHead(409).end(JSON.stringify({ code: 'odd', message: 'x'.repeat(10_000) }))
 
   await assert.rejects(command(), (refusal) => {
@@ -55,7 +55,7 @@ test('rejects with the code and the words of a refusal, cut to a bearable length
 })
 
 for (const words of ['', 'no JSON', 'null', '[1]', '{"code":{"a":1},"message":7}']) {
-  test(`takes a refusal that says ${words || 'nothing'}`, async () => {
+  test(`accepts a refusal that says ${words || 'nothing'}`, async () => {
     answer = (response) => response.writeHead(500).end(words)
 
     await assert.rejects(command(), AgentRefusal)
@@ -69,14 +69,14 @@ for (const [what, reply] of [
   ['hangs up', (response) => response.destroy()],
   ['says nothing', () => {}],
 ] satisfies [string, (response: ServerResponse) => void][]) {
-  test(`holds an agent that ${what} for unreachable`, async () => {
+  test(`treats an agent that ${what} as unreachable`, async () => {
     answer = reply
 
     await assert.rejects(command(what === 'says nothing' ? 100 : undefined), { code: 'session_unreachable' })
   })
 }
 
-test('holds an agent that is not there for unreachable', async () => {
+test('treats a missing agent as unreachable', async () => {
   const absent = { connect: () => connectUnixSocket(join(folder, 'nobody.sock')) }
 
   await assert.rejects(commandAgent(absent, double, { number: 1 }), { code: 'session_unreachable' })

@@ -58,7 +58,7 @@ function writeForEver(socket: Socket, text: string): void {
   write()
 }
 
-test('an event line without end is not collected', async (context) => {
+test('an endless line of an event is not buffered', async (context) => {
   const agent = await takenOver(context, (socket) => {
     socket.write(streamHead)
     writeForEver(socket, 'x')
@@ -67,7 +67,7 @@ test('an event line without end is not collected', async (context) => {
   await assert.rejects(follow(agent).next(), /an event of more than/)
 })
 
-test('a line that is no event ends the stream', async (context) => {
+test('a malformed event ends the stream', async (context) => {
   for (const line of [
     'data: {"state":"ready"',
     'data: {"state":"unknown"}',
@@ -89,7 +89,7 @@ for (const [what, piece] of [
   ['comments', ':\n'],
   ['empty lines', '\n'],
 ] as const) {
-  test(`${what} without end are read at a pace that the server can bear`, async (context) => {
+  test(`endless ${what} are read at a limited rate`, async (context) => {
     const last = ready.replace('null', '1')
     const agent = await takenOver(context, (socket) => socket.write(`${streamHead}${piece.repeat(1_050)}${last}\n\n`))
 
@@ -103,7 +103,7 @@ for (const [what, piece] of [
   })
 }
 
-test('an answer that becomes malformed is an error of the call, and not the end of the server', async (context) => {
+test('a response that becomes malformed is an error of the call, and does not end the server', async (context) => {
   const agent = await takenOver(context, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n', () =>
       setImmediate(() => socket.end('no chunk\r\n\r\n')),
@@ -116,7 +116,7 @@ test('an answer that becomes malformed is an error of the call, and not the end 
   })
 })
 
-test('an answer without end is not collected', async (context) => {
+test('an endless response is not buffered', async (context) => {
   const agent = await takenOver(context, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\n\r\n')
     writeForEver(socket, '{"a":')
@@ -128,7 +128,7 @@ test('an answer without end is not collected', async (context) => {
   )
 })
 
-test('an answer that does not come is waited for only so long', { timeout: 10_000 }, async (context) => {
+test('a missing response has a time limit', { timeout: 10_000 }, async (context) => {
   const silent = await takenOver(context, () => {})
   const halting = await takenOver(context, (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{'))
 
@@ -179,7 +179,7 @@ const handshakeAnswers: readonly (readonly [what: string, written: string, got: 
   ],
 ]
 for (const [what, written, got] of handshakeAnswers) {
-  test(`a client that opens a websocket gets a head of berth's own when the agent answers ${what}`, async (context) => {
+  test(`a client that opens a websocket gets a head built by berth when the agent answers ${what}`, async (context) => {
     const agent = await takenOver(context, (socket) => socket.end(written))
     const port = await serveRelay(context, agent)
 
@@ -187,7 +187,7 @@ for (const [what, written, got] of handshakeAnswers) {
   })
 }
 
-test('what an agent sends behind its handshake, in however many pieces, comes behind ours', async (context) => {
+test('data that an agent sends after its handshake follows our handshake, in any number of chunks', async (context) => {
   const agent = await takenOver(context, async (socket) => {
     for (const byte of `${acceptsNothing}\r\nfirst`) {
       socket.write(byte)

@@ -26,7 +26,7 @@ function call(session: Browser, query = 'path=/tmp', init: RequestInit = {}): Pr
   })
 }
 
-test('an agent learns what it needs of a request, and no key, cookie or token', async () => {
+test('an agent receives no key, cookie or token of a request', async () => {
   const seen: IncomingMessage[] = []
   const session = await sessionWith((request, response) => {
     seen.push(request)
@@ -45,7 +45,7 @@ test('an agent learns what it needs of a request, and no key, cookie or token', 
   assert.deepEqual([authorization, cookie, range, other], [undefined, undefined, 'bytes=0-1', undefined])
 })
 
-test('what a taken-over agent answers is content and never acts on the origin of berth', async () => {
+test('responses of a compromised agent never act on the origin of berth', async () => {
   const session = await sessionWith((_request, response) => {
     response.writeHead(200, {
       'content-type': 'text/html',
@@ -69,7 +69,7 @@ test('what a taken-over agent answers is content and never acts on the origin of
   }
 })
 
-test('a stream of events has the head that clients and proxies need, whatever the agent says of it', async () => {
+test('a stream of events has the head that clients and proxies need, whatever the agent sends', async () => {
   const session = await sessionWith((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html', 'cache-control': 'public', 'x-accel-buffering': 'yes' })
     response.end('data: {}\n\n')
@@ -88,7 +88,7 @@ test('a stream of events has the head that clients and proxies need, whatever th
   }
 })
 
-test('answers stream, from their head on', async () => {
+test('responses are streamed, starting with their head', async () => {
   const streams: ServerResponse[] = []
   const session = await sessionWith((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
@@ -102,7 +102,7 @@ test('answers stream, from their head on', async () => {
   assert.equal(await answer.text(), 'data: {}\n\n')
 })
 
-test('a client that leaves ends its request at the agent', async () => {
+test('a client that disconnects ends its request at the agent', async () => {
   const begun = Promise.withResolvers<ServerResponse>()
   const session = await sessionWith((_request, response) => begun.resolve(response))
   const client = new AbortController()
@@ -115,7 +115,7 @@ test('a client that leaves ends its request at the agent', async () => {
   if (!response.destroyed) await once(response, 'close')
 })
 
-test('an agent that goes away half way is told from one that was never reached', async () => {
+test('an agent that disconnects during a response is distinguished from an unreachable one', async () => {
   const session = await sessionWith((request) => request.socket.destroy())
 
   const interrupted = await call(session)
@@ -130,7 +130,7 @@ test('an agent that goes away half way is told from one that was never reached',
   await assert.rejects((await call(broken)).text(), 'a broken answer is not taken for a whole one')
 })
 
-test('the sessions of another project are not there', async () => {
+test('sessions of another project are not found', async () => {
   const session = await sessionWith((_request, response) => response.end('{}'))
   const other = await server.project()
 

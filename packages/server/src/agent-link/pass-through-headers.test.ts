@@ -4,7 +4,7 @@ import { isBrowser, passedRequestHeaders, passedResponseHeaders } from './pass-t
 
 const ofSdk = { 'user-agent': 'Kernel/JS 0.84.0', 'x-stainless-lang': 'js', accept: '*/*', 'accept-language': '*' }
 
-test('programs, also those that call themselves a browser, are told from browsers', () => {
+test('programs are distinguished from browsers, also if they claim to be one', () => {
   assert.equal(isBrowser(ofSdk), false)
   assert.equal(isBrowser({ ...ofSdk, 'user-agent': 'Mozilla/5.0' }), false)
   assert.equal(isBrowser({ 'user-agent': 'curl/8.0' }), false)
@@ -14,7 +14,7 @@ test('programs, also those that call themselves a browser, are told from browser
   assert.equal(isBrowser({ 'user-agent': 'Mozilla/5.0 (X11)' }), true)
 })
 
-test('what clients, libraries and proxies add does not go on', () => {
+test('headers of clients, libraries and proxies are not forwarded', () => {
   const passed = passedRequestHeaders({
     ...ofSdk,
     ...{
@@ -35,7 +35,7 @@ test('what clients, libraries and proxies add does not go on', () => {
   assert.equal(passedRequestHeaders({ ...ofSdk, 'user-agent': 'mine/1' })['user-agent'], 'mine/1')
 })
 
-test('what a browser keeps for berth’s origin does not go on, and no answer acts on that', () => {
+test('headers that concern the origin of berth pass in neither direction', () => {
   const caller = { origin: 'https://x.test', cookie: 'berth=1', referer: 'https://x.test/', 'x-mine': 'yes' }
   const answer = {
     ...{ 'content-type': 'text/html', 'set-cookie': ['a=1'], 'clear-site-data': '"*"', location: '/', refresh: '0' },
@@ -46,7 +46,7 @@ test('what a browser keeps for berth’s origin does not go on, and no answer ac
   assert.deepEqual(passedResponseHeaders(answer, caller), { 'content-type': 'text/html' })
 })
 
-test('a program sees the whole answer, but for what a site allows other origins', () => {
+test('a program sees the whole response except for CORS headers', () => {
   const answer = { 'set-cookie': ['a=1', 'b=2'], 'x-two': 'a, b', 'access-control-allow-origin': 'https://x.test' }
 
   assert.deepEqual(passedResponseHeaders(answer, ofSdk), { 'set-cookie': ['a=1', 'b=2'], 'x-two': 'a, b' })

@@ -25,7 +25,7 @@ async function refusal(url: string): Promise<number | undefined> {
 }
 
 for (const name of ['cdp_ws_url', 'webdriver_ws_url'] as const) {
-  test(`passes bytes both ways on ${name}`, async () => {
+  test(`passes bytes in both directions on ${name}`, async () => {
     const project = await server.project()
     const session = await project.session()
     const socket = await open(session[name])
@@ -49,7 +49,7 @@ test('refuses a missing, a damaged and a foreign token before the upgrade', asyn
   assert.equal(await refusal(one.cdp_ws_url.replace('/cdp', '/nothing')), 404)
 })
 
-test('refuses a handshake that is none of websockets', async () => {
+test('refuses a handshake of another protocol', async () => {
   const project = await server.project()
   const { pathname, search } = new URL((await project.session()).cdp_ws_url)
   const key = 'dGhlIHNhbXBsZSBub25jZQ=='
@@ -70,7 +70,7 @@ test('refuses a handshake that is none of websockets', async () => {
   assert.equal(await statusOf({ upgrade: 'h2c', 'sec-websocket-version': '13', 'sec-websocket-key': key }), 400)
 })
 
-test('a token dies with its session, and open connections end', async () => {
+test('a token ends with its session, and open connections are closed', async () => {
   const project = await server.project()
   const { cdp_ws_url, session_id } = await project.session()
   const socket = await open(cdp_ws_url)
@@ -93,7 +93,7 @@ test('a machine that ends closes its connections', async () => {
   await closed
 })
 
-test('discovery leads back through berth, whatever Chromium says of itself', () => {
+test('discovery returns addresses of berth, whatever Chromium returns', () => {
   const address = { base: 'https://berth.example/x', id: 'brw1' as SessionId, token: 'a.b.c' }
 
   const list = JSON.stringify([

@@ -39,7 +39,7 @@ const admitted: readonly Form[] = roots.flatMap((root) => [
       ]),
 ])
 for (const [what, path, headers] of admitted) {
-  test(`discovery takes ${what} at ${path.replaceAll(token, '…').replaceAll(id, '{session}')}`, async () => {
+  test(`discovery accepts ${what} at ${path.replaceAll(token, '…').replaceAll(id, '{session}')}`, async () => {
     const response = await fetch(`${server.url}${path}`, { headers })
 
     assert.equal(response.status, 200)
@@ -61,7 +61,7 @@ const refused: readonly (readonly [...Form, status: number, message: RegExp])[] 
   ['a NUL character', `/s/${id}%00/json/version`, bearer(project.key), 400, /NUL/],
 ]
 for (const [what, path, headers, status, message] of refused) {
-  test(`discovery with ${what} is ${status}, and says why`, async () => {
+  test(`discovery with ${what} is ${status} with a reason`, async () => {
     const response = await fetch(`${server.url}${path}`, { headers })
 
     assert.equal(response.status, status)
@@ -123,7 +123,7 @@ for (const [path, headers, status] of unknownPaths) {
 
 const spellings = ['jwt=T', '&jwt=T', '%6Awt=T', 'j%77t=T&jwt=T', '%6a%77%74=T', 'jwt=T&jwt=U', 'jwt&jwt=T', '?jwt=T']
 for (const spelling of spellings) {
-  test(`an agent does not see a token that is spelled ${spelling}`, async () => {
+  test(`an agent does not see a token in the spelling ${spelling}`, async () => {
     const seen: (string | undefined)[] = []
     const agent = server.host.agentOf(id as SessionId)
     agent.operate = (request, response) => {

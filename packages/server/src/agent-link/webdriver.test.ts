@@ -21,7 +21,7 @@ function ask(path: string, init: RequestInit = {}): Promise<Response> {
   return fetch(`${server.url}${path}`, init)
 }
 
-test('a command goes to the agent with its body, and without token, key and cookie', async () => {
+test('a command is sent to the agent with its body, and without token, key and cookie', async () => {
   const seen: [request: IncomingMessage, body: string][] = []
   agent.webDriver = async (request, response) => {
     seen.push([request, await text(request)])
@@ -46,7 +46,7 @@ test('a command goes to the agent with its body, and without token, key and cook
   assert.equal(asked.headers.get('content-type'), 'application/json; charset=utf-8')
 })
 
-test('a new session learns where BiDi and CDP are, and both are there', async () => {
+test('a new session gets the URLs of BiDi and CDP, and both work', async () => {
   const capabilities = { browserName: 'chrome', browserVersion: '156.0', webSocketUrl: 'ws://10.0.0.2/x' }
   agent.webDriver = (request, response) => {
     request.resume()
@@ -82,7 +82,7 @@ const strangers: readonly [
   ['NUL in the id', '/s/%00/webdriver/session', { authorization: `Bearer ${project.key}` }, 400, 'session not created'],
 ]
 for (const [what, path, headers, status, error] of strangers) {
-  test(`${what} is refused in the form of WebDriver, before the agent hears of it`, async () => {
+  test(`${what} is refused in the form of WebDriver, before the agent is asked`, async () => {
     agent.webDriver = () => assert.fail('the agent was asked')
 
     const response = await ask(path, { method: 'POST', body: '{}', headers })
@@ -113,7 +113,7 @@ const hostile: readonly [what: string, answer: string, status: number][] = [
   ['nothing', '', 502],
 ]
 for (const [what, answer, status] of hostile) {
-  test(`an agent that answers a new session with ${what} is a failure, and no more`, async () => {
+  test(`an agent that answers a new session with ${what} only fails the call`, async () => {
     agent.webDriver = ({ socket }) => void socket.end(answer)
 
     const response = await ask(`${root}/session?jwt=${token}`, { method: 'POST', body: '{}' })

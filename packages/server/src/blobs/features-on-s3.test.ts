@@ -23,7 +23,7 @@ function get(project: TestProject, path: string): Promise<Response> {
   return fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${project.key}` } })
 }
 
-test('an extension is kept in the bucket, and gone with its delete', async () => {
+test('an extension is stored in the bucket, and removed with its delete', async () => {
   const project = await server.project()
   const archive = zip({
     name: 'manifest.json',
@@ -43,7 +43,7 @@ test('an extension is kept in the bucket, and gone with its delete', async () =>
   assert.deepEqual(await names(), [])
 })
 
-test('a profile is saved to the bucket, replaced and loaded from it, and what a crash has left is swept', async () => {
+test('a profile is saved to the bucket, replaced and loaded from it, and leftovers of a crash are removed', async () => {
   const project = await server.project()
   await project.call('POST', '/profiles', { name: 'ann' })
   const save = async (state: string) => {
@@ -67,7 +67,7 @@ test('a profile is saved to the bucket, replaced and loaded from it, and what a 
   assert.equal(await (await get(project, '/profiles/ann/download')).text(), 'second')
 })
 
-test('a blob that is gone from the bucket is a 404 of its owner, not a fault of the server', async () => {
+test('a blob that is missing in the bucket is a 404, not a 500', async () => {
   const project = await server.project()
   const form = new FormData()
   const manifest = JSON.stringify({ manifest_version: 3, name: 'test', version: '1.0' })

@@ -12,7 +12,7 @@ await blobStoreSuite('folder', async () => ({
   close: () => rm(folder, { recursive: true }),
 }))
 
-test('a write that breaks off leaves no file, whichever way it ends', async () => {
+test('an incomplete write leaves no file', async () => {
   const blobs = await FolderBlobs.open(folder)
 
   await assert.rejects(blobs.write('b-1', pieces('half', new Error('the client has left'))), /has left/)
@@ -33,7 +33,7 @@ test('the next start removes incomplete writes of a crash', async () => {
   assert.ok(!(await readdir(folder)).includes('e-1.x.new'))
 })
 
-test('what was left half written is removed when it is old enough', async () => {
+test('incomplete writes are removed when they are old enough', async () => {
   const blobs = await FolderBlobs.open(folder)
   const [old, fresh] = [join(folder, 'f-1.x.new'), join(folder, 'f-2.x.new')]
   for (const path of [old, fresh]) await writeFile(path, 'half')

@@ -16,7 +16,7 @@ await blobStoreSuite('S3', async () => {
   return { blobs, close: async () => blobs.close() }
 })
 
-test('a large write that breaks off leaves no parts', async () => {
+test('an incomplete large write leaves no parts', async () => {
   const blobs = await S3Blobs.open(settings)
 
   await assert.rejects(blobs.write('parts-1', pieces(randomBytes(17 * 1024 ** 2), new Error('left'))), /left/)
@@ -25,7 +25,7 @@ test('a large write that breaks off leaves no parts', async () => {
   blobs.close()
 })
 
-test('parts that a crash has left are removed when they are old enough, and others are left', async () => {
+test('parts of a crashed upload are removed when they are old enough, and others stay', async () => {
   const blobs = await S3Blobs.open(settings)
   const never = Promise.withResolvers<never>()
   const isUnderWay = (name: string) => server.uploads.some(({ key }) => key.endsWith(name))
@@ -50,7 +50,7 @@ test('parts that a crash has left are removed when they are old enough, and othe
   blobs.close()
 })
 
-test('keys begin with the prefix, and what else is in the bucket is not listed', async () => {
+test('keys have the prefix, and other objects in the bucket are not listed', async () => {
   const [one, other] = await Promise.all([S3Blobs.open(settings), S3Blobs.open({ ...settings, prefix: 'other/' })])
   await one.write('same-name', pieces('one'))
   await other.write('same-name', pieces('other'))
@@ -61,7 +61,7 @@ test('keys begin with the prefix, and what else is in the bucket is not listed',
   other.close()
 })
 
-test('a listing goes on beyond the first thousand', async () => {
+test('a listing continues beyond the first thousand', async () => {
   const blobs = await S3Blobs.open(settings)
   const names = Array.from({ length: 1_050 }, (_value, index) => `many-${index}`)
   const left = [...names]

@@ -22,6 +22,8 @@ interface Forward {
   readonly signature: string
   /** What the request names in `Host`, or where it came in when it names nothing. */
   readonly host: string
+  /** In the place of a body that this server has read already. */
+  readonly body?: string | undefined
 }
 
 /** Passes requests on to other servers, and their answers back, as they are and while they come. */
@@ -67,7 +69,8 @@ export class HttpForwarder {
     })
     // After the answer has begun, whoever reads it learns of its end there.
     outgoing.on('error', () => request.resume())
-    if (hasBody(request)) request.pipe(outgoing)
+    if ('body' in forward) outgoing.end(forward.body)
+    else if (hasBody(request)) request.pipe(outgoing)
     else outgoing.end()
     try {
       const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
@@ -79,13 +82,16 @@ export class HttpForwarder {
     }
   }
 
-  #open(request: IncomingMessage, { address, signature, host }: Forward, signal: AbortSignal): ClientRequest {
+  #open(request: IncomingMessage, forward: Forward, signal: AbortSignal): ClientRequest {
+    const { address, signature, host } = forward
     const { method = 'GET', url = '/', rawHeaders } = request
     const protocol = address.protocol as 'http:' | 'https:'
     // The client has been told to go on by this server.
-    const headers = endToEndHeaders(rawHeaders, ['host', 'expect', forwardedHeader])
+    const replaced = ['host', 'expect', forwardedHeader, ...('body' in forward ? ['content-length'] : [])]
+    const headers = endToEndHeaders(rawHeaders, replaced)
     headers.push('host', host, forwardedHeader, signature)
-    if (request.headers['transfer-encoding'] !== undefined) headers.push('transfer-encoding', 'chunked')
+    if ('body' in forward) headers.push('content-length', `${Buffer.byteLength(forward.body ?? '')}`)
+    else if (request.headers['transfer-encoding'] !== undefined) headers.push('transfer-encoding', 'chunked')
     const open = protocol === 'https:' ? httpsRequest : httpRequest
     return open({
       protocol,

@@ -65,7 +65,7 @@ async function leave(id: string): Promise<void> {
   await database.updateTable('servers').set({ seen_at }).where('id', '=', id).execute()
 }
 
-test('servers that have everything in common find each other, again after a restart', async () => {
+test('servers with equal settings find each other, also after a restart', async () => {
   await joinAs({ id: 'one' })
   await joinAs({ id: 'two' })
   await joinAs({ id: 'one' })
@@ -92,7 +92,7 @@ for (const [what, joining, named] of [
   ['another master key', { keyCheck: 'other' }, /^BERTH_MASTER_KEY/],
   ['other blobs', { blobs: otherBlobs }, /^the blobs of this server .*BERTH_BLOBS_FOLDER/],
 ] as const) {
-  test(`a server with ${what} is refused beside one that is there, and says why`, async () => {
+  test(`a server with ${what} is refused beside a running one, with the reason`, async () => {
     await joinAs({ id: 'one' })
     const refused = (error: Error) => error instanceof StartError && error.exitCode === 64 && named.test(error.message)
 
@@ -103,7 +103,7 @@ for (const [what, joining, named] of [
   })
 }
 
-test('of servers that start at once and do not fit, one has come first and the others are refused', async () => {
+test('of servers with different settings that start at once, only the first is accepted', async () => {
   const outcomes = await Promise.allSettled([
     joinAs({ id: 'one' }),
     joinAs({ id: 'two', blobs: otherBlobs }),
@@ -116,7 +116,7 @@ test('of servers that start at once and do not fit, one has come first and the o
   assert.notEqual(one, two)
 })
 
-test('the sweep of blobs keeps the one by which servers know theirs', async () => {
+test('the sweep of blobs keeps the marker of the servers', async () => {
   await joinAs({ id: 'one' })
   const sharedBlobs = new SharedBlobs(database, blobs)
   const inTwoHours = { now: () => new Date(Date.now() + 2 * 60 * 60 * 1000) }

@@ -29,7 +29,7 @@ function atSecond(address: string): string {
   return url.href
 }
 
-test('reads, changes and deletes a session through the server that does not have it', async () => {
+test('a session is read, changed and deleted through the other server', async () => {
   const { project, id } = await elsewhere()
 
   const changed = await project.call('PATCH', `/browsers/${id}`, {
@@ -46,7 +46,7 @@ test('reads, changes and deletes a session through the server that does not have
   assert.equal((await project.call('DELETE', `/browsers/${id}`)).status, 404)
 })
 
-test('the addresses in an answer are those at which the client asks', async () => {
+test('a response contains addresses of the server that the client has asked', async () => {
   const { project, id } = await elsewhere()
 
   const { body } = await project.call('PATCH', `/browsers/${id}`, { name: 'mine' })
@@ -57,7 +57,7 @@ test('the addresses in an answer are those at which the client asks', async () =
   assert.equal(new URL(webSocketDebuggerUrl).port, String(second.port))
 })
 
-test('serves every root of a session: by key, by token, and where the token alone names it', async () => {
+test('every root of a session is served through the other server: by key, by token, and by token alone', async () => {
   const { project, session, id } = await elsewhere()
   first.host.agentOf(id).operate = (_request, response) => void response.end('{"here":true}')
   first.host.agentOf(id).webDriver = (_request, response) => void response.end('{"value":{"ready":true}}')
@@ -81,7 +81,7 @@ test('serves every root of a session: by key, by token, and where the token alon
   assert.equal((await fetch(`${second.url}/s/${id}/nothing${search}`)).status, 404)
 })
 
-test('the sessions of another project are not there', async () => {
+test('sessions of another project are not found', async () => {
   const { id } = await elsewhere()
   const other = (await first.project()).on(second)
 
@@ -94,7 +94,7 @@ test('the sessions of another project are not there', async () => {
   }
 })
 
-test('a large body and its answer pass unread, in both directions at once', async () => {
+test('a large body and its response are streamed in both directions at once', async () => {
   const { session, id } = await elsewhere()
   first.host.agentOf(id).operate = (request, response) => void request.pipe(response)
   const body = 'x'.repeat(5_000_000)
@@ -107,12 +107,17 @@ test('a large body and its answer pass unread, in both directions at once', asyn
   assert.equal((await answer.text()).length, body.length)
 })
 
-test('a body that is too large is refused by the other server with 413, however much of it is still to come', async () => {
+test('a body that is too large is refused by the other server with 413 before it has arrived', async () => {
   const { project, id } = await elsewhere()
 
   const answers = await Promise.all(
-    Array.from({ length: 2 }, () =>
-      project.call<{ code: string }>('PATCH', `/browsers/${id}`, { name: 'x'.repeat(20_000_000) }),
+    ['keep-alive', 'close'].map((connection) =>
+      project.call<{ code: string }>(
+        'PATCH',
+        `/browsers/${id}`,
+        { name: 'x'.repeat(20_000_000) },
+        { headers: { connection } },
+      ),
     ),
   )
 
@@ -122,7 +127,7 @@ test('a body that is too large is refused by the other server with 413, however 
   )
 })
 
-test('a stream of events comes while it is sent, and ends with the client', async () => {
+test('a stream of events is forwarded while it is sent, and ends with the client', async () => {
   const { session, id } = await elsewhere()
   const begun = Promise.withResolvers<ServerResponse>()
   first.host.agentOf(id).operate = (_request, response) => {
@@ -143,7 +148,7 @@ test('a stream of events comes while it is sent, and ends with the client', asyn
   if (!stream.destroyed) await once(stream, 'close')
 })
 
-test('an answer that breaks off is not taken for a whole one', async () => {
+test('an incomplete response is forwarded as incomplete', async () => {
   const { session, id } = await elsewhere()
   first.host.agentOf(id).operate = (_request, response) => {
     response.writeHead(200, { 'content-length': 10 }).write('half')
@@ -156,7 +161,7 @@ test('an answer that breaks off is not taken for a whole one', async () => {
 })
 
 for (const name of ['cdp_ws_url', 'webdriver_ws_url'] as const) {
-  test(`passes ${name} on, with what is large, until one side ends`, async () => {
+  test(`forwards ${name} with large messages, until one side ends`, async () => {
     const { session, id } = await elsewhere()
     const socket = new WebSocket(atSecond(session[name]))
     await once(socket, 'open')
@@ -199,7 +204,7 @@ test('a request is in the audit log once, with the address of its client', async
   ])
 })
 
-test('what a client says of having been passed on is not believed', async () => {
+test('a client cannot claim that its request was forwarded', async () => {
   const { project, id } = await elsewhere()
   const forged = new PeerSignature('another master key', first.clock)
   const url = `/browsers/${id}`
@@ -219,7 +224,7 @@ for (const [why, change] of [
   ['another server', { to: 'third' }],
   ['this one, which does not have its session', { to: 'second' }],
 ] as const) {
-  test(`a request that was passed on for ${why} is not passed on again`, async () => {
+  test(`a request that was forwarded for ${why} is not forwarded again`, async () => {
     const { project, id } = await elsewhere()
     const facts = { from: 'test', client: '203.0.113.7', ...change }
     const path = `/browsers/${id}/fs/file_info?path=/tmp`
@@ -231,7 +236,7 @@ for (const [why, change] of [
   })
 }
 
-test('what another server has signed is good for one minute, one method and one address', async () => {
+test('a signature of another server is valid for one minute, one method and one URL', async () => {
   const { project, id } = await elsewhere()
   const path = `/browsers/${id}/fs/file_info?path=/tmp`
   const facts = { from: 'second', to: 'test', client: '203.0.113.7' }
@@ -257,7 +262,7 @@ test('what another server has signed is good for one minute, one method and one 
   )
 })
 
-test('an entry of the audit log names the client that the other server has seen', async () => {
+test('an entry of the audit log of a forwarded request has the address of the client', async () => {
   const { project, id } = await elsewhere()
   const url = `/browsers/${id}`
   const signed = second.services.signature.sign(
@@ -288,7 +293,7 @@ test('connections of other servers are not counted as those of one client', asyn
   for (const socket of [...passedOn, ...direct]) socket.terminate()
 })
 
-test('the session of a server that is gone, or cannot be reached, is unreachable for all but reading', {
+test('a session of an unreachable server can only be read', {
   timeout: 60_000,
 }, async () => {
   const { project, session, id } = await elsewhere()
@@ -319,7 +324,7 @@ test('the session of a server that is gone, or cannot be reached, is unreachable
   assert.equal((await project.call('DELETE', `/browsers/${id}`)).status, 204)
 })
 
-test('an upload to a server that is not there is answered, and its connection goes on', async () => {
+test('an upload to an unreachable server is answered, and its connection stays open', async () => {
   const { session, id } = await elsewhere()
   await first.database.updateTable('servers').set({ address: 'http://127.0.0.1:1' }).where('id', '=', 'test').execute()
   second.clock.advance(10)

@@ -5,15 +5,17 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, pathOf, retryHeaders, toBerthError } from '@berth/runtime/http/error-reply.ts'
 import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Caller } from '../access/caller.ts'
 import { publicUrlOf } from '../access/public-url.ts'
 import { readBearer, readTokenQuery } from '../access/session-credentials.ts'
 import type { SessionTokens } from '../access/session-tokens.ts'
+import type { ServerStore } from '../features/servers/server-store.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
 import type { SessionStore } from '../features/sessions/records/session-store.ts'
 import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { ownSessionOf } from '../own-session/own-session-guard.ts'
+import { forwardFullCreates } from './forward-full-creates.ts'
 import { clientAddressOf, isForwarded, receiveForwarded } from './forwarded-requests.ts'
 import { HttpForwarder } from './http-forwarder.ts'
 import { OpenForwards } from './open-forwards.ts'
@@ -26,6 +28,7 @@ interface SessionForwardingOptions {
   /** Whether there are other servers. */
   readonly isShared: boolean
   readonly peers: Peers
+  readonly servers: Pick<ServerStore, 'findRoom'>
   readonly signature: PeerSignature
   readonly store: Pick<SessionStore, 'resolve'>
   readonly machines: Pick<SessionMachines, 'has'>
@@ -77,14 +80,40 @@ export class SessionForwarding {
     app.addHook('preParsing', async (request, reply, payload) => {
       const owner = await this.#otherOwnerOf(request)
       if (owner === undefined) return payload
-      const host = new URL(publicUrlOf(request.raw, undefined)).host
-      const forward = { ...(await this.#wayTo(owner, request.raw)), host: request.headers.host ?? host }
-      await this.#http.forward(request.raw, reply, forward).catch((error: unknown) => {
-        this.#options.peers.forget()
-        throw error
-      })
+      await this.#forwardTo(owner, request, reply)
       return undefined
     })
+    forwardFullCreates(app, (request, reply) => this.#createElsewhere(request, reply))
+  }
+
+  async #forwardTo(
+    owner: string,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    read: { readonly body?: string | undefined } = {},
+  ): Promise<void> {
+    const host = request.headers.host ?? new URL(publicUrlOf(request.raw, undefined)).host
+    const forward = { ...(await this.#wayTo(owner, request.raw)), host, ...read }
+    await this.#http.forward(request.raw, reply, forward).catch((error: unknown) => {
+      this.#options.peers.forget()
+      throw error
+    })
+  }
+
+  /** Says whether another server has answered a create for which this one has no room. */
+  async #createElsewhere(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    const { servers, serverId } = this.#options
+    if (isForwarded(request.raw)) return false
+    const owner = await servers.findRoom(serverId)
+    if (owner === undefined) return false
+    const body = request.body === undefined ? undefined : JSON.stringify(request.body)
+    try {
+      await this.#forwardTo(owner, request, reply, { body })
+      return true
+    } catch (error) {
+      if (toBerthError(error).code === 'session_unreachable') return false // Nothing was sent.
+      throw error
+    }
   }
 
   /** Takes upgrades; `serve` serves those for sessions of this server, and refuses those for none. */

@@ -15,7 +15,7 @@ after(async () => {
 })
 const id = 'brw1' as SessionId
 
-test('changes of one session come one after another, whichever server makes them', async () => {
+test('changes of one session run one after another on all servers', async () => {
   let running = 0
   let most = 0
   const change = async () => {
@@ -30,7 +30,7 @@ test('changes of one session come one after another, whichever server makes them
   assert.equal(most, 1)
 })
 
-test('a change that fails lets the next one through, and those of other sessions do not wait', async () => {
+test('a failed change admits the next one, and changes of other sessions do not wait', async () => {
   const held = Promise.withResolvers<void>()
   const first = one.run(id, () => held.promise)
 
@@ -42,7 +42,7 @@ test('a change that fails lets the next one through, and those of other sessions
   assert.equal(await second, 'second')
 })
 
-test('what a server had locked is free when it has gone, and it locks again when its connection is back', async () => {
+test('locks of a server are released with its connection, and taken again with the next', async () => {
   const held = Promise.withResolvers<void>()
   const taken = Promise.withResolvers<void>()
   const first = one.run(id, async () => {
@@ -60,7 +60,7 @@ test('what a server had locked is free when it has gone, and it locks again when
   assert.equal(await one.run(id, async () => 'again'), 'again')
 })
 
-test('without a database it says that the database is away', async () => {
+test('without a database the lock reports that it is unavailable', async () => {
   const nowhere = new DatabaseSessionLocks('postgres://nobody@127.0.0.1:1/none')
 
   await assert.rejects(

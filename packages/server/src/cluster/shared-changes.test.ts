@@ -25,7 +25,7 @@ function readRow(id: SessionId) {
   return first.database.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
 
-test('an update that is under way when others end the sessions of its server changes nothing of the ended one', async () => {
+test('an update does not change a session that another server has ended meanwhile', async () => {
   const project = await first.project()
   const { session_id } = await project.session({ headless: true, name: 'overtaken' })
   const id = session_id as SessionId
@@ -50,7 +50,7 @@ test('an update that is under way when others end the sessions of its server cha
   assert.ok(!first.host.has(id), 'its server ends the machine when it sees that the session has ended')
 })
 
-test('a delete does not wait for an update that hangs, on whichever server they come in', async () => {
+test('a delete does not wait for a hanging update, on either server', async () => {
   const project = await first.project()
   const { session_id: id } = await project.session()
   const resizing = Promise.withResolvers<void>()
@@ -69,7 +69,7 @@ test('a delete does not wait for an update that hangs, on whichever server they 
   assert.equal((await update).status, 404)
 })
 
-test('what is passed on to a server that falls silent is cut when that is taken for gone', {
+test('requests forwarded to a silent server are cut when it counts as gone', {
   timeout: 60_000,
 }, async () => {
   const project = await first.project()
@@ -87,7 +87,7 @@ test('what is passed on to a server that falls silent is cut when that is taken 
   assert.deepEqual([status, body.code], [502, 'operation_interrupted'])
 })
 
-test('a server that is asked to change or end the session of another one leaves row and machine alone', async () => {
+test('a server changes neither row nor machine of a session of another server', async () => {
   const project = await first.project()
   const { session_id } = await project.session({ headless: true, name: 'not-here' })
   const id = session_id as SessionId

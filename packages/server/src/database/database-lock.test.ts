@@ -57,7 +57,7 @@ test('a second server on the database is refused until the first has stopped', {
   await take(context)
 })
 
-test('servers share a database when all of them say so, each with a data folder of its own', {
+test('servers share a database if all are configured to, each with its own data folder', {
   timeout: 30_000,
 }, async (context) => {
   const refusedBecause = (reason: RegExp) => (error: Error) =>
@@ -73,7 +73,7 @@ test('servers share a database when all of them say so, each with a data folder 
   await assert.rejects(take(context, { serverId: 'two', isShared: true }), refusedBecause(/data folder is a copy/))
 })
 
-test('a lock whose connection breaks is taken again', { timeout: 30_000 }, async (context) => {
+test('a lock is taken again after its connection breaks', { timeout: 30_000 }, async (context) => {
   await take(context, { onLost: () => assert.fail('nobody else has it') })
 
   const before = await readHolder()
@@ -99,7 +99,7 @@ test('a server whose lock was taken by another one has to stop', { timeout: 30_0
   await lost.promise
 })
 
-test('the command refuses to start beside another server, and says what to do', {
+test('the command refuses to start beside another server, with instructions', {
   timeout: 120_000,
 }, async (context) => {
   await take(context)

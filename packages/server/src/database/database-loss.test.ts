@@ -13,7 +13,7 @@ import { EmbeddedPostgres } from './embedded-postgres.ts'
 
 const logger = createLogger({ name: 'test', level: 'silent', json: true })
 
-test('PostgreSQL that is killed is started again, and until then each query says that it is unavailable', async (context) => {
+test('a killed PostgreSQL is restarted, and until then each query reports that it is unavailable', async (context) => {
   const folders = await openHostFolders({
     dataFolder: await mkdtemp(join(tmpdir(), 'berth-loss-')),
     userRuntimeFolder: undefined,

@@ -61,7 +61,7 @@ test('PostgreSQL requires the password, which only its owner can read', async (c
 })
 
 for (const state of ['stopped', 'running'] as const) {
-  test(`a cluster that lets everybody in asks for the password from the next start on, ${state} until then`, async (context) => {
+  test(`a cluster without passwords requires one from the next start on, ${state} until then`, async (context) => {
     const folders = await openFolders(context)
     const first = await openPostgres(folders)
     await first.start()

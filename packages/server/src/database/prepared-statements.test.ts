@@ -14,7 +14,7 @@ before(async () => {
 
 after(() => testDatabase.close())
 
-test('a statement with parameters is planned once for a connection', async () => {
+test('a statement with parameters is planned once per connection', async () => {
   const countPlans = () =>
     database.connection().execute(async (connection) => {
       for (let round = 0; round < 3; round += 1) await sql`select ${round}::int as round`.execute(connection)
@@ -27,7 +27,7 @@ test('a statement with parameters is planned once for a connection', async () =>
   assert.deepEqual(rows, [{ plans: 1 }])
 })
 
-test('a table that gets a column is no lasting error: the query can be tried again, and then has the column', async () => {
+test('after a column is added, a query succeeds when repeated, and has the column', async () => {
   await sql`create table changing (id int)`.execute(database)
   await sql`insert into changing values (1)`.execute(database)
   const query = () => sql`select * from changing where id = ${1}`.execute(database)

@@ -67,6 +67,28 @@ test('a client that pipelines too many requests is disconnected', { timeout: 10_
   assert.equal(served, 1)
 })
 
+for (const [protocol, header] of [
+  ['HTTP/1.1', 'connection: close\r\n'],
+  ['HTTP/1.0', ''],
+]) {
+  test(`a client of ${protocol} that wants no other response sees the one to a body that is still arriving`, {
+    timeout: 10_000,
+  }, async (context) => {
+    const open = await serve(context, (_request, response) =>
+      response.writeHead(413, { 'content-length': 4 }).end('much'),
+    )
+    const socket = open()
+    const bytes = 20_000_000
+    socket.write(`POST / ${protocol}\r\nhost: x\r\n${header}content-length: ${bytes}\r\n\r\n`)
+
+    // Reads nothing before everything is sent.
+    await new Promise((resolve) => socket.write(Buffer.alloc(bytes), resolve))
+    const answer = await text(socket)
+
+    assert.match(answer, /^HTTP\/1\.1 413 .*\r\n\r\nmuch$/s)
+  })
+}
+
 test('a slow body after its response does not keep the connection open', { timeout: 10_000 }, async (context) => {
   const open = await serve(context, (_request, response) => response.writeHead(401).end())
   const socket = open()

@@ -40,6 +40,7 @@ export class RequestQueue {
 
   #begin(line: ConnectionQueue, request: IncomingMessage, response: ServerResponse): void {
     line.isServing = true
+    if (hasBody(request) && !response.shouldKeepAlive) closeAfterBody(request, response)
     response.once('finish', () => this.#cutLateBody(request))
     // Fires when the response has been sent completely, or when the connection ends.
     response.once('close', () => {
@@ -60,4 +61,21 @@ export class RequestQueue {
       if (!request.complete) request.socket.destroy()
     }, this.#lateBodyMilliseconds).unref()
   }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+/**
+ * Node.js would close the connection of a client that asks for that together with the response. While the rest of a body
+ * still arrives, the kernel would then reset the connection, and the client would lose the response.
+ */
+function closeAfterBody(request: IncomingMessage, response: ServerResponse): void {
+  response.shouldKeepAlive = true
+  response.removeHeader('connection')
+  response.once('finish', () => {
+    if (request.complete) request.socket.end()
+    else request.once('end', () => request.socket.end())
+  })
 }

@@ -31,7 +31,7 @@ function tarOf(source: string, ...args: string[]): Buffer {
   return zstdCompressSync(execFileSync('tar', ['-c', '-P', '-C', source, ...args]))
 }
 
-test('what pages and people keep travels, and what belongs to machine or run stays behind', async () => {
+test('an archive contains the state of pages and users, and nothing of the machine or the run', async () => {
   const kept = [
     'Default/Cookies',
     'Default/Extensions/abc/1.0/Cache/x',
@@ -68,13 +68,13 @@ test('what pages and people keep travels, and what belongs to machine or run sta
   )
 })
 
-test('a folder without a state is no archive', async () => {
+test('a folder without state is not archived', async () => {
   await assert.rejects(buffer(packProfile(emptyFolder('nothing'))), /tar ended with 2/)
 })
 
 const whole = tarOf(folderOf('whole', ['Default/Cookies', 'Default/History', 'Else/x']), 'Default', 'Else')
 
-test('an archive with many zeros behind its end is whole', async () => {
+test('an archive with many zeros after its end is complete', async () => {
   const plain = execFileSync('tar', ['-c', '-C', join(folder, 'whole'), 'Default'])
   const target = emptyFolder('zeros')
 
@@ -96,7 +96,7 @@ for (const [what, archive] of [
   })
 }
 
-test('an archive writes nowhere but into the folder', async () => {
+test('an archive writes only into the folder', async () => {
   const target = emptyFolder('inside')
   const outside = join(folder, 'outside')
   const source = folderOf('hostile', ['Default/x', 'y'])

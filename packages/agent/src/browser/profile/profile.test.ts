@@ -65,7 +65,7 @@ async function setCookie(client: CdpClient, value: string): Promise<void> {
   await client.send('Storage.setCookies', { cookies: [{ name: 'who', value, url: 'http://127.0.0.1/' }] })
 }
 
-test('an agent that awaits a profile launches when it has come in, and gives out what became of it', async () => {
+test('an agent that awaits a profile launches after receiving it, and returns the changed profile', async () => {
   let state: Buffer
   {
     await using agent = await startAgent()
@@ -96,7 +96,7 @@ test('an agent that awaits a profile launches when it has come in, and gives out
   }
 })
 
-test('a profile that cannot be used leaves a running browser as it was', async () => {
+test('an unusable profile does not change a running browser', async () => {
   await using agent = await startAgent({ chromium_path: pickyChromium })
   await agent.becomesReady()
   const client = await agent.connect()
@@ -129,7 +129,7 @@ test('a profile that cannot be used leaves a running browser as it was', async (
   assert.deepEqual(crashes, [], 'that was no crash')
 })
 
-test('a profile that a running browser has taken in can be taken back', async () => {
+test('a profile that was loaded into a running browser can be reverted', async () => {
   await using agent = await startAgent()
   await agent.becomesReady()
   const client = await agent.connect()

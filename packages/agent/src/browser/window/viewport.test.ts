@@ -27,7 +27,7 @@ async function openWindow(cdp: CdpClient, browserContextId?: string): Promise<st
 }
 
 for (const stealth of [false, true]) {
-  test(`a headless ${stealth ? 'stealth ' : ''}browser changes its size with all its pages`, async () => {
+  test(`a headless ${stealth ? 'stealth ' : ''}browser resizes all its pages`, async () => {
     await using agent = await startAgent({ stealth })
     await agent.becomesReady()
     const cdp = await agent.connect()
@@ -47,7 +47,7 @@ for (const stealth of [false, true]) {
   })
 }
 
-test('windows that filled the headless screen change with it, others keep the size that they were given', async () => {
+test('windows that fill the headless screen resize with it, and others keep their size', async () => {
   await using agent = await startAgent()
   await agent.becomesReady()
   const cdp = await agent.connect()
@@ -71,7 +71,7 @@ test('windows that filled the headless screen change with it, others keep the si
 for (const kiosk_mode of [false, true]) {
   const frameHeight = kiosk_mode ? 0 : tabStripHeight
 
-  test(`a headful ${kiosk_mode ? 'kiosk ' : ''}window follows its display`, async () => {
+  test(`a headful ${kiosk_mode ? 'kiosk ' : ''}window resizes with its display`, async () => {
     await using agent = await startAgent({ headless: false, kiosk_mode })
     await agent.becomesReady()
     const cdp = await agent.connect()
@@ -133,7 +133,7 @@ test('a kiosk page fills a display that is smaller than any window of Chromium',
 for (const headless of [true, false]) {
   const kind = headless ? 'headless' : 'headful'
 
-  test(`a ${kind} browser comes back in its last size after a crash`, async () => {
+  test(`a ${kind} browser has its last size again after a crash`, async () => {
     await using agent = await startAgent({ headless, kiosk_mode: true })
     await agent.becomesReady()
     await resize(agent, { width: 1003, height: 701 })
@@ -158,7 +158,7 @@ for (const headless of [true, false]) {
 for (const headless of [true, false]) {
   const kind = headless ? 'headless' : 'headful'
 
-  test(`a navigation of a ${kind} browser goes to the page that a person would see`, async () => {
+  test(`a navigation of a ${kind} browser uses the page in front`, async () => {
     await using agent = await startAgent({ headless })
     await agent.becomesReady()
     const cdp = await agent.connect()
@@ -188,7 +188,7 @@ for (const headless of [true, false]) {
 
 for (const changes of [{}, { stealth: true }, { headless: false }]) {
   const kind = changes.headless === false ? 'headful' : changes.stealth ? 'stealthy headless' : 'headless'
-  test(`the first change of a ${kind} window's size counts`, async () => {
+  test(`the first resize of a ${kind} window takes effect`, async () => {
     await using agent = await startAgent(changes)
     await agent.becomesReady()
     const client = await agent.connect()

@@ -39,7 +39,7 @@ test('writes a PNG of its pixels', async () => {
   assert.equal(png.subarray(-12).toString('hex'), '0000000049454e44ae426082')
 })
 
-test('writes a photograph as the differences between its pixels', async () => {
+test('encodes a photograph as the differences between its pixels', async () => {
   const width = 64
   const colors = Array.from({ length: width * 2 }, (_, index) => {
     const [red = 0, green = 0, blue = 0] = [7919, 104_729, 1_299_709].map((prime) => ((index * prime) >> 3) & 255)
@@ -51,7 +51,7 @@ test('writes a photograph as the differences between its pixels', async () => {
   assert.deepEqual(read(png, width), { filters: [1, 1], colors: colors.flat() })
 })
 
-test('draws the pointer where its tip is, and only what is within the picture', () => {
+test('draws the pointer at its tip, clipped to the picture', () => {
   const picture = { width: 2, height: 1, pixels: pixels([100, 100, 100], [100, 100, 100]) }
   const opaqueRed = [0, 0, 255, 255]
   const halfBlack = [0, 0, 0, 128]

@@ -6,7 +6,7 @@ import { neighbour, typingPause } from './typing-rhythm.ts'
 
 const screen = { width: 1000, height: 800 }
 
-test('a hand ends exactly at its point, stays on the screen and takes the time it was given', () => {
+test('a movement ends exactly at its point, stays on the screen and takes the given time', () => {
   for (const [from, to] of [
     [
       { x: 0, y: 0 },
@@ -37,7 +37,7 @@ test('a hand ends exactly at its point, stays on the screen and takes the time i
   }
 })
 
-test('a hand needs longer for what is far, and starts and ends slowly', () => {
+test('a movement takes longer over a longer distance, and starts and ends slowly', () => {
   const timeTo = (x: number) =>
     handMovement({ from: { x: 0, y: 0 }, to: { x, y: 0 }, screen }).at(-1)?.atMilliseconds ?? 0
   const steps = handMovement({ from: { x: 0, y: 400 }, to: { x: 900, y: 400 }, screen, durationMilliseconds: 800 })
@@ -63,7 +63,7 @@ test('types in the rhythm of a person: longer at the ends of words and sentences
   within('"end!" ', 120, 300)
 })
 
-test('a typo is a key beside the right one, in the same case', () => {
+test('a typo is a neighbouring key in the same case', () => {
   assert.ok(['a', 'd'].includes(neighbour('s') ?? ''))
   assert.ok(['A', 'D'].includes(neighbour('S') ?? ''))
   assert.equal(neighbour('q'), 'w')

@@ -17,7 +17,7 @@ function eventsOf(name: string): readonly string[] {
   )
 }
 
-test('a letter is text, and a capital one comes with its Shift', () => {
+test('a letter is text, and a capital letter includes Shift', () => {
   assert.deepEqual(eventsOf('a'), ['keyDown a KeyA 0 "a"', 'keyUp a KeyA 0'])
   assert.deepEqual(eventsOf('A'), [
     'rawKeyDown Shift ShiftLeft 8',
@@ -27,7 +27,7 @@ test('a letter is text, and a capital one comes with its Shift', () => {
   ])
 })
 
-test('with a modifier a key is a command and no text', () => {
+test('with a modifier, a key is a command and not text', () => {
   assert.deepEqual(eventsOf('ctrl+shift+e'), [
     'rawKeyDown Control ControlLeft 2',
     'rawKeyDown Shift ShiftLeft 10',

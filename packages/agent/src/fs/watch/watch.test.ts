@@ -71,7 +71,7 @@ async function eventsSoFar(reader: Reader, folder: string): Promise<readonly str
     .filter((event) => !event.includes('mark-'))
 }
 
-test('tells what is made, written, renamed and deleted, and nothing of rights', async () => {
+test('reports creates, writes, renames and deletes, but not changed permissions', async () => {
   const folder = await app.newFolder()
   await writeFile(join(folder, 'old'), 'old')
   await writeFile(join(folder, 'gone'), '')
@@ -98,7 +98,7 @@ test('tells what is made, written, renamed and deleted, and nothing of rights', 
   assert.equal(reader.answer.headers.get('x-sse-content-type'), 'application/json')
 })
 
-test('tells of what the API itself writes as one change', async () => {
+test('reports a write by the API as one change', async () => {
   const folder = await app.newFolder()
   const reader = await Reader.open(await watch(folder))
   const write = (body: string) => app.call('PUT', `/fs/write_file?path=${folder}/file`, { body })
@@ -109,7 +109,7 @@ test('tells of what the API itself writes as one change', async () => {
   assert.deepEqual(await eventsSoFar(reader, folder), ['WRITE file'])
 })
 
-test('a recursive watch follows directories that are made, filled, moved and deleted', async () => {
+test('a recursive watch includes directories that are created, filled, moved and deleted', async () => {
   const folder = await app.newFolder()
   const outside = await app.newFolder()
   await mkdir(join(folder, 'a', 'deep'), { recursive: true })
@@ -148,7 +148,7 @@ test('a recursive watch follows directories that are made, filled, moved and del
   )
 })
 
-test('a file is watched through replacement, and a directory to its end', async () => {
+test('a watch of a file survives its replacement, and a watch of a directory ends with it', async () => {
   const folder = await app.newFolder()
   const path = join(folder, 'file')
   await writeFile(path, 'x')
@@ -165,7 +165,7 @@ test('a file is watched through replacement, and a directory to its end', async 
   assert.equal(ofFolder.seen.at(-1)?.type, 'DELETE')
 })
 
-test('a stream ends with its watch, and nothing is found of one that is not', async () => {
+test('a stream ends with its watch, and an unknown watch is not found', async () => {
   const folder = await app.newFolder()
   const id = await watch(folder)
   const reader = await Reader.open(id)
@@ -178,7 +178,7 @@ test('a stream ends with its watch, and nothing is found of one that is not', as
   assert.equal((await app.send('POST', '/fs/watch', { path: join(folder, 'none') })).status, 404)
 })
 
-test('tells what comes and goes between two looks', async () => {
+test('reports files that exist only between two scans', async () => {
   const folder = await app.newFolder()
   const reader = await Reader.open(await watch(folder))
 
@@ -194,7 +194,7 @@ test('tells what comes and goes between two looks', async () => {
   assert.deepEqual(reader.seen[0], { type: 'CREATE', path: join(folder, 'short'), name: 'short' })
 })
 
-test('of many that come and go at once, what is not told is said to be missing', async () => {
+test('of many simultaneous changes, those that are not reported are counted as missing', async () => {
   const folder = await app.newFolder()
   const reader = await Reader.open(await watch(folder))
 
@@ -216,7 +216,7 @@ for (const [what, end] of Object.entries({
     mkdirSync(folder)
   },
 })) {
-  test(`the streams of a folder and a file in it end when the folder is ${what}`, async () => {
+  test(`streams of a folder and of a file in it end when the folder is ${what}`, async () => {
     const folder = await app.newFolder()
     await writeFile(join(folder, 'file'), 'x')
     const ids = [await watch(folder), await watch(join(folder, 'file'))]
@@ -231,7 +231,7 @@ for (const [what, end] of Object.entries({
   })
 }
 
-test('two readers share what is told, and one who has left takes nothing', async () => {
+test('two readers share the events, and one that has disconnected takes none', async () => {
   const folder = await app.newFolder()
   const id = await watch(folder)
   const leaving = new AbortController()
@@ -253,7 +253,7 @@ test('two readers share what is told, and one who has left takes nothing', async
   assert.deepEqual(seen.sort(), [...names].sort())
 })
 
-test('a flood is bounded, and says so', async () => {
+test('a flood of events is limited, and the limit is reported', async () => {
   const folder = await app.newFolder()
   const id = await watch(folder, true)
 
@@ -286,7 +286,7 @@ async function settled(reader: Reader, folder: string): Promise<void> {
   }
 }
 
-test('a session has a hundred watches', async () => {
+test('a session can have a hundred watches', async () => {
   const folder = await app.newFolder()
   const answers = await Promise.all(Array.from({ length: 110 }, () => app.send('POST', '/fs/watch', { path: folder })))
 

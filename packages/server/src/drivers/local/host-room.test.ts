@@ -17,7 +17,7 @@ function openRoom(availableMebibytes: () => number, taken = new Map<MachineId, n
   })
 }
 
-test('of many starts at once those pass that there is room for', async () => {
+test('of many simultaneous starts, those pass for which there is room', async () => {
   const room = openRoom(() => 1100)
 
   const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => room.take(newSession())))
@@ -25,7 +25,7 @@ test('of many starts at once those pass that there is room for', async () => {
   assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 3)
 })
 
-test('a start counts until its session has taken the memory, and not beside it', async () => {
+test('a start counts until its session has taken the memory, and not longer', async () => {
   const taken = new Map<MachineId, number>()
   let available = 800
   const room = openRoom(() => available, taken)
@@ -43,7 +43,7 @@ test('a start counts until its session has taken the memory, and not beside it',
   await room.take(newSession())
 })
 
-test('a start that fails gives its part back', async () => {
+test('a failed start returns its share', async () => {
   const room = openRoom(() => 450)
   const first = newSession()
   await room.take(first)

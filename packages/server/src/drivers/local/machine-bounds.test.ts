@@ -32,7 +32,7 @@ async function perl(machine: Machine, script: string): Promise<string> {
 const fill = (path: string) =>
   `open F, ">", "${path}"; $x = "x" x (1 << 20); $n = 0; $n++ while $n < 2000 && syswrite F, $x; print "$n $!"`
 
-test('a machine that fills its disk takes no more than that from the host', {
+test('a machine that fills its disk takes no more of the host', {
   skip: !isRoot && 'a machine of an ordinary user has no disk of its own',
 }, async (context) => {
   const { machine, folders } = await startMachine(context, { diskBytes: 192 * mebibyte })
@@ -53,7 +53,7 @@ test('a machine runs out of files before the host does', { skip: !isRoot }, asyn
   assert.equal(made, 'No space left on device')
 })
 
-test('where machines have no disks of their own, the one that writes too much is ended', {
+test('without separate disks, a machine that writes too much is ended', {
   timeout: 60_000,
 }, async (context) => {
   const options = { hasDiskImages: false, diskBytes: 300 * mebibyte }
@@ -82,7 +82,7 @@ test('a machine that floods its log is ended', { timeout: 60_000 }, async (conte
   assert.equal(hasEnded, true)
 })
 
-test('a program of a machine opens a limited number of files, and a machine of terminals', async (context) => {
+test('open files are limited for each program, and terminals for each machine', async (context) => {
   const { machine } = await startMachine(context)
 
   const files = await perl(machine, 'while (open my $f, "<", "/dev/null") { push @all, $f } print scalar @all')

@@ -41,7 +41,7 @@ async function succeeding(scripts: readonly string[], prefix = ''): Promise<read
   return scripts.filter((_script, index) => runs[index]?.exitCode === 0)
 }
 
-test('programs that belong to root do not make root of anybody', async () => {
+test('setuid programs give nobody root', async () => {
   const found = await shell('find /usr -perm -4000 -type f 2>/dev/null')
   const made = await shell('cp /usr/bin/id /tmp/id && chmod 6755 /tmp/id && /tmp/id -u; id -u')
   const switched = await shell('su -c id root; mount --bind /tmp /home/kernel; newgrp root < /dev/null; id')
@@ -52,7 +52,7 @@ test('programs that belong to root do not make root of anybody', async () => {
   assert.doesNotMatch(switched, /uid=0|gid=0|groups=0/)
 })
 
-test('there is no device but the harmless ones, and none can be made', async () => {
+test('only harmless devices exist, and none can be created', async () => {
   const devices = await shell(`ls -l /dev | awk '/^[bc]/ { print $NF }'`)
   const made = await succeeding(['mknod /tmp/disk b 8 0', 'mknod /tmp/memory c 1 1', 'mknod /tmp/null c 1 3'])
   const opened = await succeeding(
@@ -63,7 +63,7 @@ test('there is no device but the harmless ones, and none can be made', async () 
   assert.deepEqual([...made, ...opened], [])
 })
 
-test('the kernel’s settings cannot be changed, nor its memory read', async () => {
+test('settings of the kernel cannot be changed, and its memory cannot be read', async () => {
   const files = [
     ...[
       'kernel/core_pattern',
@@ -93,7 +93,7 @@ test('the kernel’s settings cannot be changed, nor its memory read', async () 
 // Where berth is no root it has the user of all others in the machine, and ends with them.
 const firstIsRoots = { skip: !isRoot && 'the first process belongs to the same user' }
 
-test('the first process cannot be touched', firstIsRoots, async () => {
+test('the first process cannot be signalled or traced', firstIsRoots, async () => {
   const done = await succeeding([
     'kill -9 1',
     'kill -STOP 1',
@@ -113,7 +113,7 @@ test('the first process cannot be touched', firstIsRoots, async () => {
   assert.equal(await shell('echo alive'), 'alive')
 })
 
-test('a user namespace, which Chromium needs, gains nobody anything outside of it', async () => {
+test('a user namespace, which Chromium needs, gives no rights outside of it', async () => {
   const scripts = [
     ...[
       'mount -t tmpfs none /tmp',
@@ -153,7 +153,7 @@ test('a user namespace, which Chromium needs, gains nobody anything outside of i
   assert.deepEqual([...outcome, ...mapped], [])
 })
 
-test('a user namespace cannot give the kernel packet filters', {
+test('a user namespace cannot install packet filters', {
   skip: !isX64 && 'the numbers are those of x64',
 }, async () => {
   // IPT_SO_SET_REPLACE, IP6T_…, ARPT_… and EBT_…, on the sockets that these take.
@@ -184,7 +184,7 @@ test('a user namespace cannot give the kernel packet filters', {
   assert.deepEqual([exitCode, output], [0, ''])
 })
 
-test('links lead nowhere but into the machine’s own view', async () => {
+test('links resolve only within the view of the machine', async () => {
   const secret = join(testbed.folders.data, 'master-key')
   await writeFile(secret, 'secret of the host')
   const folders = machineFolders(testbed.folders, machine.id)
@@ -203,7 +203,7 @@ test('links lead nowhere but into the machine’s own view', async () => {
   )
 })
 
-test('a child gets no open file that leads out', async () => {
+test('a child process inherits no open file of the host', async () => {
   const files = (await shell('ls -l /proc/self/fd'))
     .split('\n')
     .flatMap((line) => / (\d+) -> (.*)$/.exec(line)?.slice(1).join(' ') ?? [])
@@ -212,7 +212,7 @@ test('a child gets no open file that leads out', async () => {
   assert.deepEqual(others, [])
 })
 
-test('what a machine leaves on its disk is removed, however deep, closed and linked, and nothing else', {
+test('files of a machine are removed, however deep, protected and linked, and no others', {
   timeout: 60_000,
 }, async () => {
   const doomed = await driver.start(machineSpec(), never)
@@ -235,7 +235,7 @@ test('what a machine leaves on its disk is removed, however deep, closed and lin
   await rm(bystander, { recursive: true })
 })
 
-test('nothing of a machine changes what its processes are counted by', {
+test('a machine cannot change its control groups', {
   skip: !isRoot && 'groups are made by root',
 }, async () => {
   const groups = await shell('cat /proc/self/cgroup')

@@ -33,7 +33,7 @@ async function shell(script: string, inside = machine): Promise<string> {
   return (await runIn(inside, '/bin/bash', '-c', script)).output.trim()
 }
 
-test('tells the agent what it needs to start', async () => {
+test('gives the agent its configuration', async () => {
   const config = AgentConfig.parse(await ask(machine, '/config'))
 
   assert.deepEqual(config.viewport, { width: 1280, height: 800, refresh_rate: 60 })
@@ -43,7 +43,7 @@ test('tells the agent what it needs to start', async () => {
   assert.equal(folders, [config.home_folder, config.run_folder, config.chromium_path].join('\n'))
 })
 
-test('gives the processes no rights and no way to get any', async () => {
+test('gives the processes no rights, and no way to get any', async () => {
   const status = await shell('cat /proc/self/status')
 
   assert.match(status, /^CapPrm:\t0+$/m)
@@ -55,7 +55,7 @@ test('gives the processes no rights and no way to get any', async () => {
   if (isRoot) assert.match(status, /^CapBnd:\t0+$/m)
 })
 
-test('runs each machine under a user of its own, never as root', { skip: !isRoot }, async () => {
+test('runs each machine under its own user, never as root', { skip: !isRoot }, async () => {
   const users = await Promise.all([machine, other].map((each) => shell('id -u; id -g; id -G', each)))
 
   const [own = '', others = ''] = users
@@ -74,7 +74,7 @@ async function hostUser(pid: number): Promise<string | undefined> {
   return /^Uid:\t(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]
 }
 
-test('has a named user with a home and an environment of its own', async () => {
+test('has a named user with its own home and environment', async () => {
   const facts = await shell('id -un; cd; pwd; ls -A; hostname; cat /etc/hostname; env | sort')
 
   assert.match(facts, /^kernel\n\/home\/kernel\n/)
@@ -86,7 +86,7 @@ test('has a named user with a home and an environment of its own', async () => {
   )
 })
 
-test('shows nothing of the host’s disk but programs and a few settings', async () => {
+test('shows only programs and a few settings of the disk of the host', async () => {
   const [top, etc, secrets] = await Promise.all([
     shell('ls /'),
     shell('ls -A /etc'),
@@ -126,7 +126,7 @@ test('shows nothing of the host’s disk but programs and a few settings', async
   )
 })
 
-test('lets a machine write only where its own files are', async () => {
+test('lets a machine write only its own files', async () => {
   const places = [
     '/',
     '/usr/bin',
@@ -194,7 +194,7 @@ test('reaches no network but its own', async () => {
   assert.match(attempt, /Connection refused/)
 })
 
-test('reaches egress by a socket that is made in its folder later', async () => {
+test('reaches egress through a socket that is created in its folder later', async () => {
   const { path, mode } = machine.egressSocket
   const egress = createServer((socket) => socket.end('hello from egress')).listen(path)
   await once(egress, 'listening')
@@ -220,7 +220,7 @@ test('gives Chromium the policies of the session', async () => {
   assert.doesNotMatch(await shell('cat /etc/chromium/policies/managed/*', other), /home\.test/)
 })
 
-test('bounds shared memory by the machine’s own', async () => {
+test('limits shared memory by the memory of the machine', async () => {
   const [large = 0, small = 0] = (
     await Promise.all([machine, other].map((each) => shell('df --output=size /dev/shm | tail -1', each)))
   ).map(Number)
@@ -232,7 +232,7 @@ test('bounds shared memory by the machine’s own', async () => {
 
 const skip = process.arch !== 'x64' && 'the numbers of these calls are those of x64'
 
-test('refuses the system calls that lead out of sandboxes', { skip }, async () => {
+test('blocks system calls that are used to escape from sandboxes', { skip }, async () => {
   const calls = {
     keyctl: '250, 0, -3, 0',
     add_key: '248, 0, 0, 0, 0, 0',
@@ -261,7 +261,7 @@ test('refuses the system calls that lead out of sandboxes', { skip }, async () =
   assert.deepEqual(refused.output.trim().split('\n'), Object.keys(calls))
 })
 
-test('lets the system calls pass that Chromium’s sandbox needs', { skip }, async () => {
+test('permits the system calls that the sandbox of Chromium needs', { skip }, async () => {
   const calls = {
     unshare_user: '272, 0x10000000',
     route_socket: '41, 16, 3, 0',

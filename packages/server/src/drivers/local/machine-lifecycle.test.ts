@@ -16,7 +16,7 @@ async function openTestbed(context: TestContext): Promise<LocalTestbed> {
   return testbed
 }
 
-test('explains a start that fails by the last lines that the machine wrote', async (context) => {
+test('explains a failed start by the last lines of the machine', async (context) => {
   const testbed = await openTestbed(context)
   const agent = join(testbed.folders.data, 'broken-agent.ts')
   await writeFile(agent, "console.error('the display is missing'); process.exit(3)")
@@ -44,7 +44,7 @@ test('explains a sandbox that cannot be built', async (context) => {
   await chmod(agent, 0o700)
 })
 
-test('names a socket for egress in a folder that the machine sees, and only egress can write', async (context) => {
+test('names a socket for egress in a folder that the machine sees and only egress can write', async (context) => {
   const testbed = await openTestbed(context)
   const driver = await testbed.openDriver()
   const egressUser = await openServiceUser('egress')
@@ -71,7 +71,7 @@ test('lists machines without watching them', async (context) => {
   assert.equal(await lifelines(), before, 'no connection is opened')
 })
 
-test('ends what a machine has started to outlive it, and removes what it has locked', async (context) => {
+test('ends processes that try to outlive the machine, and removes protected files', async (context) => {
   const testbed = await openTestbed(context)
   const driver = await testbed.openDriver()
   const machine = await driver.start(machineSpec(), never)
@@ -90,7 +90,7 @@ test('ends what a machine has started to outlive it, and removes what it has loc
   assert.deepEqual(await testbed.remains(), [])
 })
 
-test('does not take a program in a machine for a machine', async (context) => {
+test('does not mistake a program in a machine for a machine', async (context) => {
   const testbed = await openTestbed(context)
   const driver = await testbed.openDriver()
   const machine = await driver.start(machineSpec(), never)
@@ -107,7 +107,7 @@ test('does not take a program in a machine for a machine', async (context) => {
   assert.deepEqual(listed, [machine.id])
 })
 
-test('keeps a machine to its number of processes', async (context) => {
+test('limits the processes of a machine', async (context) => {
   const testbed = await openTestbed(context)
   const driver = await testbed.openDriver({ tasksPerGibibyte: 100 })
   if (!driver.capabilities.canLimit) return context.skip('no control groups here')
@@ -125,7 +125,7 @@ test('keeps a machine to its number of processes', async (context) => {
   )
 })
 
-test('keeps a machine to its memory, and ends only the program that took it', async (context) => {
+test('limits the memory of a machine, and ends only the program that took it', async (context) => {
   const testbed = await openTestbed(context)
   const driver = await testbed.openDriver()
   if (!driver.capabilities.canLimit) return context.skip('no control groups here')
@@ -141,7 +141,7 @@ test('keeps a machine to its memory, and ends only the program that took it', as
   assert.equal((await runIn(machine, '/bin/echo', 'alive')).output, 'alive\n')
 })
 
-test('passes what the machine writes to its log', async (context) => {
+test('writes the output of the machine to its log', async (context) => {
   const testbed = await openTestbed(context)
   const driver = await testbed.openDriver()
   const machine = await driver.start(machineSpec(), never)

@@ -24,7 +24,7 @@ test('reads nothing where there is no log', async () => {
   assert.equal(await readLastLines('/nowhere/machine.log'), '')
 })
 
-test('keeps the end of a log that is too large, and of what is written later', async (context) => {
+test('keeps the end of a log that is too large, and of later output', async (context) => {
   const log = await logIn(context, `${'noise\n'.repeat(1_000_000)}the end\n`)
   const machine = await open(log, 'a')
 

@@ -12,7 +12,7 @@ const doomedServer = fileURLToPath(new URL('../../testing/doomed-server.ts', imp
 /** More than a start and a stop take. */
 const manySteps = 200
 
-test('a killed server leaves nothing that the next one cannot remove, whatever step the kill comes before', async (context) => {
+test('a server that is killed before any step leaves nothing that the next one cannot remove', async (context) => {
   const testbed = await LocalTestbed.open()
   context.after(() => testbed.close())
   const nextServer = await testbed.openDriver()
@@ -30,7 +30,7 @@ test('a killed server leaves nothing that the next one cannot remove, whatever s
   assert.ok(step > 20, `a start and a stop have ${step} steps`)
 })
 
-test('a killed server leaves nothing that the next one cannot remove, however far its machine has come', async (context) => {
+test('a server that is killed at any time of a start leaves nothing that the next one cannot remove', async (context) => {
   const testbed = await LocalTestbed.open()
   context.after(() => testbed.close())
   const nextServer = await testbed.openDriver()

@@ -71,7 +71,7 @@ test('only the response that creates a key contains it', async () => {
   for (const { body } of answers) assert.ok(!JSON.stringify(body).includes(key))
 })
 
-test('a key ends when its days are over, or at the time that was given', async () => {
+test('a key expires after its days, or at the given time', async () => {
   const owner = await server.project()
   const at = (seconds: number) => new Date(server.clock.now().getTime() + seconds * 1000).toISOString()
   const days = await create(owner, { name: 'days', days_to_expire: 2 })
@@ -89,7 +89,7 @@ test('a key ends when its days are over, or at the time that was given', async (
   assert.deepEqual([listed.length, listed[0]?.deleted_at], [1, null], 'an expired key stays in the list')
 })
 
-test('what breaks a rule is a 400 that names the field', async () => {
+test('a broken rule is a 400 that names the field', async () => {
   const owner = await server.project()
   const { id } = await create(owner)
   const past = new Date(server.clock.now().getTime() - 1000).toISOString()
@@ -117,7 +117,7 @@ test('what breaks a rule is a 400 that names the field', async () => {
   assert.equal((await owner.call('GET', '/org/api_keys?sort_by=key')).status, 400)
 })
 
-test('a key is made for an active project of the organization', async () => {
+test('a key is created for an active project of the organization', async () => {
   const owner = await server.project()
   const stranger = await server.project()
   const { body: project } = await owner.call<Project>('POST', '/org/projects', { name: 'own' })
@@ -132,7 +132,7 @@ test('a key is made for an active project of the organization', async () => {
   }
 })
 
-test('a key of one project makes, sees and changes keys of that project alone', async () => {
+test('a key of one project creates, sees and changes only keys of that project', async () => {
   const owner = await server.project()
   const { body: project } = await owner.call<Project>('POST', '/org/projects', { name: 'own' })
   const own = await create(owner, { name: 'own', project_id: project.id })
@@ -170,7 +170,7 @@ test('no key deletes itself', async () => {
   assert.equal(await statusWith(owner, key), 200)
 })
 
-test('a rotation gives a key of the same name and project, and the old one goes on for a while', async () => {
+test('a rotation returns a key of the same name and project, and the old one stays valid for a while', async () => {
   const owner = await server.project()
   const old = await create(owner, { name: 'turning', days_to_expire: 30, project_id: owner.id })
   server.clock.advance(10 * day)
@@ -196,7 +196,7 @@ test('a rotation gives a key of the same name and project, and the old one goes 
   assert.deepEqual([await statusWith(owner, old.key), await statusWith(owner, next.key)], [401, 200])
 })
 
-test('of a deletion and rotations at once, each key that was given out works or was never answered for', async () => {
+test('after simultaneous rotations and a deletion, every returned key works or was deleted', async () => {
   const owner = await server.project()
   const { id } = await create(owner)
 

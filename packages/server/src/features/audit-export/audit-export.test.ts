@@ -159,7 +159,7 @@ test('a test writes an object and removes it, or says why it cannot', async () =
   })
 })
 
-test('what happens after the activation is exported, once its window is over, below the hour in which it was', async () => {
+test('events after the activation are exported after their window, below their hour', async () => {
   const owner = await server.project()
   const stranger = await server.project()
   const made = await create(owner)
@@ -184,7 +184,7 @@ test('what happens after the activation is exported, once its window is over, be
   assert.equal(last_success_at, server.clock.now().toISOString())
 })
 
-test('a destination that is paused goes on where it was, and gets nothing twice', async () => {
+test('a paused destination continues where it was, without duplicates', async () => {
   const owner = await server.project()
   const made = await create(owner)
   await change(owner, made, { status: 'active' })
@@ -203,7 +203,7 @@ test('a destination that is paused goes on where it was, and gets nothing twice'
   assert.deepEqual((await pathsOf(made)).toSorted(), ['/profiles/one', '/profiles/two'])
 })
 
-test('a failure is told and tried again with growing pauses, and loses nothing', async () => {
+test('a failure is reported and retried with growing pauses, and loses nothing', async () => {
   const owner = await server.project()
   const made = await create(owner)
   await change(owner, made, { status: 'active', bucket: 'missing-bucket' })
@@ -228,7 +228,7 @@ test('a failure is told and tried again with growing pauses, and loses nothing',
   assert.deepEqual(await pathsOf(made), ['/profiles/one'])
 })
 
-test('an export that is cut off before it is noted is repeated, and gives no other events', async () => {
+test('an export that is interrupted before it is recorded is repeated with the same events', async () => {
   const owner = await server.project()
   const made = await create(owner)
   await change(owner, made, { status: 'active' })
@@ -251,7 +251,7 @@ test('an export that is cut off before it is noted is repeated, and gives no oth
   assert.deepEqual((await pathsOf(made)).toSorted(), ['/profiles/one', '/profiles/three', '/profiles/two'])
 })
 
-test('one destination that fails holds up no other, and one that is deleted meanwhile ends', async () => {
+test('a failing destination delays no other, and a deleted one ends', async () => {
   const owner = await server.project()
   const [bad, good] = [await create(owner), await create(owner)]
   await change(owner, bad, { status: 'active', bucket: 'missing-bucket' })

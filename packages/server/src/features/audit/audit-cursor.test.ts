@@ -14,7 +14,7 @@ after(() => server.close())
 const start = new Date('2026-01-01T00:00:00Z')
 const filter: AuditQuery = { start, end: new Date('2026-01-02T00:00:00Z') }
 
-test('a cursor is read as it was written, for its own filter alone', () => {
+test('a cursor is valid only for its own filter', () => {
   fc.assert(
     fc.property(
       fc.nat(),
@@ -31,7 +31,7 @@ test('a cursor is read as it was written, for its own filter alone', () => {
   )
 })
 
-test('any text that is no cursor is refused by name', () => {
+test('any text that is not a cursor is refused by name', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -45,7 +45,7 @@ test('any text that is no cursor is refused by name', () => {
   )
 })
 
-test('pages of any size, in either order, have the entries of the first moment, each once and in order', async () => {
+test('pages of any size and order contain the entries of the first request once and in order', async () => {
   const store = new AuditStore(server.database)
   await fc.assert(
     fc.asyncProperty(

@@ -85,7 +85,7 @@ test('an incomplete line at the end affects no other line', async () => {
   )
 })
 
-test('what the disk does not take is held, and is written or read later', async () => {
+test('entries that cannot be written are held, and written or read later', async () => {
   const folder = join(root, 'full')
   const journal = new AuditJournal(folder, logger)
   await rm(folder, { recursive: true })

@@ -47,7 +47,7 @@ const mutating = publicEndpoints.filter(
   ({ method, access }) => method !== 'GET' && (access === 'project' || access === 'organization'),
 )
 
-test('every operation that may change something is one entry, whatever comes of it', async () => {
+test('every operation that may change something is one entry, whatever its outcome', async () => {
   const owner = await server.project()
   const expected: string[] = []
 
@@ -97,7 +97,7 @@ test('every operation by the token of a session is one entry, too', async () => 
   }
 })
 
-test('a key below the address of a session is noted as the key', async () => {
+test('a key that is used below the address of a session is recorded as the key', async () => {
   const owner = await server.project()
   const session = await owner.session()
   server.clock.advance(1)
@@ -118,7 +118,7 @@ test('reading requests and unknown callers are not recorded', async () => {
   assert.deepEqual(await list(owner), [])
 })
 
-test('an entry says who did what, how, from where, and how it ended', async () => {
+test('an entry contains caller, operation, client, address and outcome', async () => {
   const owner = await server.project()
   const headers = { 'user-agent': 'Kernel/JS 0.84.0' }
 
@@ -160,7 +160,7 @@ test('entries contain no keys and no tokens', async () => {
   assert.match(text, /\[hidden\]/)
 })
 
-test('a server that is killed after an answer has lost no entry', async () => {
+test('a server that is killed after a response has lost no entry', async () => {
   const owner = await server.project()
   for (let count = 0; count < 30; count += 1) await owner.call('POST', '/profiles', {})
 
@@ -170,7 +170,7 @@ test('a server that is killed after an answer has lost no entry', async () => {
   assert.equal((await list(owner)).length, 30)
 })
 
-test('another organization sees nothing of it, and a key of one project may not look', async () => {
+test('another organization sees nothing of it, and a key of one project may not read it', async () => {
   const owner = await server.project()
   const stranger = await server.project()
   const key = newApiKey()
@@ -230,7 +230,7 @@ test('a log is searched and filtered', async () => {
   assert.deepEqual(await found({ start: second.replace('Z', '+00:00'), end: third }), ['PATCH /profiles/Alpha'])
 })
 
-test('what breaks a rule is a 400 that names the field', async () => {
+test('a broken rule is a 400 that names the field', async () => {
   const owner = await server.project()
   const days = (count: number) => new Date(server.clock.now().getTime() + count * 24 * hour * 1000).toISOString()
   const foreign = Buffer.from('[0,0,"x","y"]').toString('base64url')
@@ -258,7 +258,7 @@ test('what breaks a rule is a 400 that names the field', async () => {
   assert.equal((await owner.call('GET', `/audit-logs?${query({ start: days(-29), end: days(1) })}`)).status, 200)
 })
 
-test('an export has every entry once, oldest first, and each cursor gives the same bytes again', async () => {
+test('an export has every entry once, oldest first, and each cursor returns the same bytes again', async () => {
   const owner = await server.project()
   for (let count = 0; count < 25; count += 1) {
     if (count % 4 === 0) server.clock.advance(1)
@@ -312,7 +312,7 @@ test('an export without entries is an empty file', async () => {
   assert.deepEqual([gunzipSync(bytes).length, headers.get('x-row-count')], [0, '0'])
 })
 
-test('entries go when they are older than the operator keeps them', async () => {
+test('entries are removed after the retention period', async () => {
   const owner = await server.project()
   await owner.call('POST', '/profiles', {})
   server.clock.advance(365 * 24 * hour)

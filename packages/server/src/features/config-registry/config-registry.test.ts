@@ -76,7 +76,7 @@ for (const [what, path, body, rule] of refused) {
   })
 }
 
-test('a lookup tells the target in its usual form, and starts nothing', async () => {
+test('a lookup returns the canonical target, and starts nothing', async () => {
   const project = await server.project()
   const host = newHost()
 
@@ -186,7 +186,7 @@ const kinds: readonly (readonly [
   ['that cannot be reached', () => ({ status: null, failure: 'ERR_NAME_NOT_RESOLVED' }), {}, 'target_not_evaluable'],
 ]
 for (const [what, see, request, recommended] of kinds) {
-  test(`of a site ${what}, the analysis says ${recommended}`, async () => {
+  test(`for a site ${what}, the analysis recommends ${recommended}`, async () => {
     const project = await server.project()
     const target = `https://${newHost()}/`
     site.see = see
@@ -213,7 +213,7 @@ const walls: readonly (readonly [what: string, see: object, guidance: RegExp])[]
   ['payment', { status: 402, text: 'Payment required' }, /payment/],
 ]
 for (const [what, see, guidance] of walls) {
-  test(`a ${what} wall that every browser meets is no reason for another browser`, async () => {
+  test(`a ${what} wall in every browser does not recommend another browser`, async () => {
     site.see = () => see
 
     const answer = await analyse(await server.project(), { url: `https://${newHost()}/` })
@@ -242,7 +242,7 @@ for (const [what, answer, code] of robots) {
   })
 }
 
-test('what is known of a target is told to every project, by target, host and domain, and no page of others', async () => {
+test('knowledge of a target is shared with every project, by target, host and domain, without pages of others', async () => {
   const [one, other] = [await server.project(), await server.project()]
   const host = newHost()
   await analyse(one, { url: `https://www.${host}/secret/page` })
@@ -259,7 +259,7 @@ test('what is known of a target is told to every project, by target, host and do
   assert.deepEqual((await other.call('GET', '/config-registry')).body, [])
 })
 
-test('a site that changes is believed when most of the latest runs say so, and old knowledge stays told', async () => {
+test('a changed site is accepted when most of the latest runs agree, and older knowledge stays available', async () => {
   const project = await server.project()
   const target = `https://${newHost()}/`
   const first = await analyse(project, { url: target })
@@ -275,7 +275,7 @@ test('a site that changes is believed when most of the latest runs say so, and o
   assert.deepEqual((await get(project, first.analysis?.id ?? '')).body, first, 'an analysis that is over stays')
 })
 
-test('a request that is already being answered is joined; another one is not', async () => {
+test('an equal request joins a running analysis, and another one does not', async () => {
   const project = await server.project()
   const target = `https://${newHost()}/`
 
@@ -288,7 +288,7 @@ test('a request that is already being answered is joined; another one is not', a
   assert.match(other.body.guidance ?? '', /no model/)
 })
 
-test('a project has so many analyses at once, whoever asks first', async () => {
+test('simultaneous analyses of a project are limited', async () => {
   const project = await server.project()
 
   const answers = await Promise.all([1, 2, 3, 4, 5].map(() => resolve(project, { url: `https://${newHost()}/` })))
@@ -298,7 +298,7 @@ test('a project has so many analyses at once, whoever asks first', async () => {
   assert.deepEqual([busy?.headers.get('retry-after'), busy?.headers.get('x-should-retry')], ['30', 'true'])
 })
 
-test('a site is analysed so often within an hour, by all projects together', async () => {
+test('analyses of a site per hour are limited over all projects', async () => {
   const host = newHost()
   const projects = await Promise.all([1, 2, 3, 4, 5].map(() => server.project()))
 
@@ -315,7 +315,7 @@ test('a site is analysed so often within an hour, by all projects together', asy
   assert.notEqual(later.body.analysis, null)
 })
 
-test('an analysis that waits is canceled at once, and stays as it is', async () => {
+test('a waiting analysis is canceled at once and for good', async () => {
   const project = await server.project()
   const started = await resolve(project, { url: `https://${newHost()}/` })
   const cancel = () => project.call<ConfigRegistryResponse>('POST', `/config-registry/analyses/${idOf(started)}/cancel`)
@@ -332,7 +332,7 @@ test('an analysis that waits is canceled at once, and stays as it is', async () 
   assert.deepEqual(site.visits, [])
 })
 
-test('an analysis that visits a site is canceled under way, and its session ends', async () => {
+test('a running analysis is canceled, and its session ends', async () => {
   const project = await server.project()
   const started = await resolve(project, { url: `https://${newHost()}/` })
   site.see = () => 'hang'
@@ -348,7 +348,7 @@ test('an analysis that visits a site is canceled under way, and its session ends
   assert.deepEqual(await sessionsOf(project), [])
 })
 
-test('an analysis ends when its time is over, with or without a server that works on it', async () => {
+test('an analysis ends at its time limit, with or without a server that works on it', async () => {
   const project = await server.project()
   const waiting = await resolve(project, { url: `https://${newHost()}/` })
   const worked = await resolve(project, { url: `https://${newHost()}/` })
@@ -370,7 +370,7 @@ test('an analysis ends when its time is over, with or without a server that work
   assert.deepEqual(await sessionsOf(project), [])
 })
 
-test('an analysis whose server ends goes on where it was, and what a killed one left of it ends', async () => {
+test('an analysis continues on another server, and sessions of the killed one end', async () => {
   const project = await server.project()
   const started = await resolve(project, { url: `https://${newHost()}/` })
   site.see = ({ headless }) => (headless ? {} : 'hang')
@@ -396,7 +396,7 @@ test('an analysis whose server ends goes on where it was, and what a killed one 
   assert.equal(site.visits.filter(({ headless }) => headless).length, 1, 'what was seen is not looked at again')
 })
 
-test('an analysis that is interrupted again and again fails, and says so', async () => {
+test('an analysis that is interrupted repeatedly fails with that reason', async () => {
   const project = await server.project()
   const started = await resolve(project, { url: `https://${newHost()}/` })
   const stopping = AbortSignal.abort(new Error('the server stops'))
@@ -408,7 +408,7 @@ test('an analysis that is interrupted again and again fails, and says so', async
   assert.deepEqual([analysis?.status, analysis?.failure?.code], ['failed', 'analysis_interrupted'])
 })
 
-test('a host that starts no browser says nothing of the site: the analysis fails, and can be started again', async () => {
+test('an analysis fails, and can be repeated, when the host starts no browser', async () => {
   const project = await server.project()
   const body = { url: `https://${newHost()}/` }
   for (let start = 0; start < 2; start += 1) server.host.failNextStart('no room')
@@ -438,7 +438,7 @@ test('sessions of analyses count in the limits of the project: without room, the
   assert.equal(again.analysis?.status, 'completed')
 })
 
-test('lists tell the analyses and the targets of the project, as they are asked to', async () => {
+test('analyses and targets of a project are listed, filtered and sorted', async () => {
   const project = await server.project()
   const hosts = [newHost(), newHost(), newHost()] as const
   const urls = hosts.map((host, index) => `https://www.${host}/Page-${index}`)
@@ -501,7 +501,7 @@ test('lists tell the analyses and the targets of the project, as they are asked 
   assert.deepEqual((await targets('sort_by=last_requested_at'))[0], 2, 'of two at the same time, the later target')
 })
 
-test('a project is not deleted under an analysis, and its history does not hold it', async () => {
+test('a running analysis prevents the delete of its project, and finished ones do not', async () => {
   const project = await server.project()
   const { body: second } = await project.call<{ id: string }>('POST', '/org/projects', { name: 'second' })
   const inSecond = { headers: { 'x-kernel-project-id': second.id } }

@@ -44,7 +44,7 @@ const create = async (owner: TestProject, body: object = {}): Promise<Credential
 
 const pathOf = ({ id }: { readonly id: string }, rest = '') => `/org/credential_providers/${id}${rest}`
 
-test('a provider is created, read, listed, changed and deleted, and never gives its token away', async () => {
+test('a provider is created, read, listed, changed and deleted, and never returns its token', async () => {
   const owner = await server.project()
 
   const made = await create(owner, { name: ' vaults ' })
@@ -96,7 +96,7 @@ test('names are unique in an organization', async () => {
   await create(await server.project(), { name: 'one' })
 })
 
-test('what breaks a rule is a 400 that names the field, and not the token', async () => {
+test('a broken rule is a 400 that names the field, and not the token', async () => {
   const owner = await server.project()
   const base = { provider_type: 'onepassword', name: 'x', token: 't' }
 
@@ -138,7 +138,7 @@ test('a test lists the vaults, and items have paths and addresses', async () => 
   )
 })
 
-test('items are remembered for the time that the provider says, and no longer than the provider stays as it is', async () => {
+test('items are cached for the time of the provider, and until it changes', async () => {
   const owner = await server.project()
   const made = await create(owner, { cache_ttl_seconds: 60 })
   const requests = async () => {
@@ -195,7 +195,7 @@ const faults: readonly (readonly [what: string, answer: Listener, error: RegExp]
 ]
 
 for (const [what, answer, error] of faults) {
-  test(`a provider that ${what} is told so, in bounded time`, async () => {
+  test(`a provider that ${what} is reported in limited time`, async () => {
     const owner = await server.project()
     const made = await create(owner)
     connect.answer = answer
@@ -214,7 +214,7 @@ for (const [what, answer, error] of faults) {
   })
 }
 
-test('one vault that fails makes the list fail, and no part of it is given or remembered', async () => {
+test('one failing vault fails the list, and no part of it is returned or cached', async () => {
   const owner = await server.project()
   const made = await create(owner)
   connect.items.delete('vaultb')
@@ -226,7 +226,7 @@ test('one vault that fails makes the list fail, and no part of it is given or re
   assert.equal((await owner.call<Items>('GET', pathOf(made, '/items'))).body.items.length, 1)
 })
 
-test('a provider that is deleted while it is asked is not there any more, and nothing of it is given', async () => {
+test('a provider that is deleted during a request is not found, and nothing of it is returned', async () => {
   const owner = await server.project()
   const made = await create(owner)
   for (const [method, rest] of [
@@ -245,7 +245,7 @@ test('a provider that is deleted while it is asked is not there any more, and no
   }
 })
 
-test('a key of one project sees that providers exist, and no more', async () => {
+test('a key of one project can only list providers', async () => {
   const owner = await server.project()
   const made = await create(owner)
   const key = newApiKey()
@@ -263,7 +263,7 @@ test('a key of one project sees that providers exist, and no more', async () => 
   assert.equal(await statusOf('GET', pathOf(made, '/items')), 403)
 })
 
-test('without a Connect server a provider says that there is none', async () => {
+test('without a Connect server a provider reports that it is missing', async () => {
   const without = await TestServer.open()
   try {
     const owner = await without.project()

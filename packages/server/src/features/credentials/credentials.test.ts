@@ -24,7 +24,7 @@ const create = async (project: TestProject, body: object = {}): Promise<Credenti
 const update = (project: TestProject, name: string, body: object) =>
   project.call<Credential & Failure>('PATCH', `/credentials/${name}`, body)
 
-test('a credential is created, found by id and name, listed, renamed and deleted, and never gives its values away', async () => {
+test('a credential is created, found by id and name, listed, renamed and deleted, and never returns its values', async () => {
   const project = await server.project()
 
   const created = await create(project, { domain: ' Example.COM ', sso_provider: 'google' })
@@ -131,7 +131,7 @@ test('one-time codes are those of RFC 6238, keep their zeros and end with their 
   assert.deepEqual(codes, ['94287082', '07081804', '14050471', '89005924', '69279037'])
 })
 
-test('a secret is told of once, changed and removed', async () => {
+test('a one-time code secret is set, changed and removed, and never returned', async () => {
   const project = await server.project()
   await create(project, { totp_secret: rfcSecret })
   assert.equal((await project.call<Credential>('GET', '/credentials/mail')).body.totp_code, undefined)
@@ -150,7 +150,7 @@ test('a secret is told of once, changed and removed', async () => {
   assert.match((await update(project, 'mail', { totp_digits: 6 })).body.message, /^totp_digits: /)
 })
 
-test('what breaks a rule is a 400 that names the field and no value', async () => {
+test('a broken rule is a 400 that names the field and no value', async () => {
   const project = await server.project()
   await create(project)
   const base = { name: 'x', domain: 'example.com', values: {} }

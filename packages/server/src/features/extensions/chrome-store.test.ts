@@ -63,7 +63,7 @@ for (const url of [
   `https://chromewebstore.google.com/detail/${id}?hl=de`,
   `https://chrome.google.com/webstore/detail/a-name/${id}/`,
 ]) {
-  test(`gives the archive behind ${url.slice(0, 50)}… without its signature`, async () => {
+  test(`returns the archive of ${url.slice(0, 50)}… without its signature`, async () => {
     answer = (request, response) => {
       if (request.url?.startsWith('/crx?')) response.writeHead(302, { location: '/blob.crx' }).end()
       else response.end(crx())
@@ -105,7 +105,7 @@ for (const [what, reply, reason] of [
     /another host/,
   ],
 ] as [string, RequestListener, RegExp][]) {
-  test(`says so when the store ${what}`, async () => {
+  test(`reports that the store ${what}`, async () => {
     answer = reply
 
     const { status, bytes } = await fetchExtension({ url: page })
@@ -127,7 +127,7 @@ for (const url of [
   'https://chromewebstore.google.com/detail/x/tooshort',
   `http://127.0.0.1/detail/x/${id}`,
 ]) {
-  test(`asks nobody for ${url || 'no address'}`, async () => {
+  test(`sends no request for ${url || 'no address'}`, async () => {
     const { status } = await fetchExtension({ url })
 
     assert.equal(status, 400)

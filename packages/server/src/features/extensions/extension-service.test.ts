@@ -18,7 +18,7 @@ async function isOpen(path: string): Promise<boolean> {
   return (await Promise.all(files.map((file) => readlink(`/proc/self/fd/${file}`).catch(() => '')))).includes(path)
 }
 
-test('an upload that cannot be kept lets go of its file', { timeout: 20_000 }, async (context) => {
+test('an upload that cannot be stored releases its file', { timeout: 20_000 }, async (context) => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-upload-'))
   context.after(() => rm(folder, { recursive: true }))
   const path = join(folder, 'large.zip')

@@ -48,7 +48,7 @@ async function download(project: TestProject, path: string): Promise<Response> {
 
 const incoming = () => readdir(join(server.host.folder, 'incoming'))
 
-test('an extension is given back as it was uploaded, by id and by name', async () => {
+test('an extension downloads as it was uploaded, by id and by name', async () => {
   const project = await server.project()
 
   const { status, body } = await upload(project, good, 'blocker')
@@ -73,7 +73,7 @@ test('an extension is given back as it was uploaded, by id and by name', async (
   assert.deepEqual(await incoming(), [])
 })
 
-test('what is stored is sealed, and gone when the extension is deleted', async () => {
+test('stored extensions are encrypted, and removed with the extension', async () => {
   const project = await server.project()
   const { body } = await upload(project, good)
   const { blob } = await server.database
@@ -105,7 +105,7 @@ test('another project sees nothing of it', async () => {
   assert.deepEqual((await other.call('GET', '/extensions')).body, [])
 })
 
-test('of twenty uploads with one name one is kept, and the name is free after a delete', async () => {
+test('of twenty uploads with one name one succeeds, and the name is free after a delete', async () => {
   const project = await server.project()
   const blobsBefore = (await listBlobs()).length
 
@@ -174,7 +174,7 @@ const hostile: [what: string, bytes: Buffer, reason: RegExp][] = [
   ],
 ]
 
-test('hostile and odd archives are refused by upload and load, with the reason, and leave nothing', async () => {
+test('hostile and malformed archives are refused with the reason, and leave nothing', async () => {
   const project = await server.project()
   const { session_id } = await project.session()
   let sent = 0
@@ -200,7 +200,7 @@ test('hostile and odd archives are refused by upload and load, with the reason, 
   assert.deepEqual(await incoming(), [])
 })
 
-test('takes the extension in a single folder, as macOS packs it', async () => {
+test('accepts an extension in a single folder, as macOS packs it', async () => {
   const project = await server.project()
 
   const { status } = await upload(project, zip({ ...manifest, name: 'ext/manifest.json' }, { name: '__MACOSX/._ext' }))

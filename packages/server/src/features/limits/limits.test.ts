@@ -50,7 +50,7 @@ test('of twenty creates at once on two servers, as many succeed as the organizat
   assert.equal((await readLimits(owner)).concurrent_sessions_available, 0)
 })
 
-test('of two creates for the last place one succeeds, however often it is tried', async () => {
+test('of two creates for the last place, always exactly one succeeds', async () => {
   const owner = await server.project()
   await createOnBoth(owner, 4)
 
@@ -64,7 +64,7 @@ test('of two creates for the last place one succeeds, however often it is tried'
   }
 })
 
-test('a project has its own limit, or that which the organization gives all, and never more than the organization', async () => {
+test('a project has its own or the default limit, and never more than the organization', async () => {
   const owner = await server.project()
   const { body: project } = await owner.call<Project>('POST', '/org/projects', { name: 'second' })
   const headers = { 'X-Kernel-Project-Id': project.id }
@@ -86,7 +86,7 @@ test('a project has its own limit, or that which the organization gives all, and
   assert.match((await createOnBoth(owner, 1))[0]?.body.message ?? '', /^The organization has 5 sessions/)
 })
 
-test('the numbers of the organization are true, also while sessions start and when one has failed', async () => {
+test('the numbers of the organization are correct, also while sessions start and after failures', async () => {
   const owner = await server.project()
   const used = async () => {
     const { concurrent_sessions_used, concurrent_sessions_available } = await readLimits(owner)
@@ -124,7 +124,7 @@ test('a refused session takes neither its name nor a place', async () => {
   assert.equal((await owner.call('POST', '/browsers', { name: 'late' })).status, 200)
 })
 
-test('what projects inherit is changed within the limit of the organization, by its own keys', async () => {
+test('defaults of projects are changed within the limit of the organization, by its own keys', async () => {
   const owner = await server.project()
   const key = newApiKey()
   await owner.addKey(key, owner.id as ProjectId)
@@ -147,7 +147,7 @@ test('what projects inherit is changed within the limit of the organization, by 
   assert.equal((await owner.call('GET', '/org/limits', undefined, { key })).status, 200)
 })
 
-test('creates are counted by the minute, for all servers together, and say what is left', async () => {
+test('creates are limited per minute over all servers, and responses report what is left', async () => {
   const owner = await server.project()
   const stranger = await server.project()
   const other = owner.on(sibling)
@@ -171,7 +171,7 @@ test('creates are counted by the minute, for all servers together, and say what 
   assert.equal((await send(other)).status, 400)
 })
 
-test('what the organization may use is told', async () => {
+test('the limits of the organization are returned', async () => {
   const owner = await server.project()
 
   const { status, body } = await owner.call<OrgEntitlements>('GET', '/org/entitlements')

@@ -52,7 +52,7 @@ test('a name that breaks a rule is a 400 that names the field', async () => {
   assert.equal((await create(project, 'x'.repeat(255))).status, 201)
 })
 
-test('of twenty simultaneous creates with one name one succeeds, and the others are not to be sent again', async () => {
+test('of twenty simultaneous creates with one name one succeeds, and the others are not retryable', async () => {
   const project = await server.project()
 
   const answers = await Promise.all(Array.from({ length: 20 }, () => create(project, 'taken')))
@@ -97,7 +97,7 @@ test('profiles of another project are not there, and their names are free', asyn
   assert.equal((await create(mine, 'secret')).status, 201)
 })
 
-test('lists go page by page, newest first, and are filtered by text and name', async () => {
+test('lists are paged, newest first, and filtered by text and name', async () => {
   const project = await server.project()
   const ids: string[] = []
   for (let index = 0; index < 25; index++) {

@@ -85,7 +85,7 @@ test('a name that breaks a rule is a 400 that names the field', async () => {
   assert.equal((await create(owner, '😀'.repeat(255))).status, 201, 'characters are counted, not bytes')
 })
 
-test('of twenty simultaneous creates with one name one succeeds, and the others are not to be sent again', async () => {
+test('of twenty simultaneous creates with one name one succeeds, and the others are not retryable', async () => {
   const owner = await server.project()
 
   const answers = await Promise.all(Array.from({ length: 20 }, () => create(owner, 'taken')))
@@ -116,7 +116,7 @@ test('a list is paged and filtered', async () => {
   )
 })
 
-test('of the last two active projects one stays, however many requests archive and delete them at once', async () => {
+test('of the last two active projects one stays, also with simultaneous archives and deletes', async () => {
   for (const round of [0, 1, 2]) {
     const owner = await server.project()
     const { body: second } = await create(owner, `second ${round}`)
@@ -136,7 +136,7 @@ test('of the last two active projects one stays, however many requests archive a
   }
 })
 
-test('a project is deleted only when nothing is in it', async () => {
+test('only an empty project is deleted', async () => {
   const owner = await server.project()
   const { body: project } = await create(owner, 'full')
   const init = { headers: { 'X-Kernel-Project-Id': project.id } }
@@ -190,7 +190,7 @@ test('every table that has a project keeps that project from being deleted, exce
   assert.deepEqual(rows.map(({ table }) => table).toSorted(), expiring)
 })
 
-test('what is made in a project while it is deleted is either not made, or keeps it', async () => {
+test('a create during the delete of its project either fails or prevents the delete', async () => {
   for (let round = 0; round < 5; round += 1) {
     const owner = await server.project()
     const { body: project } = await create(owner, 'racing')
@@ -206,7 +206,7 @@ test('what is made in a project while it is deleted is either not made, or keeps
   }
 })
 
-test('limits are set, taken away and left alone', async () => {
+test('limits are set, removed and kept', async () => {
   const owner = await server.project()
   const path = '/org/projects/Default/limits'
   const none = { max_concurrent_sessions: null, max_concurrent_invocations: null, max_pooled_sessions: null }
@@ -222,7 +222,7 @@ test('limits are set, taken away and left alone', async () => {
   }
 })
 
-test('a key of one project sees that project alone, and may only rename it', async () => {
+test('a key of one project sees only that project, and may only rename it', async () => {
   const owner = await server.project()
   const { body: own } = await create(owner, 'own')
   const key = await keyOf(owner, own)
@@ -258,7 +258,7 @@ test('a key of an archived project gets nothing until the project is active agai
   assert.equal(await read(), 200)
 })
 
-test('an organization without its first project goes on, and its requests have to name another', async () => {
+test('an organization continues without its first project, and its requests have to name another', async () => {
   const owner = await server.project()
   await create(owner, 'other')
   assert.equal((await owner.call('DELETE', '/org/projects/Default')).status, 204)
@@ -270,7 +270,7 @@ test('an organization without its first project goes on, and its requests have t
   assert.equal((await owner.call('GET', '/org/projects')).status, 200)
 })
 
-test('where projects are switched off, every operation of theirs says so, and the rest goes on', async () => {
+test('with projects switched off, their operations report that, and all others work', async () => {
   const without = await TestServer.open({ hasProjects: false })
   try {
     const owner = await without.project()

@@ -17,7 +17,7 @@ const custom = { type: 'custom', config: { host: 'proxy.test', port: 3128 } }
 const create = (project: TestProject, body: unknown) => project.call<ProxyRecord>('POST', '/proxies', body)
 const messageOf = ({ body }: ApiAnswer<unknown>) => (body as { message: string }).message
 
-test('a custom proxy is kept without giving its secrets back', async () => {
+test('a custom proxy is stored, and its secrets are never returned', async () => {
   const project = await server.project()
   const config = { host: 'Proxy.Test', port: 8443, ...secret, ca_bundle: caBundle }
 
@@ -70,7 +70,7 @@ const good: Record<string, unknown> = {
   },
 }
 for (const [what, body] of Object.entries(good)) {
-  test(`takes ${what}`, async () => {
+  test(`accepts ${what}`, async () => {
     const { status, body: answer } = await create(await server.project(), body)
 
     assert.equal(status, 201, JSON.stringify(answer))
@@ -141,7 +141,7 @@ const bad: Record<string, readonly [body: unknown, message: RegExp]> = {
   'a long name': [{ ...custom, name: 'n'.repeat(256) }, /^name: /],
 }
 for (const [what, [body, message]] of Object.entries(bad)) {
-  test(`refuses ${what}`, async () => {
+  test(`rejects ${what}`, async () => {
     const project = await server.project()
 
     const refused = await create(project, body)
@@ -152,7 +152,7 @@ for (const [what, [body, message]] of Object.entries(bad)) {
   })
 }
 
-test('the message of a refusal holds no part of a password', async () => {
+test('the message of a refusal contains no part of a password', async () => {
   const refused = await create(await server.project(), customWith({ password: 'sec\nret-1234' }))
 
   assert.equal(refused.status, 400)
@@ -199,7 +199,7 @@ test('renames a proxy, also to a name that there is, and changes nothing else', 
   assert.equal(nameless.status, 400)
 })
 
-test('a proxy belongs to its project, and a deleted one to nobody', async () => {
+test('a proxy belongs to its project, and a deleted one is not found', async () => {
   const [project, stranger] = await Promise.all([server.project(), server.project()])
   const { body: proxy } = await create(project, { ...custom, config: { ...custom.config, ...secret } })
   const calls = [
@@ -229,7 +229,7 @@ test('a proxy belongs to its project, and a deleted one to nobody', async () => 
   assert.deepEqual([row?.deleted_at !== null, row?.sealed_secrets], [true, null])
 })
 
-test('a check asks through the proxy, and keeps what it found', async () => {
+test('a check uses the proxy, and stores its result', async () => {
   const project = await server.project()
   const { body: proxy } = await create(project, {
     ...custom,
@@ -265,7 +265,7 @@ test('a check asks through the proxy, and keeps what it found', async () => {
   ])
 })
 
-test('a check takes only addresses of the web, that are public', async () => {
+test('a check accepts only public HTTP URLs', async () => {
   const project = await server.project()
   const { body: proxy } = await create(project, custom)
   const before = server.egress.probes.length

@@ -6,7 +6,7 @@ const read = (environment: Readonly<Record<string, string>>) => readSearchConfig
 const slugs = (environment: Readonly<Record<string, string>>) =>
   read(environment).providers.map(({ provider }) => provider.slug)
 
-test('a provider is set up by its key, SearXNG by its address, and each may be elsewhere', () => {
+test('a provider is configured by its key, SearXNG by its address, and addresses can be changed', () => {
   assert.deepEqual(slugs({}), [])
   const { providers } = read({
     BERTH_SEARCH_SEARXNG_URL: 'http://127.0.0.1:8888/',
@@ -24,12 +24,12 @@ test('a provider is set up by its key, SearXNG by its address, and each may be e
   )
 })
 
-test('the order is the operator’s, and those that are not named come behind', () => {
+test('providers have the order of the operator, followed by the others', () => {
   const keys = { BERTH_SEARCH_BRAVE_KEY: 'k', BERTH_SEARCH_EXA_KEY: 'k', BERTH_SEARCH_YOU_KEY: 'k' }
   assert.deepEqual(slugs({ ...keys, BERTH_SEARCH_ORDER: 'you, exa' }), ['you', 'exa', 'brave'])
 })
 
-test('a setting that cannot be meant is refused by its name', () => {
+test('an invalid setting is refused by its name', () => {
   for (const [message, environment] of [
     [/BERTH_SEARCH_BRAVE_KEY must have visible/, { BERTH_SEARCH_BRAVE_KEY: 'a b' }],
     [/BERTH_SEARCH_SEARXNG_URL must be an http/, { BERTH_SEARCH_SEARXNG_URL: 'ftp://x/' }],

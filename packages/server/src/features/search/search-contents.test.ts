@@ -72,7 +72,7 @@ const contentOf = async (project: TestProject, name: string, options: object = {
 }
 const sessions = async (project: TestProject) => (await project.call<unknown[]>('GET', '/browsers')).body
 
-test('without content no browser works, and content of the provider is told', async () => {
+test('without requested contents no browser starts, and content of the provider is returned', async () => {
   const project = await server.project()
   const search = await searchFor(project, undefined, ['a'], 'parallel')
 
@@ -83,7 +83,7 @@ test('without content no browser works, and content of the provider is told', as
   assert.equal((await searchFor(project, undefined, ['a'])).results[0]?.content, undefined)
 })
 
-test('a page is fetched by a temporary browser, which is gone with the answer', async () => {
+test('a page is fetched by a temporary browser, which ends before the response', async () => {
   const project = await server.project()
   web.set(urlOf('a'), { body: html(`<p>${long}</p>`), final_url: urlOf('there') })
   const before = server.host.machines.size
@@ -182,7 +182,7 @@ for (const [rule, page, options, expected] of pages) {
   })
 }
 
-test('a page that scripts make is rendered, unless the caller has chosen', async () => {
+test('a page that needs scripts is rendered, unless the caller has chosen', async () => {
   const project = await server.project()
   web.set(`curl ${urlOf('app')}`, {
     body: '<html><body><div id="root"></div><script src="app.js"></script></body></html>',
@@ -196,7 +196,7 @@ test('a page that scripts make is rendered, unless the caller has chosen', async
   assert.deepEqual([plain.status, plain.method], ['extraction_failed', 'browser_curl'])
 })
 
-test('the cache is of a project, and as old as the caller allows', async () => {
+test('the cache belongs to a project, and its age is limited by the caller', async () => {
   const [project, stranger] = [await server.project(), await server.project()]
   web.set(urlOf('c'), { body: html(`<p>${long}</p>`) })
   const statusOf = async (who: TestProject, options: object = {}) =>
@@ -220,7 +220,7 @@ test('the cache is of a project, and as old as the caller allows', async () => {
   assert.deepEqual(await server.database.selectFrom('page_contents').selectAll().execute(), [])
 })
 
-test('a browser that is given is used as it is, not ended, and its pages are not cached', async () => {
+test('a given browser is used without changes, not ended, and its pages are not cached', async () => {
   const project = await server.project()
   const session = await project.session()
   web.set(urlOf('own'), { body: html(`<p>${long}</p>`) })
@@ -236,7 +236,7 @@ test('a browser that is given is used as it is, not ended, and its pages are not
   assert.equal((await contentOf(project, 'own')).content.cache_status, 'miss')
 })
 
-test('the browser of another project, or none, is a 404 before anybody is asked', async () => {
+test('an unknown or foreign browser is a 404 before any request', async () => {
   const [project, stranger] = [await server.project(), await server.project()]
   const foreign = await stranger.session()
   for (const browser_id of [foreign.session_id, 'nobody']) {
@@ -247,7 +247,7 @@ test('the browser of another project, or none, is a 404 before anybody is asked'
   assert.equal(fake.calls.length, 0)
 })
 
-test('content comes from the provider where it is asked to, and where a browser fails', async () => {
+test('content is taken from the provider on request, and when a browser fails', async () => {
   const project = await server.project()
   web.set(urlOf('good'), { body: html(`<p>${long}</p>`) })
 
@@ -265,7 +265,7 @@ test('content comes from the provider where it is asked to, and where a browser 
   assert.equal(browser.results[0]?.content?.status, 'error')
 })
 
-test('a failing page fails nothing else, and finished ones survive the end of the time', async () => {
+test('a failing page fails nothing else, and finished pages are returned at the time limit', async () => {
   const project = await server.project()
   web.set(urlOf('1'), { body: html(`<p>${long}</p>`) })
   web.set(urlOf('2'), { silent: true })
@@ -297,7 +297,7 @@ test('temporary browsers count among the sessions of their project', async () =>
   assert.equal((await contentOf(project, 'a', { source: 'browser' })).content.status, 'ok')
 })
 
-test('a temporary browser ends with a caller that leaves, and with a start that fails', async () => {
+test('a temporary browser ends when its caller disconnects or its start fails', async () => {
   const project = await server.project()
   web.set(urlOf('a'), { silent: true })
   fake.hits('brave', { url: urlOf('a') })
@@ -328,7 +328,7 @@ test('a temporary browser ends with a caller that leaves, and with a start that 
   assert.deepEqual(await sessions(project), [])
 })
 
-test('contents of an earlier search come by rank or by id, and do not change the search', async () => {
+test('contents of an earlier search are selected by rank or id, and do not change the search', async () => {
   const project = await server.project()
   for (const name of ['1', '2', '3']) web.set(urlOf(name), { body: html(`<p>${name} ${long}</p>`) })
   const search = await searchFor(project, undefined, ['1', '2', '3'])
@@ -368,7 +368,7 @@ test('contents of an earlier search come by rank or by id, and do not change the
   }
 })
 
-test('contents afterwards come from a provider that can', async () => {
+test('later contents are taken from a provider that supports them', async () => {
   const project = await server.project()
   const search = await searchFor(project, undefined, ['1', '2'], 'tavily')
   fake.hits('tavily', { url: urlOf('1'), text: 'Extracted.' })

@@ -34,7 +34,7 @@ beforeEach(() => {
   for (const slug of slugs) fake.hits(slug, page, other)
 })
 
-test('every provider is asked as its API says, and its results are told in one form', async () => {
+test('every provider is asked with its own API, and its results have one form', async () => {
   const project = await server.project()
   const body = {
     max_results: 2,
@@ -138,7 +138,7 @@ test('every provider is asked as its API says, and its results are told in one f
   })
 })
 
-test('a parameter is honoured as the list of providers says, or there is a warning', async () => {
+test('a parameter is honoured as listed, or there is a warning', async () => {
   const project = await server.project()
   const { body: providers } = await project.call<SearchProvider[]>('GET', '/search/providers')
   const values: Record<string, unknown> = {
@@ -230,7 +230,7 @@ test('strict parameters are served by the provider that honours them, whatever t
   assert.deepEqual(codes(body), ['provider_ineligible end_date'])
 })
 
-test('auto chooses the provider that honours most, and gives it the options for it', async () => {
+test('auto chooses the provider that honours most parameters, with its options', async () => {
   const project = await server.project()
   const provider_options = [{ provider: 'you', options: { knowledge: 'core' } }]
   const body = { safe_search: 'moderate', include_domains: ['example.com'] }
@@ -242,7 +242,7 @@ test('auto chooses the provider that honours most, and gives it the options for 
   assert.equal((await search(project, {})).body.provider, 'brave', 'the first, where all are equal')
 })
 
-test('native counts only lower how many results there are', async () => {
+test('native counts only reduce the number of results', async () => {
   const project = await server.project()
   for (const [slug, options, sent] of [
     ['brave', { count: 1 }, (call: ProviderCall) => Number(call.query.count)],
@@ -299,7 +299,7 @@ for (const [way, behaviour, outcome, code, retryable] of failures) {
   })
 }
 
-test('fallback_on says after what the next provider is asked', async () => {
+test('fallback_on selects the failures after which the next provider is asked', async () => {
   const project = await server.project()
   const outcomesWith = async (behaviour: Behaviour, fallback_on: readonly string[]) => {
     fake.behave('tavily', behaviour)
@@ -317,7 +317,7 @@ test('fallback_on says after what the next provider is asked', async () => {
   assert.deepEqual(await outcomesWith(broken, []), [502])
 })
 
-test('when nobody has results, the first valid answer is told with all attempts', async () => {
+test('without results, the first valid response is returned with all attempts', async () => {
   const project = await server.project()
   fake.behave('exa', { kind: 'status', status: 500 })
   fake.hits('tavily')
@@ -344,7 +344,7 @@ test('there is no new attempt after the overall time', async () => {
   assert.ok(fake.calls.every(({ slug }) => slug !== 'brave'))
 })
 
-test('no answer and no log line holds the key of a provider', async () => {
+test('no response and no log line contains the key of a provider', async () => {
   const project = await server.project()
   fake.behave('serpapi', { kind: 'status', status: 500 })
   const { body } = await search(project, pinned('serpapi', { engine: 'google' }))
@@ -354,7 +354,7 @@ test('no answer and no log line holds the key of a provider', async () => {
   assert.ok(raw.raw && raw.results.every((result) => result.raw))
 })
 
-test('what breaks a rule is a 400 that names the field', async () => {
+test('a broken rule is a 400 that names the field', async () => {
   const project = await server.project()
   for (const [field, body] of [
     ['query', { query: ' ' }],
@@ -392,7 +392,7 @@ test('what breaks a rule is a 400 that names the field', async () => {
   assert.equal(fake.calls.length, 0)
 })
 
-test('a search is told as it was for 24 hours, without asking anybody, and then removed', async () => {
+test('a search is returned unchanged for 24 hours without asking a provider, and then removed', async () => {
   const project = await server.project()
   const { body: made } = await search(project, { include_raw: true })
   const path = `/search/${made.id}`
@@ -418,7 +418,7 @@ test('a search is told as it was for 24 hours, without asking anybody, and then 
   assert.equal((await count()).length, 0)
 })
 
-test('the list tells each provider, one alone, and the schema of its options', async () => {
+test('providers are listed, and one is returned with the schema of its options', async () => {
   const project = await server.project()
   const { body: all, headers } = await project.call<SearchProvider[]>('GET', '/search/providers')
   const { body: one } = await project.call<SearchProvider[]>('GET', '/search/providers?slug=tavily')
@@ -435,7 +435,7 @@ test('the list tells each provider, one alone, and the schema of its options', a
   assert.equal((await project.call('GET', '/search/providers?slug=google')).status, 400)
 })
 
-test('without any provider a search is a 502 that says what to set', async () => {
+test('without any provider a search is a 502 that names the settings', async () => {
   const bare = await TestServer.open()
   try {
     const project = await bare.project()

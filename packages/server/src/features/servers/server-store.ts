@@ -65,6 +65,21 @@ export class ServerStore {
     return rows.map(({ id, address, key_check }) => ({ id, address, keyCheck: key_check }))
   }
 
+  /** The other server with the most room for a session, by what each has told last. */
+  async findRoom(except: string): Promise<string | undefined> {
+    const found = await this.#database
+      .selectFrom('servers')
+      .select('id')
+      .where('id', '!=', except)
+      .where('address', 'is not', null)
+      .where(sql<boolean>`seen_at >= now() - make_interval(secs => ${lostAfterSeconds})`)
+      .where(sql<boolean>`coalesce(free_sessions, 1) > 0`)
+      .orderBy(sql`free_memory_bytes desc nulls last`)
+      .limit(1)
+      .executeTakeFirst()
+    return found?.id
+  }
+
   /**
    * Ends the sessions of the servers that are gone, as far as the database goes, and tells how many: their time ends
    * when their server was last seen. Their machines are ended by their server, should it come back.

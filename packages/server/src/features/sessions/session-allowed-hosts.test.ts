@@ -14,7 +14,7 @@ const update = (project: TestProject, { session_id }: Browser, body: object) =>
 const messageOf = ({ body }: { readonly body: unknown }) => (body as { message: string }).message
 const settingsOf = async (session: Browser) => server.services.egress.settingsOf(await server.row(session.session_id))
 
-test('allowed hosts are told in one spelling, and in force from the first request', async () => {
+test('allowed hosts are returned in canonical form, and apply from the first request', async () => {
   const project = await server.project()
   const written = ['Example.com', '*.Example.COM.', 'example.com', '8.8.8.8', '[2001:4860:4860:0::8888]', ' 8.8.4.0/24']
   let atStart: readonly string[] | undefined
@@ -92,7 +92,7 @@ for (const [what, [body, message]] of Object.entries(refused)) {
   })
 }
 
-test('a list can be replaced and taken away, and neither given nor brought back', async () => {
+test('a list of allowed hosts can be replaced and removed, but not added later', async () => {
   const project = await server.project()
   const { body: session } = await create(project, {
     network: { allowed_hosts: ['a.test'], private_hosts: ['inner.test'] },
@@ -144,7 +144,7 @@ network.allowed_hosts: only a session .*`.trim(),
   assert.deepEqual((await settingsOf(session)).allowed_hosts, undefined)
 })
 
-test('a change of proxy and list at once is one change, and taken back as one', async () => {
+test('a change of proxy and list is one change, and reverted as one', async () => {
   const project = await server.project()
   const { body: session } = await create(project, { network: { allowed_hosts: ['a.test'] } })
 

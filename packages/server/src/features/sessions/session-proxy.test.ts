@@ -187,7 +187,7 @@ const refused: Record<string, readonly [body: object, status: number, message: R
   ],
   'disable_default_proxy as text': [{ disable_default_proxy: 'true' }, 400, /^disable_default_proxy: /],
 }
-test('refuses what selects no one proxy, on create and on update alike, and does nothing', async () => {
+test('rejects ambiguous proxies on create and on update, and does nothing', async () => {
   const at = await ground()
   for (const _twice of [1, 2]) {
     const config = { host: 'x.test', port: 1 }
@@ -212,7 +212,7 @@ test('refuses what selects no one proxy, on create and on update alike, and does
   assert.equal(server.egress.settings.has(session.session_id as SessionId), false)
 })
 
-test('a proxy with certificates is in the browser from the start, and cannot come later', async () => {
+test('a proxy with certificates must be set at the start', async () => {
   const at = await ground()
   const own = ['b3du']
 
@@ -229,7 +229,7 @@ test('a proxy with certificates is in the browser from the start, and cannot com
   assert.match((late.body as unknown as { message: string }).message, /^proxy_id: .*CA bundle/)
 })
 
-test('when egress does not take the proxy, nothing of the update has happened', async () => {
+test('when egress rejects the proxy, nothing of the update is applied', async () => {
   const at = await ground()
   const { session_id } = (await at.create({ name: 'before', proxy: { id: '$one' } })).body
   server.egress.nextFailure = new Error('no answer')
@@ -241,7 +241,7 @@ test('when egress does not take the proxy, nothing of the update has happened', 
   assert.deepEqual([body.name, at.selected(body)], ['before', 'one'])
 })
 
-test('of a deleted proxy, sessions go on without one, and routes are closed', async () => {
+test('sessions continue without a deleted proxy, and its routes are closed', async () => {
   const at = await ground()
   const network = {
     proxy_routes: [
@@ -278,7 +278,7 @@ test('sessions are found by the id of their proxy', async () => {
   )
 })
 
-test('network: routes are told by id, and in force once the session is created, after its start page', async () => {
+test('network: routes are returned by id, and apply once the session is created, after its start page', async () => {
   const at = await ground()
   const route = { hosts: ['*.Routed.test', 'exact.test', 'EXACT.test.'], proxy: { name: 'one' } }
   const network = { private_hosts: ['DB.internal:5432', '[FD00::1]', '10.0.0.0/8'], proxy_routes: [route] }
@@ -379,7 +379,7 @@ const badNetworks: Record<string, readonly [network: object, message: RegExp]> =
     /proxy_routes.0.hosts.1: overlaps/,
   ],
 }
-test('network: refuses every broken rule, and names the entry', async () => {
+test('network: rejects every broken rule with the name of the entry', async () => {
   const at = await ground()
 
   for (const [what, [network, message]] of Object.entries(badNetworks)) {
@@ -391,7 +391,7 @@ test('network: refuses every broken rule, and names the entry', async () => {
   assert.deepEqual((await at.project.call<Browser[]>('GET', '/browsers?status=all')).body, [])
 })
 
-test('network: an unknown proxy of a route is not found, and one that says nothing is not told', async () => {
+test('network: an unknown proxy of a route is not found', async () => {
   const at = await ground()
 
   const unknown = await at.create({ network: { proxy_routes: [{ hosts: ['a.test'], proxy: { id: 'prxunknown' } }] } })
@@ -405,7 +405,7 @@ test('network: an unknown proxy of a route is not found, and one that says nothi
   assert.equal(wildcards.status, 200)
 })
 
-test('a server that takes up sessions after a crash lets each leave as before', async () => {
+test('a server that adopts sessions after a crash keeps their network settings', async () => {
   const at = await ground()
   const network = { proxy_routes: [{ hosts: ['a.test'], proxy: { id: '$two' } }] }
   const { body } = await at.create({ proxy: { id: '$one' }, network })
@@ -419,7 +419,7 @@ test('a server that takes up sessions after a crash lets each leave as before', 
   assert.equal(before.routes.length, 1)
 })
 
-test('a pool that the operator has taken away leaves its sessions without a way out', async () => {
+test('sessions of a removed pool have no connections', async () => {
   const project: TestProject = await server.project()
   const { body: proxy } = await project.call<ProxyRecord>('POST', '/proxies', {
     type: 'isp',

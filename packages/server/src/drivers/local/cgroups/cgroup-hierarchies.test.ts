@@ -12,7 +12,7 @@ import { groupsOf, ownGroups } from './own-groups.ts'
 
 const run = promisify(execFile)
 
-test('finds the one group of a host with version 2', () => {
+test('finds the group of a host with version 2', () => {
   const mounts = '29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate'
 
   const groups = ownGroups(mounts, '0::/system.slice/berth.service\n')
@@ -42,7 +42,7 @@ test('finds a group in each hierarchy of version 1, and in that of version 2 bes
   )
 })
 
-test('sees a container’s part of a hierarchy as the container mounts it', () => {
+test('finds the part of a hierarchy that a container has mounted', () => {
   const mounts = '35 31 0:32 /docker/1f /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory'
 
   assert.deepEqual(
@@ -87,7 +87,7 @@ async function findIn(context: TestContext, isAlone: boolean) {
   return { group, folder, ...(JSON.parse(stdout) as { found: Hierarchy; own: string }) }
 }
 
-test('in a group that is its own, berth goes into one below, and machines get theirs beside that', {
+test('in its own group, berth moves into a subgroup, and machines get groups beside it', {
   skip: !isPrepared,
 }, async (context) => {
   const { group, folder, found, own } = await findIn(context, true)
@@ -96,14 +96,14 @@ test('in a group that is its own, berth goes into one below, and machines get th
   assert.match(own, new RegExp(`^0::.*${group.path}/berth-server$`, 'm'))
 })
 
-test('a group that has other processes is left as it is', { skip: !isPrepared }, async (context) => {
+test('a group with other processes is not changed', { skip: !isPrepared }, async (context) => {
   const { group, folder, found, own } = await findIn(context, false)
 
   assert.equal(found.folder, dirname(folder))
   assert.match(own, new RegExp(`^0::.*${group.path}$`, 'm'))
 })
 
-test('finds the groups of a machine wherever the server that started it was', {
+test('finds the groups of a machine in any group of the server that started it', {
   skip: !isPrepared,
 }, async (context) => {
   const [folder, name] = [join(unified?.mount ?? '', unified?.path ?? '', randomUUID()), randomUUID()]

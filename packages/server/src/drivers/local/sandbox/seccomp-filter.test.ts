@@ -51,12 +51,12 @@ test('refuses mounts, keys and foreign processes on both architectures', () => {
   for (const number of [40, 219, 117]) assert.equal(verdict('arm64', { number }), EPERM)
 })
 
-test('ends a program that speaks the calls of another architecture', () => {
+test('ends a program that uses the calls of another architecture', () => {
   assert.equal(verdict('x64', { architecture: 0x4000_0003, number: 21 }), killed)
   assert.equal(verdict('x64', { number: 0x4000_0000 | 165 }), ENOSYS)
 })
 
-test('lets only those namespaces be made that Chromium needs', () => {
+test('permits only the namespaces that Chromium needs', () => {
   const [mounts, uts, ipc, cgroup, time] = [0x2_0000, 0x400_0000, 0x800_0000, 0x200_0000, 0x80]
   const forChromium = 0x1000_0000 | 0x2000_0000 | 0x4000_0000
 
@@ -69,7 +69,7 @@ test('lets only those namespaces be made that Chromium needs', () => {
   assert.equal(verdict('x64', { number: 435 }), ENOSYS)
 })
 
-test('lets only those sockets be made that know network namespaces and that programs need', () => {
+test('permits only sockets that programs need and that network namespaces isolate', () => {
   const socket = (family: number, protocol = 0) => verdict('x64', { number: 41, args: [family, 1, protocol] })
   const [unix, inet, inet6, netlink, packet, alg, vsock] = [1, 2, 10, 16, 17, 38, 40]
   const [route, netfilter] = [0, 12]
@@ -80,7 +80,7 @@ test('lets only those sockets be made that know network namespaces and that prog
   assert.equal(socket(netlink, netfilter), EAFNOSUPPORT)
 })
 
-test('lets pairs of sockets be made of the family that programs use between themselves alone', () => {
+test('permits socket pairs only of the unix family', () => {
   for (const [name, number] of [
     ['x64', 53],
     ['arm64', 199],
@@ -90,7 +90,7 @@ test('lets pairs of sockets be made of the family that programs use between them
   }
 })
 
-test('answers calls that it does not know as a kernel does that lacks them', () => {
+test('answers unknown calls like a kernel that lacks them', () => {
   const [clone3, ioUring, statmount, listmount, later] = [435, 425, 457, 458, 470]
 
   for (const name of ['x64', 'arm64'] as const) {
@@ -102,7 +102,7 @@ test('answers calls that it does not know as a kernel does that lacks them', () 
   for (const number of [174, 236]) assert.equal(verdict('x64', { number }), ENOSYS)
 })
 
-test('lets a program ask for its personality, and not turn off what protects its memory', () => {
+test('permits to read the personality, but not to disable memory protection', () => {
   const [ask, ordinary, withoutRandomAddresses] = [0xffff_ffff, 0, 0x4_0000]
 
   assert.equal(verdict('x64', { number: 135, args: [ask] }), allow)
@@ -110,7 +110,7 @@ test('lets a program ask for its personality, and not turn off what protects its
   assert.equal(verdict('x64', { number: 135, args: [withoutRandomAddresses] }), EPERM)
 })
 
-test('lets terminals be used but not typed into', () => {
+test('permits to use terminals, but not to inject input', () => {
   const [windowSize, typeInto, typeIntoConsole] = [0x5413, 0x5412, 0x541c]
 
   assert.equal(verdict('x64', { number: 16, args: [0, windowSize] }), allow)
@@ -118,7 +118,7 @@ test('lets terminals be used but not typed into', () => {
   assert.equal(verdict('x64', { number: 16, args: [0, typeIntoConsole] }), EPERM)
 })
 
-test('lets options of sockets be set, but no packet filter', () => {
+test('permits socket options, but no packet filters', () => {
   const [ip, ipv6, tcp] = [0, 41, 6]
   const [replaceTables, replaceArpTables, noDelay, trafficClass] = [64, 96, 1, 67]
 
@@ -135,6 +135,6 @@ test('lets options of sockets be set, but no packet filter', () => {
   }
 })
 
-test('has no filter for an architecture that it does not know', () => {
+test('has no filter for an unknown architecture', () => {
   assert.equal(seccompFilter('riscv64'), undefined)
 })

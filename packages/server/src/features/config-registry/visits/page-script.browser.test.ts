@@ -53,7 +53,7 @@ const visits: Readonly<Record<string, Partial<Visit>>> = {
   '/nowhere': { status: 404, text: 'not here' },
 }
 for (const [path, expected] of Object.entries(visits)) {
-  test(`a visit to ${path} tells what is there`, async () => {
+  test(`a visit to ${path} describes the page`, async () => {
     const run = await runner()
 
     const visit = Visit.parse(await run(openScript(`${site}${path}`)))
@@ -62,7 +62,7 @@ for (const [path, expected] of Object.entries(visits)) {
   })
 }
 
-test('a visit tells by its name why there is no page', async () => {
+test('a visit without a page returns the name of the error', async () => {
   const run = await runner()
 
   const visit = Visit.parse(await run(openScript('http://127.0.0.1:1/')))
@@ -70,7 +70,7 @@ test('a visit tells by its name why there is no page', async () => {
   assert.deepEqual([visit.status, visit.failure], [null, 'ERR_UNSAFE_PORT'])
 })
 
-test('a model sees what is shown of the page, and its steps are done', async () => {
+test('a model gets the visible text of the page, and its steps are executed', async () => {
   const run = await runner()
   const view = () => run<{ title: string; text: string; elements: string[] }>(viewScript())
   const act = (action: Parameters<typeof actScript>[0]) => run<{ done: boolean; reason: string }>(actScript(action))

@@ -70,7 +70,7 @@ for (const outcome of ['completed', 'auth_required', 'payment_required', 'blocke
   })
 }
 
-test('steps are done in the page, on the site alone, and what fails is told to the model', async () => {
+test('steps are executed only on the site, and failures are returned to the model', async () => {
   const steps = [
     { action: 'click', element: 0 },
     { action: 'fill', element: 1, text: '"quoted"' },
@@ -94,7 +94,7 @@ test('steps are done in the page, on the site alone, and what fails is told to t
   ])
 })
 
-test('a step that leads to another site is taken back, and no model sees that site', async () => {
+test('a step that leads to another site is reverted, and the model does not see that site', async () => {
   site.leadsTo = 'https://elsewhere.example/'
   try {
     const answer = await tryIntent((turn) =>
@@ -110,7 +110,7 @@ test('a step that leads to another site is taken back, and no model sees that si
   }
 })
 
-test('a model that comes to no end is stopped', async () => {
+test('a model that never finishes is stopped', async () => {
   const answer = await tryIntent(() => ({ action: 'click', element: 0 }))
 
   assert.equal(answer.workload_outcome, 'turn_limit')
@@ -139,7 +139,7 @@ for (const [what, broken] of Object.entries(breaks)) {
   })
 }
 
-test('an intent for a site that nothing reaches is blocked, and no model is asked', async () => {
+test('an intent for an unreachable site is blocked without asking the model', async () => {
   site.see = () => ({ status: 403 })
   try {
     const answer = await tryIntent(() => ({}))

@@ -27,7 +27,7 @@ const hostile: readonly (readonly [what: string, make: () => string])[] = [
   ['never ends a comment', () => `<html><body><!--${'-'.repeat(7_000_000)}`],
 ]
 for (const [what, make] of hostile) {
-  test(`a page that ${what} is done with in its time, and the next one is read`, async () => {
+  test(`a page that ${what} ends at its time limit, and the next one is read`, async () => {
     const begin = performance.now()
     const { outcome } = await read(make())
     const milliseconds = performance.now() - begin
@@ -38,7 +38,7 @@ for (const [what, make] of hostile) {
   })
 }
 
-test('a document that is no PDF, or a broken one, fails alone', async () => {
+test('a malformed PDF only fails itself', async () => {
   assert.equal((await read('%PDF-1.7 nothing', 'application/pdf')).outcome, 'failed')
   assert.equal((await read(Buffer.alloc(100_000, 7), 'application/pdf')).outcome, 'failed')
 })
@@ -54,7 +54,7 @@ test('the process that reads can neither write files nor start programs', async 
   }
 })
 
-test('a caller that leaves ends the reading, and close ends every process', async () => {
+test('reading ends when the caller disconnects, and close ends every process', async () => {
   const own = new Extractor({ ...defaultExtractorLimits, processes: 1 })
   const leave = new AbortController()
   const slow = own.extract(

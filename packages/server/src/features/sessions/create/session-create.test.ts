@@ -47,7 +47,7 @@ test('two projects may use one name, and neither sees the other', async () => {
   assert.equal((await one.call('GET', '/browsers/shared')).body.session_id, session.session_id)
 })
 
-test('a start that fails is an error, and leaves neither row nor machine', async () => {
+test('a failed start is an error, and leaves neither row nor machine', async () => {
   const project = await server.project()
   const before = await server.host.remains()
   server.host.failNextStart('no bubblewrap')
@@ -104,7 +104,7 @@ test('a session can be deleted by its name while it starts', async () => {
   assert.equal((await project.call('POST', '/browsers', { name: 'doomed' })).status, 200)
 })
 
-test('a client that leaves during its create leaves nothing behind', async () => {
+test('a client that disconnects during its create leaves nothing behind', async () => {
   const project = await server.project()
   const before = await server.host.remains()
   server.host.hangNextStart()
@@ -127,7 +127,7 @@ test('a client that leaves during its create leaves nothing behind', async () =>
   assert.deepEqual((await project.call<unknown[]>('GET', '/browsers?status=all')).body, [])
 })
 
-test('the machine is started with what was asked for', async () => {
+test('the machine is started with the requested options', async () => {
   const project = await server.project()
   const chrome_policy = { BookmarkBarEnabled: true }
 
@@ -154,7 +154,7 @@ test('the machine is started with what was asked for', async () => {
   assert.deepEqual(server.host.agentOf(session.session_id as SessionId).navigations, ['about:blank'])
 })
 
-test('a window that nobody could make is as large as one can be, and the record tells what was asked for', async () => {
+test('an impossible window size is clamped, and the record contains the requested size', async () => {
   const project = await server.project()
   const viewport = { width: Number.MAX_SAFE_INTEGER, height: 100, refresh_rate: 10 }
 

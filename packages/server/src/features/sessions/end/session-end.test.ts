@@ -15,7 +15,7 @@ test('of ten simultaneous deletes one ends the session and the others find none'
   assert.deepEqual(answers.map(({ status }) => status).toSorted(), [204, ...Array.from({ length: 9 }, () => 404)])
 })
 
-test('a deleted session can be read where it is asked for, with its final usage', async () => {
+test('a deleted session can be read on request, with its final usage', async () => {
   const project = await server.project()
   const { session_id } = await project.session({ name: 'gone' })
   server.clock.advance(90)
@@ -59,7 +59,7 @@ test('lists are filtered by tags, text and region', async () => {
   assert.equal((await idsOf(project, '?region=eu-west')).length, 0)
 })
 
-test('a session ends when its last activity was as long ago as its timeout says', async () => {
+test('a session ends when it has been idle for its timeout', async () => {
   const project = await server.project()
   server.host.firstState = { idle_since: server.clock.now().getTime() }
   const { session_id } = await project.session({ timeout_seconds: 60 })
@@ -75,7 +75,7 @@ test('a session ends when its last activity was as long ago as its timeout says'
   assert.equal(server.host.has(session_id as SessionId), false)
 })
 
-test('a session with a client does not end, and its time starts anew when the client leaves', async () => {
+test('a session with a client does not end, and its idle time starts when the client disconnects', async () => {
   const project = await server.project()
   server.host.firstState = { idle_since: server.clock.now().getTime() }
   const { session_id } = await project.session({ timeout_seconds: 60 })
@@ -105,7 +105,7 @@ test('a session whose machine ends is deleted', async () => {
   assert.ok(body.deleted_at)
 })
 
-test('a crash of Chromium that the agent mends leaves the session active', async () => {
+test('a crash of Chromium that the agent repairs leaves the session active', async () => {
   const project = await server.project()
   const { session_id } = await project.session()
 
@@ -114,7 +114,7 @@ test('a crash of Chromium that the agent mends leaves the session active', async
   assert.equal((await project.call('GET', `/browsers/${session_id}`)).status, 200)
 })
 
-test('after a crash of the server live sessions go on under their old names and addresses', async () => {
+test('after a crash of the server live sessions continue with their names and addresses', async () => {
   const project = await server.project()
   const session = await project.session({ name: 'kept' })
 
@@ -127,7 +127,7 @@ test('after a crash of the server live sessions go on under their old names and 
   assert.equal((await project.call('POST', '/browsers', { name: 'kept' })).status, 409)
 })
 
-test('after a crash of the server dead sessions are ended, half-made ones removed and strays stopped', async () => {
+test('after a crash of the server dead sessions are ended, incomplete ones removed and unknown machines stopped', async () => {
   const project = await server.project()
   const dead = await project.session({ name: 'dead' })
   const starting = await project.session({ name: 'starting' })
@@ -157,7 +157,7 @@ test('after a crash of the server dead sessions are ended, half-made ones remove
   }
 })
 
-test('after a crash of the server a session is taken up although its agent takes its time', async () => {
+test('after a crash of the server a session is adopted although its agent is slow', async () => {
   const project = await server.project()
   const { session_id } = await project.session()
   await server.crash()

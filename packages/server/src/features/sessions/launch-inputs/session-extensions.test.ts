@@ -117,7 +117,7 @@ for (const [what, extensions, status] of [
   })
 }
 
-test('a session does without extensions that are null or none', async () => {
+test('a session starts without extensions if they are null or empty', async () => {
   const project = await server.project()
 
   for (const extensions of [null, []]) {
@@ -144,7 +144,7 @@ test('loads uploads into the running browser under their names', async () => {
   assert.equal(server.host.policies.has(server.host.specOf(session.session_id as SessionId).id), false)
 })
 
-test('names policies before the agent loads, and takes them back when it does not', async () => {
+test('sets policies before the agent loads, and reverts them when it fails', async () => {
   const project = await server.project()
   const session = await project.session({ headless: true, chrome_policy: { HomepageLocation: 'http://home.test/' } })
   const policies = () => server.host.policies.get(server.host.specOf(session.session_id as SessionId).id)
@@ -216,7 +216,7 @@ test('two of one name in one request are refused', async () => {
   assert.deepEqual([status, body.message], [400, 'extensions[1].name: same must come once.'])
 })
 
-test('no session of that name, or of that project, takes extensions', async () => {
+test('an unknown or foreign session does not load extensions', async () => {
   const [owner, other] = [await server.project(), await server.project()]
   const session = await owner.session()
 
@@ -224,7 +224,7 @@ test('no session of that name, or of that project, takes extensions', async () =
   assert.equal((await post(owner, '/browsers/unknown/extensions', loading({ x: plain }))).status, 404)
 })
 
-test('an agent that says something else, or goes away, is no reason for a 500', async () => {
+test('a malformed response or the end of the agent is not a 500', async () => {
   const project = await server.project()
   const session = await project.session()
   const path = `/browsers/${session.session_id}/extensions`

@@ -56,7 +56,7 @@ async function blobs(): Promise<readonly string[]> {
   return (await Array.fromAsync(names)).toSorted()
 }
 
-test('what one session has saved the next one starts with', async () => {
+test('a session starts with the state that another has saved', async () => {
   const project = await server.project()
   const profile = await newProfile(project, 'ann')
 
@@ -88,7 +88,7 @@ test('what one session has saved the next one starts with', async () => {
   assert.equal(ended.profile?.id, profile.id)
 })
 
-test('what is stored is sealed', async () => {
+test('stored states are encrypted', async () => {
   const project = await server.project()
   const { id } = await savedProfile(project, 'sealed', 'a very secret cookie')
 
@@ -102,7 +102,7 @@ test('what is stored is sealed', async () => {
   assert.doesNotMatch(Buffer.concat(stored as Buffer[]).toString('latin1'), /secret/)
 })
 
-test('a session names its profile by exactly one of id and name, and it must be there', async () => {
+test('a session names an existing profile by exactly one of id and name', async () => {
   const project = await server.project()
   const { id } = await newProfile(project, 'ann')
   const { session_id } = await project.session()
@@ -143,7 +143,7 @@ test('a session that times out is saved', async () => {
   assert.equal(await download(project, 'idle'), 'left alone')
 })
 
-test('of two that save, the one that ended last wins whole, whichever is saved first', async () => {
+test('of two sessions that save, the complete state of the one that ended last wins', async () => {
   const project = await server.project()
   await newProfile(project, 'both')
   const [early, late] = [await using(project, 'both'), await using(project, 'both')]
@@ -164,7 +164,7 @@ test('of two that save, the one that ended last wins whole, whichever is saved f
   assert.equal(await download(project, 'both'), 'of the late one')
 })
 
-test('a save that fails keeps the state before, leaves nothing and lets the session end', async () => {
+test('a failed save keeps the previous state, leaves nothing and lets the session end', async () => {
   const project = await server.project()
   await savedProfile(project, 'kept', 'the state before')
   const before = await blobs()
@@ -191,7 +191,7 @@ test('a save that fails keeps the state before, leaves nothing and lets the sess
   assert.deepEqual(await blobs(), before)
 })
 
-test('a profile can be deleted while sessions use it: they go on, and save nothing', async () => {
+test('a profile can be deleted while sessions use it, which continue and save nothing', async () => {
   const project = await server.project()
   await savedProfile(project, 'doomed', 'state')
   const session = await using(project, 'doomed')
@@ -225,7 +225,7 @@ test('a delete of the profile in the middle of its save leaves nothing', async (
   assert.deepEqual(await blobs(), before)
 })
 
-test('after a crash of the server during a save the next one saves, if the machine lives', async () => {
+test('after a crash of the server during a save the next one saves if the machine still runs', async () => {
   const project = await server.project()
   await savedProfile(project, 'crash', 'the state before')
   const [alive, dead] = [await using(project, 'crash'), await using(project, 'crash')]
@@ -255,7 +255,7 @@ test('after a crash of the server during a save the next one saves, if the machi
   assert.equal(server.host.has(alive.session_id as SessionId), false)
 })
 
-test('a session that takes long to save holds up no other', async () => {
+test('a slow save delays no other session', async () => {
   const project = await server.project()
   await newProfile(project, 'slow')
   server.host.firstState = { idle_since: server.clock.now().getTime() }
@@ -279,7 +279,7 @@ test('a session that takes long to save holds up no other', async () => {
   assert.equal(await download(project, 'slow'), 'at last')
 })
 
-test('whoever reads a state while it is replaced has the old one whole', async () => {
+test('a state that is replaced while it is read is read completely', async () => {
   const project = await server.project()
   const old = 'x'.repeat(3_000_000)
   const { id } = await savedProfile(project, 'read', old)
@@ -294,7 +294,7 @@ test('whoever reads a state while it is replaced has the old one whole', async (
   assert.equal(await download(project, 'read'), 'new')
 })
 
-test('a state that cannot be loaded is refused, and nothing is left of the session', async () => {
+test('an unusable state is refused, and nothing is left of the session', async () => {
   const project = await server.project()
   const { id } = await savedProfile(project, 'broken', 'no archive at all')
   server.host.refusesProfiles = true
@@ -337,7 +337,7 @@ test('an update loads a profile into a session that has none, once', async () =>
   assert.equal(await download(project, 'later'), 'changed by an update')
 })
 
-test('an update that cannot be recorded takes the profile back', async () => {
+test('an update that cannot be recorded reverts the profile', async () => {
   const project = await server.project()
   await savedProfile(project, 'unrecorded', 'state')
   const session = await project.session()
@@ -354,7 +354,7 @@ test('an update that cannot be recorded takes the profile back', async () => {
   assert.deepEqual([untouched.profile, untouched.profile_save_changes], [undefined, undefined])
 })
 
-test('an update with an empty profile leaves the browser as it is, and saves it at the end', async () => {
+test('an update with an empty profile does not change the browser, and saves it at the end', async () => {
   const project = await server.project()
   await newProfile(project, 'fresh')
   const session = await project.session()
@@ -382,7 +382,7 @@ test('sessions are found by the id and the name of their profile', async () => {
   assert.deepEqual(await found('nothing'), [])
 })
 
-test('sessions that are left running at a stop of the server are not saved, and later are', async () => {
+test('sessions that continue after a stop of the server are saved at their end', async () => {
   const project = await server.project()
   await savedProfile(project, 'outlived', 'the state before')
   const session = await using(project, 'outlived')

@@ -8,7 +8,7 @@ import type { Session } from '../records/session.ts'
 const server = await TestServer.open()
 after(() => server.close())
 
-test('a session has a machine with an id of its own, and egress knows which session it is', async () => {
+test('a session has a machine with its own id, and egress knows its session', async () => {
   const project = await server.project()
 
   const { session_id } = await project.session()
@@ -22,7 +22,7 @@ test('a session has a machine with an id of its own, and egress knows which sess
   assert.ok(!server.egress.routes.has(machine_id))
 })
 
-test('of two sessions that name one machine, the database lets one through', async () => {
+test('of two sessions that name one machine, the database admits one', async () => {
   const project = await server.project()
   const [one, other] = [await project.session(), await project.session()]
   const { machine_id } = await server.row(one.session_id)
@@ -69,7 +69,7 @@ const leftovers: Readonly<Record<string, (session: Session) => Promise<unknown>>
   },
 }
 for (const [moment, leave] of Object.entries(leftovers)) {
-  test(`of a server that was killed ${moment}, the next one removes everything`, async () => {
+  test(`everything of a server that was killed ${moment} is removed by the next one`, async () => {
     const project = await server.project()
     const row = await server.row((await project.session({ name: 'left' })).session_id)
     await server.crash()
@@ -84,7 +84,7 @@ for (const [moment, leave] of Object.entries(leftovers)) {
   })
 }
 
-test('a session of a killed server is taken up with its machine, also by an egress that has forgotten it', async () => {
+test('a session of a killed server is adopted with its machine, also by a new egress', async () => {
   const project = await server.project()
   const { session_id } = await project.session()
   const { machine_id } = await server.row(session_id)
@@ -97,7 +97,7 @@ test('a session of a killed server is taken up with its machine, also by an egre
   assert.equal(server.egress.routes.get(machine_id)?.session_id, session_id)
 })
 
-test('a session whose route cannot be closed loses its machine all the same, and ends when it can', async () => {
+test('a session whose route cannot be closed stops its machine, and ends later', async () => {
   const project = await server.project()
   const { session_id } = await project.session()
   server.egress.onClose = async () => {
@@ -118,7 +118,7 @@ test('a session whose route cannot be closed loses its machine all the same, and
   }
 })
 
-test('sessions start and end while egress hangs over the end of another', async () => {
+test('sessions start and end while egress hangs in the end of another', async () => {
   const project = await server.project()
   const [hung, other] = [await project.session(), await project.session()]
   const { machine_id } = await server.row(hung.session_id)
@@ -134,7 +134,7 @@ test('sessions start and end while egress hangs over the end of another', async 
   assert.equal((await ending).status, 204)
 })
 
-test('a session that egress does not serve does not start, and leaves nothing', async () => {
+test('a session fails to start when egress does not serve it, and leaves nothing', async () => {
   const project = await server.project()
   const before = await server.host.remains()
   server.egress.onOpen = async () => {

@@ -43,7 +43,7 @@ test('of ten sessions that are renamed to one name at once, one gets it', async 
   assert.equal((await project.call('PATCH', `/browsers/${next?.session_id}`, { name: 'one' })).status, 200)
 })
 
-test('a name that is taken is refused before anything is done to the browser', async () => {
+test('a taken name is refused before the browser is changed', async () => {
   const project = await server.project()
   const session = await project.session()
   await project.session({ headless: true, name: 'taken' })
@@ -57,7 +57,7 @@ test('a name that is taken is refused before anything is done to the browser', a
   assert.deepEqual(agentOf(session).viewports, [])
 })
 
-test('an update is refused as a whole when the browser does not take its part', async () => {
+test('an update is refused completely when the browser rejects its part', async () => {
   const project = await server.project()
   const session = await project.session()
   agentOf(session).onResize = () => {
@@ -77,7 +77,7 @@ test('an update is refused as a whole when the browser does not take its part', 
   assert.deepEqual(agentOf(session).navigations, [])
 })
 
-test('what a refused update did to the browser is taken back', async () => {
+test('changes of a refused update to the browser are reverted', async () => {
   const project = await server.project()
   const session = await project.session({ headless: true, viewport: { width: 800, height: 600 } })
   const agent = agentOf(session)
@@ -100,7 +100,7 @@ test('what a refused update did to the browser is taken back', async () => {
   assert.deepEqual(steady((await project.call('GET', `/browsers/${session.session_id}`)).body), steady(session))
 })
 
-test('what could not be taken back is brought about later', async () => {
+test('changes that could not be reverted are reverted later', async () => {
   const project = await server.project()
   const session = await project.session({ headless: true, viewport: { width: 800, height: 600 } })
   const agent = agentOf(session)
@@ -117,7 +117,7 @@ test('what could not be taken back is brought about later', async () => {
   assert.deepEqual(agent.viewports, [{ width: 800, height: 600, refresh_rate: 60 }], 'once, for then it is sure')
 })
 
-test('updates of one session come one after another, and none is lost', async () => {
+test('updates of one session run one after another, and none is lost', async () => {
   const project = await server.project()
   const session = await project.session()
   const agent = agentOf(session)

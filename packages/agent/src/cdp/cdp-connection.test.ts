@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { describe, test } from 'node:test'
+import { CdpConnection } from './cdp-connection.ts'
+
+const keepAlive = { silenceLimitMilliseconds: 800, checkIntervalMilliseconds: 20 }
+const ping = Buffer.from([0x89, 0])
+/** Masked with zeros, as a client may. */
+const pong = Buffer.from([0x8a, 0x80, 0, 0, 0, 0])
+const command = Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x7b, 0x7d])
+const closed = 'closed' as const
+
+/** Both ends of a connection. */
+async function openPair(): Promise<readonly [near: Socket, far: Socket]> {
+  const listener = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const accepted = once(listener, 'connection')
+  const far = connect((listener.address() as { port: number }).port, '127.0.0.1')
+  const [near] = (await accepted) as [Socket]
+  listener.close()
+  return [near, far]
+}
+
+/** The client's end, behind the agent and with a browser that says nothing. */
+async function openClient(): Promise<{ client: Socket; close: () => void }> {
+  const [client, farClient] = await openPair()
+  const [chromium, farChromium] = await openPair()
+  new CdpConnection(client, chromium, () => undefined, keepAlive)
+  farChromium.resume()
+  return {
+    client: farClient,
+    close: () => {
+      for (const socket of [client, farClient, chromium, farChromium]) socket.destroy()
+    },
+  }
+}
+
+/** What the client gets next. */
+async function nextOf(client: Socket): Promise<Buffer | typeof closed> {
+  const next = new AbortController()
+  const { signal } = next
+  try {
+    return await Promise.race([
+      once(client, 'data', { signal }).then(([chunk]) => chunk as Buffer),
+      once(client, 'close', { signal }).then((): typeof closed => closed),
+    ])
+  } finally {
+    next.abort()
+  }
+}
+
+describe('a connection', { concurrency: true }, () => {
+  test('a silent client is pinged, and stays connected for as long as it answers', async (context) => {
+    const { client, close } = await openClient()
+    context.after(close)
+
+    for (let round = 0; round < 2; round++) {
+      assert.deepEqual(await nextOf(client), ping)
+      client.write(pong)
+    }
+  })
+
+  test('a client that answers no ping is disconnected', async (context) => {
+    const { client, close } = await openClient()
+    context.after(close)
+
+    assert.deepEqual(await nextOf(client), ping)
+    assert.equal(await nextOf(client), closed)
+  })
+
+  test('a client that does not answer pings but sends commands stays connected', async (context) => {
+    const { client, close } = await openClient()
+    context.after(close)
+
+    for (let round = 0; round < 2; round++) {
+      assert.deepEqual(await nextOf(client), ping)
+      client.write(command)
+    }
+  })
+})
