@@ -122,9 +122,10 @@ export class HostView {
     const machineId = machineOf(id)
     const { machines } = await this.processes()
     const belongs = await Promise.all(
-      machines.map(
-        async ({ pid, command }) => command.includes(machineId) || (await read(pid, 'cgroup')).includes(machineId),
-      ),
+      machines.map(async ({ pid, command }) => {
+        const [mounts, groups] = await Promise.all([read(pid, 'mountinfo'), read(pid, 'cgroup')])
+        return command.includes(machineId) || groups.includes(machineId) || inOtherView(mounts, machineId)
+      }),
     )
     return machines.filter((_process, index) => belongs[index])
   }

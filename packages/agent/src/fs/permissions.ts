@@ -29,6 +29,7 @@ async function numberOf(field: string, nameOrNumber: string, database: string): 
   return Number(entry[2])
 }
 
+/** EINVAL: the user namespace of a machine on a host without root has no such user or group. */
 function ignoreRefusal(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPERM') throw error
+  if (error.code !== 'EPERM' && error.code !== 'EINVAL') throw error
 }

@@ -18,6 +18,8 @@ interface Stage {
   readonly name: string
   readonly files: readonly string[]
   readonly concurrency: number
+  /** A module with what all files share. */
+  readonly setup?: string
 }
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
@@ -29,6 +31,7 @@ const exclusiveTests =
 const maxBrowserFiles = 4
 // A file that leaves something open never ends, and must not use up the time of CI.
 const silenceLimitMilliseconds = 4 * 60 * 1000
+const postgresSetup = join(checkoutFolder, 'packages/server/src/testing/test-postgres-setup.ts')
 const silenceMessage = 'nothing happened for 4 minutes: a test hangs, or its file left something open'
 
 /** Finds all test files, or those whose path is or contains one of `parts`. */
@@ -61,9 +64,15 @@ export async function runTestFiles(files: readonly string[]): Promise<TestCounts
 }
 
 export function stagesOf(files: readonly string[], parallel: number): readonly Stage[] {
+  const withoutBrowsers = files.filter((file) => !browserTests.test(file))
   const withBrowsers = files.filter((file) => browserTests.test(file))
   const stages = [
-    { name: 'tests without browsers', files: files.filter((file) => !browserTests.test(file)), concurrency: parallel },
+    {
+      name: 'tests without browsers',
+      files: withoutBrowsers,
+      concurrency: parallel,
+      ...(withoutBrowsers.length > 1 && { setup: postgresSetup }),
+    },
     {
       name: 'tests with browsers',
       files: withBrowsers.filter((file) => !exclusiveTests.test(file)),
@@ -78,7 +87,7 @@ export function stagesOf(files: readonly string[], parallel: number): readonly S
   return stages.filter((stage) => stage.files.length > 0)
 }
 
-async function runStage({ name, files, concurrency }: Stage): Promise<TestCounts> {
+async function runStage({ name, files, concurrency, setup }: Stage): Promise<TestCounts> {
   printLine(`${name}: ${files.length} files, ${concurrency} at a time`)
   const counts = { passed: 0, failed: 0, skipped: 0 }
   const stop = new AbortController()
@@ -86,6 +95,7 @@ async function runStage({ name, files, concurrency }: Stage): Promise<TestCounts
   const tests = run({
     files: files.map((file) => join(checkoutFolder, file)),
     concurrency,
+    ...(setup !== undefined && { globalSetupPath: setup }),
     timeout: silenceLimitMilliseconds,
     cwd: checkoutFolder,
     signal: stop.signal,

@@ -52,7 +52,8 @@ test('locks of a server are released with its connection, and taken again with t
   await taken.promise
   const second = two.run(id, async () => 'second')
 
-  await sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted`.execute(database)
+  await sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
+      and database = (select oid from pg_database where datname = current_database())`.execute(database)
 
   assert.equal(await second, 'second')
   held.resolve()

@@ -36,15 +36,15 @@ async function take(
 
 /** Breaks the connection of whoever holds the lock. */
 async function breakConnection(): Promise<void> {
-  await sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted`.execute(
-    testDatabase.database,
-  )
+  await sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
+      and database = (select oid from pg_database where datname = current_database())`.execute(testDatabase.database)
 }
 
 /** The connection that holds the lock. */
 async function readHolder(): Promise<number | undefined> {
   const { rows } = await sql<{ pid: number }>`
-    select pid from pg_locks where locktype = 'advisory' and granted`.execute(testDatabase.database)
+    select pid from pg_locks where locktype = 'advisory' and granted
+      and database = (select oid from pg_database where datname = current_database())`.execute(testDatabase.database)
   return rows[0]?.pid
 }
 

@@ -1,47 +1,29 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import { type Database, openDatabase } from '../database/database.ts'
-import { EmbeddedPostgres } from '../database/embedded-postgres.ts'
-import { migrate } from '../database/migrate.ts'
-import { openHostFolders } from '../host/host-folders.ts'
-import { openServiceUser } from '../host/service-user.ts'
+import { createDatabaseIn, dropDatabase, TestPostgres, testPostgresVariable } from './test-postgres.ts'
 
-/** A real PostgreSQL with berth's tables, for one test file. */
+/** A real database with berth's tables, for one test file. */
 export class TestDatabase {
   readonly database: Database
   readonly connectionString: string
-  readonly #postgres: EmbeddedPostgres
-  readonly #folders: readonly string[]
+  /** Absent when the run has one for all files. */
+  readonly #postgres: TestPostgres | undefined
 
-  private constructor(database: Database, postgres: EmbeddedPostgres, folders: readonly string[]) {
-    this.database = database
-    this.connectionString = postgres.connectionString
+  private constructor(connectionString: string, postgres: TestPostgres | undefined) {
+    this.database = openDatabase(connectionString, createLogger({ name: 'test', level: 'silent', json: true }))
+    this.connectionString = connectionString
     this.#postgres = postgres
-    this.#folders = folders
   }
 
   static async open(): Promise<TestDatabase> {
-    const logger = createLogger({ name: 'test', level: 'silent', json: true })
-    const dataFolder = await mkdtemp(join(tmpdir(), 'berth-database-'))
-    const folders = await openHostFolders({ dataFolder, userRuntimeFolder: undefined })
-    const socketFolder = join(folders.runtime, 'postgres')
-    const postgres = new EmbeddedPostgres({
-      dataFolder: folders.data,
-      socketFolder,
-      user: await openServiceUser('database'),
-      logger,
-    })
-    await postgres.start()
-    const database = openDatabase(postgres.connectionString, logger)
-    await migrate(database)
-    return new TestDatabase(database, postgres, [folders.data, folders.runtime])
+    const shared = process.env[testPostgresVariable]
+    const postgres = shared === undefined ? await TestPostgres.open() : undefined
+    return new TestDatabase(await createDatabaseIn(shared ?? (postgres as TestPostgres).connectionString), postgres)
   }
 
   async close(): Promise<void> {
     await this.database.destroy()
-    await this.#postgres.stop()
-    for (const folder of this.#folders) await rm(folder, { recursive: true, force: true })
+    if (this.#postgres) await this.#postgres.close()
+    else await dropDatabase(this.connectionString)
   }
 }

@@ -212,7 +212,10 @@ test('a machine that ends between its first page and the row of its session ends
     await database.selectFrom('sessions').select('id').where('machine_id', '=', machine.id).forUpdate().execute()
     machine.agent.setState({ state: 'ready' })
     await eventually(async () => {
-      const { rows } = await sql`select from pg_locks where not granted`.execute(server.database)
+      const { rows } = await sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`.execute(
+        server.database,
+      )
       return rows.length > 0 || undefined
     })
     machine.agent.kill()
