@@ -72,6 +72,8 @@ export interface ServerConfig {
   /** What runs the machines. */
   readonly driver: DriverName
   readonly machines: DriverOptions
+  /** Whether sessions without activity are frozen. */
+  readonly hasStandby: boolean
   /** The region that this server runs in. */
   readonly region: Region
   /** The runtime folder for sockets of an ordinary user. */
@@ -147,6 +149,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       diskBytes: mebibytes('BERTH_SESSION_DISK_MIB', text('BERTH_SESSION_DISK_MIB') ?? '8192'),
       hasDiskImages: switchedOn('BERTH_DISK_IMAGES', text('BERTH_DISK_IMAGES'), true),
     },
+    hasStandby: switchedOn('BERTH_STANDBY', text('BERTH_STANDBY'), true),
     region: oneOf('BERTH_REGION', text('BERTH_REGION') ?? 'us-east', Region.options),
     userRuntimeFolder: text('XDG_RUNTIME_DIR'),
   }

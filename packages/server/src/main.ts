@@ -44,6 +44,7 @@ const drainLimitMilliseconds = 6_000
 const reapIntervalMilliseconds = 1_000
 const memoryWatchIntervalMilliseconds = 2_000
 const heartbeatIntervalMilliseconds = 10_000
+const standbyMilliseconds = 5_000
 
 /** Starts the server of this host and returns once it is ready. It stops on SIGTERM and SIGINT. */
 export async function serve(flags: ServeFlags): Promise<void> {
@@ -119,6 +120,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     auditExport: config.auditExport,
     onePassword: config.onePassword,
     search: config.search,
+    standbyMilliseconds: config.hasStandby ? standbyMilliseconds : undefined,
     clock: systemClock,
     logger,
     version: packageJson.version,

@@ -126,6 +126,8 @@ export interface ServicesOptions {
   readonly model: ModelConfig | undefined
   readonly egressAllow: readonly string[]
   readonly region: Region
+  /** After how long without activity the machine of a session is frozen. Absent: none ever is. */
+  readonly standbyMilliseconds: number | undefined
   readonly clock: Clock
   readonly logger: Logger
   readonly version: string
@@ -165,7 +167,16 @@ export function createServices(options: ServicesOptions) {
   const proxyStore = new ProxyStore(database)
   const proxies = new ProxyService({ store: proxyStore, secrets, egress: options.egress, pools, checkUrl, jobs, clock })
   const egress = new SessionEgress({ proxies, egress: options.egress, stealthProxy })
-  const machines = new SessionMachines({ driver, store, egress, egressLink: options.egress, events, logger })
+  const machines = new SessionMachines({
+    driver,
+    store,
+    egress,
+    egressLink: options.egress,
+    events,
+    standbyMilliseconds: options.standbyMilliseconds,
+    clock,
+    logger,
+  })
   const profiles = new ProfileService({
     store: new ProfileStore(database),
     states: new ProfileStates({ blobs, secrets }),

@@ -188,6 +188,8 @@ export interface SessionTable {
   idle_since: Date | null
   deleted_at: Date | null
   uptime_ms: number | null
+  standby_since: Date | null
+  standby_ms: Generated<number>
   profile_id: ProfileId | null
   profile_save_changes: boolean | null
 }

@@ -94,8 +94,12 @@ export interface Driver {
    */
   changePolicies(machineId: MachineId, change: (policies: ChromePolicies) => ChromePolicies): Promise<ChromePolicies>
 
+  /** Stops everything in a machine where it is, without its memory being lost. Resolves when nothing of it runs. */
   freeze(machineId: MachineId): Promise<void>
+  /** Lets a machine go on. One that runs is fine. */
   thaw(machineId: MachineId): Promise<void>
+  /** Asks the system, as `list` does. */
+  isFrozen(machineId: MachineId): Promise<boolean>
 
   /**
    * Every machine that exists, whoever started it, and changes nothing. Asks the system, not a record of ours, so that

@@ -205,11 +205,19 @@ export class FakeDriver implements Driver {
   }
 
   async freeze(machineId: MachineId): Promise<void> {
-    this.#host.agentOf(machineId).freeze()
+    const agent = this.#host.agentOf(machineId)
+    agent.freeze()
+    agent.isFrozen = true
   }
 
   async thaw(machineId: MachineId): Promise<void> {
-    this.#host.agentOf(machineId).thaw()
+    const agent = this.#host.agentOf(machineId)
+    agent.thaw()
+    agent.isFrozen = false
+  }
+
+  async isFrozen(machineId: MachineId): Promise<boolean> {
+    return this.#host.machines.get(machineId)?.agent.isFrozen ?? false
   }
 
   async list(): Promise<readonly MachineId[]> {

@@ -76,6 +76,8 @@ export interface TestServerOptions {
   readonly model?: ModelConfig
   readonly egressAllow?: readonly string[]
   readonly search?: SearchConfig
+  /** Absent: no machine is ever frozen. */
+  readonly standbyMilliseconds?: number
 }
 
 interface TestParts {
@@ -274,6 +276,7 @@ export class TestServer {
       },
       model: options.model,
       egressAllow: options.egressAllow ?? [],
+      standbyMilliseconds: options.standbyMilliseconds,
       clock: this.clock,
       logger: createLogger({ name: 'test', level: 'silent', json: true }),
       version: 'test',

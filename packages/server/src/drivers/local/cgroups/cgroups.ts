@@ -121,6 +121,16 @@ export class Cgroups {
     return this.#setFrozen(name, false)
   }
 
+  /** Of a group that is not there: no. */
+  async isFrozen(name: string): Promise<boolean> {
+    const hierarchy = this.#find('freezer')
+    if (!hierarchy) return false
+    const { version } = hierarchy
+    const file = join(this.#folder(hierarchy, name), version === 1 ? 'freezer.state' : 'cgroup.freeze')
+    const text = await readFile(file, 'utf8').catch(() => '')
+    return version === 1 ? text.trim() !== 'THAWED' && text !== '' : text.trim() === '1'
+  }
+
   /** Removes the groups of a machine; those that are not there are fine. */
   async remove(name: string): Promise<void> {
     await settleAll(this.#hierarchies.map((hierarchy) => removeGroup(this.#folder(hierarchy, name))))
