@@ -40,6 +40,7 @@ export interface Tables {
   audit_export_destinations: ExportDestinationTable
   credential_providers: CredentialProviderTable
   sessions: SessionTable
+  reserve_machines: ReserveMachineTable
   proxies: ProxyTable
   profiles: ProfileTable
   extensions: ExtensionTable
@@ -192,6 +193,14 @@ export interface SessionTable {
   standby_ms: Generated<number>
   profile_id: ProfileId | null
   profile_save_changes: boolean | null
+}
+
+/** A machine with a browser that no session has yet. */
+export interface ReserveMachineTable {
+  machine_id: MachineId
+  driver_id: string
+  kind: string
+  ready_at: Date
 }
 
 export interface ProfileTable {

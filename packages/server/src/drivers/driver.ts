@@ -21,6 +21,8 @@ export interface MachineSpec {
   readonly awaitsProfile: boolean
   /** The agent launches the browser when it has been given its extensions. */
   readonly awaitsExtensions: boolean
+  /** It leaves the processor to the others, until `raisePriority`. */
+  readonly hasLowPriority?: boolean
 }
 
 /** A unix socket on which egress is to listen. */
@@ -93,6 +95,12 @@ export interface Driver {
    * Resolves with those from before. Nothing in the machine can change them.
    */
   changePolicies(machineId: MachineId, change: (policies: ChromePolicies) => ChromePolicies): Promise<ChromePolicies>
+
+  /** From now on the machine has as large a share of the processor as any. */
+  raisePriority(machineId: MachineId): Promise<void>
+
+  /** Changes when the programs have changed that machines run: those that were started before run older ones. */
+  programVersion(): Promise<string>
 
   /** Stops everything in a machine where it is, without its memory being lost. Resolves when nothing of it runs. */
   freeze(machineId: MachineId): Promise<void>

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
@@ -212,6 +213,15 @@ export class LocalDriver implements Driver {
     change: (policies: ChromePolicies) => ChromePolicies,
   ): Promise<ChromePolicies> {
     return changePolicies(this.#newMachine(machineId).folders, change)
+  }
+
+  raisePriority(machineId: MachineId): Promise<void> {
+    return this.#resources.cgroups.raiseShare(machineId)
+  }
+
+  async programVersion(): Promise<string> {
+    const { mtimeMs, size, ino } = await stat(inMachine.chromium)
+    return [mtimeMs, size, ino].join(' ')
   }
 
   async freeze(machineId: MachineId): Promise<void> {

@@ -9,7 +9,7 @@ import type { z } from 'zod'
 import { AgentEventReader } from '../../../agent-link/agent-event-reader.ts'
 import { AgentWatch, type AgentWatchHandlers } from '../../../agent-link/agent-watch.ts'
 import { type CommandOptions, commandAgent } from '../../../agent-link/command-agent.ts'
-import type { Driver, Machine, MachineSpec, ReachableMachine } from '../../../drivers/driver.ts'
+import type { Driver, Machine, ReachableMachine } from '../../../drivers/driver.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
 import type { Session, SessionOnMachine } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
@@ -54,9 +54,9 @@ interface SessionMachinesOptions {
 
 interface ProvisionOptions {
   readonly session: Session
-  /** Of the machine that the session names. */
-  readonly spec: MachineSpec
-  /** Gives the agent what it waits for before it launches the browser. */
+  /** Starts the machine that the session names, or lets one go on that waits for it. */
+  readonly start: (signal: AbortSignal) => Promise<Machine>
+  /** Gives the agent what the session starts with. */
   readonly deliver?: (machine: ReachableMachine, signal: AbortSignal) => Promise<void>
   readonly signal: AbortSignal
 }
@@ -97,21 +97,22 @@ export class SessionMachines {
    * Provides an expected session with its machine and resolves when the browser can be used. After a rejection nothing
    * of the machine is left.
    */
-  async provision({ session, spec, deliver, signal }: ProvisionOptions): Promise<{ readonly idleSince: Date | null }> {
+  async provision({ session, start, deliver, signal }: ProvisionOptions): Promise<{ readonly idleSince: Date | null }> {
     const { driver, logger } = this.#options
+    const { machine_id: machineId } = session
     const limit = AbortSignal.timeout(startLimitMilliseconds)
     const either = AbortSignal.any([signal, limit])
     try {
-      const live = this.adopt(session.id, await driver.start(spec, either), session)
+      const live = this.adopt(session.id, await start(either), session)
       // An agent that fails before it has been given everything says so on its stream of states.
       const prepared = Promise.all([this.openRoute(session), deliver?.(live.machine, either)])
       await Promise.race([Promise.all([prepared, live.watch.ready]), rejectedBy(either)])
-      return { idleSince: live.idleSince ?? null }
+      return { idleSince: live.idleSince ? later(live.idleSince, session.created_at) : null }
     } catch (cause) {
-      const lastLines = await driver.lastLines(spec.id)
+      const lastLines = await driver.lastLines(machineId)
       await this.stop(session)
       if (signal.aborted || cause instanceof BerthError) throw cause
-      logger.error({ err: cause, sessionId: session.id, machineId: spec.id, lastLines }, 'a session did not start')
+      logger.error({ err: cause, sessionId: session.id, machineId, lastLines }, 'a session did not start')
       const reason = limit.aborted
         ? `the browser did not answer within ${startLimitMilliseconds / 1000} s`
         : firstLine((cause as Error).message)
@@ -213,6 +214,10 @@ export class SessionMachines {
     }
   }
 
+  countFrozen(): number {
+    return [...this.#live.values()].filter(({ machine }) => machine.isFrozen).length
+  }
+
   /** Whether the session has a machine here that is frozen. */
   isFrozen(id: SessionId): boolean {
     return this.#live.get(id)?.machine.isFrozen ?? false
@@ -278,6 +283,11 @@ export class SessionMachines {
 /** What programs wrote behind it is for the log: it can be long, and tell of the host. */
 function firstLine(message: string): string {
   return message.split('\n', 1)[0]?.slice(0, maxReasonLength) ?? ''
+}
+
+/** A machine that has waited for its session was idle before that. */
+function later(one: Date, other: Date): Date {
+  return one > other ? one : other
 }
 
 function rejectedBy(signal: AbortSignal): Promise<never> {

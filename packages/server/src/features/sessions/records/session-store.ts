@@ -1,5 +1,5 @@
 import type { Region } from '@berth/contract/browsers/browser.ts'
-import type { ProjectId, ProxyId, SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId, ProjectId, ProxyId, SessionId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, sql, type Updateable } from 'kysely'
@@ -77,6 +77,17 @@ export class SessionStore {
     return this.#database
       .updateTable('sessions')
       .set({ state: 'active', idle_since: idleSince })
+      .where('id', '=', id)
+      .where('state', '=', 'starting')
+      .returningAll()
+      .executeTakeFirst()
+  }
+
+  /** Gives a session that is not ready another machine; nothing when it was deleted before. */
+  async changeMachine(id: SessionId, machineId: MachineId): Promise<Session | undefined> {
+    return this.#database
+      .updateTable('sessions')
+      .set({ machine_id: machineId })
       .where('id', '=', id)
       .where('state', '=', 'starting')
       .returningAll()
