@@ -30,11 +30,11 @@ const inPage = `JSON.stringify({
   drift: Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 1000,
 })`
 
+/** Numbers of users and names of temporary folders are of each machine. */
 const inMachine = [
-  'id; hostname; pwd; ls -A ~ ~/Downloads /tmp; df --output=size /dev/shm; ulimit -a; env | sort',
-  // Its flags, but the window's size: that is the one of its launch.
+  'id -un; hostname; pwd; ls -A ~ ~/Downloads; ls -A /tmp | sed "s/Chromium[.].*/Chromium/"; df --output=size /dev/shm',
+  'ulimit -a; env | grep -v BERTH_PROCESS_ID | sort; cat /etc/chromium/policies/managed/*',
   "tr '\\0' '\\n' < /proc/$(pgrep -o -x chromium)/cmdline | grep -v window-size",
-  'cat /etc/chromium/policies/managed/*',
 ].join('; ')
 
 interface Observed {
