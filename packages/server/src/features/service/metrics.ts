@@ -1,13 +1,20 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Reserve } from '../sessions/reserve/reserve.ts'
 
 interface MetricsSources {
   readonly activeSessions: () => Promise<number>
   readonly openRelays: () => number
   readonly memoryKills: () => number
   readonly frozenSessions: () => number
-  readonly reserve: Pick<Reserve, 'sizes' | 'claims' | 'misses' | 'boots'>
+  readonly reserve: ReserveFigures
+}
+
+/** Of the machines that are started before they are asked for. */
+interface ReserveFigures {
+  readonly sizes: Readonly<Record<string, number>>
+  readonly claims: ReadonlyMap<string, number>
+  readonly misses: ReadonlyMap<string, number>
+  readonly boots: { readonly count: number; readonly seconds: number }
 }
 
 /** Serves Prometheus metrics at `/metrics`: the process, the API by route, sessions and WebSockets. */
@@ -78,7 +85,7 @@ export function mountMetrics(app: FastifyInstance, sources: MetricsSources): voi
 }
 
 /** How the machines do that are started before they are asked for. */
-function addReserveMetrics(registers: Registry[], reserve: MetricsSources['reserve']): void {
+function addReserveMetrics(registers: Registry[], reserve: ReserveFigures): void {
   new Gauge({
     name: 'berth_reserve_machines',
     help: 'Machines of this server that wait for a session.',
