@@ -7,6 +7,7 @@ import { idleBeyondBrowser, idleName } from './measurements/idle.ts'
 import { beyondBrowser, memoryName } from './measurements/memory.ts'
 import { messageDirections, messageName } from './measurements/messages.ts'
 import { downloadName, requestsName } from './measurements/network.ts'
+import { readyName, readyWithSettings, wakeName } from './measurements/ready.ts'
 
 export interface Verdict {
   readonly budget: string
@@ -33,6 +34,7 @@ interface Budget {
 const cold = { client: 'raw CDP', atOnce: 1 } as const
 const headless = createName({ shape: 'headless', ...cold }, 'created')
 const headful = createName({ shape: 'headful', ...cold }, 'created')
+const fiveAtOnce = readyName({ shape: 'headless', client: 'raw CDP', atOnce: 5 }, 'first page loaded')
 const bareAnswer = createName({ shape: 'headless', ...cold }, 'first CDP answer')
 
 const budgets: readonly Budget[] = [
@@ -48,6 +50,29 @@ const budgets: readonly Budget[] = [
     value: (own) => own(headful) - own(headless),
     limit: 300,
   },
+  {
+    text: 'create headless, ready',
+    unit: 'ms',
+    value: (own) => own(readyName({ shape: 'headless', ...cold }, 'created')),
+    limit: 10,
+  },
+  { text: readyWithSettings, unit: 'ms', value: (own) => own(readyWithSettings), limit: 40 },
+  ...(['raw CDP', 'Playwright'] as const).map((client): Budget => {
+    const name = readyName({ shape: 'headless', client, atOnce: 1 }, 'first page loaded')
+    return {
+      text: `${name}, to a pool of ready bare Chromiums`,
+      unit: 'times',
+      value: (own, direct) => own(name) / direct(name),
+      limit: 1.4,
+    }
+  }),
+  {
+    text: `${fiveAtOnce}, to a pool of ready bare Chromiums`,
+    unit: 'times',
+    value: (own, direct) => own(fiveAtOnce) / direct(fiveAtOnce),
+    limit: 1.5,
+  },
+  { text: wakeName, unit: 'ms', value: (own) => own(wakeName), limit: 20 },
   {
     text: 'Runtime.evaluate, p50, to direct',
     unit: 'times',

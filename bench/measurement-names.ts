@@ -1,6 +1,7 @@
 /** All measurements, in the order in which they run. */
 export const measurementNames = [
   'create',
+  'ready',
   'evaluate',
   'messages',
   'screenshots',

@@ -9,10 +9,12 @@ import type { Measurement } from './measurement.ts'
 import { measureMemory } from './memory.ts'
 import { measureMessages } from './messages.ts'
 import { measureNetwork } from './network.ts'
+import { measureReady } from './ready.ts'
 import { measureScreenshots } from './screenshots.ts'
 
 export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
   create: measureCreate,
+  ready: measureReady,
   evaluate: measureEvaluate,
   messages: measureMessages,
   screenshots: measureScreenshots,

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Berth } from '../../e2e/testing/berth.ts'
 import { findProcesses } from '../processes.ts'
 import { type BenchSession, browserPart, type Service, type ServiceOptions, type Shape } from './service.ts'
@@ -20,7 +21,49 @@ const parts: readonly (readonly [RegExp, string])[] = [
 
 /** Starts berth like a user, with a data folder of its own. */
 export async function startBerth({ pagesAddress }: ServiceOptions): Promise<Service> {
-  const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pagesAddress }, isOwnGroup: true })
+  const environment = { BERTH_EGRESS_ALLOW: pagesAddress }
+  return serviceOf(await Berth.start({ environment, isOwnGroup: true }))
+}
+
+/** The same service, with machines that are ready. */
+export interface ReadyBerth extends Service {
+  readonly berth: Berth
+  /** Resolves when as many machines of each kind are ready. */
+  filled(): Promise<void>
+  /** How many sessions are frozen. */
+  countFrozen(): Promise<number>
+}
+
+export async function startReadyBerth(
+  pagesAddress: string,
+  sizes: Readonly<Record<Shape, number>>,
+): Promise<ReadyBerth> {
+  const BERTH_RESERVE = `headless=${sizes.headless},headful=${sizes.headful}`
+  const berth = await Berth.start({
+    environment: { BERTH_EGRESS_ALLOW: pagesAddress, BERTH_RESERVE },
+    isOwnGroup: true,
+  })
+  const metric = async (series: string) => {
+    const text = await (await berth.request('/metrics')).text()
+    return Number(
+      text
+        .split('\n')
+        .find((line) => line.startsWith(`${series} `))
+        ?.split(' ')[1],
+    )
+  }
+  const isFilled = async (shape: Shape) => (await metric(`berth_reserve_machines{kind="${shape}"}`)) >= sizes[shape]
+  return {
+    ...serviceOf(berth),
+    berth,
+    countFrozen: () => metric('berth_sessions_frozen'),
+    filled: async () => {
+      while (!((await isFilled('headless')) && (await isFilled('headful')))) await delay(100)
+    },
+  }
+}
+
+function serviceOf(berth: Berth): Service {
   return {
     name: 'berth',
     create: (shape) => createSession(berth, shape),
@@ -32,8 +75,8 @@ export async function startBerth({ pagesAddress }: ServiceOptions): Promise<Serv
   }
 }
 
-async function createSession(berth: Berth, shape: Shape): Promise<BenchSession> {
-  const body = JSON.stringify({ headless: shape === 'headless', timeout_seconds: 600 })
+export async function createSession(berth: Berth, shape: Shape, settings: object = {}): Promise<BenchSession> {
+  const body = JSON.stringify({ headless: shape === 'headless', timeout_seconds: 600, ...settings })
   const headers = { 'content-type': 'application/json' }
   const response = await send(berth, '/browsers', { method: 'POST', headers, body })
   const created = (await response.json()) as CreatedSession

@@ -165,7 +165,8 @@ export function launch(
   return spawn(launcher, args, {
     detached: isOwnGroup,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environment },
+    // What is started before it is asked for would take the processor from what a test looks at.
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, BERTH_RESERVE: 'off', ...environment },
   })
 }
 

@@ -34,7 +34,8 @@ export async function agentProcess(sessionId: string): Promise<number> {
   return (await findBrowser(sessionId)).parent
 }
 
-async function findBrowser(sessionId: string): Promise<ProcessInfo> {
+/** Every process in the machine of a session, and those outside that hold it. */
+export async function processesOf(sessionId: string): Promise<readonly ProcessInfo[]> {
   const processes = await listProcesses()
   const folder = `/${machineOf(sessionId)}/`
   const machine = new Set(processes.filter(({ command }) => command.includes(folder)).map(({ pid }) => pid))
@@ -42,9 +43,12 @@ async function findBrowser(sessionId: string): Promise<ProcessInfo> {
     size = machine.size
     for (const { pid, parent } of processes) if (machine.has(parent)) machine.add(pid)
   }
-  const browser = processes.find(
-    ({ pid, command }) => machine.has(pid) && /\/chromium\/chromium /.test(command) && !command.includes('--type='),
-  )
+  return processes.filter(({ pid }) => machine.has(pid))
+}
+
+async function findBrowser(sessionId: string): Promise<ProcessInfo> {
+  const processes = await processesOf(sessionId)
+  const browser = processes.find(({ command }) => /\/chromium\/chromium /.test(command) && !command.includes('--type='))
   if (!browser) throw new Error(`no browser runs for ${sessionId}`)
   return browser
 }

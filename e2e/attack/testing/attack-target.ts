@@ -84,7 +84,7 @@ export class AttackTarget {
 
 async function serve(networks: Networks, dataFolder: string, open: AsyncDisposableStack): Promise<ReadyMessage> {
   const args = ['serve', '--json', '--port', '0', '--data-dir', dataFolder]
-  const child = start([...networks.inHost, launcher, ...args], { ...secrets })
+  const child = start([...networks.inHost, launcher, ...args], { ...secrets, BERTH_RESERVE: 'off' })
   const log: string[] = []
   rememberLog(log)
   createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => log.push(line))

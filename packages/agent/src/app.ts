@@ -96,6 +96,8 @@ function handlersOf(options: AppOptions, webDriver: ClassicSessions): RouteHandl
     },
     configure: async (request, response) => {
       await browser.configure(await readJson(request))
+      // Whoever changes the browser uses it; one that has waited for its session begins to be idle now.
+      activity.restart()
       response.writeHead(204).end()
     },
     fetchPage: async (request, response) => {

@@ -115,6 +115,8 @@ export async function createApp(
     mountMetrics(app, {
       activeSessions: () => store.countActive(),
       openRelays: () => relay.openConnections + forwarding.openConnections,
+      frozenSessions: () => services.machines.countFrozen(),
+      reserve: services.reserve,
       memoryKills: () => memoryWatch.total,
     })
   }

@@ -16,6 +16,8 @@ test('has the documented defaults', () => {
   assert.equal(config.region, 'us-east')
   assert.deepEqual(config.machines.reserve, { memoryBytes: 256 * 1024 ** 2, diskBytes: 256 * 1024 ** 2 })
   assert.equal(config.driver, 'local')
+  assert.equal(config.hasStandby, true)
+  assert.equal(config.reserve, 'auto')
   assert.equal(config.apiKey, undefined)
   assert.deepEqual(config.blobs, { kind: 'folder' })
 })
@@ -168,6 +170,9 @@ for (const [flags, environment, named] of [
   [{}, { BERTH_BLOBS: 's3', BERTH_S3_BUCKET: 'blobs', BERTH_S3_PATH_STYLE: '?' }, 'BERTH_S3_PATH_STYLE'],
   [{}, { BERTH_BLOBS: 's3', BERTH_S3_BUCKET: 'blobs', BERTH_S3_PREFIX: 'a b' }, 'BERTH_S3_PREFIX'],
   [{}, { BERTH_S3_BUCKET: 'blobs' }, 'BERTH_BLOBS'],
+  [{}, { BERTH_STANDBY: 'sometimes' }, 'BERTH_STANDBY'],
+  [{}, { BERTH_RESERVE: 'headless' }, 'BERTH_RESERVE'],
+  [{}, { BERTH_RESERVE: 'gpu=1' }, 'BERTH_RESERVE'],
 ] as const) {
   test(`names ${named} in the message for ${JSON.stringify({ ...flags, ...environment })}`, () => {
     assert.throws(() => readConfig(flags, environment), { name: 'StartError', message: new RegExp(named) })

@@ -16,6 +16,8 @@ import { type ProxyPools, parseProxyPools, parseUpstream } from './features/prox
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
 import type { SearchConfig } from './features/search/providers/known-providers.ts'
 import { readSearchConfig } from './features/search/search-config.ts'
+import { reserveKinds } from './features/sessions/reserve/reserve-kind.ts'
+import { parseReserve, type ReserveConfig } from './features/sessions/reserve/reserve-plan.ts'
 import { type ConnectionLimits, defaultConnectionLimits } from './ingress/connection-limits.ts'
 import { StartError } from './start-error.ts'
 
@@ -72,6 +74,10 @@ export interface ServerConfig {
   /** What runs the machines. */
   readonly driver: DriverName
   readonly machines: DriverOptions
+  /** Whether sessions without activity are frozen. */
+  readonly hasStandby: boolean
+  /** How many machines are started before they are asked for. */
+  readonly reserve: ReserveConfig
   /** The region that this server runs in. */
   readonly region: Region
   /** The runtime folder for sockets of an ordinary user. */
@@ -147,6 +153,8 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       diskBytes: mebibytes('BERTH_SESSION_DISK_MIB', text('BERTH_SESSION_DISK_MIB') ?? '8192'),
       hasDiskImages: switchedOn('BERTH_DISK_IMAGES', text('BERTH_DISK_IMAGES'), true),
     },
+    reserve: reserve(text('BERTH_RESERVE') ?? 'auto'),
+    hasStandby: switchedOn('BERTH_STANDBY', text('BERTH_STANDBY'), true),
     region: oneOf('BERTH_REGION', text('BERTH_REGION') ?? 'us-east', Region.options),
     userRuntimeFolder: text('XDG_RUNTIME_DIR'),
   }
@@ -192,6 +200,13 @@ function blobs(text: (name: string) => string | undefined): BlobsConfig {
 
 const bucketRule = 'must name a bucket: 3 to 63 lower-case letters, digits, dots and hyphens'
 const prefixRule = 'may hold letters, digits, and any of ._/-'
+
+function reserve(text: string): ReserveConfig {
+  const config = parseReserve(text)
+  if (config !== undefined) return config
+  const kinds = reserveKinds.join(', ')
+  throw new StartError(`BERTH_RESERVE must be off, auto, or counts such as headless=2,headful=1 of ${kinds}`, 64)
+}
 
 function matching(name: string, value: string, pattern: RegExp, rule: string): string {
   if (pattern.test(value)) return value

@@ -44,6 +44,8 @@ const drainLimitMilliseconds = 6_000
 const reapIntervalMilliseconds = 1_000
 const memoryWatchIntervalMilliseconds = 2_000
 const heartbeatIntervalMilliseconds = 10_000
+const standbyMilliseconds = 5_000
+const reserveIntervalMilliseconds = 1_000
 
 /** Starts the server of this host and returns once it is ready. It stops on SIGTERM and SIGINT. */
 export async function serve(flags: ServeFlags): Promise<void> {
@@ -119,6 +121,8 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     auditExport: config.auditExport,
     onePassword: config.onePassword,
     search: config.search,
+    standbyMilliseconds: config.hasStandby ? standbyMilliseconds : undefined,
+    reserve: { config: config.reserve },
     clock: systemClock,
     logger,
     version: packageJson.version,
@@ -143,6 +147,8 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   else await joinServers({ ...services, database, serverId: driverId, address, keyCheck, appear })
   shutdown.add('the heartbeat', () => services.heartbeat.close())
   shutdown.add('the sessions', () => leaveSessions(config, services, driverId))
+  // Its machines have no sessions, and the recovery removes them.
+  await services.reserveStore.clear()
   await recoverSessions({ ...services, driver, driverId })
   const listening = await listen(app, config)
   shutdown.add('the API', () => closeApi(app, services))
@@ -154,6 +160,8 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the memory watch', () => services.memoryWatch.close())
   const reaper = new SessionReaper({ ...services, driverId, clock: systemClock }, reapIntervalMilliseconds)
   shutdown.add('the reaper', () => reaper.close())
+  shutdown.add('the reserve', () => services.reserve.close())
+  services.reserve.start(reserveIntervalMilliseconds)
   announceReady({ config, port: listening.port, apiKey })
 
   // No request waits for a job. Running jobs are aborted before the resources that they use are closed.

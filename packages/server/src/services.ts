@@ -68,6 +68,7 @@ import { ServerHeartbeat } from './features/servers/server-heartbeat.ts'
 import { type KnownServer, ServerStore } from './features/servers/server-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { SessionCreator } from './features/sessions/create/create-session.ts'
+import { SessionProvisioner } from './features/sessions/create/provision-session.ts'
 import { SessionRequests } from './features/sessions/create/session-request.ts'
 import { SessionTerminator } from './features/sessions/end/end-session.ts'
 import { SessionExtensions } from './features/sessions/launch-inputs/session-extensions.ts'
@@ -78,6 +79,8 @@ import { SessionMachines } from './features/sessions/machines/session-machines.t
 import { SessionResolver } from './features/sessions/records/resolve-session.ts'
 import { SessionRecords } from './features/sessions/records/session-record.ts'
 import { SessionStore } from './features/sessions/records/session-store.ts'
+import { Reserve, type ReserveOptions } from './features/sessions/reserve/reserve.ts'
+import { ReserveStore } from './features/sessions/reserve/reserve-store.ts'
 import { SessionService } from './features/sessions/session-service.ts'
 import { planEgressChange } from './features/sessions/update/egress-change.ts'
 import { planName, planTags, planTelemetry } from './features/sessions/update/plain-changes.ts'
@@ -126,6 +129,9 @@ export interface ServicesOptions {
   readonly model: ModelConfig | undefined
   readonly egressAllow: readonly string[]
   readonly region: Region
+  /** After how long without activity the machine of a session is frozen. Absent: none ever is. */
+  readonly standbyMilliseconds: number | undefined
+  readonly reserve: Pick<ReserveOptions, 'config' | 'settleMilliseconds'>
   readonly clock: Clock
   readonly logger: Logger
   readonly version: string
@@ -165,7 +171,16 @@ export function createServices(options: ServicesOptions) {
   const proxyStore = new ProxyStore(database)
   const proxies = new ProxyService({ store: proxyStore, secrets, egress: options.egress, pools, checkUrl, jobs, clock })
   const egress = new SessionEgress({ proxies, egress: options.egress, stealthProxy })
-  const machines = new SessionMachines({ driver, store, egress, egressLink: options.egress, events, logger })
+  const machines = new SessionMachines({
+    driver,
+    store,
+    egress,
+    egressLink: options.egress,
+    events,
+    standbyMilliseconds: options.standbyMilliseconds,
+    clock,
+    logger,
+  })
   const profiles = new ProfileService({
     store: new ProfileStore(database),
     states: new ProfileStates({ blobs, secrets }),
@@ -224,12 +239,31 @@ export function createServices(options: ServicesOptions) {
   })
 
   const sessions = new SessionService({ store, resolver, terminator, driverId })
+  const reserveStore = new ReserveStore(database, driverId)
+  const reserve = new Reserve({ ...options.reserve, store: reserveStore, driver, clock, logger })
   const creator = new SessionCreator({
     store,
-    requests: new SessionRequests({ proxies, profiles: sessionProfiles, sessionExtensions, driver, driverId, region }),
+    requests: new SessionRequests({
+      proxies,
+      profiles: sessionProfiles,
+      sessionExtensions,
+      egress,
+      driver,
+      driverId,
+      region,
+    }),
     machines,
-    profiles: sessionProfiles,
-    sessionExtensions,
+    provisioner: new SessionProvisioner({
+      driver,
+      store,
+      machines,
+      profiles: sessionProfiles,
+      sessionExtensions,
+      reserve,
+      clock,
+      logger,
+    }),
+    reserve,
     terminator,
     limits,
     egress,
@@ -339,6 +373,8 @@ export function createServices(options: ServicesOptions) {
     apiKeys: new ApiKeyService({ store: new ApiKeyStore(database), projects, keys, clock }),
     sessions,
     creator,
+    reserve,
+    reserveStore,
     configRegistry: new ConfigRegistryService({
       analyses,
       runs,

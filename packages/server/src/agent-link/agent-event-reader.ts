@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   type AgentEventRecord,
@@ -24,6 +25,8 @@ interface AgentEventReaderOptions {
   /** What an event costs of the pace. */
   readonly price?: number
   readonly longestPauseMilliseconds?: number
+  /** Before it resolves the agent cannot answer, and is asked nothing. */
+  readonly begin?: Promise<void>
 }
 
 /** For what an agent has written before it ended. */
@@ -52,7 +55,7 @@ export class AgentEventReader {
     this.#longestPauseMilliseconds = longestPauseMilliseconds
     this.#machine = machine
     this.#take = take
-    this.#ended = this.#readAgainAndAgain()
+    this.#ended = this.#readAgainAndAgain(options.begin)
   }
 
   /** Takes what an agent that has ended told before. */
@@ -67,8 +70,9 @@ export class AgentEventReader {
     this.#abort.abort()
   }
 
-  async #readAgainAndAgain(): Promise<void> {
+  async #readAgainAndAgain(begin: Promise<void> | undefined): Promise<void> {
     const { signal } = this.#last
+    if (begin) await Promise.race([begin, once(signal, 'abort')])
     for (let pause = shortestPauseMilliseconds; ; pause = Math.min(pause * 2, this.#longestPauseMilliseconds)) {
       const openedAt = performance.now()
       // Whatever ends a stream, AgentWatch finds out whether the agent is still there.

@@ -15,6 +15,8 @@ export interface AgentWatchHandlers {
 interface AgentWatchOptions {
   /** How long an agent may report no state, after its stream ended, before its session is given up. */
   readonly patienceMilliseconds?: number
+  /** Before it resolves the agent cannot answer, and is asked nothing. */
+  readonly begin?: Promise<void>
 }
 
 const defaultPatienceMilliseconds = 15_000
@@ -43,7 +45,7 @@ export class AgentWatch {
     this.#handlers = handlers
     this.#patienceMilliseconds = options.patienceMilliseconds ?? defaultPatienceMilliseconds
     this.#ready.promise.catch(() => {}) // Callers that wait see the rejection. Nobody has to wait.
-    void this.#watch()
+    void this.#watch(options.begin)
   }
 
   /** Resolves when the browser's first page has responded. Rejects when it never will. */
@@ -61,9 +63,9 @@ export class AgentWatch {
     this.#ready.reject(new Error('the session was ended'))
   }
 
-  async #watch(): Promise<void> {
+  async #watch(begin: Promise<void> | undefined): Promise<void> {
     const reason = await Promise.race([
-      this.#followWithReconnects().catch((error: Error) => `its agent cannot be heard: ${error.message}`),
+      this.#followWithReconnects(begin).catch((error: Error) => `its agent cannot be heard: ${error.message}`),
       this.#machine.ended.then(() => 'its machine ended'),
     ])
     if (this.isOver) return
@@ -73,8 +75,10 @@ export class AgentWatch {
   }
 
   /** Rejects when the agent is given up. */
-  async #followWithReconnects(): Promise<never> {
+  async #followWithReconnects(begin: Promise<void> | undefined): Promise<never> {
     const { signal } = this.#abort
+    await begin
+    this.#lastStateAt = performance.now()
     for (let pause = shortestPauseMilliseconds; ; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
       const openedAt = performance.now()
       const end = await this.#follow().catch((error: Error) => error)

@@ -40,6 +40,7 @@ export interface Tables {
   audit_export_destinations: ExportDestinationTable
   credential_providers: CredentialProviderTable
   sessions: SessionTable
+  reserve_machines: ReserveMachineTable
   proxies: ProxyTable
   profiles: ProfileTable
   extensions: ExtensionTable
@@ -188,8 +189,18 @@ export interface SessionTable {
   idle_since: Date | null
   deleted_at: Date | null
   uptime_ms: number | null
+  standby_since: Date | null
+  standby_ms: Generated<number>
   profile_id: ProfileId | null
   profile_save_changes: boolean | null
+}
+
+/** A machine with a browser that no session has yet. */
+export interface ReserveMachineTable {
+  machine_id: MachineId
+  driver_id: string
+  kind: string
+  ready_at: Date
 }
 
 export interface ProfileTable {

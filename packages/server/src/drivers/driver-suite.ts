@@ -200,7 +200,11 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     if (!driver.capabilities.canFreeze) return context.skip('this driver cannot freeze')
     const [frozen, other] = [await driver.start(machineSpec(), never), await driver.start(machineSpec(), never)]
 
+    assert.equal(await driver.isFrozen(frozen.id), false)
     await driver.freeze(frozen.id)
+    assert.equal(await driver.isFrozen(frozen.id), true)
+    assert.equal(await (await testbed.openDriver()).isFrozen(frozen.id), true, 'another driver sees it too')
+    assert.equal(await driver.isFrozen(other.id), false)
     let hasAnswered = false
     const answer = answers(frozen).finally(() => {
       hasAnswered = true
@@ -211,6 +215,22 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
 
     assert.equal(await answer, true)
     assert.equal(hasAnsweredWhileFrozen, false)
+    assert.equal(await driver.isFrozen(frozen.id), false)
+    assert.equal(await driver.isFrozen(machineSpec().id), false)
+  })
+
+  check('can be told to freeze and to let go on twice', async (testbed, context) => {
+    const driver = await testbed.openDriver()
+    if (!driver.capabilities.canFreeze) return context.skip('this driver cannot freeze')
+    const machine = await driver.start(machineSpec(), never)
+
+    await driver.thaw(machine.id)
+    await driver.freeze(machine.id)
+    await driver.freeze(machine.id)
+    await driver.thaw(machine.id)
+    await driver.thaw(machine.id)
+
+    assert.equal(await answers(machine), true)
   })
 
   check('stops a frozen machine', async (testbed, context) => {

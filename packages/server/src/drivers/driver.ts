@@ -21,6 +21,8 @@ export interface MachineSpec {
   readonly awaitsProfile: boolean
   /** The agent launches the browser when it has been given its extensions. */
   readonly awaitsExtensions: boolean
+  /** It leaves the processor to the others, until `raisePriority`. */
+  readonly hasLowPriority?: boolean
 }
 
 /** A unix socket on which egress is to listen. */
@@ -94,8 +96,18 @@ export interface Driver {
    */
   changePolicies(machineId: MachineId, change: (policies: ChromePolicies) => ChromePolicies): Promise<ChromePolicies>
 
+  /** From now on the machine has as large a share of the processor as any. */
+  raisePriority(machineId: MachineId): Promise<void>
+
+  /** Changes when the programs have changed that machines run: those that were started before run older ones. */
+  programVersion(): Promise<string>
+
+  /** Stops everything in a machine where it is, without its memory being lost. Resolves when nothing of it runs. */
   freeze(machineId: MachineId): Promise<void>
+  /** Lets a machine go on. One that runs is fine. */
   thaw(machineId: MachineId): Promise<void>
+  /** Asks the system, as `list` does. */
+  isFrozen(machineId: MachineId): Promise<boolean>
 
   /**
    * Every machine that exists, whoever started it, and changes nothing. Asks the system, not a record of ours, so that

@@ -13,6 +13,7 @@ export const boundChecks: readonly HostCheck[] = [
       return judgeCgroups(await findBounds(hierarchies), hierarchies)
     },
   },
+  { name: 'Standby', run: async () => judgeFreezer((await findHierarchies()).some(hasFreezer)) },
   { name: 'Disk of a session', run: async () => judgeDisk(await findDiskImageProblem(tmpdir())) },
 ]
 
@@ -40,4 +41,14 @@ export function judgeDisk(problem: string | undefined): Verdict {
       ? 'apt-get install -y --no-install-recommends e2fsprogs, and allow loop devices where this is a container'
       : 'run berth as root',
   )
+}
+
+function hasFreezer({ controllers }: Hierarchy): boolean {
+  return controllers.includes('freezer')
+}
+
+/** Whether a session that nobody uses can be frozen by a control group. */
+export function judgeFreezer(isThere: boolean): Verdict {
+  if (isThere) return ok('sessions that nobody uses are frozen by a control group')
+  return ok('sessions that nobody uses are stopped by signals, since no control group can freeze them')
 }

@@ -1,3 +1,5 @@
+import type { ReserveConfig } from '../features/sessions/reserve/reserve-plan.ts'
+
 /** The result of a check. A `failure` stops `berth serve`. A `warning` costs a feature or a safety margin. */
 export type Verdict =
   | { readonly state: 'ok'; readonly fact: string }
@@ -8,6 +10,7 @@ export interface CheckTarget {
   readonly host: string
   readonly port: number
   readonly dataFolder: string
+  readonly reserve: ReserveConfig
 }
 
 /** One requirement of berth that a host may not meet. Most do not depend on the settings. */

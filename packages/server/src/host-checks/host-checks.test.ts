@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { judgeCgroups, judgeDisk } from './bound-checks.ts'
+import { judgeCgroups, judgeDisk, judgeFreezer } from './bound-checks.ts'
 import { hostChecks, judgeNode, runHostChecks } from './host-checks.ts'
 import { judgeNamespaces } from './namespace-checks.ts'
 import { judgeNetwork, networkCheck } from './network-check.ts'
@@ -15,6 +15,7 @@ import {
   judgeOpenFiles,
   judgePort,
   judgeProcesses,
+  judgeReserve,
   judgeSharedMemory,
   parseLimit,
 } from './resource-checks.ts'
@@ -218,7 +219,7 @@ async function startServer(listener: RequestListener) {
 }
 
 async function checkPort(port: number) {
-  const findings = await runHostChecks({ host: '127.0.0.1', port, dataFolder: '/tmp' })
+  const findings = await runHostChecks({ host: '127.0.0.1', port, dataFolder: '/tmp', reserve: 'off' })
   return findings.find(({ name }) => name === 'Port')?.verdict
 }
 
@@ -232,11 +233,23 @@ test('a port that something else listens on fails, and one that a berth answers 
 })
 
 test('every check of this very host comes to a finding', async () => {
-  const findings = await runHostChecks({ host: '127.0.0.1', port: 0, dataFolder: '/tmp' })
+  const findings = await runHostChecks({ host: '127.0.0.1', port: 0, dataFolder: '/tmp', reserve: 'off' })
 
   assert.deepEqual(
     findings.map(({ name }) => name),
     hostChecks.map(({ name }) => name),
   )
   for (const { name, verdict } of findings) assert.ok(verdict.fact, name)
+})
+
+test('the reserve is told with its sizes, and why there is none', () => {
+  assert.match(judgeReserve('off', 16_000 * mebibyte).fact, /^off/)
+  assert.match(judgeReserve('auto', 16_000 * mebibyte).fact, /^1 headless, 1 headful, and more/)
+  assert.match(judgeReserve('auto', 1_000 * mebibyte).fact, /less than 4 GiB/)
+  assert.equal(judgeReserve({ headless: 2 }, 1_000 * mebibyte).fact, '2 headless')
+})
+
+test('sessions are frozen with and without a control group for it', () => {
+  assert.match(judgeFreezer(true).fact, /control group/)
+  assert.match(judgeFreezer(false).fact, /signals/)
 })

@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { readFile, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname } from 'node:path'
+import { planSizes, type ReserveConfig } from '../features/sessions/reserve/reserve-plan.ts'
 import { type CheckTarget, failure, type HostCheck, ok, type Verdict, warning } from './host-check.ts'
 import { isAllowed } from './program.ts'
 import { missingSystemPackages } from './system-packages.ts'
@@ -10,6 +11,7 @@ const mebibyte = 1024 * 1024
 
 export const resourceChecks: readonly HostCheck<[CheckTarget]>[] = [
   { name: 'Memory', run: async () => judgeMemory(process.availableMemory()) },
+  { name: 'Reserve', run: async ({ reserve }) => judgeReserve(reserve, process.availableMemory()) },
   { name: '/dev/shm', run: async () => judgeSharedMemory(await freeBytes('/dev/shm')) },
   { name: 'Open files', run: async () => judgeOpenFiles(await readLimit('Max open files')) },
   { name: 'Processes', run: async () => judgeProcesses(await readLimit('Max processes')) },
@@ -27,6 +29,15 @@ export function judgeMemory(availableBytes: number): Verdict {
   if (available < sessionMebibytes) return failure(fact, 'end other programs, or take a machine with more memory')
   if (available < 4 * sessionMebibytes) return warning(fact, 'end other programs, or take a machine with more memory')
   return ok(fact)
+}
+
+/** Of the machines that are started before they are asked for. A running server tells more in its metrics. */
+export function judgeReserve(config: ReserveConfig, freeBytes: number): Verdict {
+  if (config === 'off') return ok('off: each session waits for the start of its browser')
+  const sizes = Object.entries(planSizes(config, { creates: [], nowMilliseconds: 0, freeBytes }))
+  const kept = sizes.map(([kind, count]) => `${count} ${kind}`).join(', ')
+  if (kept !== '') return ok(`${kept}${config === 'auto' ? ', and more when more are created' : ''}`)
+  return ok('none, since less than 4 GiB of memory are available: each session waits for the start of its browser')
 }
 
 /** PostgreSQL keeps its shared memory there. Each session has its own. */

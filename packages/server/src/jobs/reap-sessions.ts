@@ -105,8 +105,10 @@ export class SessionReaper {
   }
 
   async #idleSince(id: SessionId): Promise<Date | null | undefined> {
-    const machine = this.#options.machines.find(id)
-    if (!machine) return undefined
+    const { machines } = this.#options
+    const machine = machines.find(id)
+    // In one that is frozen nothing has happened, and to ask would wake it.
+    if (!machine || machines.isFrozen(id)) return undefined
     const state = await readAgentState(machine).catch(() => undefined)
     if (!state) return undefined // An agent that does not respond must not keep a session alive.
     return state.idle_since === null ? null : new Date(state.idle_since)

@@ -79,6 +79,8 @@ export class FakeAgent {
   /** Produces the state of its browser. */
   profile: (reply: FastifyReply) => unknown = (reply) => reply.send('the state of the fake browser')
   #thawed = Promise.withResolvers<void>()
+  /** Its driver has frozen its machine: more than an agent that does not answer. */
+  isFrozen = false
 
   private constructor(initial: Partial<AgentState>) {
     this.#state = { ...this.#state, ...initial }

@@ -38,6 +38,10 @@ export class FakeHost {
   /** The policies of machines that were changed since their start. */
   readonly policies = new Map<MachineId, ChromePolicies>()
   problem: string | undefined
+  /** Machines that leave the processor to others. */
+  readonly lowPriority = new Set<MachineId>()
+  programVersion = '1'
+  freeRoom: FreeRoom = { memoryBytes: 2 ** 30, sessions: 3 }
   /** How new agents fetch pages; absent: not at all. */
   fetchPage: FakeAgent['fetchPage'] | undefined
   /** Runs in each start, when the row of the session is there and its machine is not yet. */
@@ -121,7 +125,7 @@ export class FakeDriver implements Driver {
   }
 
   async freeRoom(): Promise<FreeRoom> {
-    return { memoryBytes: 2 ** 30, sessions: 3 }
+    return this.#host.freeRoom
   }
 
   async start(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
@@ -141,6 +145,7 @@ export class FakeDriver implements Driver {
     await this.#host.onStart(spec)
     const machine = await this.#startAgent(spec)
     this.#host.machines.set(spec.id, machine)
+    if (spec.hasLowPriority) this.#host.lowPriority.add(spec.id)
     if (signal.aborted) await this.#remove(machine)
     signal.throwIfAborted()
     return machine
@@ -204,12 +209,28 @@ export class FakeDriver implements Driver {
     return before
   }
 
+  async raisePriority(machineId: MachineId): Promise<void> {
+    this.#host.lowPriority.delete(machineId)
+  }
+
+  async programVersion(): Promise<string> {
+    return this.#host.programVersion
+  }
+
   async freeze(machineId: MachineId): Promise<void> {
-    this.#host.agentOf(machineId).freeze()
+    const agent = this.#host.agentOf(machineId)
+    agent.freeze()
+    agent.isFrozen = true
   }
 
   async thaw(machineId: MachineId): Promise<void> {
-    this.#host.agentOf(machineId).thaw()
+    const agent = this.#host.agentOf(machineId)
+    agent.thaw()
+    agent.isFrozen = false
+  }
+
+  async isFrozen(machineId: MachineId): Promise<boolean> {
+    return this.#host.machines.get(machineId)?.agent.isFrozen ?? false
   }
 
   async list(): Promise<readonly MachineId[]> {

@@ -24,6 +24,7 @@ import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
 import type { SearchConfig } from '../features/search/providers/known-providers.ts'
 import { recoverSessions } from '../features/sessions/machines/recover-sessions.ts'
 import type { Session } from '../features/sessions/records/session.ts'
+import type { ReserveConfig } from '../features/sessions/reserve/reserve-plan.ts'
 import { Trash } from '../host/trash.ts'
 import type { ConnectionLimits } from '../ingress/connection-limits.ts'
 import { JobRunner } from '../jobs/job-runner.ts'
@@ -76,6 +77,10 @@ export interface TestServerOptions {
   readonly model?: ModelConfig
   readonly egressAllow?: readonly string[]
   readonly search?: SearchConfig
+  /** Absent: no machine is ever frozen. */
+  readonly standbyMilliseconds?: number
+  /** Absent: off. It is filled when a test says so. */
+  readonly reserve?: ReserveConfig
 }
 
 interface TestParts {
@@ -172,6 +177,7 @@ export class TestServer {
 
   async start(publicUrl?: string, recovery: { readonly readyLimitMilliseconds?: number } = {}): Promise<void> {
     const { driverId } = this.#parts
+    await this.#services.reserveStore.clear()
     await recoverSessions({ ...this.#services, driver: this.#driver, driverId, ...recovery })
     const { connectionLimits } = this.#parts.options
     this.#app = await createApp(this.#services, {
@@ -274,6 +280,8 @@ export class TestServer {
       },
       model: options.model,
       egressAllow: options.egressAllow ?? [],
+      standbyMilliseconds: options.standbyMilliseconds,
+      reserve: { config: options.reserve ?? 'off', settleMilliseconds: 0 },
       clock: this.clock,
       logger: createLogger({ name: 'test', level: 'silent', json: true }),
       version: 'test',

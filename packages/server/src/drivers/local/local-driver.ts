@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
@@ -17,7 +18,7 @@ import { findLocalProblem, trialId } from './local-problem.ts'
 import { listMachineFolders, makeFolder, openMachinesFolders } from './machine-folders.ts'
 import { readLastLines } from './machine-log.ts'
 import { MachineWatch } from './machine-watch.ts'
-import type { HostProcess } from './process/host-process.ts'
+import { type HostProcess, readProcess } from './process/host-process.ts'
 import { findMachineProcesses } from './process/machine-processes.ts'
 import { continueTree, stopTree } from './process/process-tree.ts'
 import { removeMachine } from './remove-machine.ts'
@@ -214,6 +215,15 @@ export class LocalDriver implements Driver {
     return changePolicies(this.#newMachine(machineId).folders, change)
   }
 
+  raisePriority(machineId: MachineId): Promise<void> {
+    return this.#resources.cgroups.raiseShare(machineId)
+  }
+
+  async programVersion(): Promise<string> {
+    const { mtimeMs, size, ino } = await stat(inMachine.chromium)
+    return [mtimeMs, size, ino].join(' ')
+  }
+
   async freeze(machineId: MachineId): Promise<void> {
     const { cgroups } = this.#resources
     if (cgroups.canFreeze) return cgroups.freeze(machineId)
@@ -226,6 +236,14 @@ export class LocalDriver implements Driver {
     if (cgroups.canFreeze) return cgroups.thaw(machineId)
     const first = await (await this.adopt(machineId))?.findFirstProcess()
     if (first) await continueTree(first)
+  }
+
+  async isFrozen(machineId: MachineId): Promise<boolean> {
+    const { cgroups } = this.#resources
+    // Finds the groups of a machine that an earlier server has started.
+    const first = await (await this.adopt(machineId))?.findFirstProcess()
+    if (cgroups.canFreeze) return cgroups.isFrozen(machineId)
+    return first !== undefined && ((await readProcess(first.pid))?.isStopped ?? false)
   }
 
   async list(): Promise<readonly MachineId[]> {

@@ -105,7 +105,7 @@ export class ServerStore {
         for update of sessions
       )
       update sessions
-      set state = 'deleted', deleted_at = ended.at, uptime_ms = extract(epoch from ended.at - created_at) * 1000
+      set state = 'deleted', deleted_at = ended.at, uptime_ms = awake_milliseconds(sessions, ended.at)
       from ended where sessions.id = ended.id
       returning sessions.id`.execute(this.#database)
     return rows.length

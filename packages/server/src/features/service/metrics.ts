@@ -5,6 +5,16 @@ interface MetricsSources {
   readonly activeSessions: () => Promise<number>
   readonly openRelays: () => number
   readonly memoryKills: () => number
+  readonly frozenSessions: () => number
+  readonly reserve: ReserveFigures
+}
+
+/** Of the machines that are started before they are asked for. */
+interface ReserveFigures {
+  readonly sizes: Readonly<Record<string, number>>
+  readonly claims: ReadonlyMap<string, number>
+  readonly misses: ReadonlyMap<string, number>
+  readonly boots: { readonly count: number; readonly seconds: number }
 }
 
 /** Serves Prometheus metrics at `/metrics`: the process, the API by route, sessions and WebSockets. */
@@ -55,6 +65,16 @@ export function mountMetrics(app: FastifyInstance, sources: MetricsSources): voi
     },
   })
 
+  new Gauge({
+    name: 'berth_sessions_frozen',
+    help: 'Sessions of this server that are frozen because nobody uses them.',
+    registers,
+    collect() {
+      this.set(sources.frozenSessions())
+    },
+  })
+  addReserveMetrics(registers, sources.reserve)
+
   app.addHook('onResponse', async (request, reply) => {
     // Uses the pattern of the route and not the URL: ids would create a series each, and queries contain tokens.
     const labels = { method: request.method, route: request.routeOptions.url ?? 'none' }
@@ -62,4 +82,55 @@ export function mountMetrics(app: FastifyInstance, sources: MetricsSources): voi
     if (reply.statusCode >= 500) errors.inc(labels)
   })
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
+}
+
+/** How the machines do that are started before they are asked for. */
+function addReserveMetrics(registers: Registry[], reserve: ReserveFigures): void {
+  new Gauge({
+    name: 'berth_reserve_machines',
+    help: 'Machines of this server that wait for a session.',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      for (const [kind, count] of Object.entries(reserve.sizes)) this.set({ kind }, count)
+    },
+  })
+  new Counter({
+    name: 'berth_reserve_claims_total',
+    help: 'Creates that took a machine of the reserve.',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      this.reset()
+      for (const [kind, count] of reserve.claims) this.inc({ kind }, count)
+    },
+  })
+  new Counter({
+    name: 'berth_reserve_misses_total',
+    help: 'Creates that started a machine, by the reason why they took none of the reserve.',
+    labelNames: ['reason'],
+    registers,
+    collect() {
+      this.reset()
+      for (const [reason, count] of reserve.misses) this.inc({ reason }, count)
+    },
+  })
+  new Counter({
+    name: 'berth_reserve_boots_total',
+    help: 'Machines that were started for the reserve.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(reserve.boots.count)
+    },
+  })
+  new Counter({
+    name: 'berth_reserve_boot_seconds_total',
+    help: 'How long it took until these machines were ready, together.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(reserve.boots.seconds)
+    },
+  })
 }

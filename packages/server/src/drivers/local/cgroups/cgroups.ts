@@ -9,6 +9,8 @@ export interface MachineLimits {
   readonly memoryBytes: number
   /** Processes and their threads together. */
   readonly tasks: number
+  /** Leaves the processor to other machines. */
+  readonly isLow?: boolean
 }
 
 type Controller = 'memory' | 'pids' | 'freezer' | 'cpu'
@@ -42,6 +44,7 @@ const tcpLimit = 'memory.kmem.tcp.limit_in_bytes'
  * half as much in version 1, where it has no group of its own; a start is the work of many threads at once.
  */
 const cpuShare = { 1: ['cpu.shares', '2048'], 2: ['cpu.weight', '100'] } as const
+const lowShare = { 1: '256', 2: '12' } as const
 
 /** The control groups of this host's machines: limits, and the freezer. A machine has one group in each hierarchy. */
 export class Cgroups {
@@ -78,11 +81,19 @@ export class Cgroups {
   }
 
   /** Makes the groups of a machine and returns their folders, for its first process to enter. */
-  async open(name: string, { memoryBytes, tasks }: MachineLimits): Promise<readonly string[]> {
+  async open(name: string, limits: MachineLimits): Promise<readonly string[]> {
     const groups = this.#hierarchies.map((hierarchy) => ({ ...hierarchy, folder: this.#folder(hierarchy, name) }))
     await settleAll(groups.map((group) => mkdir(group.folder)))
-    await settleAll(groups.map((group) => limit(group, memoryBytes, tasks)))
+    await settleAll(groups.map((group) => limit(group, limits)))
     return groups.map(({ folder }) => folder)
+  }
+
+  /** Gives a machine that had a low share of the processor the same as the others. */
+  async raiseShare(name: string): Promise<void> {
+    const hierarchy = this.#find('cpu')
+    if (!hierarchy) return
+    const [file, share] = cpuShare[hierarchy.version]
+    await writeFile(join(this.#folder(hierarchy, name), file), share)
   }
 
   /** How often the kernel has ended a process of the machine for want of memory within its limit. */
@@ -121,6 +132,16 @@ export class Cgroups {
     return this.#setFrozen(name, false)
   }
 
+  /** Of a group that is not there: no. */
+  async isFrozen(name: string): Promise<boolean> {
+    const hierarchy = this.#find('freezer')
+    if (!hierarchy) return false
+    const { version } = hierarchy
+    const file = join(this.#folder(hierarchy, name), version === 1 ? 'freezer.state' : 'cgroup.freeze')
+    const text = await readFile(file, 'utf8').catch(() => '')
+    return version === 1 ? text.trim() !== 'THAWED' && text !== '' : text.trim() === '1'
+  }
+
   /** Removes the groups of a machine; those that are not there are fine. */
   async remove(name: string): Promise<void> {
     await settleAll(this.#hierarchies.map((hierarchy) => removeGroup(this.#folder(hierarchy, name))))
@@ -147,9 +168,12 @@ export class Cgroups {
   }
 }
 
-async function limit({ version, folder, controllers }: Hierarchy, memoryBytes: number, tasks: number): Promise<void> {
+async function limit(
+  { version, folder, controllers }: Hierarchy,
+  { memoryBytes, tasks, isLow }: MachineLimits,
+): Promise<void> {
   const [shareFile, share] = cpuShare[version]
-  if (controllers.includes('cpu')) await writeFile(join(folder, shareFile), share)
+  if (controllers.includes('cpu')) await writeFile(join(folder, shareFile), isLow ? lowShare[version] : share)
   if (controllers.includes('pids')) await writeFile(join(folder, 'pids.max'), String(tasks))
   if (!controllers.includes('memory')) return
   const [memory, swap, allowedSwap] =

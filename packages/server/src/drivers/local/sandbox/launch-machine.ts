@@ -58,13 +58,13 @@ const transitBytes = gibibyte / 2
 export async function launchMachine(options: LaunchOptions): Promise<ChildProcess> {
   const { machine, spec, directories, cgroups, signal } = options
   const { folders } = machine
-  const limits = limitsOf(spec.memory, options.tasksPerGibibyte)
+  const { memoryBytes, tasks } = limitsOf(spec.memory, options.tasksPerGibibyte)
   const user = await chooseUser(folders)
   using agentSocket = await openInheritedSocket(folders.agentSocket)
   using lifeline = await openInheritedSocket(folders.lifeline)
   await makeFolder(folders.data, 0o700)
   const [groups] = await settleAll([
-    cgroups.open(spec.id, limits),
+    cgroups.open(spec.id, { memoryBytes, tasks, isLow: spec.hasLowPriority ?? false }),
     makeEgressFolder(folders, options.egressUser),
     writeMachineFiles(folders, spec, user),
     makeDisk(folders, user, options.disk),
@@ -79,7 +79,7 @@ export async function launchMachine(options: LaunchOptions): Promise<ChildProces
     groups,
     hasDiskImage: options.disk.isImage,
     gpuGroups,
-    memoryBytes: limits.memoryBytes,
+    memoryBytes,
   })
   return spawnMachine({ program, args, folders, directories, agentSocket, lifeline })
 }

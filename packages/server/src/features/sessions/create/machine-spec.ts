@@ -6,21 +6,20 @@ import { policiesWith } from '../launch-inputs/session-extensions.ts'
 import type { ReferredProfile } from '../launch-inputs/session-profiles.ts'
 import { windowOf } from '../machines/session-viewport.ts'
 import type { Session } from '../records/session.ts'
+import type { MachineNeeds } from '../reserve/reserve-kind.ts'
+import { defaultMemory } from './default-memory.ts'
 
 /** What a session starts with besides its request. */
 export interface LaunchInputs {
   readonly extensions: readonly StoredExtension[]
   readonly profile: ReferredProfile | undefined
-}
-
-interface MachineInputs extends LaunchInputs {
   /** Of proxies that the browser is to trust. */
   readonly certificates: readonly string[]
 }
 
 /** What the machine of a new session is started with. */
-export function machineSpec(session: Session, request: BrowserRequest, inputs: MachineInputs): MachineSpec {
-  const { extensions, profile, certificates } = inputs
+export function machineSpec(session: Session, request: BrowserRequest, inputs: LaunchInputs): MachineSpec {
+  const { extensions, profile } = inputs
   return {
     id: session.machine_id,
     headless: session.headless,
@@ -29,10 +28,20 @@ export function machineSpec(session: Session, request: BrowserRequest, inputs: M
     kioskMode: session.kiosk_mode,
     viewport: windowOf(session.viewport),
     memory: session.memory,
-    chromePolicy: policiesWith(trusting(certificates, request.chrome_policy ?? {}), extensions),
+    chromePolicy: policiesOf(request, inputs),
     awaitsExtensions: extensions.length > 0,
     awaitsProfile: profile?.hasState ?? false,
   }
+}
+
+/** What a request asks of its machine that not every machine has. */
+export function needsOf(request: BrowserRequest, inputs: LaunchInputs): MachineNeeds {
+  const { headless, stealth, gpu, memory = defaultMemory(headless) } = request
+  return { headless, stealth, gpu, memory, chromePolicy: policiesOf(request, inputs) }
+}
+
+function policiesOf({ chrome_policy = {} }: BrowserRequest, { certificates, extensions }: LaunchInputs) {
+  return policiesWith(trusting(certificates, chrome_policy), extensions)
 }
 
 /** Chromium has a policy for certificates that it is to trust; a caller may have some of its own. */

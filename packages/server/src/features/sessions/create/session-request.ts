@@ -7,8 +7,10 @@ import type { Driver } from '../../../drivers/driver.ts'
 import type { ProxyService, ProxyTarget } from '../../proxies/proxy-service.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
+import type { LeavesBy, SessionEgress } from '../machines/session-egress.ts'
 import { viewportOf } from '../machines/session-viewport.ts'
 import { selectProxy } from '../update/egress-change.ts'
+import { defaultMemory } from './default-memory.ts'
 import type { LaunchInputs } from './machine-spec.ts'
 import { selectNetwork } from './network-selection.ts'
 import { selectTelemetry } from './telemetry-selection.ts'
@@ -19,8 +21,8 @@ export type SessionRequest = BrowserRequest
 /** What the names in a request stand for. */
 interface Selected {
   readonly inputs: LaunchInputs
-  /** How the session leaves, as columns of its row. */
-  readonly egress: Pick<Insertable<SessionTable>, 'proxy' | 'network'>
+  /** How the session leaves. */
+  readonly egress: LeavesBy
 }
 
 interface RowOptions {
@@ -36,6 +38,7 @@ interface SessionRequestsOptions {
   readonly proxies: ProxyService
   readonly profiles: SessionProfiles
   readonly sessionExtensions: SessionExtensions
+  readonly egress: Pick<SessionEgress, 'certificates'>
   readonly driver: Driver
   readonly driverId: string
   readonly region: Region
@@ -55,11 +58,13 @@ export class SessionRequests {
     const egress = await this.#selectEgress(projectId, request)
     const extensions = await sessionExtensions.choose(projectId, request.extensions)
     const profile = request.profile ? await profiles.refer(projectId, request.profile) : undefined
-    return { inputs: { extensions, profile }, egress }
+    const certificates = await this.#options.egress.certificates({ project_id: projectId, ...egress })
+    return { inputs: { extensions, profile, certificates }, egress }
   }
 
   rowOf({ id, machineId, projectId, request, selected, now }: RowOptions): Insertable<SessionTable> {
     const { profile } = selected.inputs
+    const { proxy, network } = selected.egress
     const telemetry = selectTelemetry(request.telemetry)
     return {
       id,
@@ -73,7 +78,7 @@ export class SessionRequests {
       stealth: request.stealth,
       gpu: request.gpu,
       kiosk_mode: request.kiosk_mode,
-      memory: memoryOf(request),
+      memory: request.memory ?? defaultMemory(request.headless),
       region: request.region ?? this.#options.region,
       timeout_seconds: request.timeout_seconds,
       viewport: JSON.stringify(viewportOf(request.viewport, request.gpu)),
@@ -87,7 +92,8 @@ export class SessionRequests {
       uptime_ms: null,
       profile_id: profile?.id ?? null,
       profile_save_changes: profile?.saveChanges ?? null,
-      ...selected.egress,
+      proxy: JSON.stringify(proxy),
+      network: network && JSON.stringify(network),
     }
   }
 
@@ -111,7 +117,7 @@ export class SessionRequests {
   }
 
   /** By which proxies the session leaves. */
-  async #selectEgress(projectId: ProjectId, request: SessionRequest) {
+  async #selectEgress(projectId: ProjectId, request: SessionRequest): Promise<LeavesBy> {
     const { proxies } = this.#options
     const byDefault: SelectedProxy = { mode: 'default' }
     const select = (target: ProxyTarget, field: string) => proxies.select(projectId, target, field)
@@ -119,14 +125,9 @@ export class SessionRequests {
       selectProxy(request, byDefault, select),
       selectNetwork(projectId, request.network, proxies),
     ])
-    return { proxy: JSON.stringify(proxy ?? byDefault), network: network && JSON.stringify(network) }
+    return { proxy: proxy ?? byDefault, network }
   }
 }
 
 const headlessMemory: readonly BrowserMemory[] = ['1GiB', '2GiB']
 const headfulMemory: readonly BrowserMemory[] = ['8GiB', '16GiB']
-
-/** A headless browser needs little; a headful one gets what the field gives it. */
-function memoryOf({ memory, headless }: SessionRequest): BrowserMemory {
-  return memory ?? (headless ? '1GiB' : '8GiB')
-}

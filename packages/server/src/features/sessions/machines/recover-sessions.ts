@@ -90,15 +90,18 @@ class SessionRecovery {
     // The reaper ends sessions that have no machine here.
     using _expected = machines.expect(session.id)
     const machine = await driver.adopt(session.machine_id)
-    if (!machine || !(await isAlive(machine))) return false
-    this.#adopt(session, machine)
+    if (!machine) return false
+    const isFrozen = await driver.isFrozen(machine.id)
+    if (!isFrozen && !(await isAlive(machine))) return false
+    this.#adopt(session, machine, isFrozen)
     await this.#openRoute(session)
     return true
   }
 
-  async #hold({ id, machine_id }: UnfinishedSession): Promise<boolean> {
-    const machine = await this.#options.driver.adopt(machine_id)
-    if (machine) this.#options.machines.adopt(id, machine)
+  async #hold(session: UnfinishedSession): Promise<boolean> {
+    const { driver, machines } = this.#options
+    const machine = await driver.adopt(session.machine_id)
+    if (machine) machines.adopt(session.id, machine, { ...session, isFrozen: await driver.isFrozen(machine.id) })
     return machine !== undefined
   }
 
@@ -114,10 +117,13 @@ class SessionRecovery {
     }
   }
 
-  #adopt({ id }: UnfinishedSession, machine: Machine): void {
+  #adopt(session: UnfinishedSession, machine: Machine, isFrozen: boolean): void {
     const { machines, updater, terminator, logger } = this.#options
+    const { id } = session
     this.adopted += 1
-    const { ready } = machines.adopt(id, machine).watch
+    const { ready } = machines.adopt(id, machine, { ...session, isFrozen }).watch
+    // Nobody was using it, and it answers when somebody does.
+    if (isFrozen) return
     // The last server may have been in the middle of an update. Whoever is next to use the session waits for it.
     void updater.restore(id)
     const limit = setTimeout(() => {

@@ -60,7 +60,11 @@ export class SessionEgress {
   }
 
   /** The certificates, in base64, that the browser of a session needs for its proxies. */
-  async certificates({ project_id, proxy, network }: Chosen): Promise<readonly string[]> {
+  async certificates({
+    project_id,
+    proxy,
+    network,
+  }: Omit<Chosen, 'id' | 'stealth' | 'state'>): Promise<readonly string[]> {
     const certificates = await this.#options.proxies.certificates(project_id, proxiesOf(proxy, network))
     return certificates.map((certificate) => certificate.toString('base64'))
   }

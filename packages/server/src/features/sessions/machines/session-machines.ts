@@ -2,24 +2,27 @@ import type { AgentEventRecord } from '@berth/contract/agent/agent-endpoints.ts'
 import type { MachineId, SessionId } from '@berth/contract/common/ids.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { BerthError } from '@berth/contract/errors.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
 import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
 import { AgentEventReader } from '../../../agent-link/agent-event-reader.ts'
-import { AgentWatch } from '../../../agent-link/agent-watch.ts'
+import { AgentWatch, type AgentWatchHandlers } from '../../../agent-link/agent-watch.ts'
 import { type CommandOptions, commandAgent } from '../../../agent-link/command-agent.ts'
-import type { Driver, Machine, MachineSpec, ReachableMachine } from '../../../drivers/driver.ts'
+import type { Driver, Machine, ReachableMachine } from '../../../drivers/driver.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
 import type { Session, SessionOnMachine } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { LifecycleEvents } from './lifecycle-events.ts'
 import type { SessionEgress } from './session-egress.ts'
+import { StandbyMachine } from './standby-machine.ts'
+import { StandbyNotes } from './standby-notes.ts'
 
 const startLimitMilliseconds = 45_000
 const maxReasonLength = 200
 
 interface LiveMachine {
-  readonly machine: Machine
+  readonly machine: StandbyMachine
   readonly watch: AgentWatch
   readonly agentEvents: AgentEventReader
   /** When the last activity ended, as the agent tells it; null while there is some; undefined before it has told. */
@@ -27,6 +30,14 @@ interface LiveMachine {
   /** What of it is in the database. */
   notedIdleSince: Date | null | undefined
   isNoting: boolean
+  readonly standbyNotes: StandbyNotes
+}
+
+/** How the machine of a session is taken up. */
+interface AdoptOptions {
+  readonly gpu: boolean
+  /** Of a machine that an earlier server has left: whether that one has frozen it. */
+  readonly isFrozen?: boolean
 }
 
 interface SessionMachinesOptions {
@@ -35,14 +46,17 @@ interface SessionMachinesOptions {
   readonly egress: SessionEgress
   readonly egressLink: EgressLink
   readonly events: LifecycleEvents
+  /** After how long without activity a machine is frozen. Absent: none ever is. */
+  readonly standbyMilliseconds: number | undefined
+  readonly clock: Clock
   readonly logger: Logger
 }
 
 interface ProvisionOptions {
   readonly session: Session
-  /** Of the machine that the session names. */
-  readonly spec: MachineSpec
-  /** Gives the agent what it waits for before it launches the browser. */
+  /** Starts the machine that the session names, or lets one go on that waits for it. */
+  readonly start: (signal: AbortSignal) => Promise<Machine>
+  /** Gives the agent what the session starts with. */
   readonly deliver?: (machine: ReachableMachine, signal: AbortSignal) => Promise<void>
   readonly signal: AbortSignal
 }
@@ -83,21 +97,22 @@ export class SessionMachines {
    * Provides an expected session with its machine and resolves when the browser can be used. After a rejection nothing
    * of the machine is left.
    */
-  async provision({ session, spec, deliver, signal }: ProvisionOptions): Promise<{ readonly idleSince: Date | null }> {
+  async provision({ session, start, deliver, signal }: ProvisionOptions): Promise<{ readonly idleSince: Date | null }> {
     const { driver, logger } = this.#options
+    const { machine_id: machineId } = session
     const limit = AbortSignal.timeout(startLimitMilliseconds)
     const either = AbortSignal.any([signal, limit])
     try {
-      const live = this.adopt(session.id, await driver.start(spec, either))
+      const live = this.adopt(session.id, await start(either), session)
       // An agent that fails before it has been given everything says so on its stream of states.
       const prepared = Promise.all([this.openRoute(session), deliver?.(live.machine, either)])
       await Promise.race([Promise.all([prepared, live.watch.ready]), rejectedBy(either)])
-      return { idleSince: live.idleSince ?? null }
+      return { idleSince: live.idleSince ? later(live.idleSince, session.created_at) : null }
     } catch (cause) {
-      const lastLines = await driver.lastLines(spec.id)
+      const lastLines = await driver.lastLines(machineId)
       await this.stop(session)
       if (signal.aborted || cause instanceof BerthError) throw cause
-      logger.error({ err: cause, sessionId: session.id, machineId: spec.id, lastLines }, 'a session did not start')
+      logger.error({ err: cause, sessionId: session.id, machineId, lastLines }, 'a session did not start')
       const reason = limit.aborted
         ? `the browser did not answer within ${startLimitMilliseconds / 1000} s`
         : firstLine((cause as Error).message)
@@ -105,22 +120,43 @@ export class SessionMachines {
     }
   }
 
-  /** Takes up the running machine of a session: a new one, or one that an earlier server left. */
-  adopt(id: SessionId, machine: Machine): LiveMachine {
+  /** Takes up the machine of a session: a new one, or one that an earlier server left. */
+  adopt(id: SessionId, machine: Machine, { gpu, isFrozen }: AdoptOptions): LiveMachine {
     const { events, logger } = this.#options
-    const watch = new AgentWatch(machine, {
+    const standby = this.#standbyMachine(id, machine, { gpu, isFrozen: isFrozen ?? false })
+    const { awake: begin } = standby
+    // These two alone see the machine itself: that the server listens to an agent is no use of its session.
+    const handlers: AgentWatchHandlers = {
       onState: (state) => this.#takeActivity(id, state.idle_since === null ? null : new Date(state.idle_since)),
       onGone: (reason) => {
         if (this.#expected.has(id)) return
         logger.warn({ sessionId: id }, `a session ends: ${reason}`)
         events.emit('machineEnded', id)
       },
-    })
-    const agentEvents = new AgentEventReader(machine, (record) => this.#logEvent(id, record))
+    }
+    const watch = new AgentWatch(machine, handlers, { begin })
+    const agentEvents = new AgentEventReader(machine, (record) => this.#logEvent(id, record), { begin })
+    const standbyNotes = new StandbyNotes({ id, ...this.#options })
     const unknown = { idleSince: undefined, notedIdleSince: undefined }
-    const live: LiveMachine = { machine, watch, agentEvents, ...unknown, isNoting: false }
+    const live: LiveMachine = { machine: standby, watch, agentEvents, ...unknown, isNoting: false, standbyNotes }
     this.#live.set(id, live)
+    if (isFrozen !== undefined) standbyNotes.note(isFrozen)
     return live
+  }
+
+  #standbyMachine(id: SessionId, machine: Machine, { gpu, isFrozen }: Required<AdoptOptions>): StandbyMachine {
+    const { driver, standbyMilliseconds, logger } = this.#options
+    // What a GPU has been told to do goes on.
+    const canStandBy = !gpu && driver.capabilities.canFreeze
+    return new StandbyMachine({
+      machine,
+      driver,
+      isFrozen,
+      afterMilliseconds: canStandBy ? standbyMilliseconds : undefined,
+      mayStandBy: () => !this.#expected.has(id),
+      onChange: (isNow) => this.#live.get(id)?.standbyNotes.note(isNow),
+      onFailure: (error) => logger.warn({ err: error, sessionId: id }, 'a session could not be frozen'),
+    })
   }
 
   #logEvent(sessionId: SessionId, record: AgentEventRecord): void {
@@ -146,12 +182,16 @@ export class SessionMachines {
     const live = this.#live.get(id)
     if (!live) return
     live.idleSince = idleSince
+    live.machine.noteActivity(idleSince !== null)
     void this.#note(id, live)
   }
 
   /** Notes again what the database has missed. */
   noteMissed(): void {
-    for (const [id, live] of this.#live) void this.#note(id, live)
+    for (const [id, live] of this.#live) {
+      void this.#note(id, live)
+      live.standbyNotes.retry()
+    }
   }
 
   /** One note at a time: of two on their way at once, the older could arrive last, and a session would never be idle. */
@@ -174,7 +214,21 @@ export class SessionMachines {
     }
   }
 
-  /** The session's machine, unless it is elsewhere or gone. */
+  countFrozen(): number {
+    return [...this.#live.values()].filter(({ machine }) => machine.isFrozen).length
+  }
+
+  /** Whether the session has a machine here that is frozen. */
+  isFrozen(id: SessionId): boolean {
+    return this.#live.get(id)?.machine.isFrozen ?? false
+  }
+
+  /** Freezes the machine of a session now, unless somebody uses it. */
+  async standBy(id: SessionId): Promise<void> {
+    await this.#live.get(id)?.machine.standBy()
+  }
+
+  /** The session's machine, unless it is elsewhere or gone. A connection to it wakes the session. */
   find(id: SessionId): Machine | undefined {
     return this.#live.get(id)?.machine
   }
@@ -200,6 +254,7 @@ export class SessionMachines {
   async stop({ id, machine_id }: SessionOnMachine): Promise<void> {
     const live = this.#live.get(id)
     live?.watch.close()
+    live?.machine.close()
     this.#live.delete(id)
     try {
       await this.remove(machine_id)
@@ -216,7 +271,8 @@ export class SessionMachines {
 
   /** Lets go of every machine and leaves it running. */
   release(): void {
-    for (const { watch, agentEvents } of this.#live.values()) {
+    for (const { machine, watch, agentEvents } of this.#live.values()) {
+      machine.close()
       watch.close()
       agentEvents.close()
     }
@@ -227,6 +283,11 @@ export class SessionMachines {
 /** What programs wrote behind it is for the log: it can be long, and tell of the host. */
 function firstLine(message: string): string {
   return message.split('\n', 1)[0]?.slice(0, maxReasonLength) ?? ''
+}
+
+/** A machine that has waited for its session was idle before that. */
+function later(one: Date, other: Date): Date {
+  return one > other ? one : other
 }
 
 function rejectedBy(signal: AbortSignal): Promise<never> {

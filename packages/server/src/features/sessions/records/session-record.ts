@@ -43,8 +43,7 @@ export class SessionRecords {
 
   async #write(session: Session, profile: Profile | null | undefined, publicUrl: string): Promise<Browser> {
     const token = await this.#tokens.issue(session.id, session.created_at)
-    const uptime =
-      session.uptime_ms ?? (session.deleted_at ?? this.#clock.now()).getTime() - session.created_at.getTime()
+    const uptime = session.uptime_ms ?? awakeMilliseconds(session, session.deleted_at ?? this.#clock.now())
     return {
       session_id: session.id,
       created_at: session.created_at.toISOString(),
@@ -79,4 +78,10 @@ export class SessionRecords {
       }),
     }
   }
+}
+
+/** For how long its machine has run, as the function of the same name in the database counts it for ended sessions. */
+function awakeMilliseconds({ created_at, standby_since, standby_ms }: Session, now: Date): number {
+  const frozenNow = standby_since ? Math.max(0, now.getTime() - standby_since.getTime()) : 0
+  return now.getTime() - created_at.getTime() - standby_ms - frozenNow
 }

@@ -1,5 +1,5 @@
 import type { Region } from '@berth/contract/browsers/browser.ts'
-import type { ProjectId, ProxyId, SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId, ProjectId, ProxyId, SessionId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, sql, type Updateable } from 'kysely'
@@ -17,7 +17,7 @@ export interface SessionFilter {
   readonly region: Region | undefined
 }
 
-/** A session that its last activity ended so long ago that its time is over. */
+/** A session whose last activity ended, or whose standby began, so long ago that its time is over. */
 export interface OverdueSession {
   readonly id: SessionId
   readonly idleSince: Date
@@ -26,7 +26,7 @@ export interface OverdueSession {
 /** What has to be known of a session to reach it. */
 export type ResolvedSession = Pick<Session, 'id' | 'project_id' | 'state' | 'driver_id' | 'machine_id' | 'created_at'>
 
-export type UnfinishedSession = Pick<Session, 'id' | 'machine_id' | 'state' | 'profile_save_changes'>
+export type UnfinishedSession = Pick<Session, 'id' | 'machine_id' | 'state' | 'profile_save_changes' | 'gpu'>
 
 export class SessionStore {
   readonly #database: Database
@@ -83,6 +83,17 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
+  /** Gives a session that is not ready another machine; nothing when it was deleted before. */
+  async changeMachine(id: SessionId, machineId: MachineId): Promise<Session | undefined> {
+    return this.#database
+      .updateTable('sessions')
+      .set({ machine_id: machineId })
+      .where('id', '=', id)
+      .where('state', '=', 'starting')
+      .returningAll()
+      .executeTakeFirst()
+  }
+
   /** Forgets a session whose start failed. One that was deleted meanwhile is left to whoever deletes it. */
   async removeStarting(id: SessionId): Promise<void> {
     await this.#database.deleteFrom('sessions').where('id', '=', id).where('state', '=', 'starting').execute()
@@ -94,6 +105,33 @@ export class SessionStore {
       .set({ idle_since: idleSince })
       .where('id', '=', id)
       .where('state', '=', 'active')
+      .execute()
+  }
+
+  /** The machine of the session is frozen. One that was noted before, by an earlier server, has been so since then. */
+  async beginStandby(id: SessionId, at: Date): Promise<void> {
+    await this.#database
+      .updateTable('sessions')
+      .set({ standby_since: at })
+      .where('id', '=', id)
+      .where('state', '=', 'active')
+      .where('standby_since', 'is', null)
+      .execute()
+  }
+
+  /** It goes on. Whoever has woken it has used it: its timeout counts from now, unless the agent tells of activity. */
+  async endStandby(id: SessionId, at: Date): Promise<void> {
+    const frozenFor = sql<number>`greatest(0, extract(epoch from ${at}::timestamptz - standby_since) * 1000)::bigint`
+    await this.#database
+      .updateTable('sessions')
+      .set({
+        standby_since: null,
+        standby_ms: sql`standby_ms + ${frozenFor}`,
+        idle_since: sql`case when idle_since is null then null else greatest(idle_since, ${at}::timestamptz) end`,
+      })
+      .where('id', '=', id)
+      .where('state', '=', 'active')
+      .where('standby_since', 'is not', null)
       .execute()
   }
 
@@ -134,7 +172,7 @@ export class SessionStore {
   async finishEnd(id: SessionId): Promise<void> {
     await this.#database
       .updateTable('sessions')
-      .set({ state: 'deleted', uptime_ms: sql<number>`extract(epoch from deleted_at - created_at) * 1000` })
+      .set({ state: 'deleted', uptime_ms: sql<number>`awake_milliseconds(sessions, deleted_at)` })
       .where('id', '=', id)
       .where('state', '=', 'ending')
       .execute()
@@ -187,7 +225,7 @@ export class SessionStore {
   /** Those of the driver that leave by the proxy, or have a route by it. */
   async listUsersOfProxy(driverId: string, proxyId: ProxyId): Promise<readonly UnfinishedSession[]> {
     return this.#usingProxy(proxyId)
-      .select(['id', 'machine_id', 'state', 'profile_save_changes'])
+      .select(['id', 'machine_id', 'state', 'profile_save_changes', 'gpu'])
       .where('driver_id', '=', driverId)
       .execute()
   }
@@ -235,7 +273,7 @@ export class SessionStore {
       .where('driver_id', '=', driverId)
       .where('state', '=', 'active')
       .where('idle_since', 'is not', null)
-      .where(sql<boolean>`idle_since + make_interval(secs => timeout_seconds) <= ${now}`)
+      .where(sql<boolean>`coalesce(standby_since, idle_since) + make_interval(secs => timeout_seconds) <= ${now}`)
       .execute()
     return rows.map(({ id, idle_since }) => ({ id, idleSince: idle_since as Date }))
   }
@@ -244,7 +282,7 @@ export class SessionStore {
   async listUnfinished(driverId: string): Promise<readonly UnfinishedSession[]> {
     return this.#database
       .selectFrom('sessions')
-      .select(['id', 'machine_id', 'state', 'profile_save_changes'])
+      .select(['id', 'machine_id', 'state', 'profile_save_changes', 'gpu'])
       .where('driver_id', '=', driverId)
       .where('state', '<>', 'deleted')
       .execute()

@@ -1,0 +1,152 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { messagingExtension, zipOf } from '../../e2e/testing/extension-files.ts'
+import { startForwardProxy } from '../../e2e/testing/forward-proxy.ts'
+import { type ClientName, clients } from '../clients.ts'
+import { browserPage } from '../pages.ts'
+import { startBareChromium } from '../services/bare-chromium.ts'
+import { createSession, type ReadyBerth, startReadyBerth } from '../services/berth.ts'
+import type { BenchSession, Shape } from '../services/service.ts'
+import type { BenchContext } from './measurement.ts'
+
+/** The stages of a create, in order. */
+const steps = ['created', 'first CDP answer', 'first page loaded'] as const
+type Step = (typeof steps)[number]
+type Times = Readonly<Record<Step, number>>
+
+interface ReadyCase {
+  readonly shape: Shape
+  readonly client: ClientName
+  readonly atOnce: number
+}
+
+const poolSizes = { headless: 5, headful: 1 } as const
+const cases: readonly ReadyCase[] = [
+  { shape: 'headless', client: 'raw CDP', atOnce: 1 },
+  { shape: 'headless', client: 'Playwright', atOnce: 1 },
+  { shape: 'headful', client: 'raw CDP', atOnce: 1 },
+  { shape: 'headful', client: 'Playwright', atOnce: 1 },
+  { shape: 'headless', client: 'raw CDP', atOnce: poolSizes.headless },
+]
+/** After a create the refill waits for a moment; a figure must not be that of a processor that refills. */
+const quietMilliseconds = 1_000
+
+export const readyWithSettings = 'ready headless, with viewport, proxy and an extension: created'
+export const wakeName = 'wake from standby: first CDP answer'
+
+export function readyName({ shape, client, atOnce }: ReadyCase, step: Step): string {
+  return `ready ${shape}, ${client}, ${atOnce} at once: ${step}`
+}
+
+/** Gives out browsers that are ready, each once. */
+interface ReadyBrowsers {
+  readonly name: string
+  take(shape: Shape): Promise<BenchSession>
+  /** Resolves when as many are ready as there are to be. */
+  filled(): Promise<void>
+}
+
+/** Measures creates that find a browser ready, beside a pool of bare Chromiums whose first pages have answered. */
+export async function measureReady(context: BenchContext): Promise<void> {
+  const { pages, figures, rounds } = context
+  await using stack = new AsyncDisposableStack()
+  const bare = stack.use(await startBareChromium())
+  const berth = stack.use(await startReadyBerth(pages.allowed, poolSizes))
+  const all: readonly ReadyBrowsers[] = [
+    barePool(bare.name, (shape) => bare.create(shape)),
+    { name: berth.name, take: (shape) => berth.create(shape), filled: () => berth.filled() },
+  ]
+  const url = browserPage(pages)
+  for (const each of cases) {
+    const turns = Math.ceil(rounds / each.atOnce)
+    const times = all.map((browsers) => ({ browsers, samples: [] as Times[] }))
+    for (let turn = 0; turn < turns; turn += 1) {
+      for (const { browsers, samples } of times) samples.push(...(await runTurn(browsers, each, url)))
+    }
+    for (const { browsers, samples } of times) {
+      for (const step of steps) {
+        const milliseconds = samples.map((sample) => sample[step])
+        figures.add(browsers.name, readyName(each, step), 'ms', milliseconds)
+      }
+    }
+  }
+  await measureSettings(context, berth)
+  await measureWake(context, berth)
+}
+
+function barePool(name: string, create: (shape: Shape) => Promise<BenchSession>): ReadyBrowsers {
+  const ready: Record<Shape, BenchSession[]> = { headless: [], headful: [] }
+  const start = async (shape: Shape) => {
+    const session = await create(shape)
+    const connection = await clients['raw CDP'](session.cdpUrl)
+    await connection.load('about:blank')
+    await connection.close()
+    ready[shape].push(session)
+  }
+  return {
+    name,
+    take: async (shape) => ready[shape].pop() ?? create(shape),
+    filled: async () => {
+      for (const shape of ['headless', 'headful'] as const)
+        while (ready[shape].length < poolSizes[shape]) await start(shape)
+    },
+  }
+}
+
+async function runTurn(browsers: ReadyBrowsers, each: ReadyCase, url: string): Promise<readonly Times[]> {
+  await browsers.filled()
+  await delay(quietMilliseconds)
+  const started = await Promise.all(
+    Array.from({ length: each.atOnce }, async () => {
+      const start = performance.now()
+      const session = await browsers.take(each.shape)
+      const created = performance.now() - start
+      const connection = await clients[each.client](session.cdpUrl)
+      const answered = performance.now() - start
+      await connection.load(url)
+      const times = { created, 'first CDP answer': answered, 'first page loaded': performance.now() - start }
+      return { session, connection, times }
+    }),
+  )
+  for (const { session, connection } of started) {
+    await connection.close()
+    await session.end()
+  }
+  return started.map(({ times }) => times)
+}
+
+async function measureSettings({ figures, rounds }: BenchContext, ready: ReadyBerth): Promise<void> {
+  const client = await ready.berth.client()
+  await using proxyServer = await startForwardProxy()
+  const { id } = await client.proxies.create({
+    type: 'custom',
+    protocol: 'http',
+    config: { host: '127.0.0.1', port: proxyServer.port },
+  })
+  const zip = await zipOf(messagingExtension('bench', 1))
+  await client.extensions.upload({ file: new File([new Uint8Array(zip)], 'bench.zip'), name: 'bench' })
+  const settings = { viewport: { width: 1200, height: 800 }, proxy: { id }, extensions: [{ name: 'bench' }] }
+  const times: number[] = []
+  for (let turn = 0; turn < rounds; turn += 1) {
+    await ready.filled()
+    await delay(quietMilliseconds)
+    const start = performance.now()
+    const session = await createSession(ready.berth, 'headless', settings)
+    times.push(performance.now() - start)
+    await session.end()
+  }
+  figures.add(ready.name, readyWithSettings, 'ms', times)
+}
+
+async function measureWake({ figures, rounds }: BenchContext, ready: ReadyBerth): Promise<void> {
+  const session = await ready.create('headless')
+  const times: number[] = []
+  for (let turn = 0; turn < rounds; turn += 1) {
+    while ((await ready.countFrozen()) < 1) await delay(100)
+    const start = performance.now()
+    const connection = await clients['raw CDP'](session.cdpUrl)
+    times.push(performance.now() - start)
+    await connection.close()
+  }
+  figures.add(ready.name, wakeName, 'ms', times)
+  await session.end()
+}

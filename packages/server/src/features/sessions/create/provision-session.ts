@@ -1,0 +1,168 @@
+import { configureAgent } from '@berth/contract/agent/agent-endpoints.ts'
+import { newId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { commandAgent } from '../../../agent-link/command-agent.ts'
+import type { Driver, Machine, ReachableMachine } from '../../../drivers/driver.ts'
+import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
+import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
+import type { SessionMachines } from '../machines/session-machines.ts'
+import { windowOf } from '../machines/session-viewport.ts'
+import type { Session } from '../records/session.ts'
+import type { SessionStore } from '../records/session-store.ts'
+import type { Reserve } from '../reserve/reserve.ts'
+import { type LaunchInputs, machineSpec } from './machine-spec.ts'
+import type { SessionRequest } from './session-request.ts'
+
+/** Of an agent that is still loading its programs on a busy host. */
+const configurationLimitMilliseconds = 45_000
+
+interface SessionProvisionerOptions {
+  readonly driver: Driver
+  readonly store: SessionStore
+  readonly machines: SessionMachines
+  readonly profiles: SessionProfiles
+  readonly sessionExtensions: SessionExtensions
+  readonly reserve: Reserve
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+interface Provisioning {
+  /** Its row names the machine: a new one, or one of the reserve. */
+  readonly session: Session
+  readonly request: SessionRequest
+  readonly inputs: LaunchInputs
+  readonly isClaimed: boolean
+  readonly signal: AbortSignal
+}
+
+interface Provisioned {
+  /** Another machine may have taken the place of the one that was claimed. */
+  readonly session: Session
+  readonly idleSince: Date | null
+}
+
+/** Provides new sessions with their machines, and gives these what the sessions start with. */
+export class SessionProvisioner {
+  readonly #options: SessionProvisionerOptions
+
+  constructor(options: SessionProvisionerOptions) {
+    this.#options = options
+  }
+
+  /** Resolves when the browser can be used. After a rejection nothing of any machine is left. */
+  async provision(provisioning: Provisioning): Promise<Provisioned> {
+    const { profile } = provisioning.inputs
+    const { session, isClaimed } = provisioning
+    const provisioned =
+      (isClaimed && (await this.#provisionClaimed(provisioning))) ||
+      (await this.#provisionCold(
+        isClaimed ? { ...provisioning, session: await this.#newMachine(session) } : provisioning,
+      ))
+    if (profile) this.#options.profiles.noteUse(profile.id)
+    return provisioned
+  }
+
+  /** Nothing when the machine does not do what it is told; then nothing of it is left. */
+  async #provisionClaimed({ session, inputs, signal }: Provisioning): Promise<Provisioned | undefined> {
+    const { machines, reserve, logger } = this.#options
+    const machine = reserve.take(session.machine_id)
+    try {
+      if (!machine) throw new BerthError('session_start_failed', { reason: 'its machine ended.' })
+      const deliver = (reachable: ReachableMachine, either: AbortSignal) =>
+        this.#configure(session, inputs, reachable, either)
+      const start = () => this.#letGo(machine)
+      return { session, ...(await machines.provision({ session, start, deliver, signal })) }
+    } catch (error) {
+      const isOfMachine = error instanceof BerthError && machineFailures.includes(error.code)
+      if (signal.aborted || !isOfMachine) throw error
+      logger.warn({ err: error, sessionId: session.id }, 'a machine of the reserve was of no use; starting another one')
+      reserve.noteMiss('failed')
+      return undefined
+    }
+  }
+
+  async #letGo(machine: Machine): Promise<Machine> {
+    const { driver } = this.#options
+    await Promise.all([driver.raisePriority(machine.id), driver.thaw(machine.id)])
+    return machine
+  }
+
+  async #newMachine(session: Session): Promise<Session> {
+    const { store, machines, clock, logger } = this.#options
+    await machines.stop(session)
+    const changed = await store.changeMachine(session.id, newId('machine', clock.now()))
+    if (!changed) throw new BerthError('session_ended_while_starting')
+    logger.info({ sessionId: session.id, machineId: changed.machine_id }, 'a session is allocated a machine')
+    return changed
+  }
+
+  /** What the reserve has taken of this host's memory is for creates. */
+  async #provisionCold(provisioning: Provisioning): Promise<Provisioned> {
+    const { reserve } = this.#options
+    try {
+      return await this.#start(provisioning)
+    } catch (error) {
+      const lacksRoom = error instanceof BerthError && error.code === 'capacity_exhausted'
+      if (lacksRoom && (await reserve.giveWay())) return this.#start(provisioning)
+      throw error
+    }
+  }
+
+  async #start({ session, request, inputs, signal }: Provisioning): Promise<Provisioned> {
+    const { driver, machines } = this.#options
+    const spec = machineSpec(session, request, inputs)
+    const start = (either: AbortSignal) => driver.start(spec, either)
+    const deliver = (machine: ReachableMachine, either: AbortSignal) => this.#deliver(session, inputs, machine, either)
+    return { session, ...(await machines.provision({ session, start, deliver, signal })) }
+  }
+
+  /** Gives the agent what the session starts with. A start page takes the place of the tabs of a profile. */
+  async #deliver(
+    { start_url }: Session,
+    { extensions, profile }: LaunchInputs,
+    machine: ReachableMachine,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { profiles, sessionExtensions } = this.#options
+    const tabs = start_url === null ? 'restore' : 'blank'
+    // At once: extensions are answered for when the browser runs, and it waits for the profile.
+    await Promise.all([
+      profile?.hasState && profiles.load(profile.id, machine, { tabs, signal }),
+      extensions.length > 0 && sessionExtensions.give(machine, extensions, signal),
+      start_url !== null && openStartPage(machine, start_url),
+    ])
+  }
+
+  /** The same to an agent whose browser runs: one after the other, since each changes what the next one finds. */
+  async #configure(
+    { viewport, kiosk_mode, headless, start_url }: Session,
+    { extensions, profile }: LaunchInputs,
+    machine: ReachableMachine,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { profiles, sessionExtensions } = this.#options
+    const configuration = { viewport: windowOf(viewport), ...(!headless && { kiosk_mode }) }
+    await commandAgent(machine, configureAgent, configuration, {
+      limitMilliseconds: configurationLimitMilliseconds,
+      signal,
+    })
+    const tabs = start_url === null ? 'restore' : 'blank'
+    if (profile?.hasState) await profiles.load(profile.id, machine, { tabs, signal })
+    if (extensions.length > 0) await sessionExtensions.give(machine, extensions, signal)
+    if (start_url !== null) await openStartPage(machine, start_url)
+  }
+}
+
+/** Of a machine that was claimed; the rest would be the same with any other. */
+const machineFailures: readonly string[] = ['session_start_failed', 'session_unreachable']
+
+/** Answered before there is a page: the agent opens it then, and what comes of it shows in the page. */
+async function openStartPage(machine: ReachableMachine, startUrl: string): Promise<void> {
+  const options = { limitMilliseconds: configurationLimitMilliseconds }
+  await commandAgent(machine, configureAgent, { start_url: startUrl }, options).catch((cause: unknown) => {
+    throw new Error('its agent did not take the start page', { cause })
+  })
+}

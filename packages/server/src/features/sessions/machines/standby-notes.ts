@@ -1,0 +1,55 @@
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { SessionStore } from '../records/session-store.ts'
+
+interface StandbyNotesOptions {
+  readonly id: SessionId
+  readonly store: Pick<SessionStore, 'beginStandby' | 'endStandby'>
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+interface Note {
+  readonly isFrozen: boolean
+  readonly at: Date
+}
+
+/** Records when the machine of a session was frozen and when it went on: nobody waits for the database to wake a session. */
+export class StandbyNotes {
+  readonly #options: StandbyNotesOptions
+  /** In the order in which it happened. */
+  readonly #notes: Note[] = []
+  #isWriting = false
+
+  constructor(options: StandbyNotesOptions) {
+    this.#options = options
+  }
+
+  note(isFrozen: boolean): void {
+    this.#notes.push({ isFrozen, at: this.#options.clock.now() })
+    this.retry()
+  }
+
+  /** Writes again what the database has missed. */
+  retry(): void {
+    if (!this.#isWriting) void this.#write()
+  }
+
+  async #write(): Promise<void> {
+    const { id, store, logger } = this.#options
+    this.#isWriting = true
+    try {
+      for (let [note] = this.#notes; note; [note] = this.#notes) {
+        await (note.isFrozen ? store.beginStandby(id, note.at) : store.endStandby(id, note.at))
+        this.#notes.shift()
+      }
+    } catch (error) {
+      // The reaper's next round has it written.
+      const facts = { sessionId: id, reason: (error as Error).message }
+      logger.warn(facts, 'could not record the standby of a session; trying again')
+    } finally {
+      this.#isWriting = false
+    }
+  }
+}

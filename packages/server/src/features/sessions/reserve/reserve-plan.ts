@@ -1,0 +1,87 @@
+import { type ReserveKind, reserveKinds } from './reserve-kind.ts'
+
+/** How many machines of each kind are kept. `auto` follows what is created. */
+export type ReserveConfig = 'off' | 'auto' | ReserveSizes
+
+export type ReserveSizes = Readonly<Partial<Record<ReserveKind, number>>>
+
+export interface PastCreate {
+  readonly kind: ReserveKind
+  /** Of a clock that never goes back. */
+  readonly milliseconds: number
+}
+
+interface PlanFacts {
+  readonly creates: readonly PastCreate[]
+  /** The same clock. */
+  readonly nowMilliseconds: number
+  /** What is free of the host's memory, and what the reserve has of it. */
+  readonly freeBytes: number
+}
+
+const mebibyte = 1024 ** 2
+/** What a machine takes that has shown no page yet. */
+const machineBytes = { headless: 200 * mebibyte, headful: 350 * mebibyte }
+/** Where less is free, no machine is kept for what may never come. */
+const minFreeBytes = 4096 * mebibyte
+const memoryShare = 1 / 4
+const memoryMilliseconds = 3 * 60_000
+/** Of this many creates in that time, one more machine is kept. */
+const createsPerMachine = 3
+const maxOfKind = 8
+const commonKinds: readonly ReserveKind[] = ['headless', 'headful']
+
+/** Creates that are too old to matter are forgotten. */
+export function recentCreates(creates: readonly PastCreate[], nowMilliseconds: number): readonly PastCreate[] {
+  return creates.filter(({ milliseconds }) => nowMilliseconds - milliseconds < memoryMilliseconds)
+}
+
+/** The sizes that the reserve is to have now. */
+export function planSizes(config: ReserveConfig, facts: PlanFacts): ReserveSizes {
+  if (config === 'off') return {}
+  if (config !== 'auto') return config
+  if (facts.freeBytes < minFreeBytes) return {}
+  const recent = recentCreates(facts.creates, facts.nowMilliseconds)
+  const wanted = reserveKinds.map((kind) => {
+    const created = recent.filter((create) => create.kind === kind).length
+    const least = commonKinds.includes(kind) ? 1 : 0
+    return [kind, Math.min(maxOfKind, least + Math.ceil(created / createsPerMachine))] as const
+  })
+  return withinMemory(wanted, facts.freeBytes * memoryShare)
+}
+
+/** Gives each kind its first machine before any has its second. */
+function withinMemory(wanted: readonly (readonly [ReserveKind, number])[], bytes: number): ReserveSizes {
+  const sizes: Partial<Record<ReserveKind, number>> = {}
+  let left = bytes
+  for (let size = 1; size <= maxOfKind; size++) {
+    for (const [kind, count] of wanted) {
+      const needed = kind.startsWith('headless') ? machineBytes.headless : machineBytes.headful
+      if (count < size || left < needed) continue
+      sizes[kind] = (sizes[kind] ?? 0) + 1
+      left -= needed
+    }
+  }
+  return sizes
+}
+
+/** What the reserve takes of the host's memory, about. */
+export function reserveBytes(kinds: readonly ReserveKind[]): number {
+  return kinds.reduce(
+    (bytes, kind) => bytes + (kind.startsWith('headless') ? machineBytes.headless : machineBytes.headful),
+    0,
+  )
+}
+
+/** Reads `off`, `auto`, or counts such as `headless=2,headful=1`; undefined when it is none of these. */
+export function parseReserve(text: string): ReserveConfig | undefined {
+  if (text === 'off' || text === 'auto') return text
+  const sizes: Partial<Record<ReserveKind, number>> = {}
+  for (const part of text.split(',')) {
+    const [, name = '', count = ''] = /^\s*([a-z-]+)=(\d{1,3})\s*$/.exec(part) ?? []
+    const kind = reserveKinds.find((one) => one === name)
+    if (!kind || kind in sizes) return undefined
+    sizes[kind] = Number(count)
+  }
+  return sizes
+}

@@ -1,0 +1,58 @@
+import type { MachineId } from '@berth/contract/common/ids.ts'
+import type { Database } from '../../../database/database.ts'
+import type { ReserveKind } from './reserve-kind.ts'
+
+/** Which machines of a server's reserve nobody has claimed. */
+export class ReserveStore {
+  readonly #database: Database
+  readonly #driverId: string
+
+  constructor(database: Database, driverId: string) {
+    this.#database = database
+    this.#driverId = driverId
+  }
+
+  async insert(machineId: MachineId, kind: ReserveKind, readyAt: Date): Promise<void> {
+    await this.#database
+      .insertInto('reserve_machines')
+      .values({ machine_id: machineId, driver_id: this.#driverId, kind, ready_at: readyAt })
+      .execute()
+  }
+
+  /**
+   * Takes the oldest machine of the kind. One statement, which skips those that others are taking: no machine is given
+   * twice, and nobody waits. In the transaction that gives it to a session, so that a crash does neither or both.
+   */
+  async claim(kind: ReserveKind, database: Database): Promise<MachineId | undefined> {
+    const claimed = await database
+      .deleteFrom('reserve_machines')
+      .where('machine_id', '=', ({ selectFrom }) =>
+        selectFrom('reserve_machines')
+          .select('machine_id')
+          .where('driver_id', '=', this.#driverId)
+          .where('kind', '=', kind)
+          .orderBy('ready_at')
+          .limit(1)
+          .forUpdate()
+          .skipLocked(),
+      )
+      .returning('machine_id')
+      .executeTakeFirst()
+    return claimed?.machine_id
+  }
+
+  /** Takes a machine out for good, and says whether nobody had claimed it. */
+  async remove(machineId: MachineId): Promise<boolean> {
+    const removed = await this.#database
+      .deleteFrom('reserve_machines')
+      .where('machine_id', '=', machineId)
+      .returning('machine_id')
+      .executeTakeFirst()
+    return removed !== undefined
+  }
+
+  /** Forgets what an earlier server has left. */
+  async clear(): Promise<void> {
+    await this.#database.deleteFrom('reserve_machines').where('driver_id', '=', this.#driverId).execute()
+  }
+}

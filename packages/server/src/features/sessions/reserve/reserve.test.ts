@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Browser } from '@berth/contract/browsers/browser.ts'
+import type { MachineId, SessionId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { type TestProject, TestServer } from '../../../testing/server-test.ts'
+
+const server = await TestServer.open({ reserve: { headless: 1, headful: 1 }, limits: { maxSessions: 3 } })
+server.host.capabilities = { ...server.host.capabilities, hasGpu: true }
+after(() => server.close())
+
+/** Refills the reserve, which first waits until no create has been under way for a moment. */
+async function refilled(): Promise<readonly MachineId[]> {
+  await until(async () => {
+    await server.services.reserve.refill()
+    const { headless, headful } = server.services.reserve.sizes
+    return headless === 1 && headful === 1
+  })
+  return waiting()
+}
+
+async function waiting(): Promise<readonly MachineId[]> {
+  const rows = await server.database.selectFrom('reserve_machines').select('machine_id').orderBy('kind').execute()
+  return rows.map(({ machine_id }) => machine_id)
+}
+
+async function machineOf({ session_id }: Browser): Promise<MachineId> {
+  return (await server.row(session_id)).machine_id
+}
+
+/** What a record tells of itself, and not of its moment. */
+function lasting({ session_id, created_at, cdp_ws_url, webdriver_ws_url, base_url, usage, ...others }: Browser) {
+  assert.ok(session_id && created_at && cdp_ws_url && webdriver_ws_url && base_url && usage)
+  const { browser_live_view_url: _liveView, ...rest } = others as typeof others & { browser_live_view_url?: string }
+  return rest
+}
+
+test('the machines of the reserve are frozen, have a low priority, and are no sessions of anybody', async () => {
+  const project = await server.project()
+
+  const machines = await refilled()
+
+  assert.equal(machines.length, 2)
+  for (const id of machines) {
+    assert.ok(server.host.machines.get(id)?.agent.isFrozen)
+    assert.ok(server.host.lowPriority.has(id))
+  }
+  assert.deepEqual((await project.call<unknown[]>('GET', '/browsers?status=all')).body, [])
+  assert.equal(server.services.machines.list().length, 0)
+  for (let count = 0; count < 3; count++) await project.session({ headless: true })
+})
+
+test('a create takes a machine of its kind, and its record is that of a session that started cold', async () => {
+  const project = await server.project()
+  const request = { headless: true, tags: { a: 'b' }, timeout_seconds: 90, viewport: { width: 800, height: 600 } }
+  const [, headless] = await refilled()
+
+  const claimed = await project.session(request)
+  const cold = await project.session(request)
+
+  assert.equal(await machineOf(claimed), headless)
+  assert.notEqual(await machineOf(cold), headless)
+  assert.deepEqual(lasting(claimed), lasting(cold))
+  const agent = server.host.agentOf(claimed.session_id as SessionId)
+  assert.equal(agent.isFrozen, false)
+  assert.deepEqual(agent.viewports, [{ width: 800, height: 600, refresh_rate: 60 }])
+  assert.equal(server.host.lowPriority.has(headless as MachineId), false)
+  assert.equal(server.egress.routes.get(headless as MachineId)?.session_id, claimed.session_id)
+})
+
+test('a claimed session is idle from its creation, however long its machine has waited', async () => {
+  const project = await server.project()
+  server.host.firstState = { idle_since: server.clock.now().getTime() }
+  await refilled()
+  server.host.firstState = {}
+  server.clock.advance(3_000)
+
+  const { session_id, created_at } = await project.session({ headless: true, timeout_seconds: 60 })
+  await server.reap()
+
+  assert.equal((await project.call('GET', `/browsers/${session_id}`)).status, 200)
+  assert.equal((await server.row(session_id)).idle_since?.toISOString(), created_at)
+})
+
+test('a claimed browser is given the profile and the start page of its session', async () => {
+  const project = await server.project()
+  await project.call('POST', '/profiles', { name: 'kept' })
+  const first = await project.session({ headless: true, profile: { name: 'kept', save_changes: true } })
+  await project.call('DELETE', `/browsers/${first.session_id}`)
+  const [, headless] = await refilled()
+
+  const session = await project.session({ headless: true, profile: { name: 'kept' }, start_url: 'about:blank#start' })
+
+  assert.equal(await machineOf(session), headless)
+  const agent = server.host.agentOf(session.session_id as SessionId)
+  assert.deepEqual(agent.loaded, [{ state: 'the state of the fake browser', tabs: 'blank' }])
+  assert.deepEqual(agent.navigations, ['about:blank#start'])
+})
+
+const coldRequests: Readonly<Record<string, { readonly request: object; readonly miss: string }>> = {
+  'a GPU': { request: { gpu: true }, miss: 'gpu' },
+  'more memory': { request: { headless: true, memory: '2GiB' }, miss: 'memory' },
+  'a policy': { request: { headless: true, chrome_policy: { BookmarkBarEnabled: true } }, miss: 'policies' },
+  'a kind that is not kept': { request: { headless: true, stealth: true }, miss: 'empty' },
+}
+
+for (const [what, { request, miss }] of Object.entries(coldRequests)) {
+  test(`a create that asks for ${what} leaves the reserve alone`, async () => {
+    const project = await server.project()
+    const machines = await refilled()
+    const missesOf = () => (server.services.reserve.misses as ReadonlyMap<string, number>).get(miss) ?? 0
+    const before = missesOf()
+
+    const session = await project.session(request)
+
+    assert.ok(!machines.includes(await machineOf(session)))
+    assert.deepEqual(await waiting(), machines)
+    assert.equal(missesOf(), before + 1)
+  })
+}
+
+test('of several creates at once each has a machine of its own', async () => {
+  const project = await server.project()
+  const [, headless] = await refilled()
+
+  const sessions = await Promise.all(Array.from({ length: 3 }, () => project.session({ headless: true })))
+
+  const machines = await Promise.all(sessions.map(machineOf))
+  assert.equal(new Set(machines).size, 3)
+  assert.equal(machines.filter((id) => id === headless).length, 1)
+})
+
+test('a create that is refused leaves the reserve alone', async () => {
+  const project = await server.project()
+  await project.session({ headless: true, name: 'taken' })
+  const machines = await refilled()
+
+  const { status } = await project.call('POST', '/browsers', { headless: true, name: 'taken' })
+
+  assert.equal(status, 409)
+  assert.deepEqual(await waiting(), machines)
+  assert.equal(await machineOf(await project.session({ headless: true })), machines[1])
+})
+
+const defects: Readonly<Record<string, (machine: MachineId) => Promise<unknown>>> = {
+  'has ended': async (id) => {
+    const machine = server.host.machines.get(id)
+    machine?.agent.kill()
+    await machine?.ended
+  },
+  'does not take its settings': async (id) => {
+    const agent = server.host.machines.get(id)?.agent
+    if (agent) agent.onResize = () => Promise.reject(new Error('no size'))
+  },
+  'ends while it is given its settings': async (id) => {
+    const agent = server.host.machines.get(id)?.agent
+    if (agent) agent.onResize = () => agent.kill()
+  },
+}
+
+for (const [what, spoil] of Object.entries(defects)) {
+  test(`a create that finds a machine that ${what} gets another one`, async () => {
+    const project = await server.project()
+    const [, headless] = await refilled()
+    await spoil(headless as MachineId)
+
+    const session = await project.session({ headless: true })
+
+    assert.notEqual(await machineOf(session), headless)
+    assert.equal(server.host.has(headless as MachineId), false)
+    assert.equal((await project.call('GET', `/browsers/${session.session_id}`)).status, 200)
+  })
+}
+
+test('a machine that ends while it waits, or runs older programs, is replaced', async () => {
+  const [headful, headless] = await refilled()
+  await defects['has ended']?.(headful as MachineId)
+  await until(async () => (await refilled())[0] !== headful)
+  assert.equal((await waiting())[1], headless)
+
+  server.host.programVersion = '2'
+
+  await until(async () => (await refilled())[1] !== headless)
+  for (const id of [headful, headless]) assert.equal(server.host.has(id as MachineId), false)
+})
+
+test('the reserve is not filled while a create is under way', async () => {
+  const project = await server.project()
+  await refilled()
+  await project.session({ headless: true })
+
+  const create = server.services.reserve.noteCreate('headless')
+  await delay(700)
+  await server.services.reserve.refill()
+  assert.equal(server.services.reserve.sizes.headless, 0)
+  create[Symbol.dispose]()
+
+  await refilled()
+})
+
+test('a create that finds no room gets that of the reserve', async () => {
+  const project = await server.project()
+  const machines = await refilled()
+  server.host.failNextStart(new BerthError('capacity_exhausted', { reason: 'no memory.' }))
+
+  const session = await project.session({ gpu: true })
+
+  assert.equal((await project.call('GET', `/browsers/${session.session_id}`)).status, 200)
+  for (const id of machines) assert.equal(server.host.has(id), false)
+  assert.deepEqual(await waiting(), [])
+  await server.crash()
+  await server.start()
+})
+
+const crashes: Readonly<Record<string, (project: TestProject) => Promise<unknown>>> = {
+  'while its reserve waits': async () => {},
+  'while it gives a claimed machine its settings': async (project) => {
+    const [, headless] = await waiting()
+    const agent = server.host.machines.get(headless as MachineId)?.agent
+    const asked = Promise.withResolvers<void>()
+    if (agent) {
+      agent.onResize = () => {
+        asked.resolve()
+        return new Promise(() => {})
+      }
+    }
+    void project.call('POST', '/browsers', { headless: true }).catch(() => {})
+    await asked.promise
+  },
+  'after it has claimed a machine': async () => {
+    await server.database.deleteFrom('reserve_machines').execute()
+  },
+}
+
+for (const [moment, advance] of Object.entries(crashes)) {
+  test(`when the server is killed ${moment}, nothing is left of the reserve`, async () => {
+    const project = await server.project()
+    const machines = await refilled()
+    await advance(project)
+
+    await server.crash()
+    await server.start()
+
+    await until(async () => machines.every((id) => !server.host.has(id)))
+    assert.deepEqual(await waiting(), [])
+    await until(async () => (await project.call<unknown[]>('GET', '/browsers?status=all')).body.length === 0)
+  })
+}
+
+test('what is left of a stopped server’s reserve is nothing', async () => {
+  const machines = await refilled()
+
+  await server.services.reserve.close()
+
+  for (const id of machines) assert.equal(server.host.has(id), false)
+  assert.deepEqual(await waiting(), [])
+})
+
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 20_000
+  while (!(await isTrue())) {
+    assert.ok(performance.now() < deadline, 'it does not come true')
+    await delay(20)
+  }
+}

@@ -1,0 +1,241 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type MachineId, newId } from '@berth/contract/common/ids.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import { within } from '@berth/runtime/async/deadline.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { AgentWatch } from '../../../agent-link/agent-watch.ts'
+import type { Database } from '../../../database/database.ts'
+import type { Driver, Machine } from '../../../drivers/driver.ts'
+import { type ReserveKind, type ReserveMiss, reserveKinds, reserveSpec } from './reserve-kind.ts'
+import { type PastCreate, planSizes, type ReserveConfig, recentCreates, reserveBytes } from './reserve-plan.ts'
+import type { ReserveStore } from './reserve-store.ts'
+
+export interface ReserveOptions {
+  readonly config: ReserveConfig
+  readonly store: ReserveStore
+  readonly driver: Driver
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Absent: as long as Chromium is busy after its first page. */
+  readonly settleMilliseconds?: number
+}
+
+interface ReadyMachine {
+  readonly machine: Machine
+  readonly kind: ReserveKind
+  readonly readyAt: number
+  /** Of the programs that it runs. */
+  readonly version: string
+  hasEnded: boolean
+}
+
+const bootLimitMilliseconds = 60_000
+const defaultSettleMilliseconds = 1_500
+/** Of creates that follow each other closer than that, the last one is waited for. */
+const quietMilliseconds = 500
+const pauseAfterFailureMilliseconds = 30_000
+const maxAgeMilliseconds = 60 * 60_000
+
+/**
+ * Machines that are started before anybody asks for them: the browser is up, its first page has answered, and all of it
+ * is frozen. A row names each that nobody has claimed. Whoever deletes that row has the machine: a create, in the
+ * transaction that writes the row of its session, or the reserve itself, which then removes it.
+ */
+export class Reserve {
+  readonly #options: ReserveOptions
+  readonly #ready = new Map<MachineId, ReadyMachine>()
+  readonly #abort = new AbortController()
+  #creates: readonly PastCreate[] = []
+  #createsUnderWay = 0
+  #lastCreateAt = Number.NEGATIVE_INFINITY
+  #pausedUntil = Number.NEGATIVE_INFINITY
+  #round: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  /** Since the start of this server. */
+  readonly claims = new Map<ReserveKind, number>()
+  readonly misses = new Map<ReserveMiss, number>()
+  #boots = { count: 0, seconds: 0 }
+
+  constructor(options: ReserveOptions) {
+    this.#options = options
+  }
+
+  get isOff(): boolean {
+    return this.#options.config === 'off'
+  }
+
+  /** How many machines were started, and for how long that took them together. */
+  get boots(): { readonly count: number; readonly seconds: number } {
+    return this.#boots
+  }
+
+  /** How many machines of each kind wait. */
+  get sizes(): Readonly<Record<ReserveKind, number>> {
+    const count = (kind: ReserveKind) => [...this.#ready.values()].filter((ready) => ready.kind === kind).length
+    return Object.fromEntries(reserveKinds.map((kind) => [kind, count(kind)])) as Record<ReserveKind, number>
+  }
+
+  start(intervalMilliseconds: number): void {
+    if (this.isOff) return
+    this.#timer = setInterval(() => void this.refill(), intervalMilliseconds)
+    void this.refill()
+  }
+
+  /** Removes all of it. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#abort.abort(new Error('the server stops'))
+    await this.#round
+    await Promise.all([...this.#ready.keys()].map((id) => this.#remove(id)))
+  }
+
+  /** A create is under way, until the disposal: the reserve leaves the processor to it. */
+  noteCreate(kind: ReserveKind | undefined): Disposable {
+    const now = performance.now()
+    if (kind) this.#creates = [...recentCreates(this.#creates, now), { kind, milliseconds: now }]
+    this.#createsUnderWay += 1
+    return {
+      [Symbol.dispose]: () => {
+        this.#createsUnderWay -= 1
+        this.#lastCreateAt = performance.now()
+      },
+    }
+  }
+
+  /** Takes a machine of the kind, if there is one, when the transaction is committed. */
+  async claim(kind: ReserveKind, database: Database): Promise<MachineId | undefined> {
+    return this.isOff || this.sizes[kind] === 0 ? undefined : this.#options.store.claim(kind, database)
+  }
+
+  /** Hands over a claimed machine; nothing when it has ended meanwhile, or was never of the reserve. */
+  take(machineId: MachineId): Machine | undefined {
+    const ready = this.#ready.get(machineId)
+    if (!ready) return undefined
+    this.#ready.delete(machineId)
+    if (ready.hasEnded) return undefined
+    this.claims.set(ready.kind, (this.claims.get(ready.kind) ?? 0) + 1)
+    return ready.machine
+  }
+
+  noteMiss(reason: ReserveMiss): void {
+    if (!this.isOff) this.misses.set(reason, (this.misses.get(reason) ?? 0) + 1)
+  }
+
+  /** Gives its room to a create that needs it, and says whether it had any. */
+  async giveWay(): Promise<boolean> {
+    this.#pausedUntil = performance.now() + pauseAfterFailureMilliseconds
+    const removed = await Promise.all([...this.#ready.keys()].map((id) => this.#remove(id)))
+    return removed.includes(true)
+  }
+
+  /** Brings the reserve to the size that it is to have: one machine after the other, when no create is under way. */
+  refill(): Promise<void> {
+    this.#round ??= this.#refill()
+      .catch((error: Error) => this.#noteFailure(error))
+      .finally(() => {
+        this.#round = undefined
+      })
+    return this.#round
+  }
+
+  async #refill(): Promise<void> {
+    if (this.isOff || this.#abort.signal.aborted) return
+    const version = await this.#options.driver.programVersion()
+    await this.#removeStale(version)
+    while (this.#mayBoot()) {
+      const kind = await this.#nextKind()
+      if (!kind) return
+      await this.#boot(kind, version)
+    }
+  }
+
+  #mayBoot(): boolean {
+    const now = performance.now()
+    const isQuiet = this.#createsUnderWay === 0 && now - this.#lastCreateAt >= quietMilliseconds
+    return isQuiet && now >= this.#pausedUntil && !this.#abort.signal.aborted
+  }
+
+  /** A kind of which there are too few; removes those of which there are too many. */
+  async #nextKind(): Promise<ReserveKind | undefined> {
+    const { config, driver } = this.#options
+    const kinds = [...this.#ready.values()].map(({ kind }) => kind)
+    const room = await driver.freeRoom()
+    const freeBytes = (room?.memoryBytes ?? 0) + reserveBytes(kinds)
+    const planned = planSizes(config, { creates: this.#creates, nowMilliseconds: performance.now(), freeBytes })
+    const { sizes } = this
+    for (const [id, { kind }] of this.#ready) {
+      if (sizes[kind] <= (planned[kind] ?? 0)) continue
+      await this.#remove(id)
+      return this.#nextKind()
+    }
+    return reserveKinds.find((kind) => sizes[kind] < (planned[kind] ?? 0))
+  }
+
+  async #removeStale(version: string): Promise<void> {
+    const now = performance.now()
+    for (const [id, ready] of this.#ready) {
+      if (ready.hasEnded || now - ready.readyAt > maxAgeMilliseconds || ready.version !== version)
+        await this.#remove(id)
+    }
+  }
+
+  async #boot(kind: ReserveKind, version: string): Promise<void> {
+    const { driver, store, clock, logger } = this.#options
+    const { signal } = this.#abort
+    const id = newId('machine', clock.now())
+    const begunAt = performance.now()
+    try {
+      const machine = await driver.start(reserveSpec(id, kind), signal)
+      await this.#firstPage(machine)
+      await driver.freeze(id)
+      const ready: ReadyMachine = { machine, kind, readyAt: performance.now(), version, hasEnded: false }
+      this.#ready.set(id, ready)
+      void machine.ended.then(() => {
+        ready.hasEnded = true
+      })
+      await store.insert(id, kind, clock.now())
+      const seconds = (performance.now() - begunAt) / 1000
+      this.#boots = { count: this.#boots.count + 1, seconds: this.#boots.seconds + seconds }
+      logger.debug({ machineId: id, kind, seconds }, 'a machine of the reserve is ready')
+    } catch (error) {
+      this.#ready.delete(id)
+      await driver.stop(id)
+      throw error
+    }
+  }
+
+  /** Frozen at once, a claimed browser would first do what it does after its first page. */
+  async #firstPage(machine: Machine): Promise<void> {
+    const { settleMilliseconds = defaultSettleMilliseconds } = this.#options
+    const { signal } = this.#abort
+    const watch = new AgentWatch(machine, { onState: () => {}, onGone: () => {} })
+    try {
+      await within(bootLimitMilliseconds, Promise.race([watch.ready, aborted(signal)]))
+      await delay(settleMilliseconds, undefined, { signal })
+    } finally {
+      watch.close()
+    }
+  }
+
+  /** Unless somebody has claimed it. Says whether it was removed. */
+  async #remove(id: MachineId): Promise<boolean> {
+    const { store, driver } = this.#options
+    if (!(await store.remove(id))) return false
+    this.#ready.delete(id)
+    await driver.stop(id)
+    return true
+  }
+
+  #noteFailure(error: Error): void {
+    if (this.#abort.signal.aborted) return
+    this.#pausedUntil = performance.now() + pauseAfterFailureMilliseconds
+    this.#options.logger.warn({ reason: error.message }, 'could not fill the reserve; trying again')
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+}
