@@ -3,7 +3,10 @@ import { newId, type ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { Insertable } from 'kysely'
 import { commandAgent } from '../../../agent-link/command-agent.ts'
+import type { Database } from '../../../database/database.ts'
+import type { SessionTable } from '../../../database/tables.ts'
 import type { ReachableMachine } from '../../../drivers/driver.ts'
 import type { LimitService } from '../../limits/limit-service.ts'
 import type { SessionTerminator } from '../end/end-session.ts'
@@ -34,6 +37,16 @@ interface SessionCreatorOptions {
   readonly logger: Logger
 }
 
+/** Where the new session belongs. */
+export interface SessionPlace {
+  /** Takes a place for the session, and has its row written with it or not at all. */
+  readonly take: (write: (database: Database) => Promise<Session>) => Promise<Session>
+  /** What the row says of it. */
+  readonly columnsFor: (row: Insertable<SessionTable>) => Partial<Insertable<SessionTable>>
+  /** Whether it is its creator's at once, or waits in a pool. */
+  readonly state: 'active' | 'idle'
+}
+
 /**
  * Creates sessions, in three steps. *Allocate*: one transaction takes a place and writes the row, which names the
  * session's machine. *Provision*: that machine is started and given what the session starts with. *Activate*: one
@@ -50,22 +63,24 @@ export class SessionCreator {
    * Makes a session and resolves when its browser can be used. A failed start leaves nothing; a session that is
    * deleted while it starts ends, and its creator is told.
    */
-  async create(projectId: ProjectId, request: SessionRequest, signal: AbortSignal): Promise<Session> {
+  async create(
+    projectId: ProjectId,
+    request: SessionRequest,
+    signal: AbortSignal,
+    place = this.#placeOf(projectId),
+  ): Promise<Session> {
     const { machines, terminator, requests, clock } = this.#options
     const selected = await requests.select(projectId, request)
     const now = clock.now()
     const [id, machineId] = [newId('session', now), newId('machine', now)]
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
     using _expected = machines.expect(id)
-    const session = await this.#allocate(
-      projectId,
-      requests.rowOf({ id, machineId, projectId, request, selected, now }),
-    )
+    const session = await this.#allocate(place, requests.rowOf({ id, machineId, projectId, request, selected, now }))
 
     let active: Session | undefined
     try {
       const { idleSince } = await this.#provision(session, request, selected.inputs, signal)
-      active = await this.#activate(session, idleSince)
+      active = await this.#activate(session, idleSince, place.state)
     } catch (error) {
       await this.#abandon(session)
       if (!(await this.#wasDeleted(session))) throw attributeError(error, request)
@@ -80,9 +95,15 @@ export class SessionCreator {
     throw new BerthError('session_start_failed', { reason: 'its machine ended.' })
   }
 
-  async #allocate(projectId: ProjectId, row: Parameters<SessionStore['insert']>[0]): Promise<Session> {
-    const { limits, store, logger } = this.#options
-    const session = await limits.takePlace(projectId, (database) => store.insert(row, database))
+  /** One of the places that the project may have. */
+  #placeOf(projectId: ProjectId): SessionPlace {
+    const { limits } = this.#options
+    return { take: (write) => limits.takePlace(projectId, write), columnsFor: () => ({}), state: 'active' }
+  }
+
+  async #allocate({ take, columnsFor }: SessionPlace, row: Insertable<SessionTable>): Promise<Session> {
+    const { store, logger } = this.#options
+    const session = await take((database) => store.insert({ ...row, ...columnsFor(row) }, database))
     // An operator finds the machine of a session by this: its folders and control groups have no other name.
     logger.info({ sessionId: session.id, machineId: session.machine_id }, 'a session is allocated a machine')
     return session
@@ -121,10 +142,14 @@ export class SessionCreator {
   }
 
   /** Nothing when the session was deleted before. */
-  async #activate(session: Session, idleSince: Date | null): Promise<Session | undefined> {
+  async #activate(
+    session: Session,
+    idleSince: Date | null,
+    state: SessionPlace['state'],
+  ): Promise<Session | undefined> {
     const { egress, store } = this.#options
     await egress.takeUpRoutes(session)
-    return store.activate(session.id, idleSince)
+    return store.activate(session.id, idleSince, state)
   }
 
   /** Its browser may be ready, and only the database does not hear of it. */
