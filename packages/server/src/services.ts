@@ -266,6 +266,7 @@ export function createServices(options: ServicesOptions) {
     locks,
     restores: [leave],
     terminator,
+    clock,
     logger,
   })
   const leases = new LeaseService({
@@ -383,7 +384,6 @@ export function createServices(options: ServicesOptions) {
     poolUpkeep: new PoolUpkeep({
       signals: new PoolSignals({ connectionString: options.connectionString, serverId: driverId, logger }),
       store: leaseStore,
-      fillStore,
       queue: leases.queue,
       returns: leaseReturns,
       pools: browserPools,

@@ -196,7 +196,6 @@ export interface SessionTable {
   profile_save_changes: boolean | null
   /** The pool that it was built for. */
   pool_id: Generated<PoolId | null>
-  pool_version: Generated<number | null>
   /** What a release with reuse restores. */
   pool_defaults: ColumnType<PoolDefaults | null, string | null | undefined, string | null>
   leased_at: Generated<Date | null>
@@ -229,9 +228,8 @@ export interface PoolTable {
   unpaced_builds: number
   /** The fill rate permits builds while this is less than a minute ahead. */
   next_build_at: Date | null
+  /** Changes with every update and flush: what was read before is not written, and not built. */
   version: Generated<number>
-  /** Ready browsers that were built for an earlier version are replaced. */
-  oldest_version: Generated<number>
   created_at: Date
 }
 

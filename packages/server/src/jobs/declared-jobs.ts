@@ -80,7 +80,7 @@ export const expireAnalyses: Job<Record<string, never>> = {
   limitSeconds: 60,
 }
 
-/** Builds the browsers that a pool lacks, and ends those that it has too many. */
+/** Builds the browsers that a pool lacks. */
 export const fillPool: Job<{ poolId: PoolId }> = {
   name: 'fill-pool',
   runsOn: 'any server',

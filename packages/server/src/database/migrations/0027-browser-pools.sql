@@ -15,9 +15,8 @@ create table browser_pools (
   unpaced_builds integer not null,
   -- The fill rate permits builds while this is less than a minute ahead.
   next_build_at timestamptz,
+  -- Changes with every update and flush: what was read before is not written, and not built.
   version integer not null default 1,
-  -- Ready browsers that were built for an earlier version are replaced.
-  oldest_version integer not null default 1,
   created_at timestamptz not null
 );
 
@@ -43,7 +42,6 @@ create index pool_waiters_by_pool on pool_waiters (pool_id, ticket);
 alter table sessions
   -- Not a reference: ended sessions keep it when the pool is gone.
   add column pool_id text,
-  add column pool_version integer,
   -- The settings that a lease can change, as they were when the browser was built.
   add column pool_defaults jsonb,
   -- Null while the session is no caller's. One that ends so was never a caller's session, or is none any more.

@@ -69,7 +69,7 @@ export class SessionCreator {
     signal: AbortSignal,
     place = this.#placeOf(projectId),
   ): Promise<Session> {
-    const { machines, terminator, requests, clock } = this.#options
+    const { machines, store, terminator, requests, clock } = this.#options
     const selected = await requests.select(projectId, request)
     const now = clock.now()
     const [id, machineId] = [newId('session', now), newId('machine', now)]
@@ -83,7 +83,7 @@ export class SessionCreator {
       active = await this.#activate(session, idleSince, place.state)
     } catch (error) {
       await this.#abandon(session)
-      if (!(await this.#wasDeleted(session))) throw attributeError(error, request)
+      if (!(await store.hasEnded(id))) throw attributeError(error, request)
     }
     if (active && !machines.hasGone(id)) return active
     if (!active) {
@@ -158,11 +158,6 @@ export class SessionCreator {
     await machines.stop(session)
     await store.removeStarting(session.id)
     events.emit('sessionEnded', session.id)
-  }
-
-  async #wasDeleted({ id, project_id }: Session): Promise<boolean> {
-    const found = await this.#options.store.find(project_id, id, true)
-    return found !== undefined && found.state !== 'active'
   }
 }
 

@@ -9,7 +9,7 @@ export class NoPlaceError extends Error {
   override readonly name = 'NoPlaceError'
 }
 
-/** How many browsers pools lack and have too many, by the rows of their sessions. */
+/** How many browsers pools lack, by the rows of their sessions. */
 export class FillStore {
   readonly #database: Database
 
@@ -55,50 +55,14 @@ export class FillStore {
     })
   }
 
-  /** Ends ready browsers that are more than the size, or of a configuration that is not wanted any more. */
-  async trim(id: PoolId, now: Date): Promise<void> {
-    await this.#database.transaction().execute(async (database) => {
-      const pool = await database
-        .selectFrom('browser_pools')
-        .selectAll()
-        .where('id', '=', id)
-        .forNoKeyUpdate()
-        .executeTakeFirst()
-      if (!pool) return
-      const surplus = Math.max(0, -(await countMissing(database, pool)))
-      await sql`
-        update sessions set state = 'ending', deleted_at = ${now}
-        where state = 'idle' and pool_id = ${id} and (
-          pool_version < ${pool.oldest_version}
-          or id in (
-            select id from sessions where pool_id = ${id} and state = 'idle'
-            order by pool_version, created_at limit ${surplus}
-          )
-        )`.execute(database)
-    })
-  }
-
-  /** Pools that lack browsers or have ready ones that they are not to have. */
-  async listUnbalanced(): Promise<readonly PoolId[]> {
+  /** Pools that lack browsers that may be built now or later. */
+  async listShort(): Promise<readonly PoolId[]> {
     const { rows } = await sql<{ id: PoolId }>`
       select id from browser_pools
-      where (fill_rate_per_minute > 0 or unpaced_builds > 0) and size > (${countOf(sql`browser_pools.id`)})
-        or size < (${countOf(sql`browser_pools.id`)})
-        or exists (
-          select from sessions where pool_id = browser_pools.id and state = 'idle' and pool_version < oldest_version
-        )`.execute(this.#database)
+      where (fill_rate_per_minute > 0 or unpaced_builds > 0) and size > (${countOf(sql`browser_pools.id`)})`.execute(
+      this.#database,
+    )
     return rows.map(({ id }) => id)
-  }
-
-  /** Whether a ready browser of the pool is one too many. */
-  async hasSurplus(id: PoolId): Promise<boolean> {
-    const { rows } = await sql`
-      select from browser_pools where id = ${id} and (
-        size < (${countOf(sql`browser_pools.id`)})
-        or exists (
-          select from sessions where pool_id = browser_pools.id and state = 'idle' and pool_version < oldest_version
-        ))`.execute(this.#database)
-    return rows.length > 0
   }
 }
 

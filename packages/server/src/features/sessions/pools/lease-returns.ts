@@ -1,4 +1,5 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
 import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionConnections } from '../../../agent-link/session-connections.ts'
@@ -14,6 +15,7 @@ interface LeaseReturnsOptions {
   /** Each gives the running session a part of what its row says. */
   readonly restores: readonly RestoreSession[]
   readonly terminator: SessionTerminator
+  readonly clock: Clock
   readonly logger: Logger
 }
 
@@ -37,7 +39,7 @@ export class LeaseReturns {
   }
 
   async #finish(id: SessionId): Promise<void> {
-    const { store, connections, restores, terminator, logger } = this.#options
+    const { store, connections, restores, terminator, clock, logger } = this.#options
     const returning = await store.findReturning(id)
     if (!returning) return
     connections.cut(id)
@@ -52,7 +54,8 @@ export class LeaseReturns {
       await terminator.end(id)
       return
     }
-    // Its pool may have been deleted meanwhile, and with it goes the browser.
-    await store.finishReturn(id)
+    const { pool_id: pool } = returning.session
+    // When its pool was deleted meanwhile, the browser went with it.
+    if (pool) await store.finishReturn(pool, id, clock.now())
   }
 }

@@ -3,6 +3,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Database, violates } from '../../../database/database.ts'
 import type { Session } from '../records/session.ts'
+import { pooledStates } from '../records/session-state.ts'
 import type { Lease } from './lease.ts'
 import { isListening } from './pool-signals.ts'
 
@@ -69,13 +70,13 @@ export class LeaseStore {
     const { rows } = await sql<Session>`
       with pool as materialized (
         -- A pool that is being deleted is waited for: its browsers go with it.
-        select id, oldest_version from browser_pools where id = ${pool} for key share
+        select id from browser_pools where id = ${pool} for key share
       ),
       browser as materialized (
         select sessions.id from sessions, pool
-        where ${this.#isReady(pool)} and pool_version >= pool.oldest_version
+        where ${this.#isReady(pool)}
           and (${this.#countEarlier(pool, ticket)}) < (
-            select count(*) from sessions, pool where ${this.#isReady(pool)} and pool_version >= pool.oldest_version
+            select count(*) from sessions, pool where ${this.#isReady(pool)}
           )
         order by driver_id = ${this.#serverId} desc, sessions.created_at
         limit 1
@@ -151,14 +152,22 @@ export class LeaseStore {
     return rows[0]
   }
 
-  /** It is ready for the next caller, and stays so when its pool was changed while it was leased. */
-  async finishReturn(id: SessionId): Promise<boolean> {
-    const { rows } = await sql`
-      update sessions set state = 'idle', pool_version = browser_pools.version
-      from browser_pools
-      where sessions.id = ${id} and state = 'returning' and browser_pools.id = pool_id
-      returning sessions.id`.execute(this.#database)
-    return rows.length > 0
+  /** It is ready for the next caller, or ended, if its pool was made smaller meanwhile. */
+  async finishReturn(pool: PoolId, id: SessionId, now: Date): Promise<void> {
+    await this.#database.transaction().execute(async (database) => {
+      // Of two browsers that come back to a pool that is too large by one, one stays.
+      await sql`select from browser_pools where id = ${pool} for no key update`.execute(database)
+      await sql`
+        with fit as (
+          select size >= (
+            select count(*) from sessions where pool_id = ${pool} and state in (${sql.join(pooledStates)})
+          ) as is_given from browser_pools where id = ${pool}
+        )
+        update sessions
+        set state = case when is_given then 'idle' else 'ending' end,
+          deleted_at = case when is_given then null else ${now}::timestamptz end
+        from fit where id = ${id} and state = 'returning'`.execute(database)
+    })
   }
 
   /** A browser of a server that is away cannot be leased: nobody could use it. */

@@ -20,7 +20,7 @@ interface PoolFillerOptions {
   readonly clock: Clock
 }
 
-/** Gives pools the browsers that they lack, and ends those that they have too many. The work of a job. */
+/** Gives pools the browsers that they lack. The work of a job. */
 export class PoolFiller {
   readonly #options: PoolFillerOptions
 
@@ -32,25 +32,22 @@ export class PoolFiller {
   async tend(): Promise<void> {
     const { store, leases, pools } = this.#options
     await leases.forgetLostWaiters()
-    for (const id of await store.listUnbalanced()) await pools.requestFill(id)
+    for (const id of await store.listShort()) await pools.requestFill(id)
   }
 
   /** Builds on this server until the pool is full, or the fill rate permits no more. */
   async fill(id: PoolId, signal: AbortSignal): Promise<void> {
-    const { store, clock } = this.#options
-    await store.trim(id, clock.now())
-    let isOver = false
+    let hasFailed = false
     const build = async () => {
       try {
-        while (!isOver && !signal.aborted && (await this.#buildOne(id, signal)));
-      } finally {
-        // What failed once is not tried by the other at once.
-        isOver = true
+        while (!hasFailed && !signal.aborted && (await this.#buildOne(id, signal)));
+      } catch (error) {
+        // What failed for one builder is not tried by the other at once.
+        hasFailed = true
+        throw error
       }
     }
     await settleAll(Array.from({ length: buildsAtOnce }, build))
-    // While a browser was built its pool may have been made smaller, or changed.
-    await store.trim(id, clock.now())
   }
 
   async #buildOne(id: PoolId, signal: AbortSignal): Promise<boolean> {
@@ -62,7 +59,7 @@ export class PoolFiller {
       await createSession(projectId, resolvedRequest(pool.config, pool), signal, this.#placeIn(pool))
     } catch (error) {
       if (error instanceof NoPlaceError) return true
-      // The pool was deleted.
+      // It is not wanted any more.
       if (error instanceof BerthError && error.code === 'session_ended_while_starting') return true
       throw error
     }
@@ -75,7 +72,6 @@ export class PoolFiller {
       take: (write) => store.takePlace(pool, clock.now(), write),
       columnsFor: ({ proxy, network, telemetry }) => ({
         pool_id: pool.id,
-        pool_version: pool.version,
         pool_defaults: `{"proxy":${proxy},"network":${network ?? null},"telemetry":${telemetry ?? null}}`,
       }),
       state: 'idle',

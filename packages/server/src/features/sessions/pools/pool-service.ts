@@ -96,8 +96,8 @@ export class PoolService {
 
   async flush(projectId: ProjectId, idOrName: string): Promise<void> {
     const { id } = await this.get(projectId, idOrName)
-    const ended = await this.#options.store.flush(id, this.#options.clock.now())
-    if (ended === undefined) throw new BerthError('pool_not_found', { pool: idOrName })
+    if (!(await this.#options.store.flush(id, this.#options.clock.now())))
+      throw new BerthError('pool_not_found', { pool: idOrName })
     await this.requestFill(id)
   }
 
@@ -148,9 +148,11 @@ export class PoolService {
     },
   ): Promise<boolean> {
     const { store, clock } = this.#options
-    const updated = await store.update(pool, columns, { outdatesBrowsers: discardsIdle, database })
+    const updated = await store.update(pool, columns, database)
     if (!updated) return false
-    if (discardsIdle) await store.allowBuilds(pool.id, await store.endIdle(pool.id, clock.now(), database), database)
+    const now = clock.now()
+    if (discardsIdle) await store.allowBuilds(pool.id, await store.endUnleased(pool.id, now, database), database)
+    await store.endSurplus(updated, now, database)
     return true
   }
 

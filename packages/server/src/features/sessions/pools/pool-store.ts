@@ -71,17 +71,12 @@ export class PoolStore {
   }
 
   /**
-   * Changes the pool if nobody else has since it was read; nothing when somebody has, or it is gone. With
-   * `outdatesBrowsers`, those that are built for an earlier version are not leased any more.
+   * Changes the pool if nobody else has since it was read; nothing when somebody has, or it is gone.
    */
-  async update(
-    { id, version }: Pool,
-    columns: Updateable<PoolTable>,
-    { outdatesBrowsers, database }: { readonly outdatesBrowsers: boolean; readonly database: Database },
-  ): Promise<Pool | undefined> {
+  async update({ id, version }: Pool, columns: Updateable<PoolTable>, database: Database): Promise<Pool | undefined> {
     return database
       .updateTable('browser_pools')
-      .set({ ...columns, version: version + 1, ...(outdatesBrowsers && { oldest_version: version + 1 }) })
+      .set({ ...columns, version: version + 1 })
       .where('id', '=', id)
       .where('version', '=', version)
       .returningAll()
@@ -89,31 +84,45 @@ export class PoolStore {
       .catch((error: unknown) => throwRefused(error, columns))
   }
 
-  /**
-   * Ends every ready browser of the pool, and those that are being built as soon as they are ready. Says how many were
-   * ready; nothing when there is no such pool.
-   */
-  async flush(id: PoolId, now: Date): Promise<number | undefined> {
+  /** Ends every browser of the pool that is not leased. Says whether there is such a pool. */
+  async flush(id: PoolId, now: Date): Promise<boolean> {
     return this.#database.transaction().execute(async (database) => {
+      // From here on nothing is built of what was read before, and what is being built is found.
       const pool = await database
         .updateTable('browser_pools')
-        .set({ version: sql<number>`version + 1`, oldest_version: sql<number>`version + 1` })
+        .set({ version: sql<number>`version + 1` })
         .where('id', '=', id)
         .returning('id')
         .executeTakeFirst()
-      return pool && (await this.endIdle(id, now, database))
+      if (pool) await this.endUnleased(id, now, database)
+      return pool !== undefined
     })
   }
 
-  async endIdle(id: PoolId, now: Date, database: Database = this.#database): Promise<number> {
+  /** Ends the browsers that nobody has, and says how many. The pool's row must be locked. */
+  async endUnleased(id: PoolId, now: Date, database: Database): Promise<number> {
     const ended = await database
       .updateTable('sessions')
       .set({ state: 'ending', deleted_at: now })
       .where('pool_id', '=', id)
-      .where('state', '=', 'idle')
+      .where('state', 'in', ['starting', 'idle'])
       .returning('id')
       .execute()
     return ended.length
+  }
+
+  /** Ends browsers that nobody has, as far as there are more than the size. The pool's row must be locked. */
+  async endSurplus({ id, size }: Pool, now: Date, database: Database): Promise<void> {
+    await sql`
+      update sessions set state = 'ending', deleted_at = ${now}
+      where id in (
+        select id from sessions where pool_id = ${id} and state in ('starting', 'idle')
+        -- What is not ready is the least loss.
+        order by state = 'starting' desc, created_at
+        limit greatest(0, (
+          select count(*) from sessions where pool_id = ${id} and state in (${sql.join(pooledStates)})
+        ) - ${size})
+      ) and state in ('starting', 'idle')`.execute(database)
   }
 
   /** As many builds more do not wait for the fill rate. */
@@ -174,10 +183,7 @@ export class PoolStore {
     return this.#database
       .selectFrom('browser_pools')
       .selectAll()
-      .select([
-        count(sql`state = 'idle' and pool_version >= browser_pools.oldest_version`).as('available'),
-        count(sql`state = 'active'`).as('acquired'),
-      ])
+      .select([count(sql`state = 'idle'`).as('available'), count(sql`state = 'active'`).as('acquired')])
   }
 }
 

@@ -1,6 +1,5 @@
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionTerminator } from '../end/end-session.ts'
-import type { FillStore } from './fill-store.ts'
 import type { LeaseQueue } from './lease-queue.ts'
 import type { LeaseReturns } from './lease-returns.ts'
 import type { LeaseStore } from './lease-store.ts'
@@ -10,7 +9,6 @@ import type { PoolChange, PoolSignals } from './pool-signals.ts'
 interface PoolUpkeepOptions {
   readonly signals: PoolSignals
   readonly store: LeaseStore
-  readonly fillStore: FillStore
   readonly queue: LeaseQueue
   readonly returns: LeaseReturns
   readonly pools: PoolService
@@ -55,11 +53,10 @@ export class PoolUpkeep {
   }
 
   async #follow({ pool, state, session, server }: PoolChange): Promise<void> {
-    const { queue, returns, terminator, pools, fillStore, serverId } = this.#options
+    const { queue, returns, terminator, pools, serverId } = this.#options
     if (state === 'idle' || state === 'waiter left') queue.serve(pool)
     if (server !== serverId || !session) return
     if (state === 'returning') await returns.finish(session)
     if (state === 'ending') await Promise.all([terminator.finish(session), pools.requestFill(pool)])
-    if (state === 'idle' && (await fillStore.hasSurplus(pool))) await pools.requestFill(pool)
   }
 }

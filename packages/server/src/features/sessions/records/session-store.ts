@@ -129,6 +129,11 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
+  /** Whether somebody has ended the session. */
+  async hasEnded(id: SessionId): Promise<boolean> {
+    return (await this.#findIn(['ending', 'deleted'], id)) !== undefined
+  }
+
   /** A session that is being ended. */
   async findEnding(id: SessionId): Promise<Session | undefined> {
     return this.#database
