@@ -120,6 +120,7 @@ export type BrowserPool = z.infer<typeof BrowserPool>
 
 export const BrowserPoolCreateRequest = z
   .object({
+    ...unsupported,
     size: Size.meta({ description: 'Counts fully as sessions of the project, leased or not.' }),
     name: PoolName.optional(),
     fill_rate_per_minute: FillRate.default(defaultFillRatePerMinute).meta({
@@ -146,7 +147,6 @@ export const BrowserPoolCreateRequest = z
     telemetry: PoolTelemetry.nullish(),
     network: PoolNetwork.optional(),
     region: Region.optional(),
-    ...unsupported,
   })
   .superRefine((request, context) => checkProxySelection(selectionOf(request), context))
   .superRefine(({ profile, refresh_on_profile_update: refreshes }, context) => {

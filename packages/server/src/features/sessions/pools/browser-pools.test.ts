@@ -369,9 +369,10 @@ test('changes are for browsers that are built later, unless ready ones are disca
   const path = `/browser_pools/${pool.id}`
   const first = await leased(owner, pool)
 
-  await owner.call('PATCH', path, { kiosk_mode: true })
+  await owner.call('PATCH', path, { kiosk_mode: true, timeout_seconds: 77 })
   const second = await leased(owner, pool)
   assert.deepEqual([first.kiosk_mode, second.kiosk_mode], [false, false])
+  assert.deepEqual([first.timeout_seconds, second.timeout_seconds], [600, 77], 'the timeout is that of the pool')
   await release(owner, pool, second)
   await owner.call('PATCH', path, { discard_all_idle: true })
   await fill(pool)

@@ -70,10 +70,10 @@ export class LeaseStore {
     const { rows } = await sql<Session>`
       with pool as materialized (
         -- A pool that is being deleted is waited for: its browsers go with it.
-        select id from browser_pools where id = ${pool} for key share
+        select id, (config ->> 'timeout_seconds')::int as timeout_seconds from browser_pools where id = ${pool} for key share
       ),
       browser as materialized (
-        select sessions.id from sessions, pool
+        select sessions.id, pool.timeout_seconds from sessions, pool
         where ${this.#isReady(pool)}
           and (${this.#countEarlier(pool, ticket)}) < (
             select count(*) from sessions, pool where ${this.#isReady(pool)}
@@ -87,7 +87,7 @@ export class LeaseStore {
       )
       update sessions
       set state = 'active', name = ${name}, tags = ${JSON.stringify(tags)}::jsonb, leased_at = ${now},
-        idle_since = ${now}, lease_number = lease_number + 1
+        idle_since = ${now}, timeout_seconds = browser.timeout_seconds, lease_number = lease_number + 1
       from browser where sessions.id = browser.id and state = 'idle'
       returning sessions.*`
       .execute(this.#database)
