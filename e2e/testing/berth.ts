@@ -145,6 +145,8 @@ export class Berth {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
       const client = new Kernel({ apiKey: this.apiKey, baseURL: this.url })
+      const pools = await Array.fromAsync(client.browserPools.list())
+      await Promise.all(pools.map(({ id }) => client.browserPools.delete(id, { force: true })))
       const sessions = await Array.fromAsync(client.browsers.list())
       await Promise.all(sessions.map(({ session_id }) => client.browsers.deleteByID(session_id).catch(() => {})))
     }

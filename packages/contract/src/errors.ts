@@ -115,6 +115,19 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { profile: string }) => `There is no profile with the id or name ${details.profile}.`,
   },
+  pool_not_found: {
+    status: 404,
+    sentence: (details: { pool: string }) => `There is no browser pool with the id or name ${details.pool}.`,
+  },
+  pool_has_leases: {
+    status: 400,
+    sentence: (details: { leases: number }) => `force: ${details.leases} browsers of the pool are leased.`,
+  },
+  session_not_leased: {
+    status: 404,
+    sentence: (details: { session: string }) =>
+      `session_id: ${details.session} is not the id of a session that is leased from this pool.`,
+  },
   method_not_allowed: {
     status: 405,
     sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
@@ -158,6 +171,16 @@ export const errorCatalogue = {
     status: 409,
     retry: false,
     sentence: (details: { name: string }) => `name: ${details.name} is the name of another profile.`,
+  },
+  pool_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string }) => `name: ${details.name} is the name of another browser pool.`,
+  },
+  pool_changed_meanwhile: {
+    status: 409,
+    retry: true,
+    sentence: () => 'The pool was changed by others again and again. Nothing was changed by this update.',
   },
   profile_already_loaded: {
     status: 409,

@@ -17,6 +17,16 @@ import {
   updateExportDestination,
 } from './audit/export-destination-endpoints.ts'
 import { getAuthContext } from './auth/auth-endpoints.ts'
+import {
+  acquireBrowser,
+  createBrowserPool,
+  deleteBrowserPool,
+  flushBrowserPool,
+  getBrowserPool,
+  listBrowserPools,
+  releaseBrowser,
+  updateBrowserPool,
+} from './browser-pools/browser-pool-endpoints.ts'
 import { createBrowser, deleteBrowser, getBrowser, listBrowsers, updateBrowser } from './browsers/browser-endpoints.ts'
 import {
   cancelAnalysis,
@@ -94,6 +104,14 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateBrowser,
   deleteBrowser,
   ...operations.filter(({ isPassThrough }) => !isPassThrough),
+  createBrowserPool,
+  listBrowserPools,
+  getBrowserPool,
+  updateBrowserPool,
+  deleteBrowserPool,
+  acquireBrowser,
+  releaseBrowser,
+  flushBrowserPool,
   createProfile,
   listProfiles,
   getProfile,

@@ -31,6 +31,7 @@ import { mountDocumentRoutes } from './features/service/document-routes.ts'
 import { mountMetrics } from './features/service/metrics.ts'
 import { mountServiceRoutes } from './features/service/service-routes.ts'
 import { mountSessionExtensionRoutes } from './features/sessions/launch-inputs/session-extension-routes.ts'
+import { mountPoolRoutes } from './features/sessions/pools/pool-routes.ts'
 import { sessionRoot } from './features/sessions/records/session-urls.ts'
 import { mountSessionRoutes } from './features/sessions/session-routes.ts'
 import { type ConnectionLimits, defaultConnectionLimits } from './ingress/connection-limits.ts'
@@ -129,6 +130,7 @@ export async function createApp(
 
   const mount = mountWithCallers(app, { access: 'project', callerOf, limits: services.limits })
   mountSessionRoutes(mount, { ...services, publicUrl })
+  mountPoolRoutes(mount, { ...services, pools: services.browserPools, publicUrl })
   mountProfileRoutes(mount, services.profiles)
   mountProxyRoutes(mount, services)
   mountSessionExtensionRoutes(mount, services)

@@ -152,6 +152,8 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   await recoverSessions({ ...services, driver, driverId })
   const listening = await listen(app, config)
   shutdown.add('the API', () => closeApi(app, services))
+  await services.poolUpkeep.start()
+  shutdown.add('the browser pools', () => services.poolUpkeep.close())
   const ownSessions = await OwnSessionSocket.open({ path: ownSessionSocketPath(folders), server: app.server })
   shutdown.add("the sessions' own addresses", () => ownSessions.close())
   await policy.setOwn(ownAddresses(listening, config.publicUrl))

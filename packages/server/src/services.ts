@@ -9,6 +9,7 @@ import { ApiKeyCache } from './access/api-key-cache.ts'
 import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
+import { SessionConnections } from './agent-link/session-connections.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
 import type { TemporaryFolders } from './blobs/temporary-folders.ts'
 import { PeerSignature } from './cluster/peer-signature.ts'
@@ -55,7 +56,6 @@ import { ProjectStore } from './features/projects/project-store.ts'
 import { ProxyService } from './features/proxies/proxy-service.ts'
 import { ProxyStore } from './features/proxies/proxy-store.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
-
 import { ContentService } from './features/search/contents/content-service.ts'
 import { PageContents } from './features/search/contents/page-contents.ts'
 import type { PageSessions } from './features/search/contents/page-sessions.ts'
@@ -76,6 +76,15 @@ import { SessionProfiles } from './features/sessions/launch-inputs/session-profi
 import { LifecycleEvents } from './features/sessions/machines/lifecycle-events.ts'
 import { SessionEgress } from './features/sessions/machines/session-egress.ts'
 import { SessionMachines } from './features/sessions/machines/session-machines.ts'
+import { FillStore } from './features/sessions/pools/fill-store.ts'
+import { LeaseReturns } from './features/sessions/pools/lease-returns.ts'
+import { LeaseService } from './features/sessions/pools/lease-service.ts'
+import { LeaseStore } from './features/sessions/pools/lease-store.ts'
+import { PoolFiller } from './features/sessions/pools/pool-filler.ts'
+import { PoolService } from './features/sessions/pools/pool-service.ts'
+import { PoolSignals } from './features/sessions/pools/pool-signals.ts'
+import { PoolStore } from './features/sessions/pools/pool-store.ts'
+import { PoolUpkeep } from './features/sessions/pools/pool-upkeep.ts'
 import { SessionResolver } from './features/sessions/records/resolve-session.ts'
 import { SessionRecords } from './features/sessions/records/session-record.ts'
 import { SessionStore } from './features/sessions/records/session-store.ts'
@@ -186,7 +195,7 @@ export function createServices(options: ServicesOptions) {
     states: new ProfileStates({ blobs, secrets }),
     clock,
   })
-  const sessionProfiles = new SessionProfiles({ profiles, machines, logger })
+  const sessionProfiles = new SessionProfiles({ profiles, machines, events, logger })
   const terminator = new SessionTerminator({ machines, profiles: sessionProfiles, store, events, clock })
   const extensions = new ExtensionService({
     store: new ExtensionStore(database),
@@ -200,11 +209,13 @@ export function createServices(options: ServicesOptions) {
   const viewport = new ViewportChanges(machines)
   const leave: RestoreSession = (session) => machines.openRoute(session)
   const isShared = options.serverAddress !== undefined
+  const connections = new SessionConnections()
   const sessionLocks = isShared ? new DatabaseSessionLocks(options.connectionString) : undefined
+  const locks = sessionLocks ?? new KeyedQueue<SessionId>()
   const updater: SessionUpdater = new SessionUpdater({
     store,
     resolver,
-    locks: sessionLocks ?? new KeyedQueue<SessionId>(),
+    locks,
     driverId,
     plans: [
       planName(store),
@@ -241,17 +252,18 @@ export function createServices(options: ServicesOptions) {
   const sessions = new SessionService({ store, resolver, terminator, driverId })
   const reserveStore = new ReserveStore(database, driverId)
   const reserve = new Reserve({ ...options.reserve, store: reserveStore, driver, clock, logger })
+  const requests = new SessionRequests({
+    proxies,
+    profiles: sessionProfiles,
+    sessionExtensions,
+    egress,
+    driver,
+    driverId,
+    region,
+  })
   const creator = new SessionCreator({
     store,
-    requests: new SessionRequests({
-      proxies,
-      profiles: sessionProfiles,
-      sessionExtensions,
-      egress,
-      driver,
-      driverId,
-      region,
-    }),
+    requests,
     machines,
     provisioner: new SessionProvisioner({
       driver,
@@ -270,6 +282,39 @@ export function createServices(options: ServicesOptions) {
     events,
     clock,
     logger,
+  })
+  const poolStore = new PoolStore(database)
+  const leaseStore = new LeaseStore(database, driverId)
+  const fillStore = new FillStore(database)
+  const browserPools = new PoolService({ store: poolStore, requests, limits, jobs, clock, logger })
+  const leaseReturns = new LeaseReturns({
+    store: leaseStore,
+    connections,
+    locks,
+    restores: [leave],
+    terminator,
+    clock,
+    logger,
+  })
+  const leases = new LeaseService({
+    pools: browserPools,
+    store: leaseStore,
+    returns: leaseReturns,
+    sessions: store,
+    machines,
+    terminator,
+    updater,
+    jobs,
+    serverId: driverId,
+    clock,
+    logger,
+  })
+  events.on('profileSaved', (id) => {
+    browserPools
+      .refresh(id)
+      .catch((error: unknown) =>
+        logger.error({ err: error, profileId: id }, 'could not refresh the pools of a profile'),
+      )
   })
   const analyses = new AnalysisStore(database)
   const runs = new RunStore(database)
@@ -353,6 +398,28 @@ export function createServices(options: ServicesOptions) {
       tokens,
       logger,
     }),
+    connections,
+    browserPools,
+    leases,
+    leaseReturns,
+    poolFiller: new PoolFiller({
+      store: fillStore,
+      leases: leaseStore,
+      pools: browserPools,
+      createSession: creator.create.bind(creator),
+      clock,
+    }),
+    poolUpkeep: new PoolUpkeep({
+      signals: new PoolSignals({ connectionString: options.connectionString, serverId: driverId, logger }),
+      store: leaseStore,
+      queue: leases.queue,
+      returns: leaseReturns,
+      pools: browserPools,
+      terminator,
+      serverId: driverId,
+      logger,
+    }),
+    region,
     access,
     profiles,
     organizations,
@@ -399,8 +466,8 @@ export function createServices(options: ServicesOptions) {
     searchConfig: options.search,
     searchExpiry: new SearchExpiry({ searches, pages }),
     updater,
-    records: new SessionRecords({ tokens, profiles, clock }),
-    relay: new Relay({ access, machines, logger }),
+    records: new SessionRecords({ tokens, profiles, pools: poolStore, clock }),
+    relay: new Relay({ access, machines, connections, logger }),
     blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, sharedBlobs], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
   }

@@ -49,7 +49,8 @@ export const listBrowsers = defineEndpoint({
     status: z.enum(['active', 'deleted', 'all']).optional().meta({ description: 'Default: active.' }),
     include_deleted: QueryBoolean.default(false).meta({ deprecated: true, description: 'Use status=all.' }),
     query: z.string().max(1024).optional().meta({
-      description: 'Text to find in the id or name of the session or its profile, or in the id of its proxy.',
+      description:
+        'Text to find in the id or name of the session or its profile, in the id of its proxy or the name of its pool.',
     }),
     tags: z.record(z.string(), z.string()).optional().meta({ description: 'Pairs that must all be present.' }),
     region: Region.optional(),

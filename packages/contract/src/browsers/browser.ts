@@ -50,6 +50,10 @@ export const Browser = z
       .record(z.string(), z.json())
       .meta({ override: { type: 'object', additionalProperties: true } })
       .optional(),
+    pool: z
+      .object({ id: z.string(), name: z.string().optional() })
+      .meta({ id: 'BrowserPoolRef', description: 'The pool that the session is leased from.' })
+      .optional(),
     profile: Profile.optional(),
     profile_save_changes: z.boolean().optional().meta({ description: 'Absent without a profile.' }),
     proxy: BrowserProxy,

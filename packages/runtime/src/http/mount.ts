@@ -30,9 +30,11 @@ export type Handler<
 
 /**
  * A paged endpoint returns a page, whose items become the array of the response. An endpoint with `replyType` returns
- * nothing when there is nothing to send yet.
+ * nothing when there is nothing to send yet, and one that declares 204 beside its reply returns `undefined` for it.
  */
-type HandlerResult<Reply> = Reply extends readonly (infer Item)[]
+type HandlerResult<Reply> = undefined | DeclaredResult<Reply>
+
+type DeclaredResult<Reply> = Reply extends readonly (infer Item)[]
   ? Reply | Page<Item>
   : Reply extends undefined
     ? void | BinaryResponse
@@ -40,6 +42,8 @@ type HandlerResult<Reply> = Reply extends readonly (infer Item)[]
 
 /** The status of an endpoint with `replyType` whose handler returns nothing. */
 const nothingYet = 202
+/** That of an endpoint that declares it beside its JSON reply, when its handler returns nothing. */
+const noContent = 204
 
 /** The response of an endpoint with `replyType`. */
 export interface BinaryResponse {
@@ -82,6 +86,7 @@ export function mount<
     if (endpoint.replyType && !result) return reply.code(nothingYet).send()
     if (endpoint.replyType) return sendBinary(reply, endpoint.replyType, result as BinaryResponse)
     if (!endpoint.reply) return reply.send()
+    if (result === undefined && endpoint.otherSuccesses?.[noContent]) return reply.code(noContent).send()
     if (!endpoint.paged) return reply.send(result)
     const page = result as Page<unknown>
     return reply.headers(pageHeaders(call.query as PageRequest, page)).send(page.items)

@@ -58,6 +58,10 @@ const resources: readonly Resource[] = [
     path: '/browsers/{id_or_name}',
     make: (call) => made(call, '/browsers', { name: 'same', headless: true }),
   },
+  {
+    path: '/browser_pools/{id_or_name}',
+    make: (call) => made(call, '/browser_pools', { name: 'same', size: 1, headless: true }),
+  },
   { path: '/profiles/{id_or_name}', make: (call) => made(call, '/profiles', { name: 'same' }) },
   {
     path: '/proxies/{id_or_name}',
@@ -112,6 +116,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateProfile: { name: 'taken' },
   updateProxy: { name: 'taken' },
   updateApiKey: { name: 'taken' },
+  releaseBrowser: { session_id: 'any' },
 }
 
 /** Resources of an organization: another project's key is rejected, or sees the same as every key. */
@@ -194,6 +199,7 @@ const snapshot = async () => {
 
 async function readAll() {
   const tables = [
+    'browser_pools',
     'profiles',
     'proxies',
     'extensions',

@@ -42,16 +42,20 @@ export class SessionAccess {
   }
 
   /** Returns the token in the session's URLs. */
-  tokenOf({ id, created_at }: ResolvedSession): Promise<string> {
-    return this.#options.tokens.issue(id, created_at)
+  tokenOf({ id, created_at, lease_number }: ResolvedSession): Promise<string> {
+    return this.#options.tokens.issue(id, created_at, lease_number)
   }
 
   async #admitToken(token: string, named: string | undefined, place: string): Promise<ResolvedSession> {
-    const sessionId = await this.#options.tokens.verify(token)
-    if (!sessionId || (named !== undefined && named !== sessionId)) {
-      throw new BerthError('unauthorized', { reason: `${place}: is not the token of this session. ${tokenHint}` })
+    const subject = await this.#options.tokens.verify(token)
+    const refuse = (reason: string) => new BerthError('unauthorized', { reason: `${place}: ${reason} ${tokenHint}` })
+    if (!subject || (named !== undefined && named !== subject.sessionId)) {
+      throw refuse('is not the token of this session.')
     }
-    return this.#options.resolver.resolve({ sessionId }, sessionId)
+    const { sessionId, leaseNumber } = subject
+    const session = await this.#options.resolver.resolve({ sessionId }, sessionId)
+    if (session.lease_number !== leaseNumber) throw refuse('the browser was released to its pool.')
+    return session
   }
 
   async #admitKey(key: string, named: string | undefined): Promise<AdmittedSession> {

@@ -15,10 +15,13 @@ test('gives a session the same token every time, also after a restart', async ()
   assert.equal(first.split('.').length, 3)
 })
 
-test('returns the session of a token', async () => {
+test('returns the session and the lease of a token', async () => {
   const tokens = new SessionTokens('master key of a test')
 
-  assert.equal(await tokens.verify(await tokens.issue(sessionId, createdAt)), sessionId)
+  for (const leaseNumber of [0, 1, 2]) {
+    const token = await tokens.issue(sessionId, createdAt, leaseNumber)
+    assert.deepEqual(await tokens.verify(token), { sessionId, leaseNumber })
+  }
 })
 
 test('refuses tokens of another key, damaged ones and ones without a signature', async () => {

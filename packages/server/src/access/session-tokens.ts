@@ -8,21 +8,28 @@ const algorithm = 'HS256'
 const audience = 'session'
 const maxRememberedTokens = 10_000
 
+/** What a token is for. */
+interface TokenSubject {
+  readonly sessionId: SessionId
+  /** Of a browser that its pool leases again and again. 0 for other sessions. */
+  readonly leaseNumber: number
+}
+
 /**
- * Issues and verifies the `jwt` of a session's URLs. A token is valid for one session and only while the caller of
- * `verify` finds it active. A session always gets the same token, so that its URLs stay valid.
+ * Issues and verifies the `jwt` of a session's URLs. A token is valid for one session, or one lease of it, and only
+ * while the caller of `verify` finds that active. It is always the same, so that the URLs stay valid.
  */
 export class SessionTokens {
   readonly #key: Uint8Array
-  readonly #issued = new LoadingCache<SessionId, string>({ maxEntries: maxRememberedTokens })
+  readonly #issued = new LoadingCache<string, string>({ maxEntries: maxRememberedTokens })
 
   constructor(masterKey: string) {
     this.#key = deriveKey(masterKey, 'session tokens')
   }
 
-  issue(sessionId: SessionId, createdAt: Date): Promise<string> {
-    return this.#issued.get(sessionId, () =>
-      new SignJWT()
+  issue(sessionId: SessionId, createdAt: Date, leaseNumber = 0): Promise<string> {
+    return this.#issued.get(`${sessionId} ${leaseNumber}`, () =>
+      new SignJWT(leaseNumber === 0 ? {} : { lease: leaseNumber })
         .setProtectedHeader({ alg: algorithm, typ: 'JWT' })
         .setSubject(sessionId)
         .setAudience(audience)
@@ -31,11 +38,13 @@ export class SessionTokens {
     )
   }
 
-  /** Returns the session of the token, or undefined when berth did not issue it. */
-  async verify(token: string): Promise<SessionId | undefined> {
+  /** Returns what the token is for, or undefined when berth did not issue it. */
+  async verify(token: string): Promise<TokenSubject | undefined> {
     try {
       const { payload } = await jwtVerify(token, this.#key, { algorithms: [algorithm], audience })
-      return payload.sub !== undefined && idPattern.test(payload.sub) ? (payload.sub as SessionId) : undefined
+      const { sub, lease = 0 } = payload
+      if (sub === undefined || !idPattern.test(sub)) return undefined
+      return { sessionId: sub as SessionId, leaseNumber: Number(lease) }
     } catch {
       return undefined // Forged, damaged and foreign tokens are treated alike.
     }

@@ -20,6 +20,7 @@ import { callAgent, readAgentState, requestAgent } from './agent-client.ts'
 import { EventRateLimiter } from './event-rate-limiter.ts'
 import { followAgent } from './follow-agent.ts'
 import { Relay } from './relay.ts'
+import { SessionConnections } from './session-connections.ts'
 
 const never = new AbortController().signal
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
@@ -206,6 +207,7 @@ async function serveRelay(context: TestContext, machine: ReachableMachine): Prom
   const relay = new Relay({
     access: { admit: async () => ({ id: 'brwtest' as SessionId }) } as unknown as SessionAccess,
     machines: { get: () => machine } as unknown as SessionMachines,
+    connections: new SessionConnections(),
     logger: createLogger({ name: 'test', level: 'silent', json: true }),
   })
   server.on('upgrade', relay.take)

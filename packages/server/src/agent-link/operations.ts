@@ -20,12 +20,14 @@ import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { callAgent } from './agent-client.ts'
 import { passedRequestHeaders } from './pass-through-headers.ts'
 import { pick, responseHeadFor } from './response-head.ts'
+import type { SessionConnections } from './session-connections.ts'
 
 interface OperationsOptions {
   readonly callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>
   readonly access: SessionAccess
   readonly resolver: SessionResolver
   readonly machines: SessionMachines
+  readonly connections: SessionConnections
   readonly organizations: OrganizationStore
   readonly requestAudit: RequestAudit
 }
@@ -38,7 +40,7 @@ const requestHeaders = [
 
 /** Serves every operation of the agents under both roots: checks access, finds the machine, and streams both ways. */
 export async function mountOperations(app: FastifyInstance, options: OperationsOptions): Promise<void> {
-  const { callerOf, access, resolver, machines, organizations, requestAudit } = options
+  const { callerOf, access, resolver, machines, connections, organizations, requestAudit } = options
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     // Bodies pass unparsed. The agent parses them.
@@ -62,7 +64,9 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
         const { id_or_name: idOrName = '' } = request.params as Record<string, string>
         checkText(idOrName)
         const { projectId } = request.caller as Caller
-        return forward(operation, await resolver.resolve({ projectId }, idOrName), request, reply)
+        const session = await resolver.resolve({ projectId }, idOrName)
+        using _registered = connections.add(session.id, () => reply.raw.destroy())
+        return await forward(operation, session, request, reply)
       },
     })
   }
@@ -75,13 +79,14 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
       handler: async (request, reply) => {
         const { session_id: sessionId = '' } = request.params as Record<string, string>
         checkText(sessionId)
+        using _registered = connections.add(sessionId, () => reply.raw.destroy())
         const credentials = readSessionCredentials(request)
         // The Authorization header of a pass-through request is for the other server.
         const shown = operation.isPassThrough ? { ...credentials, bearer: undefined } : credentials
         const session = await access.admit(shown, sessionId)
         const organizationId = await organizations.organizationOf(session.project_id)
         request.sessionCaller = { organizationId, sessionId: session.id, keyId: session.keyId }
-        return forward(operation, session, request, reply)
+        return await forward(operation, session, request, reply)
       },
     })
   }

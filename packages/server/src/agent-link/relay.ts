@@ -15,10 +15,12 @@ import { seleniumCdpPath, sessionRoot } from '../features/sessions/records/sessi
 import { restrictToOwnSession } from '../own-session/own-session-guard.ts'
 import { acceptance, checkHandshake, handshakeForAgent } from './handshake.ts'
 import { readHandshakeResponse } from './handshake-response.ts'
+import type { SessionConnections } from './session-connections.ts'
 
 interface RelayOptions {
   readonly access: Pick<SessionAccess, 'admit'>
   readonly machines: Pick<SessionMachines, 'get'>
+  readonly connections: SessionConnections
   readonly logger: Logger
 }
 
@@ -56,6 +58,9 @@ export class Relay {
   async #take(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     restrictToOwnSession(request)
     const { sessionId, agentPath } = upgradeTarget(request)
+    const registered = this.#options.connections.add(sessionId, () => client.destroy())
+    client.once('close', () => registered[Symbol.dispose]())
+    if (client.destroyed) return registered[Symbol.dispose]()
     const session = await this.#options.access.admit(readSessionCredentials(request), sessionId)
     checkHandshake(request.headers)
     const machine = this.#options.machines.get(session.id)

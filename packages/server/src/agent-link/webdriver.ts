@@ -15,11 +15,13 @@ import type { SessionMachines } from '../features/sessions/machines/session-mach
 import type { ResolvedSession } from '../features/sessions/records/session-store.ts'
 import { sessionRoot, sessionUrls, webDriverSessionUrls } from '../features/sessions/records/session-urls.ts'
 import { callAgent } from './agent-client.ts'
+import type { SessionConnections } from './session-connections.ts'
 import { webDriverAddress } from './webdriver-address.ts'
 
 interface WebDriverOptions {
   readonly access: SessionAccess
   readonly machines: SessionMachines
+  readonly connections: SessionConnections
   readonly logger: Logger
   readonly publicUrl: string | undefined
 }
@@ -52,6 +54,7 @@ export async function mountWebDriver(app: FastifyInstance, options: WebDriverOpt
   async function answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { session: named = '' } = request.params as { session?: string }
     checkText(named)
+    using _registered = options.connections.add(named, () => reply.raw.destroy())
     const { path, token, bearer } = webDriverAddress(rootOf(named), request.url, request.headers)
     const session = await options.access.admit({ token, bearer }, named)
     const isPost = request.method === 'POST'

@@ -163,7 +163,7 @@ export class SessionForwarding {
     }
     // Puppeteer's discovery, where the token alone says which session is meant.
     const token = isDiscovery(route) ? tokenOf(request) : undefined
-    return token === undefined ? undefined : this.#otherOwnerById(await this.#options.tokens.verify(token))
+    return token === undefined ? undefined : this.#otherOwnerById((await this.#options.tokens.verify(token))?.sessionId)
   }
 
   async #otherOwnerInProject(projectId: ProjectId, idOrName: string): Promise<string | undefined> {

@@ -12,6 +12,7 @@ type Listed =
   | 'credential_providers'
   | 'audit_export_destinations'
   | 'config_analyses'
+  | 'browser_pools'
 
 /** Returns a page of the query's rows, newest first. */
 export async function newestPage<Table extends Listed, Row>(

@@ -1,3 +1,4 @@
+import type { BrowserPoolConfig } from '@berth/contract/browser-pools/browser-pool.ts'
 import type { BrowserMemory, Region } from '@berth/contract/browsers/browser.ts'
 import type { Tags } from '@berth/contract/browsers/tags.ts'
 import type { BrowserTelemetryConfig } from '@berth/contract/browsers/telemetry-config.ts'
@@ -12,6 +13,7 @@ import type {
   ExtensionId,
   MachineId,
   OrganizationId,
+  PoolId,
   ProfileId,
   ProjectId,
   ProxyId,
@@ -44,6 +46,8 @@ export interface Tables {
   proxies: ProxyTable
   profiles: ProfileTable
   extensions: ExtensionTable
+  browser_pools: PoolTable
+  pool_waiters: PoolWaiterTable
   servers: ServerTable
   shared_blobs: SharedBlobsTable
   config_analyses: ConfigAnalysisTable
@@ -193,6 +197,50 @@ export interface SessionTable {
   standby_ms: Generated<number>
   profile_id: ProfileId | null
   profile_save_changes: boolean | null
+  /** The pool that it was built for. */
+  pool_id: Generated<PoolId | null>
+  /** What a release with reuse restores. */
+  pool_defaults: ColumnType<PoolDefaults | null, string | null | undefined, string | null>
+  leased_at: Generated<Date | null>
+  /** How often it was leased. Tokens of earlier leases are not valid any more. */
+  lease_number: Generated<number>
+}
+
+/** What a lease can change and its release with reuse restores. */
+export interface PoolDefaults {
+  readonly proxy: SelectedProxy
+  readonly network: SessionNetwork | null
+  readonly telemetry: BrowserTelemetryConfig | null
+}
+
+/** What the browsers of a pool are, as it was asked for, with the defaults filled in. */
+export type PoolConfig = Omit<BrowserPoolConfig, 'size' | 'name' | 'fill_rate_per_minute' | 'refresh_on_profile_update'>
+
+export interface PoolTable {
+  id: PoolId
+  project_id: ProjectId
+  name: string | null
+  size: number
+  fill_rate_per_minute: number
+  refresh_on_profile_update: boolean
+  config: Json<PoolConfig>
+  extension_ids: Json<readonly ExtensionId[]>
+  proxy: Json<SelectedProxy>
+  profile_id: ProfileId | null
+  /** How many browsers may still be built regardless of the fill rate. */
+  unpaced_builds: number
+  /** The fill rate permits builds while this is less than a minute ahead. */
+  next_build_at: Date | null
+  /** Changes with every update and flush: what was read before is not written, and not built. */
+  version: Generated<number>
+  created_at: Date
+}
+
+interface PoolWaiterTable {
+  ticket: Generated<number>
+  pool_id: PoolId
+  server_id: string
+  since: Generated<Date>
 }
 
 /** A machine with a browser that no session has yet. */

@@ -1,4 +1,5 @@
-import type { AnalysisId, ProxyId } from '@berth/contract/common/ids.ts'
+import type { AnalysisId, PoolId, ProxyId } from '@berth/contract/common/ids.ts'
+import type { LeaseSettings } from '../features/sessions/pools/lease.ts'
 import type { Job } from './job.ts'
 
 /** Removes blobs without a row. */
@@ -76,5 +77,30 @@ export const expireAnalyses: Job<Record<string, never>> = {
   runsOn: 'any server',
   keyOf: () => '',
   cron: '* * * * *',
+  limitSeconds: 60,
+}
+
+/** Builds the browsers that a pool lacks. */
+export const fillPool: Job<{ poolId: PoolId }> = {
+  name: 'fill-pool',
+  runsOn: 'any server',
+  keyOf: ({ poolId }) => poolId,
+  limitSeconds: 30 * 60,
+}
+
+/** Finds the pools that have to be filled. */
+export const tendPools: Job<Record<string, never>> = {
+  name: 'tend-pools',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '* * * * *',
+  limitSeconds: 60,
+}
+
+/** Has a browser that another server has leased do what holds for its lease. */
+export const applyLease: Job<LeaseSettings> = {
+  name: 'apply-lease',
+  runsOn: 'one server',
+  keyOf: ({ sessionId, leaseNumber }) => `${sessionId} ${leaseNumber}`,
   limitSeconds: 60,
 }

@@ -41,7 +41,7 @@ export class DeletedProxies {
     const users = await sessions.listUsersOfProxy(serverId, proxyId)
     await Promise.all(users.map((session) => restore(session.id)))
     // A starting session may have read its settings before, and can only be updated when it has started.
-    if (users.some(({ state }) => state !== 'active'))
+    if (users.some(({ state }) => state === 'starting'))
       throw new Error('a session that uses the proxy is still starting')
   }
 }

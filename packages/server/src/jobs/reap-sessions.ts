@@ -5,6 +5,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { readAgentState } from '../agent-link/agent-client.ts'
 import type { SessionTerminator } from '../features/sessions/end/end-session.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
+import type { LeaseReturns } from '../features/sessions/pools/lease-returns.ts'
 import type { OverdueSession, SessionStore, UnfinishedSession } from '../features/sessions/records/session-store.ts'
 import type { SessionUpdater } from '../features/sessions/update/update-session.ts'
 
@@ -16,6 +17,7 @@ interface ReaperOptions {
   readonly machines: SessionMachines
   readonly terminator: SessionTerminator
   readonly updater: SessionUpdater
+  readonly leaseReturns: LeaseReturns
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -87,11 +89,12 @@ export class SessionReaper {
   /** The database can fail between any two steps and leave a row that nothing is working on. */
   async #finishInterrupted(session: UnfinishedSession): Promise<void> {
     const { id, state } = session
-    const { store, machines, terminator } = this.#options
+    const { store, machines, terminator, leaseReturns } = this.#options
     if (state === 'ending') return terminator.finish(id)
+    if (state === 'returning' && machines.has(id)) return leaseReturns.finish(id)
     // The row was read earlier. If there is a machine now, it was starting then.
     if (machines.has(id)) return
-    if (state === 'active') return void (await terminator.end(id))
+    if (state !== 'starting') return void (await terminator.end(id))
     await machines.stop(session)
     await store.removeStarting(id)
   }

@@ -1,14 +1,17 @@
 import type { Services } from '../services.ts'
 import {
   analyseSite,
+  applyLease,
   detachProxy,
   endLostSessions,
   expireAnalyses,
   expireSearches,
   exportAuditLog,
+  fillPool,
   followDeletedProxy,
   shortenAuditLog,
   sweepBlobs,
+  tendPools,
 } from './declared-jobs.ts'
 import type { JobRunner } from './job-runner.ts'
 
@@ -20,7 +23,9 @@ type Workers = Pick<
   | 'blobSweep'
   | 'configRegistry'
   | 'deletedProxies'
+  | 'leases'
   | 'lostSessions'
+  | 'poolFiller'
   | 'searchExpiry'
 >
 
@@ -29,13 +34,16 @@ interface StartJobsOptions {
   readonly analysesAtOnce?: number
 }
 
+/** A pool whose browsers start slowly does not keep the others waiting. */
+const poolsFilledAtOnce = 2
+
 /** All jobs and their handlers. */
 export async function startJobs(
   runner: JobRunner,
   workers: Workers,
   { analysesAtOnce = 1 }: StartJobsOptions = {},
 ): Promise<void> {
-  const { analysisRunner, configRegistry } = workers
+  const { analysisRunner, configRegistry, leases, poolFiller } = workers
   const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, searchExpiry } = workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
@@ -46,8 +54,15 @@ export async function startJobs(
     runner.work(followDeletedProxy, ({ proxyId }) => deletedProxies.follow(proxyId)),
     runner.work(detachProxy, ({ proxyId }) => deletedProxies.detach(proxyId)),
     runner.work(expireAnalyses, () => configRegistry.expireOverdue()),
+    runner.work(applyLease, (settings) => leases.applyLease(settings)),
+    runner.work(tendPools, () => poolFiller.tend()),
+    ...Array.from({ length: poolsFilledAtOnce }, () =>
+      runner.work(fillPool, ({ poolId }, signal) => poolFiller.fill(poolId, signal)),
+    ),
     ...Array.from({ length: analysesAtOnce }, () =>
       runner.work(analyseSite, ({ analysisId }, signal) => analysisRunner.run(analysisId, signal)),
     ),
   ])
+  // A server that was killed has told nobody what its pools lack.
+  await poolFiller.tend()
 }

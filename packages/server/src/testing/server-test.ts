@@ -187,6 +187,7 @@ export class TestServer {
       isClosing: () => false,
     })
     await this.#app.listen({ port: this.#parts.port, host: '127.0.0.1' })
+    await this.#services.poolUpkeep.start()
     if (!this.#parts.options.isShared) return
     await this.#services.heartbeat.start(never)
     this.#services.heartbeat.close()
@@ -194,6 +195,7 @@ export class TestServer {
 
   /** Simulates a killed server: rows and machines remain. */
   async crash(): Promise<void> {
+    await this.#services.poolUpkeep.close()
     this.#services.relay.close()
     this.#services.forwarding.close()
     this.#services.extractor.close()

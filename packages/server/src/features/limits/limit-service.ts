@@ -68,16 +68,29 @@ export class LimitService {
    */
   async takePlace<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
     return this.#store.reserve(projectId, (use, database) => {
-      this.#requireSlot(use)
+      this.#requireSlots(use, 1)
       return make(database)
     })
   }
 
-  #requireSlot({ organization, projectDefault, project, usedByOrganization, usedByProject }: ProjectUse): void {
+  /** Changes what occupies session slots. More of them than before are occupied only if they were free. */
+  async changePlaces<Made>(projectId: ProjectId, change: (database: Database) => Promise<Made>): Promise<Made> {
+    return this.#store.reserve(projectId, async (before, database, readAgain) => {
+      const made = await change(database)
+      const use = await readAgain()
+      if (use.usedByProject > before.usedByProject) this.#requireSlots(use, 0)
+      return made
+    })
+  }
+
+  #requireSlots(
+    { organization, projectDefault, project, usedByOrganization, usedByProject }: ProjectUse,
+    more: number,
+  ): void {
     const ofOrganization = organization ?? this.#config.maxSessions
     const ofProject = project ?? projectDefault ?? ofOrganization
-    if (usedByOrganization >= ofOrganization) throw limitReached('organization', ofOrganization)
-    if (usedByProject >= ofProject) throw limitReached('project', ofProject)
+    if (usedByOrganization + more > ofOrganization) throw limitReached('organization', ofOrganization)
+    if (usedByProject + more > ofProject) throw limitReached('project', ofProject)
   }
 
   /** Counts a request of the organization in the current minute. Returns undefined when there is no limit. */

@@ -2,6 +2,7 @@ import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
+import { liveStates, pooledStates } from '../sessions/records/session-state.ts'
 
 /** The limits that were set. Null means none. */
 export interface SetLimits {
@@ -14,8 +15,6 @@ export interface ProjectUse extends SetLimits {
   readonly usedByOrganization: number
   readonly usedByProject: number
 }
-
-const liveStates = ['starting', 'active'] as const
 
 export class LimitStore {
   readonly #database: Database
@@ -44,11 +43,11 @@ export class LimitStore {
 
   /**
    * Reads how much the project and its organization use, and lets `take` use more, while other servers and requests
-   * wait for the organization's row. `take` throws to leave usage unchanged.
+   * wait for the organization's row. `take` throws to leave usage unchanged; `readAgain` tells it what it has changed.
    */
   async reserve<Taken>(
     projectId: ProjectId,
-    take: (use: ProjectUse, database: Database) => Promise<Taken>,
+    take: (use: ProjectUse, database: Database, readAgain: () => Promise<ProjectUse>) => Promise<Taken>,
   ): Promise<Taken> {
     return this.#database.transaction().execute(async (database) => {
       const limits = await database
@@ -65,8 +64,11 @@ export class LimitStore {
         .executeTakeFirst()
       if (!limits) throw new BerthError('project_not_found')
       // A separate statement: one that waits for the row would still see the state before the wait.
-      const { all, own } = await countLive(database, limits.organizationId, projectId)
-      return take({ ...limits, usedByOrganization: all, usedByProject: own }, database)
+      const readUse = async () => {
+        const { all, own } = await countLive(database, limits.organizationId, projectId)
+        return { ...limits, usedByOrganization: all, usedByProject: own }
+      }
+      return take(await readUse(), database, readUse)
     })
   }
 
@@ -98,19 +100,22 @@ const columns = [
   'default_project_max_concurrent_sessions as projectDefault',
 ] as const
 
+/** A pool takes as many places as it has browsers at most, leased or not; more only while it is made smaller. */
 async function countLive(database: Database, organizationId: OrganizationId, projectId?: ProjectId) {
-  const { all, own } = await database
-    .selectFrom('sessions')
-    .innerJoin('projects', 'projects.id', 'sessions.project_id')
-    .select(({ fn }) => [
-      fn.countAll<number>().as('all'),
-      fn
-        .countAll<number>()
-        .filterWhere('projects.id', '=', projectId ?? ('' as ProjectId))
-        .as('own'),
-    ])
-    .where('projects.organization_id', '=', organizationId)
-    .where('sessions.state', 'in', liveStates)
-    .executeTakeFirstOrThrow()
-  return { all, own }
+  const { rows } = await sql<{ all: number; own: number }>`
+    select coalesce(sum(used), 0)::int as all,
+      coalesce(sum(used) filter (where project_id = ${projectId ?? ''}), 0)::int as own
+    from (
+      select projects.id as project_id, (
+        select count(*) from sessions
+        where live_project_id = projects.id and pool_id is null and state in (${sql.join(liveStates)})
+      ) + (
+        select coalesce(sum(greatest(size, (
+          select count(*) from sessions
+          where sessions.pool_id = browser_pools.id and state in (${sql.join(pooledStates)})
+        ))), 0) from browser_pools where browser_pools.project_id = projects.id
+      ) as used
+      from projects where organization_id = ${organizationId}
+    ) as projects_in_use`.execute(database)
+  return rows[0] ?? { all: 0, own: 0 }
 }

@@ -152,6 +152,10 @@ test('only an empty project is deleted', async () => {
       },
     ],
     [
+      'browser pools',
+      async () => `/browser_pools/${(await owner.call<Project>('POST', '/browser_pools', { size: 1 }, init)).body.id}`,
+    ],
+    [
       'credentials',
       async () => {
         const credential = { name: 'c', domain: 'example.com', values: {} }

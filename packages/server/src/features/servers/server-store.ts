@@ -101,7 +101,7 @@ export class ServerStore {
       ended as (
         select sessions.id, coalesce(deleted_at, greatest(lost.seen_at, created_at)) as at
         from sessions join lost on driver_id = lost.id
-        where state in ('active', 'ending')
+        where state in ('idle', 'active', 'returning', 'ending')
         for update of sessions
       )
       update sessions

@@ -2,6 +2,9 @@ import { newId, type ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { Insertable } from 'kysely'
+import type { Database } from '../../../database/database.ts'
+import type { SessionTable } from '../../../database/tables.ts'
 import type { LimitService } from '../../limits/limit-service.ts'
 import type { SessionTerminator } from '../end/end-session.ts'
 import type { LifecycleEvents } from '../machines/lifecycle-events.ts'
@@ -29,10 +32,20 @@ interface SessionCreatorOptions {
   readonly logger: Logger
 }
 
+/** Where the new session belongs. */
+export interface SessionPlace {
+  /** Takes a place for the session, and has its row written with it or not at all. */
+  readonly take: (write: (database: Database) => Promise<Session>) => Promise<Session>
+  /** What the row says of it. */
+  readonly columnsFor: (row: Insertable<SessionTable>) => Partial<Insertable<SessionTable>>
+  /** Whether it is its creator's at once, or waits in a pool. */
+  readonly state: 'active' | 'idle'
+}
+
 /**
  * Creates sessions, in three steps. *Allocate*: one transaction takes a place and writes the row, which names the
- * session's machine: one of the reserve, or one to be started. *Provision*: that machine is given what the session starts with. *Activate*: one
- * statement lets callers in. A crash between any two leaves a row that says `starting`, and at most the machine it names.
+ * session's machine: one of the reserve, or one to be started. *Provision*: that machine is given what the session
+ * starts with. *Activate*: one statement lets callers in. A crash between any two leaves a row that says `starting`, and at most the machine it names.
  */
 export class SessionCreator {
   readonly #options: SessionCreatorOptions
@@ -45,8 +58,13 @@ export class SessionCreator {
    * Makes a session and resolves when its browser can be used. A failed start leaves nothing; a session that is
    * deleted while it starts ends, and its creator is told.
    */
-  async create(projectId: ProjectId, request: SessionRequest, signal: AbortSignal): Promise<Session> {
-    const { machines, terminator, requests, provisioner, reserve, clock } = this.#options
+  async create(
+    projectId: ProjectId,
+    request: SessionRequest,
+    signal: AbortSignal,
+    place = this.#placeOf(projectId),
+  ): Promise<Session> {
+    const { machines, store, terminator, requests, provisioner, reserve, clock } = this.#options
     const selected = await requests.select(projectId, request)
     const kind = kindFor(needsOf(request, selected.inputs))
     using _create = reserve.noteCreate(isKind(kind) ? kind : undefined)
@@ -54,8 +72,11 @@ export class SessionCreator {
     const [id, machineId] = [newId('session', now), newId('machine', now)]
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
     using _expected = machines.expect(id)
-    const row = requests.rowOf({ id, machineId, projectId, request, selected, now })
-    let session = await this.#allocate(projectId, row, kind)
+    let session = await this.#allocate(
+      place,
+      requests.rowOf({ id, machineId, projectId, request, selected, now }),
+      kind,
+    )
     const isClaimed = session.machine_id !== machineId
 
     let active: Session | undefined
@@ -64,10 +85,10 @@ export class SessionCreator {
       const provisioned = await provisioner.provision({ session, request, inputs, isClaimed, signal })
       const { idleSince } = provisioned
       session = provisioned.session
-      active = await this.#activate(session, idleSince)
+      active = await this.#activate(session, idleSince, place.state)
     } catch (error) {
       await this.#abandon(session)
-      if (!(await this.#wasDeleted(session))) throw attributeError(error, request)
+      if (!(await store.hasEnded(id))) throw attributeError(error, request)
     }
     if (active && !machines.hasGone(id)) return active
     if (!active) {
@@ -79,15 +100,21 @@ export class SessionCreator {
     throw new BerthError('session_start_failed', { reason: 'its machine ended.' })
   }
 
+  /** One of the places that the project may have. */
+  #placeOf(projectId: ProjectId): SessionPlace {
+    const { limits } = this.#options
+    return { take: (write) => limits.takePlace(projectId, write), columnsFor: () => ({}), state: 'active' }
+  }
+
   async #allocate(
-    projectId: ProjectId,
-    row: Parameters<SessionStore['insert']>[0],
+    { take, columnsFor }: SessionPlace,
+    row: Insertable<SessionTable>,
     kind: ReserveKind | ReserveMiss,
   ): Promise<Session> {
-    const { limits, store, reserve, logger } = this.#options
-    const session = await limits.takePlace(projectId, async (database) => {
+    const { store, reserve, logger } = this.#options
+    const session = await take(async (database) => {
       const claimed = isKind(kind) ? await reserve.claim(kind, database) : undefined
-      return store.insert(claimed ? { ...row, machine_id: claimed } : row, database)
+      return store.insert({ ...row, ...columnsFor(row), ...(claimed && { machine_id: claimed }) }, database)
     })
     if (session.machine_id === row.machine_id) reserve.noteMiss(isKind(kind) ? 'empty' : kind)
     // An operator finds the machine of a session by this: its folders and control groups have no other name.
@@ -96,10 +123,14 @@ export class SessionCreator {
   }
 
   /** Nothing when the session was deleted before. */
-  async #activate(session: Session, idleSince: Date | null): Promise<Session | undefined> {
+  async #activate(
+    session: Session,
+    idleSince: Date | null,
+    state: SessionPlace['state'],
+  ): Promise<Session | undefined> {
     const { egress, store } = this.#options
     await egress.takeUpRoutes(session)
-    return store.activate(session.id, idleSince)
+    return store.activate(session.id, idleSince, state)
   }
 
   /** Its browser may be ready, and only the database does not hear of it. */
@@ -108,10 +139,5 @@ export class SessionCreator {
     await machines.stop(session)
     await store.removeStarting(session.id)
     events.emit('sessionEnded', session.id)
-  }
-
-  async #wasDeleted({ id, project_id }: Session): Promise<boolean> {
-    const found = await this.#options.store.find(project_id, id, true)
-    return found !== undefined && found.state !== 'active'
   }
 }

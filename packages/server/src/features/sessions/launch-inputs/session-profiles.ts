@@ -6,6 +6,7 @@ import { AgentRefusal } from '../../../agent-link/command-agent.ts'
 import { type ProfileLoading, receiveProfile, sendProfile, takeProfileBack } from '../../../agent-link/profile-link.ts'
 import type { ReachableMachine } from '../../../drivers/driver.ts'
 import type { ProfileService } from '../../profiles/profile-service.ts'
+import type { LifecycleEvents } from '../machines/lifecycle-events.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
 import type { Session } from '../records/session.ts'
 import type { PlanChange, RestoreSession } from '../update/session-change.ts'
@@ -17,6 +18,7 @@ const loadLimitMilliseconds = 45_000
 interface SessionProfilesOptions {
   readonly profiles: ProfileService
   readonly machines: SessionMachines
+  readonly events: LifecycleEvents
   readonly logger: Logger
 }
 
@@ -99,7 +101,7 @@ export class SessionProfiles {
    * end then; only a database that is away is told, so that all of it is done again.
    */
   async save({ id, profile_id, profile_save_changes, deleted_at }: Session): Promise<void> {
-    const { profiles, machines, logger } = this.#options
+    const { profiles, machines, events, logger } = this.#options
     if (!profile_id || !profile_save_changes || !deleted_at) return
     const facts = { sessionId: id, profileId: profile_id }
     try {
@@ -108,7 +110,8 @@ export class SessionProfiles {
       const signal = AbortSignal.timeout(saveLimitMilliseconds)
       const state = await receiveProfile(machine, signal)
       const isSaved = await profiles.save(profile_id, deleted_at, state, signal)
-      if (!isSaved) logger.info(facts, 'a profile was deleted, or saved by a later session: a state was dropped')
+      if (isSaved) events.emit('profileSaved', profile_id)
+      else logger.info(facts, 'a profile was deleted, or saved by a later session: a state was dropped')
     } catch (error) {
       if (error instanceof BerthError && error.code === 'database_unavailable') throw error
       logger.error({ ...facts, err: error }, 'a profile was not saved; it keeps the state it had')

@@ -1,11 +1,13 @@
 import { EventEmitter } from 'node:events'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { ProfileId, SessionId } from '@berth/contract/common/ids.ts'
 
 interface LifecycleEventMap {
   /** The machine of a session that runs has gone, or its agent has. Nobody of this server has asked for that. */
   machineEnded: [sessionId: SessionId]
   /** The session has no machine any more, and its row is final; or its start has failed, and it has no row. */
   sessionEnded: [sessionId: SessionId]
+  /** A session that has ended has given the profile another state. */
+  profileSaved: [profileId: ProfileId]
 }
 
 /** What becomes of this server's sessions and machines. Listeners answer for their own errors. */

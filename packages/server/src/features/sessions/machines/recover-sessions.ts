@@ -70,6 +70,8 @@ class SessionRecovery {
     const { store, machines, terminator } = this.#options
     switch (session.state) {
       case 'active':
+      case 'idle':
+      case 'returning':
         if (!hasMachine || !(await this.#takeUp(session))) await terminator.end(session.id)
         return
       case 'starting':
@@ -109,7 +111,7 @@ class SessionRecovery {
   async #openRoute({ id }: UnfinishedSession): Promise<void> {
     const { store, machines, logger } = this.#options
     try {
-      const session = await store.findActive(id)
+      const session = await store.findRunning(id)
       if (session) await machines.openRoute(session)
     } catch (error) {
       // Restoring the session does it once more.

@@ -3,24 +3,34 @@ import type { Profile } from '@berth/contract/profiles/profile.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SessionTokens } from '../../../access/session-tokens.ts'
 import type { ProfileService } from '../../profiles/profile-service.ts'
+import type { PoolStore } from '../pools/pool-store.ts'
 import type { Session } from './session.ts'
 import { sessionUrls } from './session-urls.ts'
 
 interface SessionRecordsOptions {
   readonly tokens: SessionTokens
   readonly profiles: ProfileService
+  readonly pools: Pick<PoolStore, 'namesOf'>
   readonly clock: Clock
+}
+
+/** What a record tells of the resources that its session refers to. */
+interface Referred {
+  readonly profile: Profile | null | undefined
+  readonly poolName: string | null | undefined
 }
 
 /** Writes sessions as callers see them. */
 export class SessionRecords {
   readonly #tokens: SessionTokens
   readonly #profiles: ProfileService
+  readonly #pools: Pick<PoolStore, 'namesOf'>
   readonly #clock: Clock
 
-  constructor({ tokens, profiles, clock }: SessionRecordsOptions) {
+  constructor({ tokens, profiles, pools, clock }: SessionRecordsOptions) {
     this.#tokens = tokens
     this.#profiles = profiles
+    this.#pools = pools
     this.#clock = clock
   }
 
@@ -30,19 +40,25 @@ export class SessionRecords {
     return record as Browser
   }
 
-  /** Asks for all profiles at once. */
+  /** Asks for all profiles and pools at once. */
   async writeAll(sessions: readonly Session[], publicUrl: string): Promise<readonly Browser[]> {
     const ids = new Set(sessions.flatMap(({ profile_id }) => profile_id ?? []))
-    const profiles = await this.#profiles.recordsOf([...ids])
+    const poolIds = new Set(sessions.flatMap(({ pool_id }) => pool_id ?? []))
+    const [profiles, poolNames] = await Promise.all([
+      this.#profiles.recordsOf([...ids]),
+      this.#pools.namesOf([...poolIds]),
+    ])
     return Promise.all(
-      sessions.map((session) =>
-        this.#write(session, session.profile_id && profiles.get(session.profile_id), publicUrl),
-      ),
+      sessions.map((session) => {
+        const profile = session.profile_id && profiles.get(session.profile_id)
+        const poolName = session.pool_id && poolNames.get(session.pool_id)
+        return this.#write(session, { profile, poolName }, publicUrl)
+      }),
     )
   }
 
-  async #write(session: Session, profile: Profile | null | undefined, publicUrl: string): Promise<Browser> {
-    const token = await this.#tokens.issue(session.id, session.created_at)
+  async #write(session: Session, { profile, poolName }: Referred, publicUrl: string): Promise<Browser> {
+    const token = await this.#tokens.issue(session.id, session.created_at, session.lease_number)
     const uptime = session.uptime_ms ?? awakeMilliseconds(session, session.deleted_at ?? this.#clock.now())
     return {
       session_id: session.id,
@@ -62,6 +78,7 @@ export class SessionRecords {
       ...(Object.keys(session.chrome_policy).length > 0 && {
         chrome_policy: session.chrome_policy as Browser['chrome_policy'],
       }),
+      ...(session.pool_id && { pool: { id: session.pool_id, ...(poolName && { name: poolName }) } }),
       ...(profile && {
         profile,
         profile_save_changes: session.profile_save_changes ?? false,

@@ -7,7 +7,7 @@ import { type Database, violates } from '../../../database/database.ts'
 import { newestPage } from '../../../database/newest-page.ts'
 import type { SessionTable } from '../../../database/tables.ts'
 import type { Session } from './session.ts'
-import { liveStates, type SessionState } from './session-state.ts'
+import { liveStates, pooledStates, runningStates, type SessionState } from './session-state.ts'
 
 export interface SessionFilter {
   readonly projectId: ProjectId
@@ -24,7 +24,10 @@ export interface OverdueSession {
 }
 
 /** What has to be known of a session to reach it. */
-export type ResolvedSession = Pick<Session, 'id' | 'project_id' | 'state' | 'driver_id' | 'machine_id' | 'created_at'>
+export type ResolvedSession = Pick<
+  Session,
+  'id' | 'project_id' | 'state' | 'driver_id' | 'machine_id' | 'created_at' | 'lease_number'
+>
 
 export type UnfinishedSession = Pick<Session, 'id' | 'machine_id' | 'state' | 'profile_save_changes' | 'gpu'>
 
@@ -60,23 +63,27 @@ export class SessionStore {
   }
 
   /** Whether another session of the project holds the name. */
-  async isNameTaken(projectId: ProjectId, name: string, except: SessionId): Promise<boolean> {
+  async isNameTaken(projectId: ProjectId, name: string, except?: SessionId): Promise<boolean> {
     const holder = await this.#database
       .selectFrom('sessions')
       .select('id')
       .where('project_id', '=', projectId)
       .where('name', '=', name)
       .where('state', 'in', liveStates)
-      .where('id', '<>', except)
+      .where('id', '<>', except ?? ('' as SessionId))
       .executeTakeFirst()
     return holder !== undefined
   }
 
-  /** The session is usable; nothing when it was deleted before. */
-  async activate(id: SessionId, idleSince: Date | null): Promise<Session | undefined> {
+  /** The session is usable, or ready in its pool; nothing when it was deleted before. */
+  async activate(
+    id: SessionId,
+    idleSince: Date | null,
+    state: 'active' | 'idle' = 'active',
+  ): Promise<Session | undefined> {
     return this.#database
       .updateTable('sessions')
-      .set({ state: 'active', idle_since: idleSince })
+      .set({ state, idle_since: idleSince })
       .where('id', '=', id)
       .where('state', '=', 'starting')
       .returningAll()
@@ -99,10 +106,12 @@ export class SessionStore {
     await this.#database.deleteFrom('sessions').where('id', '=', id).where('state', '=', 'starting').execute()
   }
 
+  /** A lease is an activity, too, which the agent does not know of. */
   async setIdleSince(id: SessionId, idleSince: Date | null): Promise<void> {
+    const at = sql<Date | null>`${idleSince}::timestamptz`
     await this.#database
       .updateTable('sessions')
-      .set({ idle_since: idleSince })
+      .set({ idle_since: sql`case when ${at} is null then null else greatest(${at}, leased_at) end` })
       .where('id', '=', id)
       .where('state', '=', 'active')
       .execute()
@@ -141,7 +150,7 @@ export class SessionStore {
       .updateTable('sessions')
       .set({ state: 'ending', deleted_at: now })
       .where('id', '=', id)
-      .where('state', 'in', liveStates)
+      .where('state', 'in', pooledStates)
       .returningAll()
       .executeTakeFirst()
   }
@@ -156,6 +165,11 @@ export class SessionStore {
       .where('idle_since', '<=', idleSince)
       .returningAll()
       .executeTakeFirst()
+  }
+
+  /** Whether somebody has ended the session. */
+  async hasEnded(id: SessionId): Promise<boolean> {
+    return (await this.#findIn(['ending', 'deleted'], id)) !== undefined
   }
 
   /** A session that is being ended. */
@@ -189,7 +203,11 @@ export class SessionStore {
           where('state', '=', 'active'),
           where.or([where('id', '=', idOrName as SessionId), where('name', '=', idOrName)]),
         ])
-        const ended = where.and([where('state', 'in', ['ending', 'deleted']), where('id', '=', idOrName as SessionId)])
+        const ended = where.and([
+          where('state', 'in', ['ending', 'deleted']),
+          where('id', '=', idOrName as SessionId),
+          isCallers,
+        ])
         return includeDeleted ? where.or([active, ended]) : active
       })
       .orderBy(sql`id = ${idOrName}`, 'desc')
@@ -204,8 +222,9 @@ export class SessionStore {
   ): Promise<ResolvedSession | undefined> {
     const query = this.#database
       .selectFrom('sessions')
-      .select(['id', 'project_id', 'state', 'driver_id', 'machine_id', 'created_at'])
+      .select(['id', 'project_id', 'state', 'driver_id', 'machine_id', 'created_at', 'lease_number'])
       .where('state', 'in', states)
+      .where(isCallers)
       .where((where) => where.or([where('id', '=', idOrName as SessionId), where('name', '=', idOrName)]))
       .orderBy(sql`id = ${idOrName}`, 'desc')
     const scoped =
@@ -214,11 +233,20 @@ export class SessionStore {
   }
 
   async findActive(id: SessionId): Promise<Session | undefined> {
+    return this.#findIn(['active'], id)
+  }
+
+  /** The session, if its machine runs, also in a pool. */
+  async findRunning(id: SessionId): Promise<Session | undefined> {
+    return this.#findIn(runningStates, id)
+  }
+
+  #findIn(states: readonly SessionState[], id: SessionId): Promise<Session | undefined> {
     return this.#database
       .selectFrom('sessions')
       .selectAll()
       .where('id', '=', id)
-      .where('state', '=', 'active')
+      .where('state', 'in', states)
       .executeTakeFirst()
   }
 
@@ -240,7 +268,7 @@ export class SessionStore {
     const route = JSON.stringify([{ proxy: { id: proxyId } }])
     return this.#database
       .selectFrom('sessions')
-      .where('state', 'in', liveStates)
+      .where('state', 'in', pooledStates)
       .where(sql<boolean>`(proxy ->> 'id' = ${proxyId} or network -> 'proxy_routes' @> ${route}::jsonb)`)
   }
 
@@ -252,6 +280,7 @@ export class SessionStore {
       .selectAll()
       .where('project_id', '=', filter.projectId)
       .where('state', 'in', states[filter.status])
+      .where(isCallers)
     if (filter.region) query = query.where('region', '=', filter.region)
     if (filter.tags) query = query.where(sql<boolean>`tags @> ${JSON.stringify(filter.tags)}::jsonb`)
     if (filter.text) {
@@ -259,6 +288,8 @@ export class SessionStore {
       query = query.where(
         sql<boolean>`(strpos(lower(coalesce(name, '')), ${text}) > 0 or strpos(id, ${text}) > 0
           or strpos(coalesce(proxy ->> 'id', ''), ${text}) > 0
+          or exists (select from browser_pools where browser_pools.id = sessions.pool_id
+            and strpos(lower(coalesce(browser_pools.name, '')), ${text}) > 0)
           or exists (select from profiles where profiles.id = sessions.profile_id
             and (strpos(profiles.id, ${text}) > 0 or strpos(lower(coalesce(profiles.name, '')), ${text}) > 0)))`,
       )
@@ -297,6 +328,9 @@ export class SessionStore {
     return count
   }
 }
+
+/** Browsers of a pool are callers' sessions while they are leased, and stay so when they end then. */
+const isCallers = sql<boolean>`(pool_id is null or leased_at is not null)`
 
 function throwRefused(error: unknown, { name, profile_id }: Updateable<SessionTable>): never {
   if (violates(error, 'session_names'))

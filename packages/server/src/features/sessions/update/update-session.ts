@@ -104,7 +104,7 @@ export class SessionUpdater {
   async #restore(id: SessionId, restores: readonly RestoreSession[]): Promise<void> {
     const { store, logger } = this.#options
     try {
-      const session = await store.findActive(id)
+      const session = await store.findRunning(id)
       if (session) for (const restore of restores) await restore(session)
     } catch (error) {
       this.#unsure.add(id)

@@ -1,0 +1,80 @@
+import type { PoolId, ProjectId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
+import type { SessionCreator, SessionPlace } from '../create/create-session.ts'
+import { type FillStore, NoPlaceError } from './fill-store.ts'
+import type { LeaseStore } from './lease-store.ts'
+import { resolvedRequest } from './pool-config.ts'
+import type { PoolService } from './pool-service.ts'
+import type { Pool } from './pool-store.ts'
+
+/** Callers' own sessions start meanwhile. */
+const buildsAtOnce = 2
+
+interface PoolFillerOptions {
+  readonly store: FillStore
+  readonly leases: LeaseStore
+  readonly pools: PoolService
+  readonly createSession: SessionCreator['create']
+  readonly clock: Clock
+}
+
+/** Gives pools the browsers that they lack. The work of a job. */
+export class PoolFiller {
+  readonly #options: PoolFillerOptions
+
+  constructor(options: PoolFillerOptions) {
+    this.#options = options
+  }
+
+  /** Has all pools filled that need it, and forgets callers who waited on servers that are gone. */
+  async tend(): Promise<void> {
+    const { store, leases, pools } = this.#options
+    await leases.forgetLostWaiters()
+    for (const id of await store.listShort()) await pools.requestFill(id)
+  }
+
+  /** Builds on this server until the pool is full, or the fill rate permits no more. */
+  async fill(id: PoolId, signal: AbortSignal): Promise<void> {
+    let hasFailed = false
+    const build = async () => {
+      try {
+        while (!hasFailed && !signal.aborted && (await this.#buildOne(id, signal)));
+      } catch (error) {
+        // What failed for one builder is not tried by the other at once.
+        hasFailed = true
+        throw error
+      }
+    }
+    await settleAll(Array.from({ length: buildsAtOnce }, build))
+  }
+
+  async #buildOne(id: PoolId, signal: AbortSignal): Promise<boolean> {
+    const { store, createSession, clock } = this.#options
+    const pool = await store.findShort(id, clock.now())
+    if (!pool) return false
+    try {
+      const projectId: ProjectId = pool.project_id
+      await createSession(projectId, resolvedRequest(pool.config, pool), signal, this.#placeIn(pool))
+    } catch (error) {
+      if (error instanceof NoPlaceError) return true
+      // It is not wanted any more.
+      if (error instanceof BerthError && error.code === 'session_ended_while_starting') return true
+      throw error
+    }
+    return true
+  }
+
+  #placeIn(pool: Pool): SessionPlace {
+    const { store, clock } = this.#options
+    return {
+      take: (write) => store.takePlace(pool, clock.now(), write),
+      columnsFor: ({ proxy, network, telemetry }) => ({
+        pool_id: pool.id,
+        pool_defaults: `{"proxy":${proxy},"network":${network ?? null},"telemetry":${telemetry ?? null}}`,
+      }),
+      state: 'idle',
+    }
+  }
+}

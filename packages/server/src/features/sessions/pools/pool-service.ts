@@ -1,0 +1,177 @@
+import type { BrowserPoolCreateRequest, BrowserPoolUpdateRequest } from '@berth/contract/browser-pools/browser-pool.ts'
+import type { Region } from '@berth/contract/browsers/browser.ts'
+import { newId, type PoolId, type ProfileId, type ProjectId } from '@berth/contract/common/ids.ts'
+import type { Page, PageRequest } from '@berth/contract/common/page.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { Database } from '../../../database/database.ts'
+import type { PoolConfig } from '../../../database/tables.ts'
+import { fillPool } from '../../../jobs/declared-jobs.ts'
+import type { JobQueue } from '../../../jobs/job-runner.ts'
+import type { LimitService } from '../../limits/limit-service.ts'
+import type { SessionRequests } from '../create/session-request.ts'
+import { initialConfig, namedRequest, updatedConfig } from './pool-config.ts'
+import type { CountedPool, Pool, PoolFilter, PoolStore } from './pool-store.ts'
+
+const updateAttempts = 10
+
+interface PoolServiceOptions {
+  readonly store: PoolStore
+  readonly requests: SessionRequests
+  readonly limits: LimitService
+  readonly jobs: JobQueue
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** The rules of pools. What is to be built or ended afterwards is done by the job that fills them. */
+export class PoolService {
+  readonly #options: PoolServiceOptions
+
+  constructor(options: PoolServiceOptions) {
+    this.#options = options
+  }
+
+  async create(projectId: ProjectId, request: BrowserPoolCreateRequest): Promise<CountedPool> {
+    const { store, limits, clock } = this.#options
+    const config = initialConfig(request)
+    const resolved = await this.#resolve(projectId, config, request.region)
+    const now = clock.now()
+    const pool = await limits.changePlaces(projectId, (database) =>
+      store.insert(
+        {
+          id: newId('pool', now),
+          project_id: projectId,
+          name: request.name ?? null,
+          size: request.size,
+          fill_rate_per_minute: request.fill_rate_per_minute,
+          refresh_on_profile_update: request.refresh_on_profile_update ?? resolved.profile_id !== null,
+          config: JSON.stringify(config),
+          ...resolved,
+          // The first browsers do not wait for the fill rate. Without one nothing is built.
+          unpaced_builds: request.fill_rate_per_minute === 0 ? 0 : request.size,
+          next_build_at: null,
+          created_at: now,
+        },
+        database,
+      ),
+    )
+    await this.requestFill(pool.id)
+    return (await store.findById(pool.id)) ?? { ...pool, available: 0, acquired: 0 }
+  }
+
+  async list(filter: PoolFilter, page: PageRequest): Promise<Page<CountedPool>> {
+    return this.#options.store.list(filter, page)
+  }
+
+  async get(projectId: ProjectId, idOrName: string): Promise<CountedPool> {
+    const pool = await this.#options.store.find(projectId, idOrName)
+    if (!pool) throw new BerthError('pool_not_found', { pool: idOrName })
+    return pool
+  }
+
+  /** What is merged was read before: an update by somebody else meanwhile has it merged again. */
+  async update(projectId: ProjectId, idOrName: string, update: BrowserPoolUpdateRequest): Promise<CountedPool> {
+    for (let attempt = 0; attempt < updateAttempts; attempt += 1) {
+      const pool = await this.get(projectId, idOrName)
+      const columns = await this.#changedColumns(pool, update)
+      const isUpdated = await this.#options.limits.changePlaces(projectId, (database) =>
+        this.#update(pool, { columns, discardsIdle: update.discard_all_idle, database }),
+      )
+      if (!isUpdated) continue
+      await this.requestFill(pool.id)
+      return this.get(projectId, pool.id)
+    }
+    throw new BerthError('pool_changed_meanwhile')
+  }
+
+  async delete(projectId: ProjectId, idOrName: string, force: boolean): Promise<void> {
+    const { store, clock } = this.#options
+    const { id } = await this.get(projectId, idOrName)
+    const outcome = await store.delete(id, force, clock.now())
+    if (!outcome) throw new BerthError('pool_not_found', { pool: idOrName })
+    if (outcome.leases > 0) throw new BerthError('pool_has_leases', { leases: outcome.leases })
+  }
+
+  async flush(projectId: ProjectId, idOrName: string): Promise<void> {
+    const { id } = await this.get(projectId, idOrName)
+    if (!(await this.#options.store.flush(id, this.#options.clock.now())))
+      throw new BerthError('pool_not_found', { pool: idOrName })
+    await this.requestFill(id)
+  }
+
+  /** Ready browsers that started with an older state of the profile are replaced, in pools that ask for it. */
+  async refresh(profileId: ProfileId): Promise<void> {
+    const { store, clock } = this.#options
+    for (const id of await store.listRefreshedBy(profileId)) {
+      await store.flush(id, clock.now())
+      await this.requestFill(id)
+    }
+  }
+
+  /** Nothing depends on it: pools that are not full are found every minute. */
+  async requestFill(poolId: PoolId): Promise<void> {
+    const { jobs, logger } = this.#options
+    await jobs
+      .enqueue(fillPool, { poolId })
+      .catch((error: Error) =>
+        logger.warn({ poolId, reason: error.message }, 'could not have a pool filled at once; trying again'),
+      )
+  }
+
+  async #changedColumns(pool: Pool, update: BrowserPoolUpdateRequest) {
+    // A profile that was deleted is not looked for again.
+    const { profile: named, ...others } = pool.config
+    const config = updatedConfig({ ...others, ...(named && pool.profile_id && { profile: named }) }, update)
+    const resolved = await this.#resolve(pool.project_id, config, update.region)
+    return {
+      ...(update.name && { name: update.name }),
+      ...(update.size !== undefined && { size: update.size }),
+      ...(update.fill_rate_per_minute !== undefined && { fill_rate_per_minute: update.fill_rate_per_minute }),
+      refresh_on_profile_update: refreshes(pool, resolved.profile_id, update.refresh_on_profile_update),
+      config: JSON.stringify(config),
+      ...resolved,
+    }
+  }
+
+  async #update(
+    pool: Pool,
+    {
+      columns,
+      discardsIdle,
+      database,
+    }: {
+      readonly columns: Parameters<PoolStore['update']>[1]
+      readonly discardsIdle: boolean
+      readonly database: Database
+    },
+  ): Promise<boolean> {
+    const { store, clock } = this.#options
+    const updated = await store.update(pool, columns, database)
+    if (!updated) return false
+    const now = clock.now()
+    if (discardsIdle) await store.allowBuilds(pool.id, await store.endUnleased(pool.id, now, database), database)
+    await store.endSurplus(updated, now, database)
+    return true
+  }
+
+  /** Refuses what this host cannot do, and finds what the configuration names. */
+  async #resolve(projectId: ProjectId, config: PoolConfig, region: Region | undefined) {
+    const { inputs, egress } = await this.#options.requests.select(projectId, namedRequest(config, region))
+    return {
+      extension_ids: JSON.stringify(inputs.extensions.map(({ id }) => id)),
+      proxy: JSON.stringify(egress.proxy),
+      profile_id: inputs.profile?.id ?? null,
+    }
+  }
+}
+
+/** Another profile is followed unless that is refused, and the same one as before. */
+function refreshes(pool: Pool, profileId: ProfileId | null, asked: boolean | undefined): boolean {
+  if (profileId === null && asked) {
+    throw new BerthError('invalid_input', { reason: 'refresh_on_profile_update: needs a profile.' })
+  }
+  if (profileId === null) return false
+  return asked ?? (profileId === pool.profile_id ? pool.refresh_on_profile_update : true)
+}
