@@ -86,6 +86,23 @@ import { planNavigation } from './features/sessions/update/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update/update-session.ts'
 import { ViewportChanges } from './features/sessions/update/viewport-change.ts'
 
+import { CollectionLinks } from './features/vaults/collection/collection-links.ts'
+import { CollectionService } from './features/vaults/collection/collection-service.ts'
+import { VaultKeys } from './features/vaults/encryption/vault-keys.ts'
+import { EventStore } from './features/vaults/items/event-store.ts'
+import { ItemChanges } from './features/vaults/items/item-changes.ts'
+import { ItemSecrets } from './features/vaults/items/item-secrets.ts'
+import { ItemService } from './features/vaults/items/item-service.ts'
+import { ItemStore } from './features/vaults/items/item-store.ts'
+import { FillOperation } from './features/vaults/operations/fill-operation.ts'
+import { ItemUse } from './features/vaults/operations/item-use.ts'
+import { OperationStore } from './features/vaults/operations/operation-store.ts'
+import { WebMcpOperation } from './features/vaults/operations/webmcp-operation.ts'
+import { ProviderConfigService } from './features/vaults/provider-configs/provider-config-service.ts'
+import { ProviderConfigStore } from './features/vaults/provider-configs/provider-config-store.ts'
+import { VaultLinks } from './features/vaults/vault-links.ts'
+import { VaultService } from './features/vaults/vault-service.ts'
+import { VaultStore } from './features/vaults/vault-store.ts'
 import { LostSessions } from './jobs/end-lost-sessions.ts'
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
 
@@ -223,10 +240,19 @@ export function createServices(options: ServicesOptions) {
       .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })
 
+  const vaultParts = createVaultServices({ database, secrets, sessions: store, machines, clock })
   const sessions = new SessionService({ store, resolver, terminator, driverId })
   const creator = new SessionCreator({
     store,
-    requests: new SessionRequests({ proxies, profiles: sessionProfiles, sessionExtensions, driver, driverId, region }),
+    requests: new SessionRequests({
+      proxies,
+      profiles: sessionProfiles,
+      sessionExtensions,
+      vaultLinks: vaultParts.vaultLinks,
+      driver,
+      driverId,
+      region,
+    }),
     machines,
     profiles: sessionProfiles,
     sessionExtensions,
@@ -334,6 +360,7 @@ export function createServices(options: ServicesOptions) {
       client: new OnePasswordClient(options.onePassword),
       clock,
     }),
+    ...vaultParts,
     limits,
     apiKeys: new ApiKeyService({ store: new ApiKeyStore(database), projects, keys, clock }),
     sessions,
@@ -366,5 +393,42 @@ export function createServices(options: ServicesOptions) {
     relay: new Relay({ access, machines, logger }),
     blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, sharedBlobs], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
+  }
+}
+
+interface VaultServicesOptions extends Pick<ServicesOptions, 'database' | 'clock'> {
+  readonly secrets: ProjectSecrets
+  readonly sessions: SessionStore
+  readonly machines: SessionMachines
+}
+
+function createVaultServices({ database, secrets, sessions, machines, clock }: VaultServicesOptions) {
+  const keys = new VaultKeys(secrets)
+  const vaults = new VaultService({ store: new VaultStore(database), keys, clock })
+  const store = new ItemStore(database)
+  const itemSecrets = new ItemSecrets(secrets)
+  const operations = new OperationStore(database)
+  const changes = new ItemChanges()
+  const vaultItems = new ItemService({
+    vaults,
+    store,
+    events: new EventStore(database),
+    operations,
+    secrets: itemSecrets,
+    keys,
+    links: new CollectionLinks(secrets),
+    changes,
+    clock,
+  })
+  const use = new ItemUse({ items: vaultItems, sessions, clock })
+  return {
+    vaults,
+    vaultLinks: new VaultLinks(vaults),
+    vaultItems,
+    vaultItemChanges: changes,
+    vaultFills: new FillOperation({ use, operations, machines, changes, clock }),
+    vaultTools: new WebMcpOperation({ use, operations, machines, changes, clock }),
+    collections: new CollectionService({ store, secrets: itemSecrets, changes, clock }),
+    vaultProviderConfigs: new ProviderConfigService({ store: new ProviderConfigStore(database), secrets, clock }),
   }
 }

@@ -19,6 +19,11 @@ export type AuditEntryId = string & { readonly idOf: 'audit-entry' }
 export type ExportDestinationId = string & { readonly idOf: 'export-destination' }
 export type AnalysisId = string & { readonly idOf: 'analysis' }
 export type SearchId = string & { readonly idOf: 'search' }
+export type VaultId = string & { readonly idOf: 'vault' }
+export type VaultItemId = string & { readonly idOf: 'vault-item' }
+export type VaultEventId = string & { readonly idOf: 'vault-event' }
+export type VaultOperationId = string & { readonly idOf: 'vault-operation' }
+export type VaultProviderConfigId = string & { readonly idOf: 'vault-provider-config' }
 export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
@@ -36,6 +41,11 @@ const idPrefixes = {
   'export-destination': 'exd',
   'audit-entry': 'aud',
   'credential-provider': 'cpv',
+  vault: 'vlt',
+  'vault-item': 'vit',
+  'vault-event': 'vev',
+  'vault-operation': 'vop',
+  'vault-provider-config': 'vpc',
 } as const
 type IdKind = keyof typeof idPrefixes
 

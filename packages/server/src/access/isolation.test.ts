@@ -77,6 +77,15 @@ const resources: readonly Resource[] = [
     make: (call) =>
       made(call, '/credentials', { name: 'same', domain: 'example.com', values: {}, totp_secret: 'AAAA' }),
   },
+  { path: '/vaults/{id_or_name}', make: (call) => made(call, '/vaults', { name: 'same' }) },
+  {
+    path: '/vault-provider-configs/{id_or_name}',
+    isShared: true,
+    make: (call) => {
+      const credentials = { client_id: 'client', client_secret: 'secret' }
+      return made(call, '/vault-provider-configs', { provider: 'link', name: 'same', credentials })
+    },
+  },
   {
     path: '/config-registry/analyses/{id}',
     make: async (call) => {
@@ -112,6 +121,9 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateProfile: { name: 'taken' },
   updateProxy: { name: 'taken' },
   updateApiKey: { name: 'taken' },
+  upsertVaultItem: { type: 'credential', spec: { provider: 'kernel', fields: [{ name: 'user', type: 'text' }] } },
+  updateVaultItem: { type: 'credential', version: 1, spec: {} },
+  performVaultItemOperation: { type: 'collect' },
 }
 
 /** Resources of an organization: another project's key is rejected, or sees the same as every key. */
@@ -198,6 +210,9 @@ async function readAll() {
     'proxies',
     'extensions',
     'credentials',
+    'vaults',
+    'vault_items',
+    'vault_provider_configs',
     'config_analyses',
     'credential_providers',
     'audit_export_destinations',

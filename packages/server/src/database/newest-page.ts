@@ -12,6 +12,8 @@ type Listed =
   | 'credential_providers'
   | 'audit_export_destinations'
   | 'config_analyses'
+  | 'vaults'
+  | 'vault_provider_configs'
 
 /** Returns a page of the query's rows, newest first. */
 export async function newestPage<Table extends Listed, Row>(

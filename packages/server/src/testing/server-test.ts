@@ -189,6 +189,7 @@ export class TestServer {
   /** Simulates a killed server: rows and machines remain. */
   async crash(): Promise<void> {
     this.#services.relay.close()
+    this.#services.vaultItemChanges.close()
     this.#services.forwarding.close()
     this.#services.extractor.close()
     this.#services.machines.release()

@@ -24,14 +24,14 @@ export class LimitStore {
     this.#database = database
   }
 
-  async read(organizationId: OrganizationId): Promise<SetLimits & { readonly used: number }> {
+  async read(organizationId: OrganizationId): Promise<SetLimits & { readonly used: number; readonly vaults: number }> {
     const { organization, projectDefault } = await this.#database
       .selectFrom('organizations')
       .select(columns)
       .where('id', '=', organizationId)
       .executeTakeFirstOrThrow()
     const { all } = await countLive(this.#database, organizationId)
-    return { organization, projectDefault, used: all }
+    return { organization, projectDefault, used: all, vaults: await countVaults(this.#database, organizationId) }
   }
 
   async setProjectDefault(organizationId: OrganizationId, limit: number | null): Promise<void> {
@@ -113,4 +113,14 @@ async function countLive(database: Database, organizationId: OrganizationId, pro
     .where('sessions.state', 'in', liveStates)
     .executeTakeFirstOrThrow()
   return { all, own }
+}
+
+async function countVaults(database: Database, organizationId: OrganizationId): Promise<number> {
+  const { count } = await database
+    .selectFrom('vaults')
+    .innerJoin('projects', 'projects.id', 'vaults.project_id')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('projects.organization_id', '=', organizationId)
+    .executeTakeFirstOrThrow()
+  return count
 }

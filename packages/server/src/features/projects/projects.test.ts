@@ -158,6 +158,7 @@ test('a project is deleted only when nothing is in it', async () => {
         return `/credentials/${(await owner.call<Project>('POST', '/credentials', credential, init)).body.id}`
       },
     ],
+    ['vaults', async () => `/vaults/${(await owner.call<Project>('POST', '/vaults', { name: 'v' }, init)).body.id}`],
     [
       'api keys',
       async () => {

@@ -5,6 +5,7 @@ import type { Insertable } from 'kysely'
 import type { SelectedProxy, SessionTable } from '../../../database/tables.ts'
 import type { Driver } from '../../../drivers/driver.ts'
 import type { ProxyService, ProxyTarget } from '../../proxies/proxy-service.ts'
+import type { LinkedVault, VaultLinks } from '../../vaults/vault-links.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
 import { viewportOf } from '../machines/session-viewport.ts'
@@ -21,6 +22,7 @@ interface Selected {
   readonly inputs: LaunchInputs
   /** How the session leaves, as columns of its row. */
   readonly egress: Pick<Insertable<SessionTable>, 'proxy' | 'network'>
+  readonly vaults: readonly LinkedVault[] | undefined
 }
 
 interface RowOptions {
@@ -36,6 +38,7 @@ interface SessionRequestsOptions {
   readonly proxies: ProxyService
   readonly profiles: SessionProfiles
   readonly sessionExtensions: SessionExtensions
+  readonly vaultLinks: VaultLinks
   readonly driver: Driver
   readonly driverId: string
   readonly region: Region
@@ -50,12 +53,13 @@ export class SessionRequests {
   }
 
   async select(projectId: ProjectId, request: SessionRequest): Promise<Selected> {
-    const { profiles, sessionExtensions } = this.#options
+    const { profiles, sessionExtensions, vaultLinks } = this.#options
     this.#refuseWhatThisHostCannotDo(request)
     const egress = await this.#selectEgress(projectId, request)
     const extensions = await sessionExtensions.choose(projectId, request.extensions)
     const profile = request.profile ? await profiles.refer(projectId, request.profile) : undefined
-    return { inputs: { extensions, profile }, egress }
+    const vaults = await vaultLinks.find(projectId, request.vaults)
+    return { inputs: { extensions, profile }, egress, vaults }
   }
 
   rowOf({ id, machineId, projectId, request, selected, now }: RowOptions): Insertable<SessionTable> {
@@ -87,6 +91,7 @@ export class SessionRequests {
       uptime_ms: null,
       profile_id: profile?.id ?? null,
       profile_save_changes: profile?.saveChanges ?? null,
+      vaults: selected.vaults ? JSON.stringify(selected.vaults) : null,
       ...selected.egress,
     }
   }
