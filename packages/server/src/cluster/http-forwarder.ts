@@ -22,6 +22,8 @@ interface Forward {
   readonly signature: string
   /** What the request names in `Host`, or where it came in when it names nothing. */
   readonly host: string
+  /** The body, where it was read to know the owner. */
+  readonly body?: Buffer | undefined
 }
 
 /** Passes requests on to other servers, and their answers back, as they are and while they come. */
@@ -67,7 +69,8 @@ export class HttpForwarder {
     })
     // After the answer has begun, whoever reads it learns of its end there.
     outgoing.on('error', () => request.resume())
-    if (hasBody(request)) request.pipe(outgoing)
+    if (forward.body) outgoing.end(forward.body)
+    else if (hasBody(request)) request.pipe(outgoing)
     else outgoing.end()
     try {
       const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]

@@ -39,31 +39,7 @@ const fillOf = (project: TestProject, body: object) =>
 
 /** A project with an item and a session that is linked to its vault, on a machine that finds all elements. */
 async function linked(spec: object = {}): Promise<Linked> {
-  const project = await server.project()
-  await project.call('POST', '/vaults', { name: 'v' })
-  const fields = [
-    { name: 'user', type: 'text', value: 'ann' },
-    { name: 'password', type: 'password', value: 'planted' },
-    { name: 'code', type: 'totp', required: false, value: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ' },
-    { name: 'note', type: 'text', required: false },
-  ]
-  const made = await project.call('PUT', path, { type: 'credential', spec: { fields, ...spec } })
-  assert.equal(made.status, 200, JSON.stringify(made.body))
-  const { session_id } = await project.session({ headless: true, vaults: [{ name: 'v' }] })
-  const sessionId = session_id as SessionId
-  const agent = server.host.agentOf(sessionId)
-  agent.findFormFields = async ({ selectors }) => ({
-    ...found,
-    origins: selectors.map(() => 'https://shop.example.com'),
-  })
-  const usual = {
-    type: 'fill',
-    browser_id: sessionId,
-    fields: [
-      { field: 'user', selector: '#user' },
-      { field: 'password', selector: '#password' },
-    ],
-  }
+  const { project, sessionId, agent, body: usual } = await linkedOn(server, spec)
   return {
     project,
     sessionId,
@@ -75,6 +51,35 @@ async function linked(spec: object = {}): Promise<Linked> {
       return body.map(({ name }) => name)
     },
   }
+}
+
+async function linkedOn(host: TestServer, spec: object = {}) {
+  const project = await host.project()
+  await project.call('POST', '/vaults', { name: 'v' })
+  const fields = [
+    { name: 'user', type: 'text', value: 'ann' },
+    { name: 'password', type: 'password', value: 'planted' },
+    { name: 'code', type: 'totp', required: false, value: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ' },
+    { name: 'note', type: 'text', required: false },
+  ]
+  const made = await project.call('PUT', path, { type: 'credential', spec: { fields, ...spec } })
+  assert.equal(made.status, 200, JSON.stringify(made.body))
+  const { session_id } = await project.session({ headless: true, vaults: [{ name: 'v' }] })
+  const sessionId = session_id as SessionId
+  const agent = host.host.agentOf(sessionId)
+  agent.findFormFields = async ({ selectors }) => ({
+    ...found,
+    origins: selectors.map(() => 'https://shop.example.com'),
+  })
+  const body = {
+    type: 'fill',
+    browser_id: sessionId,
+    fields: [
+      { field: 'user', selector: '#user' },
+      { field: 'password', selector: '#password' },
+    ],
+  }
+  return { project, sessionId, agent, body }
 }
 
 test('a fill finds the elements first, and sends the values when their place is allowed', async () => {
@@ -200,6 +205,25 @@ test('fills of one browser come one after another', async () => {
     [200, 200, 200, 200, 200],
   )
   assert.equal(most, 1)
+})
+
+test('a fill that comes to another server than that of the session is passed on to it', async () => {
+  const first = await TestServer.open({ isShared: true })
+  const second = await first.sibling('second')
+  try {
+    const { project, agent, body } = await linkedOn(first)
+
+    const passedOn = await fillOf(project.on(second), body)
+    assert.deepEqual([passedOn.status, passedOn.body.status], [200, 'completed'], JSON.stringify(passedOn.body))
+    assert.deepEqual(agent.filled[0]?.values, ['ann', 'planted'])
+    const large = await fillOf(project.on(second), { ...body, page_url: 'x'.repeat(140_000) })
+    const unknown = await fillOf(project.on(second), { ...body, browser_id: 'nothing' })
+    const invalid = await fillOf(project.on(second), { ...body, browser_id: 1 })
+    assert.deepEqual([large.status, unknown.status, invalid.status], [413, 404, 400])
+  } finally {
+    await second.close()
+    await first.close()
+  }
 })
 
 for (const [state, event] of [
