@@ -47,7 +47,7 @@ pages.serve(
 pages.serve('/within', '<!doctype html><title>Within</title><input id="framed" type="password">')
 pages.serve(
   '/foreign',
-  `<!doctype html><title>Foreign</title><input id="own"><iframe src="${local}/within"></iframe>
+  `<!doctype html><title>Foreign</title><input id="own"><iframe src="http://localhost:${pages.port}/within"></iframe>
   <iframe sandbox="allow-scripts" srcdoc="<input id=opaque>"></iframe>`,
 )
 pages.serve(
@@ -188,7 +188,7 @@ test('values are written into elements of every kind, as typing would, and nothi
 
 test('a target that is not one editable element fails before anything is written', async () => {
   const page = await open(`${site}/login`)
-  const brief = { timeout_ms: 900 }
+  const brief = { timeout_ms: 400 }
 
   for (const [selector, code] of [
     ['#nothing', 'element_not_found'],
@@ -227,14 +227,20 @@ test('the page is the one with the URL, or the only one', async () => {
 })
 
 test('a value is written into no frame of another site, and on no other domain than the item names', async () => {
-  await open(`${site}/foreign`)
+  await open(`${local}/foreign`)
 
   assert.deepEqual(outcomes(await fill({ '#own': 'user' })), ['filled'])
   for (const selector of ['#framed', '#opaque']) {
     const denied = await fill({ '#own': 'user', [selector]: 'password' })
     assert.deepEqual([denied.status, denied.body.code], [403, 'destination_denied'], selector)
   }
-  assert.equal((await fill({ '#own': 'user' }, {}, bound)).body.code, 'destination_denied')
+  const both = '/vaults/logins/items/both'
+  await ask('PUT', both, { type: 'credential', spec: { fields, allowed_domains: ['127.0.0.1', 'localhost'] } })
+  const named = await fill({ '#own': 'user', '#framed': 'password' }, {}, both)
+  assert.deepEqual(outcomes(named), ['filled', 'filled'], JSON.stringify(named.body))
+  assert.equal((await fill({ '#opaque': 'password' }, {}, both)).body.code, 'destination_denied')
+  await open(`${site}/login`)
+  assert.equal((await fill({ '#user': 'user' }, {}, bound)).body.code, 'destination_denied')
   await open(`${local}/login`)
   assert.deepEqual(outcomes(await fill({ '#user': 'user', '#framed': 'password' }, {}, bound)), ['filled', 'filled'])
   await open('chrome://version/')

@@ -96,11 +96,11 @@ import { ItemService } from './features/vaults/items/item-service.ts'
 import { ItemStore } from './features/vaults/items/item-store.ts'
 import { FillOperation } from './features/vaults/operations/fill-operation.ts'
 import { ItemUse } from './features/vaults/operations/item-use.ts'
+import type { LinkedSessions } from './features/vaults/operations/linked-sessions.ts'
 import { OperationStore } from './features/vaults/operations/operation-store.ts'
 import { WebMcpOperation } from './features/vaults/operations/webmcp-operation.ts'
 import { ProviderConfigService } from './features/vaults/provider-configs/provider-config-service.ts'
 import { ProviderConfigStore } from './features/vaults/provider-configs/provider-config-store.ts'
-import { VaultLinks } from './features/vaults/vault-links.ts'
 import { VaultService } from './features/vaults/vault-service.ts'
 import { VaultStore } from './features/vaults/vault-store.ts'
 import { LostSessions } from './jobs/end-lost-sessions.ts'
@@ -240,7 +240,15 @@ export function createServices(options: ServicesOptions) {
       .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })
 
-  const vaultParts = createVaultServices({ database, secrets, sessions: store, machines, clock })
+  const vaultParts = createVaultServices({
+    database,
+    secrets,
+    sessions: {
+      find: (projectId, idOrName) => store.find(projectId, idOrName, false),
+      command: (...command) => machines.command(...command),
+    },
+    clock,
+  })
   const sessions = new SessionService({ store, resolver, terminator, driverId })
   const creator = new SessionCreator({
     store,
@@ -248,7 +256,7 @@ export function createServices(options: ServicesOptions) {
       proxies,
       profiles: sessionProfiles,
       sessionExtensions,
-      vaultLinks: vaultParts.vaultLinks,
+      vaults: vaultParts.vaults,
       driver,
       driverId,
       region,
@@ -398,11 +406,10 @@ export function createServices(options: ServicesOptions) {
 
 interface VaultServicesOptions extends Pick<ServicesOptions, 'database' | 'clock'> {
   readonly secrets: ProjectSecrets
-  readonly sessions: SessionStore
-  readonly machines: SessionMachines
+  readonly sessions: LinkedSessions
 }
 
-function createVaultServices({ database, secrets, sessions, machines, clock }: VaultServicesOptions) {
+function createVaultServices({ database, secrets, sessions, clock }: VaultServicesOptions) {
   const keys = new VaultKeys(secrets)
   const vaults = new VaultService({ store: new VaultStore(database), keys, clock })
   const store = new ItemStore(database)
@@ -423,11 +430,10 @@ function createVaultServices({ database, secrets, sessions, machines, clock }: V
   const use = new ItemUse({ items: vaultItems, sessions, clock })
   return {
     vaults,
-    vaultLinks: new VaultLinks(vaults),
     vaultItems,
     vaultItemChanges: changes,
-    vaultFills: new FillOperation({ use, operations, machines, changes, clock }),
-    vaultTools: new WebMcpOperation({ use, operations, machines, changes, clock }),
+    vaultFills: new FillOperation({ use, operations, sessions, changes, clock }),
+    vaultTools: new WebMcpOperation({ use, operations, sessions, changes, clock }),
     collections: new CollectionService({ store, secrets: itemSecrets, changes, clock }),
     vaultProviderConfigs: new ProviderConfigService({ store: new ProviderConfigStore(database), secrets, clock }),
   }

@@ -32,11 +32,10 @@ import type { FilledField } from '@berth/contract/vaults/item-operation.ts'
 import type { VaultItemStatus } from '@berth/contract/vaults/vault-item.ts'
 import type { ColumnType, Generated } from 'kysely'
 import type { AnalysisResult, Configuration, RunOutcome, Visit } from '../features/config-registry/analysis.ts'
-import type { TotpSettings } from '../features/credentials/totp.ts'
 import type { SessionState } from '../features/sessions/records/session-state.ts'
-import type { VaultPublicKey } from '../features/vaults/encryption/vault-keys.ts'
 import type { VaultOperationState } from '../features/vaults/operations/operation-state.ts'
-import type { LinkedVault } from '../features/vaults/vault-links.ts'
+import type { LinkedVault, VaultPublicKey } from '../features/vaults/vault.ts'
+import type { TotpSettings } from '../secrets/totp.ts'
 
 /** Written as JSON text, because the driver would convert a JavaScript array to a PostgreSQL array. */
 type Json<Value> = ColumnType<Value, string, string>

@@ -1,4 +1,3 @@
-import type { Vault } from '@berth/contract/vaults/vault.ts'
 import {
   deleteVault,
   getVault,
@@ -7,18 +6,18 @@ import {
   upsertVault,
 } from '@berth/contract/vaults/vault-endpoints.ts'
 import type { MountForCallers } from '../../access/mount-for-callers.ts'
+import { vaultRecord } from './vault-record.ts'
 import type { VaultService } from './vault-service.ts'
-import type { StoredVault } from './vault-store.ts'
 
 export function mountVaultRoutes(mount: MountForCallers, { vaults }: { readonly vaults: VaultService }): void {
-  mount(upsertVault, async ({ caller, body }) => record(await vaults.upsert(caller.projectId, body.name)))
+  mount(upsertVault, async ({ caller, body }) => vaultRecord(await vaults.upsert(caller.projectId, body.name)))
 
   mount(listVaults, async ({ caller, query }) => {
     const page = await vaults.list(caller.projectId, query.query, query)
-    return { items: page.items.map(record), hasMore: page.hasMore }
+    return { items: page.items.map(vaultRecord), hasMore: page.hasMore }
   })
 
-  mount(getVault, async ({ caller, params }) => record(await vaults.get(caller.projectId, params.id_or_name)))
+  mount(getVault, async ({ caller, params }) => vaultRecord(await vaults.get(caller.projectId, params.id_or_name)))
 
   mount(deleteVault, ({ caller, params }) => vaults.delete(caller.projectId, params.id_or_name))
 
@@ -26,8 +25,4 @@ export function mountVaultRoutes(mount: MountForCallers, { vaults }: { readonly 
     const { kid, jwk } = await vaults.encryptionKey(caller.projectId, params.id_or_name)
     return { alg: 'ECDH-ES' as const, enc: 'A256GCM' as const, kid, jwk }
   })
-}
-
-function record({ id, name, created_at, updated_at }: StoredVault): Vault {
-  return { id, created_at: created_at.toISOString(), name, updated_at: updated_at.toISOString() }
 }

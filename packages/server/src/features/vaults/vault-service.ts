@@ -1,8 +1,10 @@
-import { newId, type ProjectId } from '@berth/contract/common/ids.ts'
+import { newId, type ProjectId, type VaultId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
+import type { VaultReference } from '@berth/contract/vaults/vault.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import type { VaultKeys, VaultPublicKey } from './encryption/vault-keys.ts'
+import type { VaultKeys } from './encryption/vault-keys.ts'
+import type { LinkedVault, VaultPublicKey } from './vault.ts'
 import type { StoredVault, VaultStore } from './vault-store.ts'
 
 interface VaultServiceOptions {
@@ -45,16 +47,20 @@ export class VaultService {
     return vault
   }
 
-  async getById(projectId: ProjectId, id: string): Promise<StoredVault> {
-    const vault = await this.get(projectId, id)
-    if (vault.id !== id) throw new BerthError('vault_not_found', { vault: id })
-    return vault
-  }
-
-  async getByName(projectId: ProjectId, name: string): Promise<StoredVault> {
-    const vault = await this.get(projectId, name)
-    if (vault.name !== name) throw new BerthError('vault_not_found', { vault: name })
-    return vault
+  /** The vaults that a session is created with, each once. Undefined when the request names none. */
+  async link(
+    projectId: ProjectId,
+    references: readonly VaultReference[] | null | undefined,
+  ): Promise<readonly LinkedVault[] | undefined> {
+    if (!references || references.length === 0) return undefined
+    const links = new Map<VaultId, LinkedVault>()
+    for (const { id, name = '' } of references) {
+      const by = id === undefined ? 'name' : 'id'
+      const vault = await this.get(projectId, id ?? name)
+      if (vault[by] !== (id ?? name)) throw new BerthError('vault_not_found', { vault: id ?? name })
+      if (!links.has(vault.id)) links.set(vault.id, { id: vault.id, name: vault.name, by })
+    }
+    return [...links.values()]
   }
 
   async delete(projectId: ProjectId, idOrName: string): Promise<void> {

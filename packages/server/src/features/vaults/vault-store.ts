@@ -4,14 +4,9 @@ import { type Insertable, type Selectable, sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import type { VaultTable } from '../../database/tables.ts'
-import type { VaultPublicKey } from './encryption/vault-keys.ts'
+import type { VaultKeyPair } from './vault.ts'
 
 export type StoredVault = Selectable<VaultTable>
-
-export interface StoredKeys {
-  readonly publicKey: VaultPublicKey
-  readonly sealedPrivateKey: Buffer
-}
 
 export class VaultStore {
   readonly #database: Database
@@ -57,7 +52,7 @@ export class VaultStore {
   }
 
   /** One statement: of several calls that make the first keys, all get those that were stored. */
-  async keepKeys(id: VaultId, { publicKey, sealedPrivateKey }: StoredKeys): Promise<StoredVault | undefined> {
+  async keepKeys(id: VaultId, { publicKey, sealedPrivateKey }: VaultKeyPair): Promise<StoredVault | undefined> {
     return this.#database
       .updateTable('vaults')
       .set(({ ref, fn, val }) => ({

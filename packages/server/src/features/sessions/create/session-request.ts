@@ -5,7 +5,7 @@ import type { Insertable } from 'kysely'
 import type { SelectedProxy, SessionTable } from '../../../database/tables.ts'
 import type { Driver } from '../../../drivers/driver.ts'
 import type { ProxyService, ProxyTarget } from '../../proxies/proxy-service.ts'
-import type { LinkedVault, VaultLinks } from '../../vaults/vault-links.ts'
+import type { VaultService } from '../../vaults/vault-service.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
 import { viewportOf } from '../machines/session-viewport.ts'
@@ -22,7 +22,7 @@ interface Selected {
   readonly inputs: LaunchInputs
   /** How the session leaves, as columns of its row. */
   readonly egress: Pick<Insertable<SessionTable>, 'proxy' | 'network'>
-  readonly vaults: readonly LinkedVault[] | undefined
+  readonly vaults: Awaited<ReturnType<VaultService['link']>>
 }
 
 interface RowOptions {
@@ -38,7 +38,7 @@ interface SessionRequestsOptions {
   readonly proxies: ProxyService
   readonly profiles: SessionProfiles
   readonly sessionExtensions: SessionExtensions
-  readonly vaultLinks: VaultLinks
+  readonly vaults: VaultService
   readonly driver: Driver
   readonly driverId: string
   readonly region: Region
@@ -53,12 +53,12 @@ export class SessionRequests {
   }
 
   async select(projectId: ProjectId, request: SessionRequest): Promise<Selected> {
-    const { profiles, sessionExtensions, vaultLinks } = this.#options
+    const { profiles, sessionExtensions } = this.#options
     this.#refuseWhatThisHostCannotDo(request)
     const egress = await this.#selectEgress(projectId, request)
     const extensions = await sessionExtensions.choose(projectId, request.extensions)
     const profile = request.profile ? await profiles.refer(projectId, request.profile) : undefined
-    const vaults = await vaultLinks.find(projectId, request.vaults)
+    const vaults = await this.#options.vaults.link(projectId, request.vaults)
     return { inputs: { extensions, profile }, egress, vaults }
   }
 

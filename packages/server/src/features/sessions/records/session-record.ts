@@ -3,7 +3,7 @@ import type { Profile } from '@berth/contract/profiles/profile.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SessionTokens } from '../../../access/session-tokens.ts'
 import type { ProfileService } from '../../profiles/profile-service.ts'
-import { vaultReferences } from '../../vaults/vault-links.ts'
+import { vaultReferences } from '../../vaults/vault-record.ts'
 import type { Session } from './session.ts'
 import { sessionUrls } from './session-urls.ts'
 

@@ -1,6 +1,5 @@
 import type { ProjectId, VaultId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import type { VaultEncryptionKey } from '@berth/contract/vaults/vault.ts'
 import {
   calculateJwkThumbprint,
   compactDecrypt,
@@ -10,9 +9,7 @@ import {
   importJWK,
 } from 'jose'
 import type { ProjectSecrets } from '../../../secrets/project-secrets.ts'
-import type { StoredKeys, StoredVault } from '../vault-store.ts'
-
-export type VaultPublicKey = Pick<VaultEncryptionKey, 'kid' | 'jwk'>
+import type { VaultKeyPair, VaultWithKeys } from '../vault.ts'
 
 const algorithm = 'ECDH-ES'
 const encryption = 'A256GCM'
@@ -26,7 +23,7 @@ export class VaultKeys {
     this.#secrets = secrets
   }
 
-  async generate(projectId: ProjectId, vaultId: VaultId): Promise<StoredKeys> {
+  async generate(projectId: ProjectId, vaultId: VaultId): Promise<VaultKeyPair> {
     const { publicKey, privateKey } = await generateKeyPair(algorithm, { crv: 'P-256', extractable: true })
     const { x = '', y = '' } = await exportJWK(publicKey)
     const jwk = { kty: 'EC', crv: 'P-256', x, y } as const
@@ -39,7 +36,7 @@ export class VaultKeys {
   }
 
   /** Decrypts a compact JWE. `field` is its place in the request. */
-  async decrypt(vault: StoredVault, encrypted: string, field: string): Promise<string> {
+  async decrypt(vault: VaultWithKeys, encrypted: string, field: string): Promise<string> {
     const header = headerOf(encrypted)
     if (header?.alg !== algorithm || header.enc !== encryption) {
       throw malformed(field, `must be a compact JWE with ${algorithm} and ${encryption}`)

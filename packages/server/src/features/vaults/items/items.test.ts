@@ -76,7 +76,7 @@ test('an item is created, found again by the same request, read, listed and dele
     [version, action, available_operations.map(({ type }) => type)],
     [1, undefined, ['collect', 'fill', 'webmcp_invoke']],
   )
-  assert.deepEqual((await project.call('GET', path)).body, made.body)
+  assert.deepEqual((await project.call('GET', '/vaults/v/items/login')).body, made.body)
   assert.deepEqual((await project.call('GET', '/vaults/v/items')).body, [made.body])
 
   const again = await put(project)
@@ -84,7 +84,7 @@ test('an item is created, found again by the same request, read, listed and dele
   const other = await put(project, { ...login, fields: [{ ...login.fields[0], value: 'bob@example.com' }] })
   assert.deepEqual([other.status, other.body.code], [409, 'vault_item_exists'])
 
-  assert.equal((await project.call('DELETE', path)).status, 204)
+  assert.equal((await project.call('DELETE', '/vaults/v/items/login')).status, 204)
   for (const [method, rest, body] of [
     ['GET', ''],
     ['DELETE', ''],
@@ -291,7 +291,7 @@ test('of twenty creates of one key one succeeds, and the others find it', async 
   )
 
   assert.equal(new Set(answers.map(({ status, body }) => `${status} ${body.id}`)).size, 1)
-  const events = await project.call<VaultItemEvent[]>('GET', `${path}/events`)
+  const events = await project.call<VaultItemEvent[]>('GET', '/vaults/v/items/login/events')
   assert.deepEqual(
     events.body.map(({ name }) => name),
     ['item.created'],

@@ -4,12 +4,12 @@ import type { SessionId, VaultItemId, VaultOperationId } from '@berth/contract/c
 import { BerthError } from '@berth/contract/errors.ts'
 import type { FilledField, FillRequest, FillResult } from '@berth/contract/vaults/item-operation.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import type { SessionMachines } from '../../sessions/machines/session-machines.ts'
 import type { NewEvent } from '../items/event-store.ts'
 import type { ItemChanges } from '../items/item-changes.ts'
 import type { NamedItem, OpenItem } from '../items/item-service.ts'
 import { denialOf } from './destination.ts'
 import type { ItemUse } from './item-use.ts'
+import type { LinkedSessions } from './linked-sessions.ts'
 import { eventOf, type OperationStore } from './operation-store.ts'
 
 /** Beyond the time that the caller gives the page. */
@@ -21,7 +21,7 @@ const turnPauseMilliseconds = 250
 interface FillOperationOptions {
   readonly use: ItemUse
   readonly operations: OperationStore
-  readonly machines: Pick<SessionMachines, 'command'>
+  readonly sessions: LinkedSessions
   readonly changes: ItemChanges
   readonly clock: Clock
 }
@@ -82,7 +82,7 @@ export class FillOperation {
     const { fields, page_url, timeout_ms } = request
     const body = { selectors: fields.map(({ selector }) => selector), timeout_ms, ...(page_url && { page_url }) }
     const options = { limitMilliseconds: timeout_ms + commandMilliseconds, signal }
-    return this.#options.machines.command(sessionId, findFormFields, body, options).catch((cause: unknown) => {
+    return this.#options.sessions.command(sessionId, findFormFields, body, options).catch((cause: unknown) => {
       if (cause instanceof BerthError) throw cause
       throw new BerthError('session_unreachable', undefined, { cause })
     })
@@ -93,7 +93,7 @@ export class FillOperation {
     const body = { fill_id: fillId, values: [...values], timeout_ms: timeoutMilliseconds }
     const options = { limitMilliseconds: timeoutMilliseconds + commandMilliseconds }
     try {
-      const reply = await this.#options.machines.command(sessionId, fillFormFields, body, options)
+      const reply = await this.#options.sessions.command(sessionId, fillFormFields, body, options)
       if (reply.fields.length === values.length) return reply
     } catch {
       // The values may have arrived. The cause is not logged, as it may quote them.

@@ -1,13 +1,13 @@
+import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import { totpCode, usualTotp } from '../../credentials/totp.ts'
-import type { Session } from '../../sessions/records/session.ts'
-import type { SessionStore } from '../../sessions/records/session-store.ts'
+import { totpCode, usualTotp } from '../../../secrets/totp.ts'
 import type { ItemService, NamedItem, OpenItem } from '../items/item-service.ts'
+import type { LinkedSessions } from './linked-sessions.ts'
 
 interface ItemUseOptions {
   readonly items: ItemService
-  readonly sessions: Pick<SessionStore, 'find'>
+  readonly sessions: Pick<LinkedSessions, 'find'>
   readonly clock: Clock
 }
 
@@ -38,8 +38,8 @@ export class ItemUse {
   }
 
   /** The active session of the project, if it was created with the vault. */
-  async linkedSession({ vault }: OpenItem, browserId: string): Promise<Session> {
-    const session = await this.#options.sessions.find(vault.project_id, browserId, false)
+  async linkedSession({ vault }: OpenItem, browserId: string): Promise<{ readonly id: SessionId }> {
+    const session = await this.#options.sessions.find(vault.project_id, browserId)
     if (!session) throw new BerthError('session_not_found', { session: browserId })
     if (!session.vaults?.some(({ id }) => id === vault.id)) throw new BerthError('vault_not_linked')
     return session

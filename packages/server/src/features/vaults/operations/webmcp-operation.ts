@@ -10,13 +10,13 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { WebMcpRequest, WebMcpResult } from '@berth/contract/vaults/item-operation.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { AgentRefusal } from '../../../agent-link/command-agent.ts'
-import type { SessionMachines } from '../../sessions/machines/session-machines.ts'
 import type { EventName } from '../items/event-store.ts'
 import type { ItemChanges } from '../items/item-changes.ts'
 import type { NamedItem, OpenItem } from '../items/item-service.ts'
 import { bindValues, withoutTexts } from './bind-values.ts'
 import { denialOf } from './destination.ts'
 import type { ItemUse } from './item-use.ts'
+import type { LinkedSessions } from './linked-sessions.ts'
 import { eventOf, type OperationStore } from './operation-store.ts'
 
 const listMilliseconds = 15_000
@@ -26,7 +26,7 @@ const maxListBytes = 32 * 1024 * 1024
 interface WebMcpOperationOptions {
   readonly use: ItemUse
   readonly operations: OperationStore
-  readonly machines: Pick<SessionMachines, 'command'>
+  readonly sessions: LinkedSessions
   readonly changes: ItemChanges
   readonly clock: Clock
 }
@@ -54,14 +54,14 @@ export class WebMcpOperation {
   }
 
   async perform(named: NamedItem, request: WebMcpRequest, signal: AbortSignal): Promise<WebMcpResult> {
-    const { use, operations, machines, changes } = this.#options
+    const { use, operations, sessions, changes } = this.#options
     const opened = await use.openFor(named, 'webmcp_invoke', request.bindings, 'bindings')
     const session = await use.linkedSession(opened, request.browser_id)
     const invocation = await this.#begin(opened, session.id, request)
     try {
       const options = { limitMilliseconds: listMilliseconds, maxAnswerBytes: maxListBytes, signal }
       // It has no body.
-      const { tools } = await machines.command(session.id, listTools, null as never, options)
+      const { tools } = await sessions.command(session.id, listTools, null as never, options)
       const tool = tools.find(({ tool_ref }) => tool_ref === request.tool_ref)
       await this.#requireDestination(invocation, opened, tool, request.page_url)
       const current = await use.openFor(named, 'webmcp_invoke', request.bindings, 'bindings')
@@ -102,11 +102,11 @@ export class WebMcpOperation {
     { tool_ref, input, timeout_sec }: Pick<WebMcpRequest, 'tool_ref' | 'timeout_sec'> & { readonly input: BoundInput },
     texts: readonly string[],
   ): Promise<WebMcpResult> {
-    const { machines } = this.#options
+    const { sessions } = this.#options
     const options = { limitMilliseconds: timeout_sec * 1000 + commandMilliseconds }
     let answer: WebMcpInvocation
     try {
-      answer = await machines.command(invocation.sessionId, invokeTool, { tool_ref, input, timeout_sec }, options)
+      answer = await sessions.command(invocation.sessionId, invokeTool, { tool_ref, input, timeout_sec }, options)
     } catch (error) {
       // These two are refused before the page has the values.
       const code = error instanceof AgentRefusal ? error.code : undefined

@@ -35,15 +35,15 @@ test('a config is created, read by id and name, changed and deleted, and never g
     credentials: { client_id: 'id_test_1', client_secret: 'planted-secret' },
   })
   assert.deepEqual([card.status, card.body.test_mode, card.body.publishable_key], [201, true, undefined])
-  const changed = await owner.call<Answer>('PATCH', `${path}/ours`, {
+  const changed = await owner.call<Answer>('PATCH', '/vault-provider-configs/ours', {
     name: 'theirs',
     credentials: { client_secret: 'planted-other', publishable_key: 'pk2' },
   })
   assert.deepEqual([changed.body.name, changed.body.publishable_key], ['theirs', 'pk2'])
   const answers = [
     await owner.call<Answer>('GET', `${path}/${made.body.id}`),
-    await owner.call<Answer>('GET', `${path}/theirs`),
-    await owner.call<Answer>('GET', path),
+    await owner.call<Answer>('GET', '/vault-provider-configs/theirs'),
+    await owner.call<Answer>('GET', '/vault-provider-configs'),
   ]
   for (const { status, body } of answers) {
     assert.equal(status, 200)
@@ -60,7 +60,7 @@ test('a config is created, read by id and name, changed and deleted, and never g
     'planted-other',
   )
 
-  assert.equal((await owner.call('DELETE', `${path}/theirs`)).status, 204)
+  assert.equal((await owner.call('DELETE', '/vault-provider-configs/theirs')).status, 204)
   for (const method of ['GET', 'PATCH', 'DELETE']) {
     const gone = await owner.call<Failure>(method, `${path}/theirs`, method === 'PATCH' ? {} : undefined)
     assert.deepEqual([gone.status, gone.body.code], [404, 'vault_provider_config_not_found'])
