@@ -86,23 +86,7 @@ import { planNavigation } from './features/sessions/update/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update/update-session.ts'
 import { ViewportChanges } from './features/sessions/update/viewport-change.ts'
 
-import { CollectionLinks } from './features/vaults/collection/collection-links.ts'
-import { CollectionService } from './features/vaults/collection/collection-service.ts'
-import { VaultKeys } from './features/vaults/encryption/vault-keys.ts'
-import { EventStore } from './features/vaults/items/event-store.ts'
-import { ItemChanges } from './features/vaults/items/item-changes.ts'
-import { ItemSecrets } from './features/vaults/items/item-secrets.ts'
-import { ItemService } from './features/vaults/items/item-service.ts'
-import { ItemStore } from './features/vaults/items/item-store.ts'
-import { FillOperation } from './features/vaults/operations/fill-operation.ts'
-import { ItemUse } from './features/vaults/operations/item-use.ts'
-import type { LinkedSessions } from './features/vaults/operations/linked-sessions.ts'
-import { OperationStore } from './features/vaults/operations/operation-store.ts'
-import { WebMcpOperation } from './features/vaults/operations/webmcp-operation.ts'
-import { ProviderConfigService } from './features/vaults/provider-configs/provider-config-service.ts'
-import { ProviderConfigStore } from './features/vaults/provider-configs/provider-config-store.ts'
-import { VaultService } from './features/vaults/vault-service.ts'
-import { VaultStore } from './features/vaults/vault-store.ts'
+import { createVaultServices } from './features/vaults/create-vault-services.ts'
 import { LostSessions } from './jobs/end-lost-sessions.ts'
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
 
@@ -401,40 +385,5 @@ export function createServices(options: ServicesOptions) {
     relay: new Relay({ access, machines, logger }),
     blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, sharedBlobs], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
-  }
-}
-
-interface VaultServicesOptions extends Pick<ServicesOptions, 'database' | 'clock'> {
-  readonly secrets: ProjectSecrets
-  readonly sessions: LinkedSessions
-}
-
-function createVaultServices({ database, secrets, sessions, clock }: VaultServicesOptions) {
-  const keys = new VaultKeys(secrets)
-  const vaults = new VaultService({ store: new VaultStore(database), keys, clock })
-  const store = new ItemStore(database)
-  const itemSecrets = new ItemSecrets(secrets)
-  const operations = new OperationStore(database)
-  const changes = new ItemChanges()
-  const vaultItems = new ItemService({
-    vaults,
-    store,
-    events: new EventStore(database),
-    operations,
-    secrets: itemSecrets,
-    keys,
-    links: new CollectionLinks(secrets),
-    changes,
-    clock,
-  })
-  const use = new ItemUse({ items: vaultItems, sessions, clock })
-  return {
-    vaults,
-    vaultItems,
-    vaultItemChanges: changes,
-    vaultFills: new FillOperation({ use, operations, sessions, changes, clock }),
-    vaultTools: new WebMcpOperation({ use, operations, sessions, changes, clock }),
-    collections: new CollectionService({ store, secrets: itemSecrets, changes, clock }),
-    vaultProviderConfigs: new ProviderConfigService({ store: new ProviderConfigStore(database), secrets, clock }),
   }
 }

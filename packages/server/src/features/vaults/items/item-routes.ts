@@ -41,8 +41,9 @@ export function mountItemRoutes(mount: MountForCallers, options: ItemRoutesOptio
   })
 
   mount(getVaultItem, async ({ caller, params, query, request, signal }) => {
-    const item = await items.get(named(caller, params), { seconds: query.wait, signal })
     const [expansion] = query.expand ?? []
+    const wait = expansion === undefined ? { seconds: query.wait, signal } : undefined
+    const item = await items.get(named(caller, params), wait)
     if (expansion !== undefined) throw new BerthError('expansion_not_available', { expansion })
     return itemRecord(item, publicUrlOf(request.raw, publicUrl))
   })
