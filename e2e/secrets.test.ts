@@ -22,6 +22,11 @@ const planted = {
   'a TOTP secret': 'PLANTEDTOTPSECRET7XK4',
   'a token of a provider': 'planted-ProviderToken-9Rt3',
   'a rotated token of a provider': 'planted-RotatedToken-2Lm6',
+  'a value of a vault item': 'planted-VaultValue-3Wq8nH',
+  'a changed value of a vault item': 'planted-VaultChanged-6Tz1rL',
+  'a value that was collected': 'planted-Collected-9Xe5uM',
+  'a seed of a vault item': 'PLANTEDVAULTSEED5QW7',
+  'a secret of a vault provider': 'planted-VaultSecret-2Gc7yA',
   'a password of a proxy': 'planted-ProxyPass-5Yh1cV',
   'a value that is refused': 'planted-Refused-8Nj4sW',
   'a key that is unknown': 'sk_plantedUnknownKey3Fp7Tg',
@@ -90,6 +95,8 @@ async function useSecrets(): Promise<void> {
     await call('GET', `/org/credential_providers/${provider.id}/items`)
   }
 
+  await useVault(refused)
+
   const password = planted['a password of a proxy']
   const config = { host: '127.0.0.1', port: 9, username: 'user', password }
   const proxy = await call('POST', '/proxies', { type: 'custom', config })
@@ -112,6 +119,49 @@ async function useSecrets(): Promise<void> {
   const now = Date.now()
   const [start, end] = [now - 600_000, now + 600_000].map((time) => new Date(time).toISOString())
   await call('GET', `/audit-logs?start=${start}&end=${end}`)
+}
+
+/** Also fills the values into a page, which then has them and is no place to search. */
+async function useVault(refused: string): Promise<void> {
+  const item = '/vaults/logins/items/shop'
+  await call('POST', '/vaults', { name: 'logins' })
+  const field = { name: 'password', type: 'password', value: planted['a value of a vault item'] }
+  const seed = { name: 'code', type: 'totp', value: planted['a seed of a vault item'] }
+  const fields = [field, seed, { name: 'note', type: 'text' }]
+  await call('PUT', item, { type: 'credential', spec: { provider: 'kernel', fields } })
+  await call('PUT', item, { type: 'credential', spec: { provider: 'kernel', fields: [{ ...field, value: refused }] } })
+  await call('PUT', item, { type: 'credential', spec: { provider: 'kernel', fields: [{ ...field, type: 'email' }] } })
+  const change = { password: { value: planted['a changed value of a vault item'] } }
+  await call('PATCH', item, { type: 'credential', version: 1, spec: { fields: change } })
+  await call('PATCH', item, {
+    type: 'credential',
+    version: 1,
+    spec: { fields: { password: { encrypted_value: refused } } },
+  })
+  const { action } = (await call('GET', item)) as unknown as { action: { url: string } }
+  const body = new URLSearchParams({ note: planted['a value that was collected'] })
+  const submitted = await fetch(action.url, { method: 'POST', body })
+  assert.equal(submitted.status, 200)
+  answers.push(await submitted.text())
+  await call('POST', '/vault-provider-configs', {
+    provider: 'link',
+    name: 'payments',
+    credentials: { client_id: 'id', client_secret: planted['a secret of a vault provider'] },
+  })
+
+  const session = await call('POST', '/browsers', { headless: true, vaults: [{ name: 'logins' }] })
+  const page = '<input id=a><input id=b><input id=c>'
+  const code = `await page.route('**/*', (route) => route.fulfill({ contentType: 'text/html', body: '${page}' })); await page.goto('http://shop.test/')`
+  const id = String(session.session_id)
+  await call('POST', `/browsers/${id}/playwright/execute`, { code })
+  const filled = await call('POST', `${item}/operations`, {
+    type: 'fill',
+    browser_id: id,
+    fields: ['password', 'note', 'code'].map((name, index) => ({ field: name, selector: `#${'abc'[index]}` })),
+  })
+  assert.equal(filled.status, 'completed', JSON.stringify(filled))
+  await call('GET', `${item}/events`)
+  await call('GET', `/vaults/logins/items`)
 }
 
 /** Each secret in every form in which text may be written. */
@@ -170,7 +220,10 @@ test('no row of the database contains a secret', oneServerOnly('several use a da
       const { rows } = await client.query(`select t::text as row from ${name} t`)
       places.set(name, Buffer.from(rows.map(({ row }) => row).join('\n')))
     }
-    for (const name of ['public.credentials', 'public.credential_providers', 'public.proxies', 'public.audit_entries'])
+    for (const name of [
+      ...['public.credentials', 'public.credential_providers', 'public.proxies', 'public.audit_entries'],
+      ...['public.vault_items', 'public.vault_item_events', 'public.vault_provider_configs', 'public.vault_operations'],
+    ])
       assert.ok((places.get(name)?.length ?? 0) > 0, name)
 
     assertNothingOf({ ...secrets(), 'the configured key': berth.apiKey }, places)

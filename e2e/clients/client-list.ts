@@ -47,7 +47,7 @@ export const clients: readonly Client[] = [
       'kernel',
       '0.131.0',
       'kernel/try.py',
-      'creates, finds, controls, and deletes a session; config registry; searches',
+      'creates, finds, controls, and deletes a session; config registry; searches; vaults',
     ),
     needsSession: false,
   },

@@ -58,3 +58,45 @@ try:
     raise SystemExit("there is a search that nobody made")
 except NotFoundError:
     pass
+
+vaults = client.vaults
+vault = vaults.upsert(name="logins")
+assert vaults.upsert(name="logins") == vault == vaults.retrieve("logins")
+assert [listed.id for listed in vaults.list(query="log")] == [vault.id]
+assert vaults.retrieve_encryption_key(vault.id).jwk.crv == "P-256"
+fields = [
+    {"name": "user", "type": "text", "sensitive": False, "value": "ann"},
+    {"name": "password", "type": "password"},
+]
+spec = {"provider": "kernel", "fields": fields}
+item = vaults.items.upsert("shop", id_or_name="logins", type="credential", spec=spec)
+assert (item.state.status, item.action.name) == ("pending_collection", "collect"), item
+assert item.state.fields["user"].value == "ann", item
+changed = vaults.items.update(
+    "shop", id_or_name="logins", type="credential", version=1, spec={"fields": {"password": {"value": "secret"}}}
+)
+assert (changed.version, changed.state.status, changed.action) == (2, "ready", None), changed
+assert vaults.items.retrieve("shop", id_or_name="logins", wait=0).version == 2
+assert [listed.key for listed in vaults.items.list("logins")] == ["shop"]
+session = client.browsers.create(headless=True, vaults=[{"name": "logins"}])
+client.browsers.playwright.execute(session.session_id, code=f"await page.goto('{site}'); await page.setContent('<input id=a>')")
+filled = vaults.items.perform_operation(
+    "shop",
+    id_or_name="logins",
+    type="fill",
+    browser_id=session.session_id,
+    fields=[{"field": "password", "selector": "#a"}],
+)
+assert (filled.status, filled.fields[0].status) == ("completed", "filled"), filled
+read = client.browsers.playwright.execute(session.session_id, code="return page.locator('#a').inputValue()")
+assert read.result == "secret", read
+events = vaults.items.events("shop", id_or_name="logins")
+assert [event.name for event in events][-1] == "fill.completed", events
+client.browsers.delete_by_id(session.session_id)
+config = client.vault_provider_configs.create(
+    provider="link", name="payments", credentials={"client_id": "id", "client_secret": "secret"}
+)
+assert client.vault_provider_configs.retrieve("payments") == config
+client.vault_provider_configs.delete("payments")
+vaults.items.delete("shop", id_or_name="logins")
+vaults.delete("logins")

@@ -81,6 +81,10 @@ function handlersOf(options: AppOptions, webDriver: ClassicSessions): RouteHandl
     const { PageFetcher } = await import('./page-fetch/page-fetcher.ts')
     return new PageFetcher(browser)
   })
+  const forms = onFirstUse(async () => {
+    const { FormFiller } = await import('./form-fill/form-filler.ts')
+    return new FormFiller(browser)
+  })
   const discover: RouteHandler = (request, response) => answerDiscovery(browser.endpoint(), request, response)
   return {
     readState: (_request, response) => sendJson(response, 200, state.state),
@@ -106,6 +110,18 @@ function handlersOf(options: AppOptions, webDriver: ClassicSessions): RouteHandl
       response.once('close', () => left.abort())
       const page = await (await pages()).fetch(await readJson(request), left.signal)
       if (!response.destroyed) sendJson(response, 200, page)
+    },
+    findFormFields: async (request, response) => {
+      response.once('close', activity.begin())
+      const left = new AbortController()
+      response.once('close', () => left.abort())
+      const found = await (await forms()).find(await readJson(request), left.signal)
+      if (!response.destroyed) sendJson(response, 200, found)
+    },
+    fillFormFields: async (request, response) => {
+      response.once('close', activity.begin())
+      const filled = await (await forms()).fill(await readJson(request))
+      if (!response.destroyed) sendJson(response, 200, filled)
     },
     ...profileRequests(browser, activity),
     takeExtensions: async (request, response) => {

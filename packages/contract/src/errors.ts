@@ -27,16 +27,59 @@ export const errorCatalogue = {
     status: 400,
     sentence: (details: { reason: string }) => `strict_params: ${details.reason}`,
   },
+  invalid_request: { status: 400, sentence: (details: { reason: string }) => details.reason },
+  encryption_key_mismatch: {
+    status: 400,
+    sentence: (details: { field: string }) =>
+      `${details.field}: is encrypted for another key than that of this vault: get its encryption_key.`,
+  },
+  fill_page_not_found: {
+    status: 400,
+    publicCode: 'page_not_found',
+    sentence: () => 'page_url: the browser has no page open with this URL.',
+  },
+  ambiguous_page: {
+    status: 400,
+    sentence: () => 'page_url: several pages are open that could be meant.',
+  },
+  field_unavailable: {
+    status: 400,
+    sentence: (details: { field: string }) => `fields: the item has no value for ${details.field}.`,
+  },
   unauthorized: {
     status: 401,
     sentence: (details: { reason: string }) => details.reason,
   },
   forbidden: { status: 403, sentence: (details: { reason: string }) => details.reason },
+  insufficient_plan: { status: 403, sentence: (details: { reason: string }) => details.reason },
+  destination_denied: {
+    status: 403,
+    retry: false,
+    sentence: (details: { reason: string }) => `The values may not be filled in there: ${details.reason}.`,
+  },
   project_not_found: { status: 404, sentence: () => 'Project not found or inactive.' },
   projects_disabled: { status: 404, sentence: () => 'The operator of this service has disabled projects.' },
   credential_not_found: {
     status: 404,
     sentence: (details: { credential: string }) => `There is no credential with the id or name ${details.credential}.`,
+  },
+  vault_not_found: {
+    status: 404,
+    sentence: (details: { vault: string }) => `There is no vault with the id or name ${details.vault}.`,
+  },
+  vault_item_not_found: {
+    status: 404,
+    sentence: (details: { key: string }) => `The vault has no item with the key ${details.key}.`,
+  },
+  vault_event_not_found: {
+    status: 404,
+    sentence: (details: { event: string }) =>
+      `after: the item has no event ${details.event}; the newest 1000 are kept.`,
+  },
+  vault_provider_config_not_found: {
+    status: 404,
+    sentence: (details: { config: string }) =>
+      `There is no vault provider config with the id or name ${details.config}.`,
   },
   credential_provider_not_found: {
     status: 404,
@@ -140,6 +183,42 @@ export const errorCatalogue = {
     status: 409,
     retry: false,
     sentence: (details: { name: string }) => `name: ${details.name} is the name of another credential.`,
+  },
+  vault_item_exists: {
+    status: 409,
+    retry: false,
+    sentence: (details: { key: string }) => `key: ${details.key} is the key of an item with another spec.`,
+  },
+  vault_item_changed: { status: 409, retry: false, sentence: (details: { reason: string }) => details.reason },
+  vault_full: {
+    status: 409,
+    retry: false,
+    sentence: (details: { limit: number }) => `The vault has ${details.limit} items, which is its limit.`,
+  },
+  vault_operation_not_available: {
+    status: 409,
+    retry: false,
+    sentence: (details: { type: string }) => `type: the item does not offer ${details.type} in its present state.`,
+  },
+  expansion_not_available: {
+    status: 409,
+    retry: false,
+    sentence: (details: { expansion: string }) => `expand: the item does not offer ${details.expansion}.`,
+  },
+  vault_not_linked: {
+    status: 409,
+    retry: false,
+    sentence: () => 'browser_id: the browser was created without this vault.',
+  },
+  vault_fill_under_way: {
+    status: 409,
+    retry: false,
+    sentence: () => 'browser_id: the browser is being filled in by another call.',
+  },
+  vault_provider_config_name_taken: {
+    status: 409,
+    retry: false,
+    sentence: (details: { name: string }) => `name: ${details.name} is the name of another vault provider config.`,
   },
   credential_provider_name_taken: {
     status: 409,
@@ -378,6 +457,8 @@ export const errorCatalogue = {
 
 interface CatalogueEntry {
   readonly status: number
+  /** What callers see in place of the name: for a code that means two statuses. */
+  readonly publicCode?: string
   /**
    * Whether the client should repeat the request, sent as `x-should-retry`. When absent, the client decides by the
    * status.
@@ -390,6 +471,12 @@ interface CatalogueEntry {
 }
 
 export type ErrorCode = keyof typeof errorCatalogue
+
+/** The code that callers see. */
+export function publicCodeOf(code: ErrorCode): string {
+  const entry: CatalogueEntry = errorCatalogue[code]
+  return entry.publicCode ?? code
+}
 
 type DetailsOf<Code extends ErrorCode> =
   Parameters<(typeof errorCatalogue)[Code]['sentence']> extends [infer Details] ? Details : undefined

@@ -85,6 +85,23 @@ import {
 import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProxy } from './proxies/proxy-endpoints.ts'
 import { createSearch, fetchSearchContents, getSearch, listSearchProviders } from './search/search-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
+import {
+  deleteVaultItem,
+  getVaultItem,
+  listVaultItemEvents,
+  listVaultItems,
+  performVaultItemOperation,
+  updateVaultItem,
+  upsertVaultItem,
+} from './vaults/item-endpoints.ts'
+import {
+  createVaultProviderConfig,
+  deleteVaultProviderConfig,
+  getVaultProviderConfig,
+  listVaultProviderConfigs,
+  updateVaultProviderConfig,
+} from './vaults/provider-config-endpoints.ts'
+import { deleteVault, getVault, getVaultEncryptionKey, listVaults, upsertVault } from './vaults/vault-endpoints.ts'
 
 const projectEndpoints = [
   createProject,
@@ -144,6 +161,23 @@ export const publicEndpoints: readonly Endpoint[] = [
   deleteCredentialProvider,
   testCredentialProvider,
   listCredentialProviderItems,
+  upsertVault,
+  listVaults,
+  getVault,
+  deleteVault,
+  getVaultEncryptionKey,
+  upsertVaultItem,
+  listVaultItems,
+  getVaultItem,
+  updateVaultItem,
+  deleteVaultItem,
+  listVaultItemEvents,
+  performVaultItemOperation,
+  createVaultProviderConfig,
+  listVaultProviderConfigs,
+  getVaultProviderConfig,
+  updateVaultProviderConfig,
+  deleteVaultProviderConfig,
   createSearch,
   listSearchProviders,
   getSearch,

@@ -34,6 +34,10 @@ import { mountSessionExtensionRoutes } from './features/sessions/launch-inputs/s
 import { mountPoolRoutes } from './features/sessions/pools/pool-routes.ts'
 import { sessionRoot } from './features/sessions/records/session-urls.ts'
 import { mountSessionRoutes } from './features/sessions/session-routes.ts'
+import { mountCollectionRoutes } from './features/vaults/collection/collection-routes.ts'
+import { mountItemRoutes } from './features/vaults/items/item-routes.ts'
+import { mountProviderConfigRoutes } from './features/vaults/provider-configs/provider-config-routes.ts'
+import { mountVaultRoutes } from './features/vaults/vault-routes.ts'
 import { type ConnectionLimits, defaultConnectionLimits } from './ingress/connection-limits.ts'
 import { createIngressServer } from './ingress/ingress-server.ts'
 import { restrictToOwnSession } from './own-session/own-session-guard.ts'
@@ -123,6 +127,7 @@ export async function createApp(
   }
   mountServiceRoutes(app, services.health)
   await mountDocumentRoutes(app)
+  mountCollectionRoutes(app, services)
   mountDiscovery(app, { access: services.access, machines: services.machines, publicUrl })
   mountDevToolsFrontend(app, { ...services, publicUrl })
   await mountWebDriver(app, { ...services, publicUrl })
@@ -136,6 +141,8 @@ export async function createApp(
   mountSessionExtensionRoutes(mount, services)
   mountExtensionRoutes(mount, services)
   mountCredentialRoutes(mount, services)
+  mountVaultRoutes(mount, services)
+  mountItemRoutes(mount, { ...services, publicUrl })
   mountConfigRegistryRoutes(mount, services)
   mountSearchRoutes(mount, services)
 
@@ -148,6 +155,7 @@ export async function createApp(
   mountProjectRoutes(mountForOrganizations, services)
   mountApiKeyRoutes(mountForOrganizations, services)
   mountCredentialProviderRoutes(mountForOrganizations, services)
+  mountProviderConfigRoutes(mountForOrganizations, services)
   mountExportDestinationRoutes(mountForOrganizations, services)
   mountAuditRoutes(mountForOrganizations, services)
   mountLimitRoutes(mountForOrganizations, services)

@@ -287,6 +287,7 @@ async function leaveSessions({ stopSessions }: ServerConfig, services: Services,
 async function closeApi(app: FastifyInstance, services: Services): Promise<void> {
   services.relay.close()
   services.forwarding.close()
+  services.vaultItemChanges.close()
   const cut = setTimeout(() => app.server.closeAllConnections(), drainLimitMilliseconds)
   await app.close()
   clearTimeout(cut)

@@ -98,6 +98,7 @@ import { planNavigation } from './features/sessions/update/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update/update-session.ts'
 import { ViewportChanges } from './features/sessions/update/viewport-change.ts'
 
+import { createVaultServices } from './features/vaults/create-vault-services.ts'
 import { LostSessions } from './jobs/end-lost-sessions.ts'
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
 
@@ -249,6 +250,15 @@ export function createServices(options: ServicesOptions) {
       .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })
 
+  const vaultParts = createVaultServices({
+    database,
+    secrets,
+    sessions: {
+      find: (projectId, idOrName) => store.find(projectId, idOrName, false),
+      command: (...command) => machines.command(...command),
+    },
+    clock,
+  })
   const sessions = new SessionService({ store, resolver, terminator, driverId })
   const reserveStore = new ReserveStore(database, driverId)
   const reserve = new Reserve({ ...options.reserve, store: reserveStore, driver, clock, logger })
@@ -256,6 +266,7 @@ export function createServices(options: ServicesOptions) {
     proxies,
     profiles: sessionProfiles,
     sessionExtensions,
+    vaults: vaultParts.vaults,
     egress,
     driver,
     driverId,
@@ -436,6 +447,7 @@ export function createServices(options: ServicesOptions) {
       client: new OnePasswordClient(options.onePassword),
       clock,
     }),
+    ...vaultParts,
     limits,
     apiKeys: new ApiKeyService({ store: new ApiKeyStore(database), projects, keys, clock }),
     sessions,

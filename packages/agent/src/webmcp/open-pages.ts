@@ -28,9 +28,14 @@ export async function openPages(pipe: CdpPipe): Promise<readonly OpenPage[]> {
       title,
       url: withoutFragment(url),
       windowId: await windowOf(pipe, targetId),
-      frameTargetIds: targets.filter((target) => isWithin(target, targetId, targets)).map((target) => target.targetId),
+      frameTargetIds: frameTargetsOf(targetId, targets),
     })),
   )
+}
+
+/** The targets of a page's frames that have a process of their own. */
+export function frameTargetsOf(pageId: string, targets: readonly TargetInfo[]): readonly string[] {
+  return targets.filter((target) => isWithin(target, pageId, targets)).map(({ targetId }) => targetId)
 }
 
 export function withoutFragment(url: string): string {

@@ -19,6 +19,8 @@ export const agentRoutes = {
   stop: { method: 'POST', path: '/stop' },
   configure: { method: 'POST', path: '/configuration' },
   fetchPage: { method: 'POST', path: '/page' },
+  findFormFields: { method: 'POST', path: '/form-fields' },
+  fillFormFields: { method: 'POST', path: '/form-fields/values' },
   loadProfile: { method: 'PUT', path: agentProfilePath },
   giveOutProfile: { method: 'POST', path: agentProfilePath },
   takeProfileBack: { method: 'DELETE', path: agentProfilePath },

@@ -62,7 +62,7 @@ for (const [rule, body, holds] of [
   ['a policy of its own', { chrome_policy: { BookmarkBarEnabled: true } }, true],
   ['a managed policy', { chrome_policy: { ProxySettings: {} } }, false],
   ['a policy over 5 MiB', { chrome_policy: { HomepageLocation: 'x'.repeat(5 * 1024 * 1024) } }, false],
-  ['a field that is not built', { vaults: [{ name: 'a' }] }, false],
+  ['a field that is not built', { video_memory: '1GiB' }, false],
   ['an unknown field', { colour: 'red' }, true],
   ['headless as text', { headless: 'true' }, false],
 ] as const) {

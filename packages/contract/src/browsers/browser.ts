@@ -3,6 +3,7 @@ import { Timestamp } from '../common/time.ts'
 import { Unsupported } from '../common/unsupported.ts'
 import { ExtensionReference, maxExtensionsOfSession } from '../extensions/extension.ts'
 import { BrowserProfile, Profile } from '../profiles/profile.ts'
+import { VaultReferences } from '../vaults/vault.ts'
 import { ChromePolicy } from './chrome-policy.ts'
 import { BrowserNetworkConfig, checkStartUrl } from './network-config.ts'
 import { BrowserProxy, checkProxySelection, proxySelection } from './proxy-selection.ts'
@@ -60,6 +61,7 @@ export const Browser = z
     proxy_id: z.string().optional().meta({ deprecated: true }),
     disable_default_proxy: z.boolean().meta({ deprecated: true }),
     network: BrowserNetworkConfig.optional(),
+    vaults: VaultReferences.optional(),
     telemetry: BrowserTelemetryConfig.nullable().meta({ description: 'Null when nothing is captured.' }),
     usage: z.object({ uptime_ms: z.int() }).meta({ id: 'BrowserUsage' }),
     deleted_at: Timestamp.optional(),
@@ -101,7 +103,7 @@ export const BrowserRequest = z
     ...proxySelection,
     network: BrowserNetworkConfig.optional(),
     location: Unsupported,
-    vaults: Unsupported,
+    vaults: VaultReferences.nullish().meta({ description: 'Vaults that may be filled from into this browser.' }),
     video_memory: Unsupported,
   })
   .superRefine(checkProxySelection)

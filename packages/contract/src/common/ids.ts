@@ -20,6 +20,11 @@ export type ExportDestinationId = string & { readonly idOf: 'export-destination'
 export type AnalysisId = string & { readonly idOf: 'analysis' }
 export type SearchId = string & { readonly idOf: 'search' }
 export type PoolId = string & { readonly idOf: 'pool' }
+export type VaultId = string & { readonly idOf: 'vault' }
+export type VaultItemId = string & { readonly idOf: 'vault-item' }
+export type VaultEventId = string & { readonly idOf: 'vault-event' }
+export type VaultOperationId = string & { readonly idOf: 'vault-operation' }
+export type VaultProviderConfigId = string & { readonly idOf: 'vault-provider-config' }
 export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
@@ -38,6 +43,11 @@ const idPrefixes = {
   'export-destination': 'exd',
   'audit-entry': 'aud',
   'credential-provider': 'cpv',
+  vault: 'vlt',
+  'vault-item': 'vit',
+  'vault-event': 'vev',
+  'vault-operation': 'vop',
+  'vault-provider-config': 'vpc',
 } as const
 type IdKind = keyof typeof idPrefixes
 

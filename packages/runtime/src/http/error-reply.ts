@@ -1,4 +1,4 @@
-import { BerthError, type ErrorDetail, type NetError } from '@berth/contract/errors.ts'
+import { BerthError, type ErrorDetail, type NetError, publicCodeOf } from '@berth/contract/errors.ts'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../process/logger.ts'
 
@@ -11,7 +11,7 @@ export interface ErrorBody extends Partial<NetError> {
 
 export function errorBody(error: BerthError): ErrorBody {
   const { code, message, faults, netError } = error
-  return { code, message, ...(faults && { details: faults }), ...netError }
+  return { code: publicCodeOf(code), message, ...(faults && { details: faults }), ...netError }
 }
 
 /** Converts any thrown value into the error that the caller sees. Unexpected values become `internal_error`. */

@@ -81,7 +81,8 @@ export function readWithin<Value>(milliseconds: number, reading: Promise<Value>)
   return within(milliseconds, reading, () => new BerthError('request_timeout'))
 }
 
-async function readAll(payload: AsyncIterable<Buffer>, limitBytes: number): Promise<Buffer> {
+/** Rejects with `body_too_large` when there is more. */
+export async function readAll(payload: AsyncIterable<Buffer>, limitBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
   // The connection must survive a rejected body, so that the client receives the response.

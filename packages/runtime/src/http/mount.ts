@@ -120,6 +120,7 @@ function mountRoute<Params extends z.ZodType, Query extends z.ZodType, Body exte
     method: endpoint.method,
     url: fastifyPath(endpoint.path),
     config: { streamsBody: endpoint.bodyType !== undefined },
+    ...(endpoint.bodyLimitBytes !== undefined && { bodyLimit: endpoint.bodyLimitBytes }),
     ...(onRequest && { onRequest }),
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
       // Parsed here and not by the router: nothing catches errors of a query parser there, and they would end the

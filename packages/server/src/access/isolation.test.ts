@@ -81,6 +81,15 @@ const resources: readonly Resource[] = [
     make: (call) =>
       made(call, '/credentials', { name: 'same', domain: 'example.com', values: {}, totp_secret: 'AAAA' }),
   },
+  { path: '/vaults/{id_or_name}', make: (call) => made(call, '/vaults', { name: 'same' }) },
+  {
+    path: '/vault-provider-configs/{id_or_name}',
+    isShared: true,
+    make: (call) => {
+      const credentials = { client_id: 'client', client_secret: 'secret' }
+      return made(call, '/vault-provider-configs', { provider: 'link', name: 'same', credentials })
+    },
+  },
   {
     path: '/config-registry/analyses/{id}',
     make: async (call) => {
@@ -117,6 +126,9 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateProxy: { name: 'taken' },
   updateApiKey: { name: 'taken' },
   releaseBrowser: { session_id: 'any' },
+  upsertVaultItem: { type: 'credential', spec: { provider: 'kernel', fields: [{ name: 'user', type: 'text' }] } },
+  updateVaultItem: { type: 'credential', version: 1, spec: {} },
+  performVaultItemOperation: { type: 'collect' },
 }
 
 /** Resources of an organization: another project's key is rejected, or sees the same as every key. */
@@ -204,6 +216,9 @@ async function readAll() {
     'proxies',
     'extensions',
     'credentials',
+    'vaults',
+    'vault_items',
+    'vault_provider_configs',
     'config_analyses',
     'credential_providers',
     'audit_export_destinations',

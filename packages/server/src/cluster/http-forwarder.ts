@@ -23,7 +23,7 @@ interface Forward {
   /** What the request names in `Host`, or where it came in when it names nothing. */
   readonly host: string
   /** In the place of a body that this server has read already. */
-  readonly body?: string | undefined
+  readonly body?: string | Buffer | undefined
 }
 
 /** Passes requests on to other servers, and their answers back, as they are and while they come. */

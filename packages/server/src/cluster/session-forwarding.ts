@@ -1,8 +1,11 @@
 import type { IncomingMessage } from 'node:http'
-import type { Duplex } from 'node:stream'
+import { type Duplex, Readable } from 'node:stream'
 import { idPattern, type ProjectId, type SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
+import { performVaultItemOperation } from '@berth/contract/vaults/item-endpoints.ts'
 import { errorBody, pathOf, retryHeaders, toBerthError } from '@berth/runtime/http/error-reply.ts'
+import { readAll, readWithin } from '@berth/runtime/http/json-body.ts'
+import { fastifyPath } from '@berth/runtime/http/mount.ts'
 import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -42,6 +45,7 @@ const sessionRoute = '/browsers/:id_or_name'
 const tokenRoute = `${sessionRoot}/:`
 const belowSession = new RegExp(`^${sessionRoot}/([^/]+)/`)
 const readingMethods = ['GET', 'HEAD']
+const bodyMilliseconds = 30_000
 
 /**
  * Brings every request for a session to the server that has its machine, before any of its body is read. That server
@@ -78,9 +82,12 @@ export class SessionForwarding {
   attach(app: FastifyInstance): void {
     if (!this.#options.isShared) return
     app.addHook('preParsing', async (request, reply, payload) => {
-      const owner = await this.#otherOwnerOf(request)
-      if (owner === undefined) return payload
-      await this.#forwardTo(owner, request, reply)
+      const read = isNamedInBody(request) ? await readNamedSession(payload as Readable) : undefined
+      const owner = await (read
+        ? this.#otherOwnerInProject(projectOf(request), read.session)
+        : this.#otherOwnerOf(request))
+      if (owner === undefined) return read ? Readable.from([read.body]) : payload
+      await this.#forwardTo(owner, request, reply, read && { body: read.body })
       return undefined
     })
     forwardFullCreates(app, (request, reply) => this.#createElsewhere(request, reply))
@@ -90,7 +97,7 @@ export class SessionForwarding {
     owner: string,
     request: FastifyRequest,
     reply: FastifyReply,
-    read: { readonly body?: string | undefined } = {},
+    read: { readonly body?: string | Buffer | undefined } = {},
   ): Promise<void> {
     const host = request.headers.host ?? new URL(publicUrlOf(request.raw, undefined)).host
     const forward = { ...(await this.#wayTo(owner, request.raw)), host, ...read }
@@ -159,7 +166,7 @@ export class SessionForwarding {
     if (route.startsWith(tokenRoute)) return this.#otherOwnerById(params.session_id ?? params.session)
     if (route === sessionRoute && readingMethods.includes(request.method)) return undefined
     if (route === sessionRoute || route.startsWith(`${sessionRoute}/`)) {
-      return this.#otherOwnerInProject((request.caller as Caller).projectId, params.id_or_name ?? '')
+      return this.#otherOwnerInProject(projectOf(request), params.id_or_name ?? '')
     }
     // Puppeteer's discovery, where the token alone says which session is meant.
     const token = isDiscovery(route) ? tokenOf(request) : undefined
@@ -180,6 +187,28 @@ export class SessionForwarding {
 
   #unlessHere(session: { readonly driver_id: string } | undefined): string | undefined {
     return session?.driver_id === this.#options.serverId ? undefined : session?.driver_id
+  }
+}
+
+function projectOf(request: FastifyRequest): ProjectId {
+  return (request.caller as Caller).projectId
+}
+
+/** Operations of vault items name the session in their body. */
+function isNamedInBody({ routeOptions, raw }: FastifyRequest): boolean {
+  const isHere = isForwarded(raw) || ownSessionOf(raw.socket) !== undefined
+  return !isHere && routeOptions.url === fastifyPath(performVaultItemOperation.path)
+}
+
+/** Whether it is a valid body is for the route to say. */
+async function readNamedSession(payload: Readable): Promise<{ readonly body: Buffer; readonly session: string }> {
+  const limitBytes = performVaultItemOperation.bodyLimitBytes ?? 0
+  const body = await readWithin(bodyMilliseconds, readAll(payload, limitBytes))
+  try {
+    const { browser_id: session } = JSON.parse(body.toString())
+    return { body, session: typeof session === 'string' ? session : '' }
+  } catch {
+    return { body, session: '' }
   }
 }
 

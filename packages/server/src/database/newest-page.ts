@@ -13,6 +13,8 @@ type Listed =
   | 'audit_export_destinations'
   | 'config_analyses'
   | 'browser_pools'
+  | 'vaults'
+  | 'vault_provider_configs'
 
 /** Returns a page of the query's rows, newest first. */
 export async function newestPage<Table extends Listed, Row>(

@@ -19,15 +19,25 @@ import type {
   ProxyId,
   SearchId,
   SessionId,
+  VaultEventId,
+  VaultId,
+  VaultItemId,
+  VaultOperationId,
+  VaultProviderConfigId,
 } from '@berth/contract/common/ids.ts'
 import type { AnalysisStatus } from '@berth/contract/config-registry/config-registry.ts'
 import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
 import type { ProxyType } from '@berth/contract/proxies/proxy.ts'
 import type { Targeting } from '@berth/contract/proxies/targeting.ts'
+import type { ItemField } from '@berth/contract/vaults/item-field.ts'
+import type { FilledField } from '@berth/contract/vaults/item-operation.ts'
+import type { VaultItemStatus } from '@berth/contract/vaults/vault-item.ts'
 import type { ColumnType, Generated } from 'kysely'
 import type { AnalysisResult, Configuration, RunOutcome, Visit } from '../features/config-registry/analysis.ts'
-import type { TotpSettings } from '../features/credentials/totp.ts'
 import type { SessionState } from '../features/sessions/records/session-state.ts'
+import type { VaultOperationState } from '../features/vaults/operations/operation-state.ts'
+import type { LinkedVault, VaultPublicKey } from '../features/vaults/vault.ts'
+import type { TotpSettings } from '../secrets/totp.ts'
 
 /** Written as JSON text, because the driver would convert a JavaScript array to a PostgreSQL array. */
 type Json<Value> = ColumnType<Value, string, string>
@@ -54,6 +64,12 @@ export interface Tables {
   config_runs: ConfigRunTable
   searches: SearchTable
   page_contents: PageContentTable
+  vaults: VaultTable
+  vault_items: VaultItemTable
+  vault_collections: VaultCollectionTable
+  vault_item_events: VaultItemEventTable
+  vault_operations: VaultOperationTable
+  vault_provider_configs: VaultProviderConfigTable
 }
 
 export interface OrganizationTable {
@@ -197,6 +213,7 @@ export interface SessionTable {
   standby_ms: Generated<number>
   profile_id: ProfileId | null
   profile_save_changes: boolean | null
+  vaults: ColumnType<readonly LinkedVault[] | null, string | null | undefined, string | null>
   /** The pool that it was built for. */
   pool_id: Generated<PoolId | null>
   /** What a release with reuse restores. */
@@ -375,4 +392,71 @@ export interface PageContentTable {
   page_key: Buffer
   sealed_content: Buffer
   fetched_at: Date
+}
+
+export interface VaultTable {
+  id: VaultId
+  project_id: ProjectId
+  name: string
+  public_key: ColumnType<VaultPublicKey | null, string | null | undefined, string | null>
+  sealed_private_key: Generated<Buffer | null>
+  created_at: Date
+  updated_at: Date
+}
+
+export interface VaultItemTable {
+  id: VaultItemId
+  vault_id: VaultId
+  key: string
+  status: VaultItemStatus
+  description: string | null
+  fields: Json<readonly ItemField[]>
+  allowed_domains: ColumnType<readonly string[] | null, string | null, string | null>
+  sealed_values: Buffer
+  sealed_spec_digest: Buffer
+  version: Generated<number>
+  created_at: Date
+  updated_at: Date
+}
+
+export interface VaultCollectionTable {
+  item_id: VaultItemId
+  token_hash: Buffer
+  sealed_token: Buffer
+  expires_at: Date
+}
+
+export interface VaultItemEventTable {
+  sequence: Generated<number>
+  id: VaultEventId
+  item_id: VaultItemId
+  name: string
+  browser_id: string | null
+  data: ColumnType<Record<string, string | number | readonly string[]> | null, string | null, string | null>
+  created_at: Date
+}
+
+export interface VaultOperationTable {
+  id: VaultOperationId
+  item_id: VaultItemId
+  session_id: SessionId
+  type: 'fill' | 'webmcp_invoke'
+  state: VaultOperationState
+  fields: ColumnType<readonly FilledField[] | null, string | null | undefined, string | null>
+  /** When whoever performs it is gone. */
+  held_until: Date
+  created_at: Date
+  ended_at: Generated<Date | null>
+}
+
+export interface VaultProviderConfigTable {
+  id: VaultProviderConfigId
+  organization_id: OrganizationId
+  provider: 'link' | 'agentcard'
+  name: string
+  client_id: string
+  publishable_key: string | null
+  sealed_client_secret: Buffer
+  created_at: Date
+  updated_at: Date
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { errorsOf } from '@berth/contract/endpoint.ts'
-import { errorCatalogue } from '@berth/contract/errors.ts'
+import { errorCatalogue, publicCodeOf } from '@berth/contract/errors.ts'
 import { publicEndpoints } from '@berth/contract/index.ts'
 import { openApiDocument } from './openapi-document.ts'
 
@@ -18,7 +18,7 @@ test('every public endpoint is an operation with its success and every status of
     assert.equal(operation.operationId, endpoint.operationId)
     for (const code of errorsOf(endpoint)) {
       const response = operation.responses[errorCatalogue[code].status]
-      assert.match(response.description, new RegExp(`\`${code}\``))
+      assert.match(response.description, new RegExp(`\`${publicCodeOf(code)}\``))
       assert.equal(response.content['application/json'].schema.$ref, '#/components/schemas/Error')
     }
     assert.ok(operation.responses[endpoint.status], `${endpoint.operationId} has no response ${endpoint.status}`)

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { type Endpoint, errorsOf } from '@berth/contract/endpoint.ts'
-import { type ErrorCode, errorCatalogue } from '@berth/contract/errors.ts'
+import { type ErrorCode, errorCatalogue, publicCodeOf } from '@berth/contract/errors.ts'
 import { publicEndpoints } from '@berth/contract/index.ts'
 import { isStream } from '@berth/contract/stream.ts'
 import { z } from 'zod'
@@ -176,7 +176,7 @@ function failuresOf(endpoint: Endpoint): Record<string, ZodOpenApiResponseObject
     failureResponse(
       `${statusName(status)}: ${codes
         .toSorted()
-        .map((code) => `\`${code}\``)
+        .map((code) => `\`${publicCodeOf(code)}\``)
         .join(', ')}.`,
       codes,
     ),

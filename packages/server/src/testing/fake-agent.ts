@@ -25,6 +25,14 @@ import {
   agentWebDriverPath,
 } from '@berth/contract/agent/agent-protocol.ts'
 import { agentUpgrades } from '@berth/contract/agent/agent-upgrades.ts'
+import {
+  type FillFormFieldsReply,
+  type FillFormFieldsRequest,
+  type FindFormFieldsReply,
+  type FindFormFieldsRequest,
+  fillFormFields,
+  findFormFields,
+} from '@berth/contract/agent/form-fill-endpoints.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { findUpgrade } from '@berth/contract/upgrade.ts'
 import { Changes } from '@berth/runtime/async/changes.ts'
@@ -59,6 +67,16 @@ export class FakeAgent {
   fetchPage: (request: FetchPageRequest) => Promise<FetchPageReply> = async () => {
     throw new BerthError('curl_failed', { reason: 'ERR_NAME_NOT_RESOLVED' })
   }
+  /** Finds the elements of forms: there is no page. */
+  findFormFields: (request: FindFormFieldsRequest) => Promise<FindFormFieldsReply> = async () => ({
+    outcome: 'no_page',
+  })
+  /** What it was to write into them. */
+  readonly filled: FillFormFieldsRequest[] = []
+  fillFormFields: (request: FillFormFieldsRequest) => Promise<FillFormFieldsReply> = async ({ values }) => ({
+    status: 'completed',
+    fields: values.map((_value, index) => ({ index, status: 'filled' })),
+  })
   /** Handles each change of the viewport. */
   onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
@@ -168,6 +186,11 @@ export class FakeAgent {
     mount(app, fetchPage, ({ body }) => {
       this.fetched.push(body)
       return this.fetchPage(body)
+    })
+    mount(app, findFormFields, ({ body }) => this.findFormFields(body))
+    mount(app, fillFormFields, ({ body }) => {
+      this.filled.push(body)
+      return this.fillFormFields(body)
     })
     mountStream(app, followAgentState, async ({ request, signal }) => this.#open(request, this.#states(signal)))
     mountStream(app, followAgentEvents, async ({ request, query, signal }) =>

@@ -197,6 +197,7 @@ export class TestServer {
   async crash(): Promise<void> {
     await this.#services.poolUpkeep.close()
     this.#services.relay.close()
+    this.#services.vaultItemChanges.close()
     this.#services.forwarding.close()
     this.#services.extractor.close()
     this.#services.machines.release()

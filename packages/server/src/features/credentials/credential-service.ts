@@ -4,8 +4,8 @@ import type { CredentialCreateRequest, CredentialUpdateRequest } from '@berth/co
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
+import { type TotpCode, type TotpSettings, totpCode, usualTotp } from '../../secrets/totp.ts'
 import type { CredentialFilter, CredentialStore, StoredCredential } from './credential-store.ts'
-import { type TotpCode, type TotpSettings, totpCode, usualTotp } from './totp.ts'
 
 interface CredentialServiceOptions {
   readonly store: CredentialStore

@@ -20,8 +20,8 @@ export function mountLimitRoutes(mount: MountForOrganizations, { limits }: { rea
   mount(getOrgEntitlements, async ({ caller }) => entitlements(await limits.read(caller.organizationId)))
 }
 
-/** This version has neither managed logins nor vaults. */
-function limitsRecord({ maxSessions, projectDefault, used }: CurrentLimits): OrgLimits {
+/** This version has no managed logins. */
+function limitsRecord({ maxSessions, projectDefault, used, vaults }: CurrentLimits): OrgLimits {
   return {
     max_concurrent_sessions: maxSessions,
     default_project_max_concurrent_sessions: projectDefault,
@@ -30,7 +30,7 @@ function limitsRecord({ maxSessions, projectDefault, used }: CurrentLimits): Org
     auth_connections_used: 0,
     max_auth_connections: null,
     min_health_check_interval_seconds: minHealthCheckSeconds,
-    vaults_used: 0,
+    vaults_used: vaults,
     max_vaults: null,
   }
 }
@@ -62,7 +62,7 @@ function entitlements({ maxSessions }: CurrentLimits): OrgEntitlements {
       profiles: here,
       proxy_bypass_hosts: here,
       search: notYet,
-      vaults: notYet,
+      vaults: here,
     },
     limits: {
       max_concurrent_browsers: maxSessions,

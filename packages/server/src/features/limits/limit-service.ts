@@ -21,6 +21,7 @@ export interface CurrentLimits {
   readonly maxSessions: number
   readonly projectDefault: number | null
   readonly used: number
+  readonly vaults: number
 }
 
 /** How many requests of a limited operation remain in this minute. */
@@ -46,8 +47,8 @@ export class LimitService {
   }
 
   async read(organizationId: OrganizationId): Promise<CurrentLimits> {
-    const { organization, projectDefault, used } = await this.#store.read(organizationId)
-    return { maxSessions: organization ?? this.#config.maxSessions, projectDefault, used }
+    const { organization, projectDefault, used, vaults } = await this.#store.read(organizationId)
+    return { maxSessions: organization ?? this.#config.maxSessions, projectDefault, used, vaults }
   }
 
   /** Zero removes the limit. Undefined leaves it unchanged. */

@@ -23,14 +23,14 @@ export class LimitStore {
     this.#database = database
   }
 
-  async read(organizationId: OrganizationId): Promise<SetLimits & { readonly used: number }> {
+  async read(organizationId: OrganizationId): Promise<SetLimits & { readonly used: number; readonly vaults: number }> {
     const { organization, projectDefault } = await this.#database
       .selectFrom('organizations')
       .select(columns)
       .where('id', '=', organizationId)
       .executeTakeFirstOrThrow()
     const { all } = await countLive(this.#database, organizationId)
-    return { organization, projectDefault, used: all }
+    return { organization, projectDefault, used: all, vaults: await countVaults(this.#database, organizationId) }
   }
 
   async setProjectDefault(organizationId: OrganizationId, limit: number | null): Promise<void> {
@@ -118,4 +118,14 @@ async function countLive(database: Database, organizationId: OrganizationId, pro
       from projects where organization_id = ${organizationId}
     ) as projects_in_use`.execute(database)
   return rows[0] ?? { all: 0, own: 0 }
+}
+
+async function countVaults(database: Database, organizationId: OrganizationId): Promise<number> {
+  const { count } = await database
+    .selectFrom('vaults')
+    .innerJoin('projects', 'projects.id', 'vaults.project_id')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('projects.organization_id', '=', organizationId)
+    .executeTakeFirstOrThrow()
+  return count
 }

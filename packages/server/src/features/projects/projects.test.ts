@@ -162,6 +162,7 @@ test('only an empty project is deleted', async () => {
         return `/credentials/${(await owner.call<Project>('POST', '/credentials', credential, init)).body.id}`
       },
     ],
+    ['vaults', async () => `/vaults/${(await owner.call<Project>('POST', '/vaults', { name: 'v' }, init)).body.id}`],
     [
       'api keys',
       async () => {

@@ -5,6 +5,7 @@ import type { Insertable } from 'kysely'
 import type { SelectedProxy, SessionTable } from '../../../database/tables.ts'
 import type { Driver } from '../../../drivers/driver.ts'
 import type { ProxyService, ProxyTarget } from '../../proxies/proxy-service.ts'
+import type { VaultService } from '../../vaults/vault-service.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
 import type { LeavesBy, SessionEgress } from '../machines/session-egress.ts'
@@ -23,6 +24,7 @@ interface Selected {
   readonly inputs: LaunchInputs
   /** How the session leaves. */
   readonly egress: LeavesBy
+  readonly vaults: Awaited<ReturnType<VaultService['link']>>
 }
 
 interface RowOptions {
@@ -39,6 +41,7 @@ interface SessionRequestsOptions {
   readonly profiles: SessionProfiles
   readonly sessionExtensions: SessionExtensions
   readonly egress: Pick<SessionEgress, 'certificates'>
+  readonly vaults: VaultService
   readonly driver: Driver
   readonly driverId: string
   readonly region: Region
@@ -59,7 +62,8 @@ export class SessionRequests {
     const extensions = await sessionExtensions.choose(projectId, request.extensions)
     const profile = request.profile ? await profiles.refer(projectId, request.profile) : undefined
     const certificates = await this.#options.egress.certificates({ project_id: projectId, ...egress })
-    return { inputs: { extensions, profile, certificates }, egress }
+    const vaults = await this.#options.vaults.link(projectId, request.vaults)
+    return { inputs: { extensions, profile, certificates }, egress, vaults }
   }
 
   rowOf({ id, machineId, projectId, request, selected, now }: RowOptions): Insertable<SessionTable> {
@@ -92,6 +96,7 @@ export class SessionRequests {
       uptime_ms: null,
       profile_id: profile?.id ?? null,
       profile_save_changes: profile?.saveChanges ?? null,
+      vaults: selected.vaults ? JSON.stringify(selected.vaults) : null,
       proxy: JSON.stringify(proxy),
       network: network && JSON.stringify(network),
     }

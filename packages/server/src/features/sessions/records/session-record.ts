@@ -3,6 +3,7 @@ import type { Profile } from '@berth/contract/profiles/profile.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SessionTokens } from '../../../access/session-tokens.ts'
 import type { ProfileService } from '../../profiles/profile-service.ts'
+import { vaultReferences } from '../../vaults/vault-record.ts'
 import type { PoolStore } from '../pools/pool-store.ts'
 import type { Session } from './session.ts'
 import { sessionUrls } from './session-urls.ts'
@@ -87,6 +88,7 @@ export class SessionRecords {
       ...('id' in session.proxy && { proxy_id: session.proxy.id }),
       disable_default_proxy: 'mode' in session.proxy && session.proxy.mode === 'direct',
       ...(session.network && { network: session.network }),
+      ...(session.vaults && { vaults: vaultReferences(session.vaults) }),
       telemetry: session.telemetry,
       usage: { uptime_ms: Math.max(0, Math.round(uptime)) },
       ...(session.deleted_at && {

@@ -1,0 +1,143 @@
+import { newId, type SessionId, type VaultItemId, type VaultOperationId } from '@berth/contract/common/ids.ts'
+import type { FilledField } from '@berth/contract/vaults/item-operation.ts'
+import type { Selectable } from 'kysely'
+import type { Database } from '../../../database/database.ts'
+import type { VaultOperationTable } from '../../../database/tables.ts'
+import { appendEvent, type EventName, type NewEvent } from '../items/event-store.ts'
+import { statesBefore, statesUnderWay, type VaultOperationState } from './operation-state.ts'
+
+/** Ended operations are kept that long. What happened is also an event of the item. */
+const keptMilliseconds = 24 * 60 * 60 * 1000
+
+export type StoredOperation = Selectable<VaultOperationTable>
+export type OperationType = StoredOperation['type']
+
+interface NewOperation {
+  readonly itemId: VaultItemId
+  readonly sessionId: SessionId
+  readonly type: OperationType
+  readonly now: Date
+  readonly heldUntil: Date
+  readonly event: NewEvent
+}
+
+interface OperationEnd {
+  readonly state: VaultOperationState
+  readonly fields?: readonly FilledField[]
+  readonly event: NewEvent
+}
+
+/** Operations and their states. Each change of a state is one statement that names the states that it may leave. */
+export class OperationStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Undefined when the item is gone, or another fill of the browser is under way: the unique index decides. */
+  async begin(operation: NewOperation): Promise<VaultOperationId | undefined> {
+    const { itemId, sessionId, type, now, heldUntil, event } = operation
+    for (const lost of await this.#itemsWithLost(sessionId, now)) await this.settleLost(lost, now)
+    return this.#withItem(itemId, async (database) => {
+      const begun = await database
+        .insertInto('vault_operations')
+        .values({
+          id: newId('vault-operation', now),
+          item_id: itemId,
+          session_id: sessionId,
+          type,
+          state: 'preparing',
+          held_until: heldUntil,
+          created_at: now,
+        })
+        .onConflict((conflict) => conflict.doNothing())
+        .returning('id')
+        .executeTakeFirst()
+      if (begun) await appendEvent(database, itemId, event)
+      return begun?.id
+    })
+  }
+
+  /** Whether the operation may send values now: it has to be under way, and its item to exist. */
+  async beginWriting(id: VaultOperationId): Promise<boolean> {
+    const writing = await this.#database
+      .updateTable('vault_operations')
+      .set({ state: 'writing' })
+      .where('id', '=', id)
+      .where('state', 'in', statesBefore('writing'))
+      .returning('id')
+      .executeTakeFirst()
+    return writing !== undefined
+  }
+
+  /** Does nothing when the operation has ended, or its item is gone. */
+  async end(itemId: VaultItemId, id: VaultOperationId, { state, fields, event }: OperationEnd): Promise<void> {
+    await this.#withItem(itemId, async (database) => {
+      const ended = await database
+        .updateTable('vault_operations')
+        .set({ state, ended_at: event.at, ...(fields && { fields: JSON.stringify(fields) }) })
+        .where('id', '=', id)
+        .where('state', 'in', statesBefore(state))
+        .returning('id')
+        .executeTakeFirst()
+      if (!ended) return
+      await appendEvent(database, itemId, event)
+      await database
+        .deleteFrom('vault_operations')
+        .where('item_id', '=', itemId)
+        .where('ended_at', '<', new Date(event.at.getTime() - keptMilliseconds))
+        .execute()
+    })
+  }
+
+  /** Ends the operations of the item that nobody performs any more. */
+  async settleLost(itemId: VaultItemId, now: Date): Promise<void> {
+    const lost = await this.#database
+      .selectFrom('vault_operations')
+      .select(['id', 'type', 'state', 'session_id'])
+      .where('item_id', '=', itemId)
+      .where('state', 'in', statesUnderWay)
+      .where('held_until', '<', now)
+      .execute()
+    for (const { id, type, state, session_id } of lost) {
+      const next = state === 'preparing' ? 'failed' : 'unknown'
+      const event = { name: eventOf(type, next), at: now, browserId: session_id, data: { operation_id: id } }
+      await this.end(itemId, id, { state: next, event })
+    }
+  }
+
+  async #itemsWithLost(sessionId: SessionId, now: Date): Promise<readonly VaultItemId[]> {
+    const rows = await this.#database
+      .selectFrom('vault_operations')
+      .select('item_id')
+      .distinct()
+      .where('session_id', '=', sessionId)
+      .where('type', '=', 'fill')
+      .where('state', 'in', statesUnderWay)
+      .where('held_until', '<', now)
+      .execute()
+    return rows.map(({ item_id }) => item_id)
+  }
+
+  /** Events of an item need the lock of its row. Undefined when there is none. */
+  async #withItem<Result>(
+    itemId: VaultItemId,
+    work: (database: Database) => Promise<Result>,
+  ): Promise<Result | undefined> {
+    return this.#database.transaction().execute(async (database) => {
+      const item = await database
+        .selectFrom('vault_items')
+        .select('id')
+        .where('id', '=', itemId)
+        .forUpdate()
+        .executeTakeFirst()
+      return item && work(database)
+    })
+  }
+}
+
+/** The event with which an operation ends. */
+export function eventOf(type: OperationType, state: 'completed' | 'failed' | 'unknown'): EventName {
+  return `${type === 'fill' ? 'fill' : 'webmcp'}.${state}`
+}
