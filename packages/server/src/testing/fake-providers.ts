@@ -226,6 +226,29 @@ const answers: Partial<Record<ProviderSlug, Answer>> = {
           },
         }
       : undefined,
+  context: ({ path, body }, hits) =>
+    path === '/web/search'
+      ? {
+          query: body.query,
+          results: hits.map(({ url, title = 'A title', text }) => ({
+            ...{ url, title, description: 'A description', relevance: 'high' },
+            ...(body.markdownOptions?.enabled && { markdown: { markdown: text ?? null, code: 'SUCCESS' } }),
+          })),
+        }
+      : undefined,
+  octen: ({ path, body }, hits) =>
+    path === '/search'
+      ? {
+          ...{ code: 0, msg: 'success', request_id: 'x', meta: { usage: { num_search_queries: 1 }, warning: null } },
+          data: {
+            query: body.query,
+            results: hits.map(({ url, title = 'A title', text }) => ({
+              ...{ url, title, highlight: 'A highlight', authors: 'Example', time_published: '2026-01-02T00:00:00Z' },
+              ...(body.full_content?.enable && { full_content: text }),
+            })),
+          },
+        }
+      : undefined,
   searxng: ({ path, query }, hits) =>
     path === '/search' && query.format === 'json'
       ? {

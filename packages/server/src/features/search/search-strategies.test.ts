@@ -6,7 +6,10 @@ import { type Behaviour, FakeProviders, type ProviderCall } from '../../testing/
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
 
 const fake = await FakeProviders.open()
-const slugs = ['brave', 'exa', 'tavily', 'serpapi', 'perplexity', 'parallel', 'you', 'valyu', 'searxng'] as const
+const slugs = [
+  ...(['brave', 'exa', 'tavily', 'serpapi', 'perplexity', 'parallel'] as const),
+  ...(['you', 'valyu', 'context', 'octen', 'searxng'] as const),
+]
 const server = await TestServer.open({ search: fake.config(slugs, 1_000) })
 after(async () => {
   await server.close()
@@ -49,8 +52,8 @@ test('every provider is asked with its own API, and its results have one form', 
     const [result, ...rest] = answer.results
     assert.deepEqual([result?.id, result?.rank, result?.url, result?.title], ['r1', 1, page.url, 'A title'])
     assert.ok(result?.snippet && result.source)
-    // Tavily tells it for news only.
-    assert.equal(typeof result.published_date, slug === 'tavily' ? 'object' : 'string')
+    // Tavily tells it for news only, Context.dev never.
+    assert.equal(typeof result.published_date, ['tavily', 'context'].includes(slug) ? 'object' : 'string')
     assert.deepEqual(rest, [], 'the other host was not asked for')
     assert.deepEqual(outcomes(answer), [`${slug} success`])
     const { method, path, query, body: sent } = fake.take(slug)
@@ -134,6 +137,23 @@ test('every provider is asked with its own API, and its results have one form', 
         ...{ included_sources: ['example.com'], excluded_sources: ['b.example.com'] },
       },
     ],
+    context: [
+      'POST',
+      '/web/search',
+      {
+        ...{ query: 'q', numResults: 10, country: 'de' },
+        ...{ includeDomains: ['example.com'], excludeDomains: ['b.example.com'] },
+      },
+    ],
+    octen: [
+      'POST',
+      '/search',
+      {
+        ...{ query: 'q', count: 2, language: ['pt'], safesearch: 'strict' },
+        ...{ start_time: '2026-01-01T00:00:00Z', end_time: '2026-02-03T23:59:59Z' },
+        ...{ include_domains: ['example.com'], exclude_domains: ['b.example.com'] },
+      },
+    ],
     searxng: ['GET', '/search', { format: 'json', q: sites, language: 'pt-BR', safesearch: '2' }],
   })
 })
@@ -199,11 +219,8 @@ const warned: readonly (readonly [rule: string, body: object, codes: readonly st
     ['domains_truncated include_domains'],
   ],
   ['a filter that is on or off', { ...pinned('serpapi'), safe_search: 'moderate' }, ['filter_emulated safe_search']],
-  [
-    'a provider that is not set up',
-    { strategy: { type: 'fallback', providers: [{ provider: 'octen' }, { provider: 'brave' }] } },
-    ['provider_ineligible'],
-  ],
+  ['a filter that is off or strict', { ...pinned('octen'), safe_search: 'moderate' }, ['filter_emulated safe_search']],
+  ['an hour where Context.dev has days', { ...pinned('context'), recency: 'hour' }, ['recency_emulated recency']],
 ]
 for (const [rule, body, expected] of warned) {
   test(`warnings: ${rule}`, async () => {
@@ -212,7 +229,7 @@ for (const [rule, body, expected] of warned) {
     assert.equal(status, 200, JSON.stringify(answer))
     assert.deepEqual(codes(answer), expected)
     const strict = await search(await server.project(), { ...body, strict_params: true })
-    const isServed = expected.length === 0 || expected[0] === 'provider_ineligible'
+    const isServed = expected.length === 0
     assert.deepEqual(
       [strict.status, strict.body.code],
       isServed ? [200, undefined] : [400, 'search_params_not_servable'],
@@ -433,6 +450,49 @@ test('providers are listed, and one is returned with the schema of its options',
   const schema = one[0]?.provider_options.schema as { properties: object }
   assert.ok('search_depth' in schema.properties)
   assert.equal((await project.call('GET', '/search/providers?slug=google')).status, 400)
+})
+
+test('a provider that is not configured is skipped with a warning, and strict parameters do not change that', async () => {
+  const small = await TestServer.open({ search: fake.config(['brave'], 1_000) })
+  try {
+    const project = await small.project()
+    const strategy = { type: 'fallback', providers: [{ provider: 'octen' }, { provider: 'brave' }] }
+
+    const answers = [await search(project, { strategy }), await search(project, { strategy, strict_params: true })]
+
+    for (const { status, body } of answers) {
+      assert.deepEqual([status, body.provider, codes(body)], [200, 'brave', ['provider_ineligible']])
+    }
+  } finally {
+    await small.close()
+  }
+})
+
+test('Context.dev and Octen return whole pages, in the requested form and age', async () => {
+  const project = await server.project()
+  const content = { source: 'provider', format: 'markdown', max_age_hours: 2 }
+  const asked: Record<string, unknown> = {}
+
+  for (const slug of ['context', 'octen'] as const) {
+    const { body } = await search(project, { content, recency: 'week', ...pinned(slug) })
+    const [result] = body.results
+    assert.deepEqual(
+      [result?.content?.status, result?.content?.text, result?.content?.method],
+      ['ok', page.text, 'provider'],
+    )
+    asked[slug] = fake.take(slug).body
+  }
+
+  assert.deepEqual(asked, {
+    context: {
+      ...{ query: 'q', numResults: 10, freshness: 'last_week' },
+      markdownOptions: { enabled: true, maxAgeMs: 7_200_000 },
+    },
+    octen: {
+      ...{ query: 'q', count: 10, time_range: 'week', format: 'markdown' },
+      full_content: { enable: true, max_tokens: 100_000 },
+    },
+  })
 })
 
 test('without any provider a search is a 502 that names the settings', async () => {

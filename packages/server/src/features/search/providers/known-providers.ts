@@ -1,6 +1,8 @@
 import type { ProviderSlug } from '@berth/contract/search/provider-options.ts'
 import { brave } from './brave.ts'
+import { context } from './context.ts'
 import { exa } from './exa.ts'
+import { octen } from './octen.ts'
 import { parallel } from './parallel.ts'
 import { perplexity } from './perplexity.ts'
 import type { Provider } from './provider.ts'
@@ -20,6 +22,8 @@ export const knownProviders: readonly Provider[] = [
   parallel,
   you,
   valyu,
+  context,
+  octen,
   searxng,
 ]
 
