@@ -1,19 +1,30 @@
 import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
+import { startExitProxy } from './testing/exit-proxy.ts'
+import { messagingExtension, zipOf } from './testing/extension-files.ts'
 import { startPages } from './testing/pages.ts'
 import { listProcesses } from './testing/processes.ts'
 
 const pages = await startPages()
-const berth = await Berth.start({
-  environment: { BERTH_EGRESS_ALLOW: pages.allowed, BERTH_RESERVE: 'headless=1,headful=1' },
-})
-const client = await berth.client()
+const exit = await startExitProxy({ name: 'the exit' })
+const environment = {
+  BERTH_EGRESS_ALLOW: `${pages.allowed},127.0.0.1:${exit.port}`,
+  BERTH_RESERVE: 'headless=1,headful=1',
+}
+const folder = await mkdtemp(join(tmpdir(), 'berth-reserve-'))
+let berth = await Berth.start({ dataFolder: folder, environment })
+let client = await berth.client()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
+  await exit[Symbol.asyncDispose]()
+  await rm(folder, { recursive: true })
 })
 
 /** What a page, a client and a program of a session can see of it. */
@@ -30,11 +41,11 @@ const inPage = `JSON.stringify({
   drift: Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 1000,
 })`
 
-/** Numbers of users and names of temporary folders are of each machine. */
+/** Of each machine are the number of its user, the name of a temporary folder, and the size that its Chromium was launched with. */
 const inMachine = [
   'id -un; hostname; pwd; ls -A ~ ~/Downloads; ls -A /tmp | sed "s/Chromium[.].*/Chromium/"; df --output=size /dev/shm',
   'ulimit -a; env | grep -v BERTH_PROCESS_ID | sort; cat /etc/chromium/policies/managed/*',
-  "tr '\\0' '\\n' < /proc/$(pgrep -o -x chromium)/cmdline | grep -v window-size",
+  "tr '\\0' '\\n' < /proc/$(pgrep -o -x chromium)/cmdline | grep -vE 'window-size|screen-info'",
 ].join('; ')
 
 interface Observed {
@@ -111,15 +122,106 @@ for (const [what, request] of Object.entries(requests)) {
   })
 }
 
+test('a claimed session has its profile, its extension, its proxy and its start page', {
+  timeout: 120_000,
+}, async () => {
+  await client.profiles.create({ name: 'kept' })
+  const profile = { name: 'kept', save_changes: true }
+  const first = await client.browsers.create({ headless: true, profile, start_url: pages.url })
+  await inFirstPage(first.cdp_ws_url, pages.url, `document.cookie = 'kept=yes; max-age=1000'; location.href`)
+  await client.browsers.deleteByID(first.session_id)
+  const zip = await zipOf(messagingExtension('one', 7))
+  await client.extensions.upload({ file: new File([new Uint8Array(zip)], 'one.zip'), name: 'one' })
+  const { id } = await client.proxies.create({
+    type: 'custom',
+    config: { host: '127.0.0.1', port: exit.port },
+    protocol: 'http',
+  })
+  await until(async () => (await metric('berth_reserve_machines', 'headless')) === 1)
+  const claims = await metric('berth_reserve_claims_total', 'headless')
+
+  const session = await client.browsers.create({
+    headless: true,
+    profile: { name: 'kept' },
+    extensions: [{ name: 'one' }],
+    proxy: { id },
+    start_url: 'http://start.test/',
+  } as Parameters<typeof client.browsers.create>[0])
+
+  assert.equal(await metric('berth_reserve_claims_total', 'headless'), claims + 1)
+  const seen = `new Promise((done) => {
+    const look = () => (document.documentElement.dataset.one ? done([document.body.textContent, document.documentElement.dataset.one].join()) : setTimeout(look, 20))
+    look()
+  })`
+  assert.match(String(await inFirstPage(session.cdp_ws_url, 'http://start.test/', seen)), /the exit[\s\S]*,7$/)
+  const cdp = await CdpClient.open(session.cdp_ws_url)
+  const { cookies } = (await cdp.send('Storage.getCookies')) as { cookies: { name: string }[] }
+  await cdp.close()
+  assert.deepEqual(
+    cookies.map(({ name }) => name),
+    ['kept'],
+  )
+  await client.browsers.deleteByID(session.session_id)
+})
+
+/** Evaluates in the page of the session that has come to the address. */
+async function inFirstPage(cdpUrl: string, address: string, expression: string): Promise<unknown> {
+  const cdp = await CdpClient.open(cdpUrl)
+  try {
+    let targetId: string | undefined
+    await until(async () => {
+      const { targetInfos } = (await cdp.send('Target.getTargets')) as {
+        targetInfos: { type: string; targetId: string; url: string }[]
+      }
+      targetId = targetInfos.find(({ type, url }) => type === 'page' && url.startsWith(address))?.targetId
+      return targetId !== undefined
+    })
+    const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true })
+    return await cdp.evaluate(sessionId as string, expression)
+  } finally {
+    await cdp.close()
+  }
+}
+
+for (const milliseconds of [3, 15]) {
+  test(`a server that is killed ${milliseconds} ms after the begin of a claim leaves either its session or nothing`, {
+    timeout: 120_000,
+  }, async () => {
+    await until(async () => (await metric('berth_reserve_machines', 'headless')) === 1)
+    const creation = client.browsers.create({ headless: true }).catch(() => undefined)
+    await delay(milliseconds)
+
+    await berth.signal('SIGKILL')
+
+    await creation
+    berth = await Berth.start({ dataFolder: folder, environment: { ...environment, BERTH_RESERVE: 'off' } })
+    client = await berth.client()
+    const sessions = await Array.fromAsync(client.browsers.list())
+    for (const { session_id, cdp_ws_url } of sessions) {
+      const cdp = await CdpClient.open(cdp_ws_url)
+      await cdp.close()
+      await client.browsers.deleteByID(session_id)
+    }
+    await until(async () => (await machineProcesses()).length === 0)
+    await berth.signal('SIGTERM')
+    berth = await Berth.start({ dataFolder: folder, environment })
+    client = await berth.client()
+  })
+}
+
 test('a server that stops leaves nothing of its reserve', { timeout: 60_000 }, async () => {
   await until(async () => (await metric('berth_reserve_machines', 'headless')) === 1)
-  const { dataFolder } = berth
 
   await berth.signal('SIGTERM')
 
-  const left = (await listProcesses()).filter(({ command }) => command.includes(`${dataFolder}/machines`))
-  assert.deepEqual(left, [])
+  assert.deepEqual(await machineProcesses(), [])
 })
+
+/** Of this berth: their commands name its data folder, or the folder of its sockets. */
+async function machineProcesses(): Promise<readonly string[]> {
+  const processes = await listProcesses()
+  return processes.map(({ command }) => command).filter((command) => command.includes(`${folder}/machines`))
+}
 
 async function metric(name: string, kind: string): Promise<number> {
   const text = await (await berth.request('/metrics')).text()
