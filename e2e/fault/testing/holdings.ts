@@ -97,8 +97,11 @@ export class HostView {
   async processes(): Promise<BerthProcesses> {
     const all = await listProcesses()
     const marks = await Promise.all(all.map(({ pid }) => this.#marksOf(pid)))
+    const isMarked = ({ command }: ProcessInfo, index: number) => marks[index] || this.#isMentionedIn(command)
+    // Without root, the children of PostgreSQL have no mounts of their own, and their command lines name no folder.
+    const parents = new Set(all.filter(isMarked).flatMap(({ pid, command }) => (isPostgres(command) ? pid : [])))
     const own = all.filter(
-      ({ state, command }, index) => state !== 'Z' && (marks[index] || this.#isMentionedIn(command)),
+      (found, index) => found.state !== 'Z' && (isMarked(found, index) || parents.has(found.parent)),
     )
     const inMachine = (await Promise.all(own.map(({ pid }) => this.#isInMachine(pid)))).map(Boolean)
     const others = own.filter((_process, index) => !inMachine[index])
@@ -107,12 +110,11 @@ export class HostView {
       new RegExp(`/egress/[^/]+/${program}\\.mjs`).test(candidate.command) &&
       !candidate.command.includes('bwrap') &&
       !isServer(candidate)
-    const isPostgres = ({ command }: ProcessInfo) => /^postgres:|\/postgres /.test(command)
     return {
       server: others.filter(isServer),
       egress: others.filter(ofEgress('main')),
       egressWorkers: others.filter(ofEgress('worker')),
-      postgres: others.filter(isPostgres),
+      postgres: others.filter(({ command }) => isPostgres(command)),
       machines: own.filter((candidate, index) => inMachine[index] || this.#buildsMachine(candidate)),
     }
   }
@@ -254,6 +256,10 @@ async function sharedMemory(): Promise<readonly string[]> {
 }
 
 /** A mount shows its path within its file system. A mount of the whole data folder belongs to the test. */
+function isPostgres(command: string): boolean {
+  return /^postgres:|\/postgres /.test(command)
+}
+
 function inOtherView(mountinfo: string, name: string): boolean {
   return mountinfo.split('\n').some((line) => line.split(' ')[3]?.includes(name))
 }
