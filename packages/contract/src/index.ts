@@ -75,6 +75,7 @@ import {
 import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProxy } from './proxies/proxy-endpoints.ts'
 import { createSearch, fetchSearchContents, getSearch, listSearchProviders } from './search/search-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
+import { listTelemetryEvents, streamTelemetry } from './telemetry/telemetry-endpoints.ts'
 
 const projectEndpoints = [
   createProject,
@@ -94,6 +95,8 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateBrowser,
   deleteBrowser,
   ...operations.filter(({ isPassThrough }) => !isPassThrough),
+  streamTelemetry,
+  listTelemetryEvents,
   createProfile,
   listProfiles,
   getProfile,

@@ -33,6 +33,7 @@ import { mountServiceRoutes } from './features/service/service-routes.ts'
 import { mountSessionExtensionRoutes } from './features/sessions/launch-inputs/session-extension-routes.ts'
 import { sessionRoot } from './features/sessions/records/session-urls.ts'
 import { mountSessionRoutes } from './features/sessions/session-routes.ts'
+import { mountTelemetryRoutes } from './features/telemetry/telemetry-routes.ts'
 import { type ConnectionLimits, defaultConnectionLimits } from './ingress/connection-limits.ts'
 import { createIngressServer } from './ingress/ingress-server.ts'
 import { restrictToOwnSession } from './own-session/own-session-guard.ts'
@@ -134,6 +135,7 @@ export async function createApp(
   mountCredentialRoutes(mount, services)
   mountConfigRegistryRoutes(mount, services)
   mountSearchRoutes(mount, services)
+  mountTelemetryRoutes(app, mount, { ...services, callerOf })
 
   const mountForOrganizations = mountWithCallers(app, {
     access: 'organization',

@@ -117,6 +117,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     egressAllow: config.egressAllow,
     audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },
     auditExport: config.auditExport,
+    telemetryRetentionDays: config.telemetryRetentionDays,
     onePassword: config.onePassword,
     search: config.search,
     clock: systemClock,

@@ -80,11 +80,16 @@ import { SessionRecords } from './features/sessions/records/session-record.ts'
 import { SessionStore } from './features/sessions/records/session-store.ts'
 import { SessionService } from './features/sessions/session-service.ts'
 import { planEgressChange } from './features/sessions/update/egress-change.ts'
-import { planName, planTags, planTelemetry } from './features/sessions/update/plain-changes.ts'
+import { planName, planTags, planTelemetry, restoreTelemetry } from './features/sessions/update/plain-changes.ts'
 import type { RestoreSession } from './features/sessions/update/session-change.ts'
 import { planNavigation } from './features/sessions/update/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update/update-session.ts'
 import { ViewportChanges } from './features/sessions/update/viewport-change.ts'
+
+import { SessionTelemetry } from './features/telemetry/session-telemetry.ts'
+import { TelemetryService } from './features/telemetry/telemetry-service.ts'
+import { TelemetryStore } from './features/telemetry/telemetry-store.ts'
+import { TelemetryWriter } from './features/telemetry/telemetry-writer.ts'
 
 import { LostSessions } from './jobs/end-lost-sessions.ts'
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
@@ -119,6 +124,7 @@ export interface ServicesOptions {
   /** The folder for audit log entries that are not in the database yet, and their retention in the database. */
   readonly audit: { readonly folder: string; readonly retentionDays: number }
   readonly auditExport: AuditExportConfig
+  readonly telemetryRetentionDays: number
   readonly search: SearchConfig
   readonly limits: LimitsConfig
   readonly configRegistry: ConfigRegistryConfig
@@ -165,7 +171,22 @@ export function createServices(options: ServicesOptions) {
   const proxyStore = new ProxyStore(database)
   const proxies = new ProxyService({ store: proxyStore, secrets, egress: options.egress, pools, checkUrl, jobs, clock })
   const egress = new SessionEgress({ proxies, egress: options.egress, stealthProxy })
-  const machines = new SessionMachines({ driver, store, egress, egressLink: options.egress, events, logger })
+  const telemetryStore = new TelemetryStore(database)
+  const sessionTelemetry = new SessionTelemetry({
+    store: telemetryStore,
+    writer: new TelemetryWriter(telemetryStore),
+    clock,
+    logger,
+  })
+  const machines = new SessionMachines({
+    driver,
+    store,
+    egress,
+    egressLink: options.egress,
+    events,
+    telemetry: sessionTelemetry,
+    logger,
+  })
   const profiles = new ProfileService({
     store: new ProfileStore(database),
     states: new ProfileStates({ blobs, secrets }),
@@ -194,14 +215,14 @@ export function createServices(options: ServicesOptions) {
     plans: [
       planName(store),
       planTags,
-      planTelemetry,
+      planTelemetry(sessionTelemetry),
       viewport.plan,
       planEgressChange({ proxies, egress, restore: (id) => updater.restore(id, [leave]) }),
       // Loading a profile has to come late, because it cannot be undone.
       sessionProfiles.plan,
       planNavigation(machines),
     ],
-    restores: [leave, viewport.restore, sessionProfiles.restore],
+    restores: [leave, restoreTelemetry(sessionTelemetry), viewport.restore, sessionProfiles.restore],
     logger,
   })
   const deletedProxies = new DeletedProxies({
@@ -215,7 +236,7 @@ export function createServices(options: ServicesOptions) {
   const signature = new PeerSignature(masterKey, clock)
   const peers = new Peers(servers, clock)
   const sharedBlobs = new SharedBlobs(database, blobs)
-  const memoryWatch = new MemoryWatch({ driver, machines, events, logger })
+  const memoryWatch = new MemoryWatch({ driver, machines, telemetry: sessionTelemetry, events, logger })
   events.on('machineEnded', (id) => {
     memoryWatch
       .check(id)
@@ -233,6 +254,7 @@ export function createServices(options: ServicesOptions) {
     terminator,
     limits,
     egress,
+    telemetry: sessionTelemetry,
     events,
     clock,
     logger,
@@ -327,6 +349,13 @@ export function createServices(options: ServicesOptions) {
     exportDestinations: new ExportDestinationService({ store: destinations, audit, target, buckets, clock }),
     auditExporter: new AuditExporter({ store: destinations, audit, target, clock, logger }),
     requestAudit: new RequestAudit(audit),
+    telemetry: new TelemetryService({
+      store: telemetryStore,
+      sessions: store,
+      live: sessionTelemetry,
+      retentionDays: options.telemetryRetentionDays,
+      clock,
+    }),
     credentials: new CredentialService({ store: new CredentialStore(database), secrets, clock }),
     credentialProviders: new CredentialProviderService({
       store: new ProviderStore(database),

@@ -7,6 +7,7 @@ import {
   expireSearches,
   exportAuditLog,
   followDeletedProxy,
+  rotateTelemetry,
   shortenAuditLog,
   sweepBlobs,
 } from './declared-jobs.ts'
@@ -22,6 +23,7 @@ type Workers = Pick<
   | 'deletedProxies'
   | 'lostSessions'
   | 'searchExpiry'
+  | 'telemetry'
 >
 
 interface StartJobsOptions {
@@ -36,11 +38,12 @@ export async function startJobs(
   { analysesAtOnce = 1 }: StartJobsOptions = {},
 ): Promise<void> {
   const { analysisRunner, configRegistry } = workers
-  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, searchExpiry } = workers
+  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, searchExpiry, telemetry } = workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
     runner.work(exportAuditLog, (_data, signal) => auditExporter.run(signal)),
     runner.work(shortenAuditLog, () => audit.removeOld()),
+    runner.work(rotateTelemetry, () => telemetry.rotate()),
     runner.work(expireSearches, () => searchExpiry.run()),
     runner.work(endLostSessions, () => lostSessions.end()),
     runner.work(followDeletedProxy, ({ proxyId }) => deletedProxies.follow(proxyId)),

@@ -6,6 +6,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { commandAgent } from '../../../agent-link/command-agent.ts'
 import type { ReachableMachine } from '../../../drivers/driver.ts'
 import type { LimitService } from '../../limits/limit-service.ts'
+import type { SessionTelemetry } from '../../telemetry/session-telemetry.ts'
 import type { SessionTerminator } from '../end/end-session.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
@@ -29,6 +30,7 @@ interface SessionCreatorOptions {
   readonly terminator: SessionTerminator
   readonly limits: LimitService
   readonly egress: SessionEgress
+  readonly telemetry: SessionTelemetry
   readonly events: LifecycleEvents
   readonly clock: Clock
   readonly logger: Logger
@@ -105,19 +107,25 @@ export class SessionCreator {
 
   /** Gives the agent what the session starts with. A start page takes the place of the tabs of a profile. */
   async #deliver(
-    { start_url }: Session,
+    session: Session,
     { extensions, profile }: LaunchInputs,
     machine: ReachableMachine,
     signal: AbortSignal,
   ): Promise<void> {
     const { profiles, sessionExtensions } = this.#options
-    const tabs = start_url === null ? 'restore' : 'blank'
+    const tabs = session.start_url === null ? 'restore' : 'blank'
     // At once: extensions are answered for when the browser runs, and it waits for the profile.
     await Promise.all([
       profile?.hasState && profiles.load(profile.id, machine, { tabs, signal }),
       extensions.length > 0 && sessionExtensions.give(machine, extensions, signal),
-      start_url !== null && openStartPage(machine, start_url),
+      this.#configure(session, machine),
     ])
+  }
+
+  /** Telemetry first, so that it sees the start page. */
+  async #configure({ id, start_url, telemetry }: Session, machine: ReachableMachine): Promise<void> {
+    if (telemetry) await this.#options.telemetry.configure(id, telemetry)
+    if (start_url !== null) await openStartPage(machine, start_url)
   }
 
   /** Nothing when the session was deleted before. */

@@ -10,6 +10,7 @@ import { AgentWatch } from '../../../agent-link/agent-watch.ts'
 import { type CommandOptions, commandAgent } from '../../../agent-link/command-agent.ts'
 import type { Driver, Machine, MachineSpec, ReachableMachine } from '../../../drivers/driver.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
+import type { SessionTelemetry } from '../../telemetry/session-telemetry.ts'
 import type { Session, SessionOnMachine } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { LifecycleEvents } from './lifecycle-events.ts'
@@ -35,6 +36,7 @@ interface SessionMachinesOptions {
   readonly egress: SessionEgress
   readonly egressLink: EgressLink
   readonly events: LifecycleEvents
+  readonly telemetry: SessionTelemetry
   readonly logger: Logger
 }
 
@@ -120,6 +122,7 @@ export class SessionMachines {
     const unknown = { idleSince: undefined, notedIdleSince: undefined }
     const live: LiveMachine = { machine, watch, agentEvents, ...unknown, isNoting: false }
     this.#live.set(id, live)
+    this.#options.telemetry.add(id, machine)
     return live
   }
 
@@ -204,7 +207,7 @@ export class SessionMachines {
     try {
       await this.remove(machine_id)
     } finally {
-      await live?.agentEvents.finish()
+      await Promise.all([live?.agentEvents.finish(), this.#options.telemetry.finish(id)])
     }
   }
 
@@ -221,6 +224,7 @@ export class SessionMachines {
       agentEvents.close()
     }
     this.#live.clear()
+    this.#options.telemetry.release()
   }
 }
 
