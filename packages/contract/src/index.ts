@@ -75,6 +75,13 @@ import {
 import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProxy } from './proxies/proxy-endpoints.ts'
 import { createSearch, fetchSearchContents, getSearch, listSearchProviders } from './search/search-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
+import {
+  createOtlpDestination,
+  deleteOtlpDestination,
+  getOtlpDestination,
+  listOtlpDestinations,
+  updateOtlpDestination,
+} from './telemetry/otlp-destination-endpoints.ts'
 import { listTelemetryEvents, streamTelemetry } from './telemetry/telemetry-endpoints.ts'
 
 const projectEndpoints = [
@@ -149,6 +156,11 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateExportDestination,
   deleteExportDestination,
   testExportDestination,
+  createOtlpDestination,
+  listOtlpDestinations,
+  getOtlpDestination,
+  updateOtlpDestination,
+  deleteOtlpDestination,
   getOrgLimits,
   updateOrgLimits,
   getOrgEntitlements,

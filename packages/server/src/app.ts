@@ -23,6 +23,7 @@ import { mountCredentialProviderRoutes } from './features/credential-providers/c
 import { mountCredentialRoutes } from './features/credentials/credential-routes.ts'
 import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
 import { mountLimitRoutes } from './features/limits/limit-routes.ts'
+import { mountOtlpDestinationRoutes } from './features/otlp/otlp-destination-routes.ts'
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountProjectRoutes } from './features/projects/project-routes.ts'
 import { mountProxyRoutes } from './features/proxies/proxy-routes.ts'
@@ -147,6 +148,7 @@ export async function createApp(
   mountApiKeyRoutes(mountForOrganizations, services)
   mountCredentialProviderRoutes(mountForOrganizations, services)
   mountExportDestinationRoutes(mountForOrganizations, services)
+  mountOtlpDestinationRoutes(mountForOrganizations, services)
   mountAuditRoutes(mountForOrganizations, services)
   mountLimitRoutes(mountForOrganizations, services)
   return app

@@ -125,6 +125,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     version: packageJson.version,
   })
   shutdown.add('the audit log', () => services.audit.close())
+  shutdown.add('the export of telemetry', () => services.otlpExporter.close())
   shutdown.add('the reading of pages', () => services.extractor.close())
   // Entries that an earlier server left.
   await services.audit.flush()

@@ -1,6 +1,6 @@
 import { fetchPage } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Region } from '@berth/contract/browsers/browser.ts'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { OtlpDestinationId, SessionId } from '@berth/contract/common/ids.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
@@ -46,6 +46,9 @@ import { ExtensionService } from './features/extensions/extension-service.ts'
 import { ExtensionStore } from './features/extensions/extension-store.ts'
 import { LimitService, type LimitsConfig } from './features/limits/limit-service.ts'
 import { LimitStore } from './features/limits/limit-store.ts'
+import { OtlpDestinationService } from './features/otlp/otlp-destination-service.ts'
+import { OtlpDestinationStore } from './features/otlp/otlp-destination-store.ts'
+import { OtlpExporter } from './features/otlp/otlp-exporter.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
 import { ProfileService } from './features/profiles/profile-service.ts'
 import { ProfileStates } from './features/profiles/profile-states.ts'
@@ -98,6 +101,7 @@ import type { JobQueue } from './jobs/job-runner.ts'
 import { BlobSweep } from './jobs/sweep-blobs.ts'
 
 import { MemoryWatch } from './jobs/watch-memory.ts'
+import { OutboundGuard } from './outbound/outbound-guard.ts'
 import { ProjectSecrets } from './secrets/project-secrets.ts'
 
 export interface ServicesOptions {
@@ -178,6 +182,16 @@ export function createServices(options: ServicesOptions) {
     clock,
     logger,
   })
+  const guard = new OutboundGuard(parseAllowList(options.egressAllow))
+  const otlpStore = new OtlpDestinationStore(database)
+  const otlpDestinations = new OtlpDestinationService({ store: otlpStore, secrets, guard, clock })
+  const otlpExporter = new OtlpExporter({ store: otlpStore, destinations: otlpDestinations, guard, version, logger })
+  sessionTelemetry.onConfigured((id, config) => {
+    const destination = config?.export?.otlp?.destination as OtlpDestinationId | undefined
+    if (destination) otlpExporter.bind(id, destination)
+  })
+  sessionTelemetry.onStored((id, stored) => otlpExporter.export(id, stored))
+  events.on('sessionEnded', (id) => otlpExporter.unbind(id))
   const machines = new SessionMachines({
     driver,
     store,
@@ -247,7 +261,7 @@ export function createServices(options: ServicesOptions) {
   const sessions = new SessionService({ store, resolver, terminator, driverId })
   const creator = new SessionCreator({
     store,
-    requests: new SessionRequests({ proxies, profiles: sessionProfiles, sessionExtensions, driver, driverId, region }),
+    requests: new SessionRequests({ otlpDestinations, proxies, profiles: sessionProfiles, sessionExtensions, driver, driverId, region }),
     machines,
     profiles: sessionProfiles,
     sessionExtensions,
@@ -349,6 +363,8 @@ export function createServices(options: ServicesOptions) {
     exportDestinations: new ExportDestinationService({ store: destinations, audit, target, buckets, clock }),
     auditExporter: new AuditExporter({ store: destinations, audit, target, clock, logger }),
     requestAudit: new RequestAudit(audit),
+    otlpDestinations,
+    otlpExporter,
     telemetry: new TelemetryService({
       store: telemetryStore,
       sessions: store,

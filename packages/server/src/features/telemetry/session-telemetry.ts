@@ -21,6 +21,7 @@ interface SessionTelemetryOptions {
   readonly logger: Logger
 }
 
+type ConfiguredListener = (sessionId: SessionId, config: BrowserTelemetryConfig | null) => void
 type StoredListener = (sessionId: SessionId, events: readonly TelemetryEnvelope[]) => void
 
 /** The telemetry of this server's sessions, from their agents into the database. */
@@ -29,6 +30,7 @@ export class SessionTelemetry {
   readonly #machines = new Map<SessionId, ReachableMachine>()
   readonly #intakes = new Map<SessionId, TelemetryIntake>()
   readonly #listeners: StoredListener[] = []
+  readonly #configured: ConfiguredListener[] = []
 
   constructor(options: SessionTelemetryOptions) {
     this.#options = options
@@ -37,6 +39,11 @@ export class SessionTelemetry {
   /** Calls with the events of every session, once they are stored. */
   onStored(listener: StoredListener): void {
     this.#listeners.push(listener)
+  }
+
+  /** Calls with what each session captures, before it does. */
+  onConfigured(listener: ConfiguredListener): void {
+    this.#configured.push(listener)
   }
 
   /** The session has this machine now. */
@@ -49,6 +56,7 @@ export class SessionTelemetry {
     const machine = this.#machines.get(id)
     if (!machine) throw new BerthError('session_unreachable')
     if (config) this.#open(id, machine)
+    for (const listener of this.#configured) listener(id, config)
     const body = { telemetry: captureOf(config) }
     const options = { limitMilliseconds: configurationLimitMilliseconds }
     await commandAgent(machine, configureAgent, body, options).catch((cause: unknown) => {

@@ -1,9 +1,10 @@
 import type { BrowserMemory, BrowserRequest, Region } from '@berth/contract/browsers/browser.ts'
-import type { MachineId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId, OtlpDestinationId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Insertable } from 'kysely'
 import type { SelectedProxy, SessionTable } from '../../../database/tables.ts'
 import type { Driver } from '../../../drivers/driver.ts'
+import type { OtlpDestinationService } from '../../otlp/otlp-destination-service.ts'
 import type { ProxyService, ProxyTarget } from '../../proxies/proxy-service.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
@@ -11,7 +12,7 @@ import { viewportOf } from '../machines/session-viewport.ts'
 import { selectProxy } from '../update/egress-change.ts'
 import type { LaunchInputs } from './machine-spec.ts'
 import { selectNetwork } from './network-selection.ts'
-import { selectTelemetry } from './telemetry-selection.ts'
+import { selectTelemetry, withDestination } from './telemetry-selection.ts'
 
 /** What a session is made of, after the defaults of the contract. */
 export type SessionRequest = BrowserRequest
@@ -21,6 +22,7 @@ interface Selected {
   readonly inputs: LaunchInputs
   /** How the session leaves, as columns of its row. */
   readonly egress: Pick<Insertable<SessionTable>, 'proxy' | 'network'>
+  readonly otlpDestinationId: OtlpDestinationId | null
 }
 
 interface RowOptions {
@@ -36,6 +38,7 @@ interface SessionRequestsOptions {
   readonly proxies: ProxyService
   readonly profiles: SessionProfiles
   readonly sessionExtensions: SessionExtensions
+  readonly otlpDestinations: Pick<OtlpDestinationService, 'select'>
   readonly driver: Driver
   readonly driverId: string
   readonly region: Region
@@ -55,12 +58,14 @@ export class SessionRequests {
     const egress = await this.#selectEgress(projectId, request)
     const extensions = await sessionExtensions.choose(projectId, request.extensions)
     const profile = request.profile ? await profiles.refer(projectId, request.profile) : undefined
-    return { inputs: { extensions, profile }, egress }
+    const reference = request.telemetry?.export?.otlp?.destination
+    const otlpDestinationId = reference ? await this.#options.otlpDestinations.select(projectId, reference) : null
+    return { inputs: { extensions, profile }, egress, otlpDestinationId }
   }
 
   rowOf({ id, machineId, projectId, request, selected, now }: RowOptions): Insertable<SessionTable> {
     const { profile } = selected.inputs
-    const telemetry = selectTelemetry(request.telemetry)
+    const telemetry = withDestination(selectTelemetry(request.telemetry), selected.otlpDestinationId)
     return {
       id,
       project_id: projectId,
@@ -81,6 +86,7 @@ export class SessionRequests {
       chrome_policy: JSON.stringify(request.chrome_policy ?? {}),
       invocation_id: request.invocation_id ?? null,
       telemetry: telemetry && JSON.stringify(telemetry),
+      otlp_destination_id: selected.otlpDestinationId,
       created_at: now,
       idle_since: null,
       deleted_at: null,
@@ -105,8 +111,10 @@ export class SessionRequests {
     if (region && region !== this.#options.region) {
       refuse('region', `${region} is not served here; this service runs in ${this.#options.region}.`)
     }
-    if (telemetry?.export?.otlp?.destination || telemetry?.export?.otlp?.enabled) {
-      refuse('telemetry.export', 'is not supported by this version of berth.')
+    const otlp = telemetry?.export?.otlp
+    if (otlp?.enabled && !otlp.destination) refuse('telemetry.export.otlp', 'needs a destination.')
+    if (otlp?.destination && !selectTelemetry(telemetry)) {
+      refuse('telemetry.export.otlp.destination', 'needs telemetry that is captured.')
     }
   }
 

@@ -1,6 +1,6 @@
 import { BerthError } from '@berth/contract/errors.ts'
 import type { SessionTelemetry } from '../../telemetry/session-telemetry.ts'
-import { updateTelemetry } from '../create/telemetry-selection.ts'
+import { updateTelemetry, withDestination } from '../create/telemetry-selection.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { PlanChange, RestoreSession } from './session-change.ts'
 
@@ -18,9 +18,10 @@ export const planTags: PlanChange = async (_session, { tags }) =>
 
 /** What is captured changes before the row says so: events that the caller has just turned off do not follow. */
 export function planTelemetry(telemetry: SessionTelemetry): PlanChange {
-  return async ({ id, telemetry: current }, { telemetry: asked }) => {
-    const next = updateTelemetry(current, asked)
-    if (next === undefined) return undefined
+  return async ({ id, telemetry: current, otlp_destination_id: destination }, { telemetry: asked }) => {
+    const updated = updateTelemetry(current, asked)
+    if (updated === undefined) return undefined
+    const next = withDestination(updated, destination)
     return {
       columns: { telemetry: next && JSON.stringify(next) },
       apply: () => telemetry.configure(id, next),
