@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
+import type { AgentConfig, BrowserConfiguration } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentRoutes } from '@berth/contract/agent/agent-routes.ts'
 import { agentUpgrades } from '@berth/contract/agent/agent-upgrades.ts'
 import {
@@ -20,6 +20,7 @@ import { http } from './http/node-http.ts'
 import { replyWithError } from './http/reply-with-error.ts'
 import type { EventLog } from './reporting/event-log.ts'
 import type { StateFeed } from './reporting/state-feed.ts'
+import type { TelemetryCollector } from './telemetry/telemetry-collector.ts'
 import { ClassicSessions } from './webdriver/classic-sessions.ts'
 import { answerWebDriver } from './webdriver/webdriver-server.ts'
 
@@ -32,6 +33,7 @@ interface AppOptions {
   readonly extensions: ExtensionSet
   readonly state: StateFeed
   readonly events: EventLog
+  readonly telemetry: TelemetryCollector
   readonly logger: Logger
   readonly stop: () => Promise<void>
 }
@@ -41,14 +43,14 @@ interface AppOptions {
  * 80 ms of the processor that Chromium needs at that moment.
  */
 export function createApp(options: AppOptions): Server {
-  const { config, browser, state, logger } = options
+  const { config, browser, state, telemetry, logger } = options
   const webDriver = new ClassicSessions({
     endpoint: () => browser.endpointWithPage(),
     homeFolder: config.home_folder,
     logger,
   })
   const shared = { endpoint: () => browser.endpoint(), activity: state.activity }
-  const cdp = new CdpRelay({ ...shared, prepare: (command) => browser.prepare(command) })
+  const cdp = new CdpRelay({ ...shared, telemetry, prepare: (command) => browser.prepare(command) })
   const bidi = new BidiRelay({ ...shared, sessions: webDriver, runFolder: config.run_folder, logger })
   const toChromium: UpgradeHandler = (...upgrade) => void cdp.connect(...upgrade)
   const toMapper: UpgradeHandler = (...upgrade) => void bidi.connect(...upgrade)
@@ -66,12 +68,12 @@ export function createApp(options: AppOptions): Server {
 }
 
 function handlersOf(options: AppOptions, webDriver: ClassicSessions): RouteHandlers<typeof agentRoutes> {
-  const { config, browser, extensions, state, events, logger, stop } = options
+  const { config, browser, extensions, state, events, telemetry, logger, stop } = options
   const { activity } = state
   // Loaded with the first operation: most of what a session can do is never asked of it.
   const operations = onFirstUse(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
-    return new OperationServer({ config, browser, logger, activity })
+    return new OperationServer({ config, browser, telemetry, logger, activity })
   })
   const extensionLoader = onFirstUse(async () => {
     const { ExtensionLoader } = await import('./extensions/extension-loader.ts')
@@ -94,12 +96,24 @@ function handlersOf(options: AppOptions, webDriver: ClassicSessions): RouteHandl
       events.acknowledge((await readJson<{ sequence: number }>(request)).sequence)
       response.writeHead(204).end()
     },
+    followTelemetry: (request, signal) => telemetry.follow(readPosition(request), signal),
+    acknowledgeTelemetry: async (request, response) => {
+      telemetry.acknowledge((await readJson<{ sequence: number }>(request)).sequence)
+      response.writeHead(204).end()
+    },
+    reportMemoryKills: async (request, response) => {
+      await telemetry.reportMemoryKills((await readJson<{ processes: number }>(request)).processes)
+      response.writeHead(204).end()
+    },
     stop: async (_request, response) => {
       await stop()
       response.writeHead(204).end()
     },
     configure: async (request, response) => {
-      await browser.configure(await readJson(request))
+      const { telemetry: capture, ...configuration } = await readJson<BrowserConfiguration>(request)
+      // First, so that it captures what the rest causes.
+      if (capture !== undefined) await telemetry.configure(capture)
+      await browser.configure(configuration)
       // Whoever changes the browser uses it; one that has waited for its session begins to be idle now.
       activity.restart()
       response.writeHead(204).end()

@@ -90,6 +90,11 @@ export const errorCatalogue = {
     sentence: (details: { destination: string }) =>
       `There is no export destination with the id ${details.destination}.`,
   },
+  otlp_destination_not_found: {
+    status: 404,
+    sentence: (details: { destination: string }) =>
+      `There is no telemetry destination with the id or name ${details.destination}.`,
+  },
   totp_secret_not_found: { status: 404, sentence: () => 'The credential has no TOTP secret.' },
   // The message omits the requested id: people paste keys in its place, and clients log messages.
   api_key_not_found: { status: 404, sentence: () => 'There is no API key with this id.' },
@@ -241,6 +246,11 @@ export const errorCatalogue = {
     sentence: (details: { resource: string }) =>
       `The project still contains ${details.resource}. Delete its content first.`,
   },
+  otlp_destination_name_taken: {
+    status: 409,
+    sentence: (details: { name: string }) => `A telemetry destination of this organization has the name ${details.name}.`,
+  },
+  otlp_destination_in_use: { status: 409, sentence: () => 'An active session exports its telemetry there.' },
   session_name_taken: {
     status: 409,
     retry: false,

@@ -86,6 +86,14 @@ import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProx
 import { createSearch, fetchSearchContents, getSearch, listSearchProviders } from './search/search-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
 import {
+  createOtlpDestination,
+  deleteOtlpDestination,
+  getOtlpDestination,
+  listOtlpDestinations,
+  updateOtlpDestination,
+} from './telemetry/otlp-destination-endpoints.ts'
+import { listTelemetryEvents, streamTelemetry } from './telemetry/telemetry-endpoints.ts'
+import {
   deleteVaultItem,
   getVaultItem,
   listVaultItemEvents,
@@ -121,6 +129,8 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateBrowser,
   deleteBrowser,
   ...operations.filter(({ isPassThrough }) => !isPassThrough),
+  streamTelemetry,
+  listTelemetryEvents,
   createBrowserPool,
   listBrowserPools,
   getBrowserPool,
@@ -198,6 +208,11 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateExportDestination,
   deleteExportDestination,
   testExportDestination,
+  createOtlpDestination,
+  listOtlpDestinations,
+  getOtlpDestination,
+  updateOtlpDestination,
+  deleteOtlpDestination,
   getOrgLimits,
   updateOrgLimits,
   getOrgEntitlements,

@@ -23,6 +23,7 @@ import { mountCredentialProviderRoutes } from './features/credential-providers/c
 import { mountCredentialRoutes } from './features/credentials/credential-routes.ts'
 import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
 import { mountLimitRoutes } from './features/limits/limit-routes.ts'
+import { mountOtlpDestinationRoutes } from './features/otlp/otlp-destination-routes.ts'
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountProjectRoutes } from './features/projects/project-routes.ts'
 import { mountProxyRoutes } from './features/proxies/proxy-routes.ts'
@@ -34,6 +35,7 @@ import { mountSessionExtensionRoutes } from './features/sessions/launch-inputs/s
 import { mountPoolRoutes } from './features/sessions/pools/pool-routes.ts'
 import { sessionRoot } from './features/sessions/records/session-urls.ts'
 import { mountSessionRoutes } from './features/sessions/session-routes.ts'
+import { mountTelemetryRoutes } from './features/telemetry/telemetry-routes.ts'
 import { mountCollectionRoutes } from './features/vaults/collection/collection-routes.ts'
 import { mountItemRoutes } from './features/vaults/items/item-routes.ts'
 import { mountProviderConfigRoutes } from './features/vaults/provider-configs/provider-config-routes.ts'
@@ -145,6 +147,7 @@ export async function createApp(
   mountItemRoutes(mount, { ...services, publicUrl })
   mountConfigRegistryRoutes(mount, services)
   mountSearchRoutes(mount, services)
+  mountTelemetryRoutes(app, mount, { ...services, callerOf })
 
   const mountForOrganizations = mountWithCallers(app, {
     access: 'organization',
@@ -157,6 +160,7 @@ export async function createApp(
   mountCredentialProviderRoutes(mountForOrganizations, services)
   mountProviderConfigRoutes(mountForOrganizations, services)
   mountExportDestinationRoutes(mountForOrganizations, services)
+  mountOtlpDestinationRoutes(mountForOrganizations, services)
   mountAuditRoutes(mountForOrganizations, services)
   mountLimitRoutes(mountForOrganizations, services)
   return app

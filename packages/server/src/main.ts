@@ -119,6 +119,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     egressAllow: config.egressAllow,
     audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },
     auditExport: config.auditExport,
+    telemetryRetentionDays: config.telemetryRetentionDays,
     onePassword: config.onePassword,
     search: config.search,
     standbyMilliseconds: config.hasStandby ? standbyMilliseconds : undefined,
@@ -128,6 +129,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     version: packageJson.version,
   })
   shutdown.add('the audit log', () => services.audit.close())
+  shutdown.add('the export of telemetry', () => services.otlpExporter.close())
   shutdown.add('the reading of pages', () => services.extractor.close())
   // Entries that an earlier server left.
   await services.audit.flush()

@@ -1,6 +1,6 @@
 import { fetchPage } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Region } from '@berth/contract/browsers/browser.ts'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { OtlpDestinationId, SessionId } from '@berth/contract/common/ids.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
@@ -47,6 +47,9 @@ import { ExtensionService } from './features/extensions/extension-service.ts'
 import { ExtensionStore } from './features/extensions/extension-store.ts'
 import { LimitService, type LimitsConfig } from './features/limits/limit-service.ts'
 import { LimitStore } from './features/limits/limit-store.ts'
+import { OtlpDestinationService } from './features/otlp/otlp-destination-service.ts'
+import { OtlpDestinationStore } from './features/otlp/otlp-destination-store.ts'
+import { OtlpExporter } from './features/otlp/otlp-exporter.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
 import { ProfileService } from './features/profiles/profile-service.ts'
 import { ProfileStates } from './features/profiles/profile-states.ts'
@@ -92,12 +95,16 @@ import { Reserve, type ReserveOptions } from './features/sessions/reserve/reserv
 import { ReserveStore } from './features/sessions/reserve/reserve-store.ts'
 import { SessionService } from './features/sessions/session-service.ts'
 import { planEgressChange } from './features/sessions/update/egress-change.ts'
-import { planName, planTags, planTelemetry } from './features/sessions/update/plain-changes.ts'
+import { planName, planTags, planTelemetry, restoreTelemetry } from './features/sessions/update/plain-changes.ts'
 import type { RestoreSession } from './features/sessions/update/session-change.ts'
 import { planNavigation } from './features/sessions/update/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update/update-session.ts'
 import { ViewportChanges } from './features/sessions/update/viewport-change.ts'
 
+import { SessionTelemetry } from './features/telemetry/session-telemetry.ts'
+import { TelemetryService } from './features/telemetry/telemetry-service.ts'
+import { TelemetryStore } from './features/telemetry/telemetry-store.ts'
+import { TelemetryWriter } from './features/telemetry/telemetry-writer.ts'
 import { createVaultServices } from './features/vaults/create-vault-services.ts'
 import { LostSessions } from './jobs/end-lost-sessions.ts'
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
@@ -106,6 +113,7 @@ import type { JobQueue } from './jobs/job-runner.ts'
 import { BlobSweep } from './jobs/sweep-blobs.ts'
 
 import { MemoryWatch } from './jobs/watch-memory.ts'
+import { OutboundGuard } from './outbound/outbound-guard.ts'
 import { ProjectSecrets } from './secrets/project-secrets.ts'
 
 export interface ServicesOptions {
@@ -132,6 +140,7 @@ export interface ServicesOptions {
   /** The folder for audit log entries that are not in the database yet, and their retention in the database. */
   readonly audit: { readonly folder: string; readonly retentionDays: number }
   readonly auditExport: AuditExportConfig
+  readonly telemetryRetentionDays: number
   readonly search: SearchConfig
   readonly limits: LimitsConfig
   readonly configRegistry: ConfigRegistryConfig
@@ -181,6 +190,23 @@ export function createServices(options: ServicesOptions) {
   const proxyStore = new ProxyStore(database)
   const proxies = new ProxyService({ store: proxyStore, secrets, egress: options.egress, pools, checkUrl, jobs, clock })
   const egress = new SessionEgress({ proxies, egress: options.egress, stealthProxy })
+  const telemetryStore = new TelemetryStore(database)
+  const sessionTelemetry = new SessionTelemetry({
+    store: telemetryStore,
+    writer: new TelemetryWriter(telemetryStore),
+    clock,
+    logger,
+  })
+  const guard = new OutboundGuard(parseAllowList(options.egressAllow))
+  const otlpStore = new OtlpDestinationStore(database)
+  const otlpDestinations = new OtlpDestinationService({ store: otlpStore, secrets, guard, clock })
+  const otlpExporter = new OtlpExporter({ store: otlpStore, destinations: otlpDestinations, guard, version, logger })
+  sessionTelemetry.onConfigured((id, config) => {
+    const destination = config?.export?.otlp?.destination as OtlpDestinationId | undefined
+    if (destination) otlpExporter.bind(id, destination)
+  })
+  sessionTelemetry.onStored((id, stored) => otlpExporter.export(id, stored))
+  events.on('sessionEnded', (id) => otlpExporter.unbind(id))
   const machines = new SessionMachines({
     driver,
     store,
@@ -189,6 +215,7 @@ export function createServices(options: ServicesOptions) {
     events,
     standbyMilliseconds: options.standbyMilliseconds,
     clock,
+    telemetry: sessionTelemetry,
     logger,
   })
   const profiles = new ProfileService({
@@ -221,14 +248,14 @@ export function createServices(options: ServicesOptions) {
     plans: [
       planName(store),
       planTags,
-      planTelemetry,
+      planTelemetry(sessionTelemetry),
       viewport.plan,
       planEgressChange({ proxies, egress, restore: (id) => updater.restore(id, [leave]) }),
       // Loading a profile has to come late, because it cannot be undone.
       sessionProfiles.plan,
       planNavigation(machines),
     ],
-    restores: [leave, viewport.restore, sessionProfiles.restore],
+    restores: [leave, restoreTelemetry(sessionTelemetry), viewport.restore, sessionProfiles.restore],
     logger,
   })
   const deletedProxies = new DeletedProxies({
@@ -242,7 +269,7 @@ export function createServices(options: ServicesOptions) {
   const signature = new PeerSignature(masterKey, clock)
   const peers = new Peers(servers, clock)
   const sharedBlobs = new SharedBlobs(database, blobs)
-  const memoryWatch = new MemoryWatch({ driver, machines, events, logger })
+  const memoryWatch = new MemoryWatch({ driver, machines, telemetry: sessionTelemetry, events, logger })
   events.on('machineEnded', (id) => {
     memoryWatch
       .check(id)
@@ -263,6 +290,7 @@ export function createServices(options: ServicesOptions) {
   const reserveStore = new ReserveStore(database, driverId)
   const reserve = new Reserve({ ...options.reserve, store: reserveStore, driver, clock, logger })
   const requests = new SessionRequests({
+    otlpDestinations,
     proxies,
     profiles: sessionProfiles,
     sessionExtensions,
@@ -282,6 +310,7 @@ export function createServices(options: ServicesOptions) {
       machines,
       profiles: sessionProfiles,
       sessionExtensions,
+      telemetry: sessionTelemetry,
       reserve,
       clock,
       logger,
@@ -290,6 +319,7 @@ export function createServices(options: ServicesOptions) {
     terminator,
     limits,
     egress,
+    telemetry: sessionTelemetry,
     events,
     clock,
     logger,
@@ -440,6 +470,15 @@ export function createServices(options: ServicesOptions) {
     exportDestinations: new ExportDestinationService({ store: destinations, audit, target, buckets, clock }),
     auditExporter: new AuditExporter({ store: destinations, audit, target, clock, logger }),
     requestAudit: new RequestAudit(audit),
+    otlpDestinations,
+    otlpExporter,
+    telemetry: new TelemetryService({
+      store: telemetryStore,
+      sessions: store,
+      live: sessionTelemetry,
+      retentionDays: options.telemetryRetentionDays,
+      clock,
+    }),
     credentials: new CredentialService({ store: new CredentialStore(database), secrets, clock }),
     credentialProviders: new CredentialProviderService({
       store: new ProviderStore(database),

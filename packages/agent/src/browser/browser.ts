@@ -7,6 +7,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { ExtensionSet } from '../extensions/extension-set.ts'
 import type { EventLog } from '../reporting/event-log.ts'
 import type { StateFeed } from '../reporting/state-feed.ts'
+import type { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 import type { CdpPipe } from './cdp-pipe.ts'
 import { endsNow } from './child-program.ts'
 import { Chromium, type DevToolsEndpoint, type FirstPage } from './chromium.ts'
@@ -54,6 +55,7 @@ interface BrowserOptions {
   readonly extensions: ExtensionSet
   readonly state: StateFeed
   readonly events: EventLog
+  readonly telemetry: TelemetryCollector
   readonly logger: Logger
 }
 
@@ -305,7 +307,7 @@ export class Browser {
         const failed = await this.#chromium?.catch(() => undefined)
         if (this.#isStopping || !failed || !(await endsNow([failed.ended]))) throw error
         failed.kill()
-        this.#noteCrash('chromium', await failed.ended)
+        this.#noteCrash('chromium', await failed.ended, 'startup')
       }
     }
   }
@@ -358,6 +360,7 @@ export class Browser {
     // Done when what follows is answered, and so before any client has a page of its own in front.
     if (page.url === 'about:blank') chromium.pipe.send('Page.bringToFront', undefined, page.sessionId).catch(() => {})
     await this.#prepare(chromium)
+    await this.#options.telemetry.attachTo(chromium)
     await this.#display?.resize(size)
     this.#running = { chromium, page, size, isSized: true }
     this.#endpoint.resolve(endpoint)
@@ -413,13 +416,19 @@ export class Browser {
     opened.catch(ignore).then(() => chromium.detach(sessionId), ignore)
   }
 
-  #noteCrash(service: ServiceName, how: string): void {
-    const { events, logger } = this.#options
+  #noteCrash(service: ServiceName, how: string, phase: 'startup' | 'running' = 'running'): void {
+    const { events, telemetry, logger } = this.#options
     logger.warn({ service, how }, 'a program crashed; starting it again')
     events.report({ event: 'service_crashed', service, detail: how })
     const now = performance.now()
     this.#crashes = [...this.#crashes.filter((at) => now - at < crashWindowMilliseconds), now]
-    if (this.#crashes.length >= maxCrashes) throw new Error(`${service} crashed ${maxCrashes} times: ${how}`)
+    const isGivenUp = this.#crashes.length >= maxCrashes
+    telemetry.emit({
+      type: 'service_crashed',
+      source: { kind: 'local_process' },
+      data: { service_name: service, phase: isGivenUp ? 'gave_up' : phase },
+    })
+    if (isGivenUp) throw new Error(`${service} crashed ${maxCrashes} times: ${how}`)
   }
 }
 

@@ -2,8 +2,14 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
+import { systemClock } from '@berth/runtime/async/clock.ts'
+import { createLogger } from '@berth/runtime/process/logger.ts'
+import { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 import { CdpConnection } from './cdp-connection.ts'
+import { CommandTap } from './command-tap.ts'
 
+const logger = createLogger({ name: 'test', level: 'silent', json: true })
+const tap = new CommandTap(new TelemetryCollector(systemClock, logger))
 const keepAlive = { silenceLimitMilliseconds: 800, checkIntervalMilliseconds: 20 }
 const ping = Buffer.from([0x89, 0])
 /** Masked with zeros, as a client may. */
@@ -26,7 +32,7 @@ async function openPair(): Promise<readonly [near: Socket, far: Socket]> {
 async function openClient(): Promise<{ client: Socket; close: () => void }> {
   const [client, farClient] = await openPair()
   const [chromium, farChromium] = await openPair()
-  new CdpConnection(client, chromium, () => undefined, keepAlive)
+  new CdpConnection(client, chromium, { prepare: () => undefined, tap, hasEnded: async () => false, keepAlive })
   farChromium.resume()
   return {
     client: farClient,

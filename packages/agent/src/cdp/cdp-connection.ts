@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { ClientFrames } from './client-frames.ts'
 import { FrameBoundaries } from './frame-boundaries.ts'
+import { type CommandTap, type DisconnectReason, maxTappedBytes } from './command-tap.ts'
 import { closeCodes, closeEcho, closeFrame, pingFrame, pongFrame, textFrame } from './server-frames.ts'
 
 const lastWordsMilliseconds = 2_000
@@ -25,21 +26,32 @@ export class CdpConnection {
   readonly #check: NodeJS.Timeout
   readonly #prepare: Prepare
   readonly #silenceLimitMilliseconds: number
+  readonly #tap: CommandTap
+  readonly #hasBrowserEnded: () => Promise<boolean>
   /** Frames of ours that wait for a boundary. */
   #waiting: Buffer[] = []
   #endsAfterWaiting = false
+  #isReported = false
   #lastSignOfLife = performance.now()
   #pingedAt: number | undefined
 
   /** `prepare` may have something to do before a command goes on; it never rejects. */
-  constructor(client: Socket, chromium: Socket, prepare: Prepare, keepAlive = usualKeepAlive) {
+  constructor(client: Socket, chromium: Socket, options: ConnectionOptions) {
+    const { prepare, tap, hasEnded, keepAlive = usualKeepAlive } = options
     this.#client = client
     this.#prepare = prepare
+    this.#tap = tap
+    this.#hasBrowserEnded = hasEnded
     this.#silenceLimitMilliseconds = keepAlive.silenceLimitMilliseconds
     this.#chromium = chromium
     this.#frames = new ClientFrames({
       forward: (bytes) => this.#toChromium(bytes),
       intercept: (message) => this.#intercept(message),
+      beginMessage: () => {
+        tap.countMessage()
+        return tap.reads ? maxTappedBytes : 0
+      },
+      inspect: (message) => tap.take(message),
       ping: (payload) => this.#answerPing(payload),
       close: (payload) => this.#endWith(closeEcho(payload)),
       malformed: () => this.#endWith(closeFrame(closeCodes.protocolError)),
@@ -66,13 +78,14 @@ export class CdpConnection {
       client.resume()
     })
     chromium.on('drain', () => client.resume())
-    client.on('end', () => this.#end())
-    chromium.on('end', () => this.#end())
+    client.on('end', () => this.#end('client'))
+    chromium.on('end', () => this.#end('chromium'))
     client.on('close', () => {
       clearInterval(this.#check)
       chromium.destroy()
+      this.#report('client')
     })
-    chromium.on('close', () => this.#end())
+    chromium.on('close', () => this.#end('chromium'))
   }
 
   #toChromium(bytes: Buffer): void {
@@ -112,22 +125,32 @@ export class CdpConnection {
     this.#write(Buffer.concat(this.#waiting))
     this.#waiting = []
     this.#client.resume()
-    if (this.#endsAfterWaiting) this.#end()
+    if (this.#endsAfterWaiting) this.#end('client')
   }
 
   /** Says goodbye with this frame and ends. */
   #endWith(frame: Buffer): void {
     this.#inject(frame)
     this.#endsAfterWaiting = true
-    if (this.#waiting.length === 0) this.#end()
+    if (this.#waiting.length === 0) this.#end('client')
     else setTimeout(() => this.#client.destroy(), lastWordsMilliseconds).unref()
   }
 
-  #end(): void {
+  #end(endedBy: 'client' | 'chromium'): void {
+    this.#report(endedBy)
     this.#chromium.destroy()
     this.#client.end()
     // A client that does not read its last bytes is not waited for.
     setTimeout(() => this.#client.destroy(), lastWordsMilliseconds).unref()
+  }
+
+  /** Whoever was first has ended it. */
+  #report(endedBy: 'client' | 'chromium'): void {
+    if (this.#isReported) return
+    this.#isReported = true
+    if (endedBy === 'client') return this.#tap.end('client_close')
+    const reasonOf = (hasEnded: boolean): DisconnectReason => (hasEnded ? 'upstream_changed' : 'upstream_error')
+    void this.#hasBrowserEnded().then((hasEnded) => this.#tap.end(reasonOf(hasEnded)))
   }
 
   /** `Browser.close` of one client must not close the browser of all: it ends that client's connection. */
@@ -160,6 +183,14 @@ export class CdpConnection {
       this.#inject(pingFrame())
     }
   }
+}
+
+interface ConnectionOptions {
+  readonly prepare: Prepare
+  readonly tap: CommandTap
+  /** Whether the Chromium of the connection has ended, or is about to. */
+  readonly hasEnded: () => Promise<boolean>
+  readonly keepAlive?: KeepAlive
 }
 
 export interface Command {

@@ -4,8 +4,14 @@ import { createServer, request } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
+import { systemClock } from '@berth/runtime/async/clock.ts'
+import { createLogger } from '@berth/runtime/process/logger.ts'
 import { Activity } from '../reporting/activity.ts'
+import { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 import { CdpRelay } from './cdp-relay.ts'
+
+const logger = createLogger({ name: 'test', level: 'silent', json: true })
+const telemetry = new TelemetryCollector(systemClock, logger)
 
 const upgrade = {
   connection: 'Upgrade',
@@ -36,7 +42,7 @@ describe('a browser that fails', { concurrency: true }, () => {
       const { port } = chromium.address() as AddressInfo
       const endpoint = { port, browserPath: '/devtools/browser/x', ended: new Promise(() => {}) }
       const activity = new Activity(Date.now, () => {})
-      const relay = new CdpRelay({ endpoint: async () => endpoint, activity, prepare: () => undefined })
+      const relay = new CdpRelay({ endpoint: async () => endpoint, activity, telemetry, prepare: () => undefined })
       const server = createServer().on('upgrade', (incoming, socket, head) => {
         relay.connect(incoming, socket as Socket, head).catch(assert.ifError)
       })

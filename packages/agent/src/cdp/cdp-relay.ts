@@ -4,11 +4,14 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { cdpUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
 import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
+import { endsNow } from '../browser/child-program.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { toDevToolsServer } from '../browser/devtools-server.ts'
 import { http } from '../http/node-http.ts'
 import type { Activity } from '../reporting/activity.ts'
+import type { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 import { CdpConnection, type Prepare } from './cdp-connection.ts'
+import { CommandTap } from './command-tap.ts'
 
 /** How long the end of a Chromium may take to be known, after its port is shut. */
 const endLimitMilliseconds = 2_000
@@ -17,6 +20,7 @@ interface CdpRelayOptions {
   readonly endpoint: () => Promise<DevToolsEndpoint>
   readonly activity: Activity
   readonly prepare: Prepare
+  readonly telemetry: TelemetryCollector
 }
 
 /** Takes the websockets of CDP clients to Chromium's own DevTools server. */
@@ -44,7 +48,7 @@ export class CdpRelay {
     for (;;) {
       const endpoint = await this.#options.endpoint()
       try {
-        return await openChromium(endpoint, { request, client, head, prepare: this.#options.prepare })
+        return await openChromium(endpoint, { request, client, head, ...this.#options })
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException
         if (client.destroyed || (code !== 'ECONNREFUSED' && code !== 'ECONNRESET')) throw error
@@ -65,9 +69,10 @@ interface Handshake {
   readonly client: Socket
   readonly head: Buffer
   readonly prepare: Prepare
+  readonly telemetry: TelemetryCollector
 }
 
-function openChromium(endpoint: DevToolsEndpoint, { request, client, head, prepare }: Handshake): Promise<void> {
+function openChromium(endpoint: DevToolsEndpoint, { request, client, head, prepare, telemetry }: Handshake): Promise<void> {
   const path = request.url === cdpUpgrade.path ? endpoint.browserPath : request.url
   const upstream = http.request({
     ...toDevToolsServer,
@@ -85,7 +90,8 @@ function openChromium(endpoint: DevToolsEndpoint, { request, client, head, prepa
     })
     upstream.on('upgrade', (response, chromium, chromiumHead) => {
       client.write(switchingProtocols(response.headers))
-      new CdpConnection(client, chromium as Socket, prepare)
+      const tap = new CommandTap(telemetry)
+      new CdpConnection(client, chromium as Socket, { prepare, tap, hasEnded: () => endsNow([endpoint.ended]) })
       // What came right behind a handshake belongs to the stream, as if it came now.
       if (chromiumHead.length > 0) chromium.emit('data', chromiumHead)
       if (head.length > 0) client.emit('data', head)

@@ -19,6 +19,8 @@ function readAll(chunks: readonly Buffer[], isKept: (message: string) => boolean
     forward: (bytes) => {
       told.forwarded = Buffer.concat([told.forwarded, bytes])
     },
+    beginMessage: () => 0,
+    inspect: () => {},
     intercept: (message) => {
       told.shown.push(message)
       return isKept(message)
@@ -185,6 +187,8 @@ test('a waiting message delays all that follow, and none is lost', async () => {
       forward: (part) => {
         forwarded = Buffer.concat([forwarded, part])
       },
+      beginMessage: () => 0,
+      inspect: () => {},
       intercept: (message) => (message === 'wait' ? new Promise<void>((resolve) => waiting.push(resolve)) : false),
       ping: () => {},
       close: () => {},

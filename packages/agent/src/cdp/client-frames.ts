@@ -16,6 +16,10 @@ export interface ClientFrameHandlers {
    * is sent, and all that follows, when that settles.
    */
   readonly intercept: (message: string) => boolean | Promise<void>
+  /** A message begins. Returns how long a message may be that is shown to `inspect`; 0: none is. */
+  readonly beginMessage: () => number
+  /** A whole message that goes on, or went on already; undefined when it is longer than that. */
+  readonly inspect: (message: string | undefined) => void
   readonly ping: (payload: Buffer) => void
   readonly close: (payload: Buffer) => void
   /** What follows cannot be understood; nothing more is read. */
@@ -44,6 +48,8 @@ export class ClientFrames {
   #control: Buffer[] = []
   /** Frames of the current message that wait for a decision, and their payload so far; undefined once it is decided. */
   #held: { readonly raw: Buffer[]; readonly head: Buffer[]; headLength: number } | undefined
+  /** A copy of the current message, while somebody wants to see it; without `parts` when it is too long. */
+  #inspected: { parts: Buffer[] | undefined; length: number; readonly limit: number } | undefined
   #isDone = false
   /** Set while a message waits for what goes before it. */
   #isWaiting = false
@@ -101,7 +107,11 @@ export class ClientFrames {
   }
 
   #beginData({ opcode, isFinal }: Frame, header: Buffer): void {
-    if (opcode !== opcodes.continuation) this.#held = { raw: [], head: [], headLength: 0 }
+    if (opcode !== opcodes.continuation) {
+      this.#held = { raw: [], head: [], headLength: 0 }
+      const limit = this.#handlers.beginMessage()
+      this.#inspected = limit > 0 ? { parts: [], length: 0, limit } : undefined
+    }
     this.#isInMessage = !isFinal
     this.#pass(Buffer.from(header))
   }
@@ -118,6 +128,7 @@ export class ClientFrames {
   }
 
   #takeData(bytes: Buffer, mask: Buffer, position: number): void {
+    this.#copy(bytes, mask, position)
     this.#pass(bytes)
     const held = this.#held
     if (!held) return
@@ -127,10 +138,25 @@ export class ClientFrames {
     if (held.headLength > headBytes) this.#release()
   }
 
+  #copy(bytes: Buffer, mask: Buffer, position: number): void {
+    const inspected = this.#inspected
+    if (!inspected?.parts) return
+    inspected.length += bytes.length
+    if (inspected.length > inspected.limit) inspected.parts = undefined
+    else inspected.parts.push(unmask(bytes, mask, position))
+  }
+
+  #endInspected(): void {
+    const inspected = this.#inspected
+    this.#inspected = undefined
+    if (inspected) this.#handlers.inspect(inspected.parts && Buffer.concat(inspected.parts).toString('utf8'))
+  }
+
   #endFrame({ opcode, isFinal }: Frame): void {
     this.#frame = undefined
-    if (opcode >= opcodes.close) this.#endControl(opcode)
-    else if (isFinal && this.#held) this.#decide(this.#held)
+    if (opcode >= opcodes.close) return this.#endControl(opcode)
+    if (isFinal) this.#endInspected()
+    if (isFinal && this.#held) this.#decide(this.#held)
   }
 
   #endControl(opcode: number): void {

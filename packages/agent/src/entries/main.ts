@@ -8,6 +8,7 @@ import { Capture } from '../network/capture.ts'
 import { startDevToolsGuard } from '../network/devtools-guard.ts'
 import { EventLog } from '../reporting/event-log.ts'
 import { StateFeed } from '../reporting/state-feed.ts'
+import { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 
 /** Time for the server to hear why the agent ends. */
 const farewellMilliseconds = 500
@@ -18,11 +19,12 @@ process.env.UV_THREADPOOL_SIZE = '5'
 const config = await readConfig(process.argv[2])
 const state = new StateFeed(systemClock)
 const events = new EventLog(systemClock)
+const telemetry = new TelemetryCollector(systemClock, logger)
 
 new Capture(config.egress_socket, logger).start()
 startDevToolsGuard(config.chromium_path, logger)
 const extensions = new ExtensionSet(logger, { isExpected: config.awaits_extensions })
-const browser = new Browser({ config, extensions, state, events, logger })
+const browser = new Browser({ config, extensions, state, events, telemetry, logger })
 process.on('SIGTERM', () => void stop())
 // What one connection or call has left behind is no reason to end the session of all.
 process.on('unhandledRejection', (reason) => logger.error({ err: reason }, 'a failure that nobody waited for'))
@@ -31,10 +33,11 @@ browser.start()
 await browser.launched
 
 const { createApp } = await import('../app.ts')
-createApp({ config, browser, extensions, state, events, logger, stop }).listen(listenOptions(config))
+createApp({ config, browser, extensions, state, events, telemetry, logger, stop }).listen(listenOptions(config))
 
 const reason = await browser.givenUp
 logger.error({ reason }, 'the browser is given up')
+telemetry.giveUp()
 state.fail(reason)
 await delay(farewellMilliseconds)
 process.exit(1)

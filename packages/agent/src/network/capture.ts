@@ -2,6 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { inheritedDescriptors } from '@berth/contract/agent/machine-network.ts'
 import type { ConnectionFailure } from '@berth/contract/egress/machine-protocol.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import { connectionFailures } from './connection-failures.ts'
 import { ConnectionRefusal, type EgressConnection, EgressLink } from './egress-link.ts'
 import { FrameSocket } from './frame-socket.ts'
 import type { NameServer } from './name-server.ts'
@@ -86,6 +87,9 @@ export class Capture {
       this.#connections -= 1
       release()
       if (!(error instanceof ConnectionRefusal)) throw error
+      if (error.kind === 'refused') {
+        connectionFailures.note(name ?? address, port, { code: 'destination_blocked', status: 403 })
+      }
       return this.#refuse(key, packet, error.kind)
     }
     connection.socket.once('close', () => {

@@ -12,6 +12,7 @@ import {
   machineProtocolVersion,
 } from '@berth/contract/egress/machine-protocol.ts'
 import { BulkSocket } from '@berth/runtime/stream/bulk-socket.ts'
+import { connectionFailures } from './connection-failures.ts'
 import { readBulkFirstLine, readLines, writeLine } from './json-lines.ts'
 
 /** For so long what is asked of egress waits for one that is being started again. */
@@ -104,8 +105,12 @@ export class EgressLink {
   }
 
   /** Throws a ConnectionRefusal when there is no egress. */
-  lookup(name: string, family: AddressFamily): Promise<LookupAnswer> {
-    return this.#ask(async ({ lookups }) => (await lookups).ask(name, family))
+  async lookup(name: string, family: AddressFamily): Promise<LookupAnswer> {
+    const answer = await this.#ask(async ({ lookups }) => (await lookups).ask(name, family))
+    if ('failed' in answer && answer.failed === 'refused') {
+      connectionFailures.note(name, undefined, { code: 'network_policy_denied', status: 403 })
+    }
+    return answer
   }
 
   /** Asks once more where egress ends meanwhile, for as long as somebody who waits has patience. */
@@ -145,6 +150,9 @@ export class EgressLink {
       })
       readLines<ControlMessage>(socket, (message) => {
         if (message.type === 'ready') ready.resolve()
+        if (message.type === 'proxy_failed') {
+          connectionFailures.note(message.host, message.port, { code: message.code, status: 502 })
+        }
         if (message.type === 'closed') this.#open.get(message.id)?.hear(message.how)
       })
       await ready.promise

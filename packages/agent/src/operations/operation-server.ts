@@ -8,6 +8,8 @@ import { checkText, readJsonBody } from '@berth/runtime/http/json-body.ts'
 import { parseQuery, queryOf } from '@berth/runtime/http/query-string.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import { sendJson } from '../http/json-body.ts'
+import { reportCall } from '../telemetry/report-call.ts'
+import type { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 import { graceAfter, retryCountOf, sameCallKey } from './retries.ts'
 import { RunningOperation } from './running-operation.ts'
 import { sendContent } from './send-answer.ts'
@@ -23,19 +25,23 @@ interface Route extends ServedOperation {
 /** The one place that every operation passes: finds who serves it, checks what it is given, and sends the answer. */
 export class OperationServer {
   readonly #routes: readonly Route[]
+  readonly #telemetry: TelemetryCollector
   /** Those that a retry would join, with what makes two calls the same. */
   readonly #running = new Map<RunningOperation, string>()
 
   constructor(context: OperationContext) {
+    this.#telemetry = context.telemetry
     this.#routes = servedOperations(context).map((served) => ({ ...served, pattern: patternOf(served.operation) }))
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { operation, handler, pattern } = this.#find(request)
+    const noteBody = reportCall(this.#telemetry, { operation, request, response })
     const url = request.url ?? ''
     const query = operation.query && validate(operation.query, parseQuery(queryOf(url)), 'query')
     const params = operation.agentParams && validate(operation.agentParams, paramsOf(pattern, url), 'path')
     const body = await bodyOf(operation, request)
+    noteBody(body)
     const retryCount = retryCountOf(request.headers)
     const key = retryCount === undefined ? undefined : sameCallKey(operation, url, body)
     const running =

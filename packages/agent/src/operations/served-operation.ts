@@ -5,6 +5,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
 import type { Browser } from '../browser/browser.ts'
 import type { Activity } from '../reporting/activity.ts'
+import type { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 
 /** What operations work with. */
 export interface OperationContext {
@@ -12,6 +13,7 @@ export interface OperationContext {
   readonly browser: Browser
   /** For what goes on after the answer; a call in flight is counted already. */
   readonly activity: Activity
+  readonly telemetry: TelemetryCollector
   readonly logger: Logger
 }
 

@@ -13,6 +13,7 @@ import type { Browser } from '../browser/browser.ts'
 import type { ExtensionSet } from '../extensions/extension-set.ts'
 import { EventLog } from '../reporting/event-log.ts'
 import { StateFeed } from '../reporting/state-feed.ts'
+import { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 
 /** Every operation of the agent in the test's own process: for those that need no browser. */
 export class ServedApp implements AsyncDisposable {
@@ -30,13 +31,15 @@ export class ServedApp implements AsyncDisposable {
 
   static async start(): Promise<ServedApp> {
     const folder = await mkdtemp(join(tmpdir(), 'berth-operations-'))
+    const logger = createLogger({ name: 'agent', level: 'error', json: true })
     const server = createApp({
       config: { home_folder: folder, run_folder: folder } as AgentConfig,
       browser: {} as Browser,
       extensions: {} as ExtensionSet,
       state: new StateFeed(systemClock),
       events: new EventLog(systemClock),
-      logger: createLogger({ name: 'agent', level: 'error', json: true }),
+      telemetry: new TelemetryCollector(systemClock, logger),
+      logger,
       stop: async () => {},
     })
     server.listen(0, '127.0.0.1')

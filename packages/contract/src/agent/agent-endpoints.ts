@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { BrowserCdpCommandMethod, telemetryCategories } from '../browsers/telemetry-config.ts'
 import { BrowserViewport } from '../browsers/viewport.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { defineStream } from '../stream.ts'
+import { TelemetryEvent } from '../telemetry/telemetry-event.ts'
 import { agentContractVersion } from './agent-protocol.ts'
 import { agentRoutes } from './agent-routes.ts'
 
@@ -130,6 +132,51 @@ export const acknowledgeAgentEvents = defineEndpoint({
   errors: [],
 })
 
+/** A telemetry event, or how many up to this one are lost. */
+export const AgentTelemetryRecord = z.union([
+  z.object({ sequence: Sequence, event: TelemetryEvent }),
+  z.object({ sequence: Sequence, lost: z.int().min(1) }),
+])
+export type AgentTelemetryRecord = z.infer<typeof AgentTelemetryRecord>
+
+/** The same as `followAgentEvents`, for the telemetry of the session. */
+export const followAgentTelemetry = defineEndpoint(
+  defineStream({
+    ...agentRoutes.followTelemetry,
+    operationId: 'followAgentTelemetry',
+    summary: 'Follow the telemetry of the session',
+    tag,
+    access: 'internal',
+    query: z.object({ after: z.coerce.number().int().min(0).optional() }),
+    event: AgentTelemetryRecord,
+    errors: [],
+  }),
+)
+
+/** The server has stored this event and those before. */
+export const acknowledgeAgentTelemetry = defineEndpoint({
+  ...agentRoutes.acknowledgeTelemetry,
+  operationId: 'acknowledgeAgentTelemetry',
+  summary: 'Confirm telemetry events',
+  tag,
+  access: 'internal',
+  body: z.object({ sequence: Sequence }),
+  status: 204,
+  errors: [],
+})
+
+/** Tells the agent that the kernel has ended processes of the machine, which only the server can see. */
+export const reportMemoryKills = defineEndpoint({
+  ...agentRoutes.reportMemoryKills,
+  operationId: 'reportMemoryKills',
+  summary: 'Report processes that the kernel has ended',
+  tag,
+  access: 'internal',
+  body: z.object({ processes: z.int().min(1) }),
+  status: 204,
+  errors: [],
+})
+
 /** Closes Chromium so that it saves its state, stops the display and responds. The agent then exits. */
 export const stopAgent = defineEndpoint({
   operationId: 'stopAgent',
@@ -141,6 +188,14 @@ export const stopAgent = defineEndpoint({
   errors: [],
 })
 
+/** What the agent captures as telemetry. */
+export const TelemetryCapture = z.object({
+  categories: z.array(z.enum(telemetryCategories)),
+  /** Commands of clients that are not captured. */
+  excluded_methods: z.array(BrowserCdpCommandMethod),
+})
+export type TelemetryCapture = z.infer<typeof TelemetryCapture>
+
 /** What of a browser can be changed while it runs, besides its profile and its extensions, which come as streams. */
 export const BrowserConfiguration = z.object({
   viewport: BrowserViewport.required().optional(),
@@ -148,6 +203,8 @@ export const BrowserConfiguration = z.object({
   kiosk_mode: z.boolean().optional(),
   /** Where the page goes that a person would see. */
   start_url: z.string().optional(),
+  /** Null: nothing is captured. */
+  telemetry: TelemetryCapture.nullable().optional(),
 })
 export type BrowserConfiguration = z.infer<typeof BrowserConfiguration>
 

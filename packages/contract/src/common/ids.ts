@@ -17,6 +17,7 @@ export type ProxyId = string & { readonly idOf: 'proxy' }
 export type CredentialProviderId = string & { readonly idOf: 'credential-provider' }
 export type AuditEntryId = string & { readonly idOf: 'audit-entry' }
 export type ExportDestinationId = string & { readonly idOf: 'export-destination' }
+export type OtlpDestinationId = string & { readonly idOf: 'otlp-destination' }
 export type AnalysisId = string & { readonly idOf: 'analysis' }
 export type SearchId = string & { readonly idOf: 'search' }
 export type PoolId = string & { readonly idOf: 'pool' }
@@ -41,6 +42,7 @@ const idPrefixes = {
   credential: 'crd',
   analysis: 'ana',
   'export-destination': 'exd',
+  'otlp-destination': 'otd',
   'audit-entry': 'aud',
   'credential-provider': 'cpv',
   vault: 'vlt',

@@ -21,6 +21,8 @@ const dataPrefix = 'data: '
 
 interface EventStreamOptions {
   readonly keepAliveMilliseconds?: number
+  /** The id of an event, by which a reader resumes. */
+  readonly idOf?: (event: object) => number
 }
 
 /**
@@ -28,15 +30,18 @@ interface EventStreamOptions {
  * reader that is slow, or stands still, no more than one event waits here. What is lost meanwhile is the source's to say.
  */
 export function toEventStream(events: AsyncIterable<object>, options: EventStreamOptions = {}): Readable {
-  return toReadable(toJson(events), options)
+  return toReadable(toText(events, options), options)
 }
 
 function toReadable(events: AsyncGenerator<string>, options: EventStreamOptions): Readable {
   return Readable.from(textOf(events, options), { objectMode: false, highWaterMark: 1 })
 }
 
-async function* toJson(events: AsyncIterable<object>): AsyncGenerator<string> {
-  for await (const event of events) yield JSON.stringify(event)
+async function* toText(events: AsyncIterable<object>, { idOf }: EventStreamOptions): AsyncGenerator<string> {
+  for await (const event of events) {
+    const id = idOf ? `id: ${idOf(event)}\n` : ''
+    yield `${id}${dataPrefix}${JSON.stringify(event)}\n\n`
+  }
 }
 
 async function* textOf(
@@ -49,7 +54,7 @@ async function* textOf(
       else {
         const { done, value } = await next.result
         if (done) return
-        yield `${dataPrefix}${value}\n\n`
+        yield value
         next = new NextEvent(source)
       }
     }
@@ -96,7 +101,7 @@ export async function sendEvents(
 ): Promise<void> {
   response.writeHead(200, eventStreamHeaders).flushHeaders()
   let failure: unknown
-  const heard = hearFailure(toJson(events), (error) => {
+  const heard = hearFailure(toText(events, options), (error) => {
     failure = error
   })
   await pipeline(toReadable(heard, options), response).catch(() => response.destroy())

@@ -67,6 +67,11 @@ interface MountOptions {
   readonly onRequest?: (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 }
 
+interface StreamMountOptions<Event> extends MountOptions {
+  /** The id of an event, by which a reader resumes. */
+  readonly idOf?: (event: Event) => number
+}
+
 /** Serves an endpoint: validates its parts, calls the handler and sends the declared response. */
 export function mount<
   Params extends z.ZodType,
@@ -98,15 +103,16 @@ export function mountStream<Params extends z.ZodType, Query extends z.ZodType, E
   app: FastifyInstance,
   endpoint: Endpoint<Params, Query, z.ZodUndefined, Event>,
   handler: (call: Call<Params, Query, z.ZodUndefined>) => Promise<AsyncIterable<z.input<Event>>>,
-  options: MountOptions = {},
+  options: StreamMountOptions<z.input<Event>> = {},
 ): void {
   if (!isStream(endpoint)) throw new Error(`${endpoint.operationId} is not declared as a stream`)
+  const idOf = options.idOf && { idOf: options.idOf as (event: object) => number }
   mountRoute(app, endpoint, options, async (call, reply) => {
     const events = (await handler(call)) as AsyncIterable<object>
     // Its head goes out before its first event.
     reply.raw.once('pipe', () => reply.raw.flushHeaders())
     // Its end, whatever the reason, is no other request's affair: Fastify breaks the answer off and logs why.
-    return reply.code(endpoint.status).headers(eventStreamHeaders).send(toEventStream(events))
+    return reply.code(endpoint.status).headers(eventStreamHeaders).send(toEventStream(events, idOf))
   })
 }
 

@@ -45,6 +45,12 @@ export class SequencedLog<Event extends object> {
     this.#changes.notify()
   }
 
+  /** Counts an event that is lost before it could be kept, so that the reader is told. */
+  skip(): void {
+    this.#last += 1
+    this.#changes.notify()
+  }
+
   /** Forgets this event and those before. */
   acknowledge(sequence: number): void {
     this.#acknowledged = Math.max(this.#acknowledged, Math.min(sequence, this.#last))

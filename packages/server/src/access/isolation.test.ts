@@ -111,6 +111,11 @@ const resources: readonly Resource[] = [
       made(call, '/org/credential_providers', { provider_type: 'onepassword', name: 'same', token: 'token' }),
   },
   {
+    path: '/telemetry/destinations/{id_or_name}',
+    isShared: true,
+    make: (call) => made(call, '/telemetry/destinations', { name: 'same', endpoint: 'https://collector.example' }),
+  },
+  {
     path: '/audit-logs/export/destinations/{id}',
     isShared: true,
     make: (call) => {

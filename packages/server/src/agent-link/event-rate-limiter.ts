@@ -3,17 +3,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 const creditPerSecond = 100
 const maxCredit = 1_000
 /** Of an event; one of an agent that works as it should is shorter, or rare. */
-const charactersPerCredit = 1_000
+const defaultCharactersPerCredit = 1_000
 
 /** Slows down an agent that sends events without end: each costs the server time that is taken from other sessions. */
 export class EventRateLimiter {
   readonly #price: number
+  readonly #charactersPerCredit: number
   #credit = maxCredit
   #countedAt = performance.now()
 
   /** What an event costs at least; of short events that cost 1, a hundred a second may come for ever. */
-  constructor(price = 1) {
+  constructor(price = 1, charactersPerCredit = defaultCharactersPerCredit) {
     this.#price = price
+    this.#charactersPerCredit = charactersPerCredit
   }
 
   /** Resolves when it is the event's time; at once for all that an agent sends that works as it should. */
@@ -21,7 +23,7 @@ export class EventRateLimiter {
     const now = performance.now()
     this.#credit = Math.min(maxCredit, this.#credit + ((now - this.#countedAt) / 1_000) * creditPerSecond)
     this.#countedAt = now
-    this.#credit -= Math.max(this.#price, length / charactersPerCredit)
+    this.#credit -= Math.max(this.#price, length / this.#charactersPerCredit)
     if (this.#credit < 0) await delay((-this.#credit / creditPerSecond) * 1_000, undefined, { signal })
   }
 }

@@ -8,7 +8,7 @@ import { callAgent } from './agent-client.ts'
 import type { EventRateLimiter } from './event-rate-limiter.ts'
 
 /** The longest lines contain the last output of a program: 20 lines of 2,000 characters. */
-const maxEventLength = 128 * 1024
+const defaultMaxEventLength = 128 * 1024
 /** What may wait here for whoever takes the events; more waits in the machine. */
 const maxWaitingBytes = 256 * 1024
 
@@ -18,13 +18,14 @@ interface FollowOptions {
   readonly signal: AbortSignal
   /** Events that come too fast wait in the machine; whoever follows an agent again passes on the pace. */
   readonly pace: EventRateLimiter
+  readonly maxEventLength?: number
 }
 
 /** Follows a stream of an agent until that goes away or the signal ends it; rejects at the first event that is none. */
 export async function* followAgent<Event extends z.ZodType>(
   machine: ReachableMachine,
   stream: Endpoint<z.ZodType, z.ZodType, z.ZodType, Event>,
-  { query = '', signal, pace }: FollowOptions,
+  { query = '', signal, pace, maxEventLength = defaultMaxEventLength }: FollowOptions,
 ): AsyncGenerator<z.output<Event>> {
   const { method, path, reply, status } = stream
   const response = await callAgent(machine, { method, path: `${path}${query}`, signal })

@@ -10,6 +10,7 @@ type Listed =
   | 'projects'
   | 'credentials'
   | 'credential_providers'
+  | 'otlp_destinations'
   | 'audit_export_destinations'
   | 'config_analyses'
   | 'browser_pools'

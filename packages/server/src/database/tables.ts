@@ -13,6 +13,7 @@ import type {
   ExtensionId,
   MachineId,
   OrganizationId,
+  OtlpDestinationId,
   PoolId,
   ProfileId,
   ProjectId,
@@ -50,6 +51,7 @@ export interface Tables {
   credentials: CredentialTable
   audit_entries: AuditEntryTable
   audit_export_destinations: ExportDestinationTable
+  otlp_destinations: OtlpDestinationTable
   credential_providers: CredentialProviderTable
   sessions: SessionTable
   reserve_machines: ReserveMachineTable
@@ -90,6 +92,19 @@ export interface CredentialTable {
   value_keys: Json<readonly string[]>
   totp: ColumnType<TotpSettings | null, string | null, string | null>
   sealed_secrets: Buffer
+  version: Generated<number>
+  created_at: Date
+  updated_at: Date
+}
+
+export interface OtlpDestinationTable {
+  id: OtlpDestinationId
+  organization_id: OrganizationId
+  name: string
+  endpoint: string
+  description: string | null
+  header_names: Json<readonly string[]>
+  sealed_headers: Buffer
   version: Generated<number>
   created_at: Date
   updated_at: Date
@@ -203,6 +218,8 @@ export interface SessionTable {
   chrome_policy: Json<Record<string, unknown>>
   invocation_id: string | null
   telemetry: ColumnType<BrowserTelemetryConfig | null, string | null, string | null>
+  otlp_destination_id: OtlpDestinationId | null
+  bound_otlp_destination_id: Generated<OtlpDestinationId | null>
   proxy: Json<SelectedProxy>
   network: ColumnType<SessionNetwork | null, string | null, string | null>
   created_at: Date

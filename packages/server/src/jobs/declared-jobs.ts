@@ -29,6 +29,15 @@ export const shortenAuditLog: Job<Record<string, never>> = {
   limitSeconds: 30 * 60,
 }
 
+/** Prepares the tables of telemetry for the coming days, and removes old ones. */
+export const rotateTelemetry: Job<Record<string, never>> = {
+  name: 'rotate-telemetry',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '37 * * * *',
+  limitSeconds: 10 * 60,
+}
+
 /** Removes searches that have expired, and old pages from their cache. */
 export const expireSearches: Job<Record<string, never>> = {
   name: 'expire-searches',

@@ -9,6 +9,7 @@ import {
   exportAuditLog,
   fillPool,
   followDeletedProxy,
+  rotateTelemetry,
   shortenAuditLog,
   sweepBlobs,
   tendPools,
@@ -27,6 +28,7 @@ type Workers = Pick<
   | 'lostSessions'
   | 'poolFiller'
   | 'searchExpiry'
+  | 'telemetry'
 >
 
 interface StartJobsOptions {
@@ -44,11 +46,12 @@ export async function startJobs(
   { analysesAtOnce = 1 }: StartJobsOptions = {},
 ): Promise<void> {
   const { analysisRunner, configRegistry, leases, poolFiller } = workers
-  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, searchExpiry } = workers
+  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, searchExpiry, telemetry } = workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
     runner.work(exportAuditLog, (_data, signal) => auditExporter.run(signal)),
     runner.work(shortenAuditLog, () => audit.removeOld()),
+    runner.work(rotateTelemetry, () => telemetry.rotate()),
     runner.work(expireSearches, () => searchExpiry.run()),
     runner.work(endLostSessions, () => lostSessions.end()),
     runner.work(followDeletedProxy, ({ proxyId }) => deletedProxies.follow(proxyId)),

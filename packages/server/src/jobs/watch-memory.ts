@@ -3,10 +3,12 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Driver } from '../drivers/driver.ts'
 import type { LifecycleEvents } from '../features/sessions/machines/lifecycle-events.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
+import type { SessionTelemetry } from '../features/telemetry/session-telemetry.ts'
 
 interface MemoryWatchOptions {
   readonly driver: Driver
   readonly machines: SessionMachines
+  readonly telemetry: SessionTelemetry
   readonly events: LifecycleEvents
   readonly logger: Logger
 }
@@ -45,7 +47,7 @@ export class MemoryWatch {
 
   /** Checks one session. Also works after its machine has ended, until it is removed. */
   async check(id: SessionId): Promise<void> {
-    const { driver, machines, logger } = this.#options
+    const { driver, machines, telemetry, logger } = this.#options
     const machine = machines.find(id)
     if (!machine) return
     const kills = await driver.countMemoryKills(machine.id)
@@ -53,6 +55,7 @@ export class MemoryWatch {
     if (fresh <= 0) return
     this.#seen.set(id, kills)
     this.#total += fresh
+    telemetry.reportMemoryKills(id, fresh)
     logger.warn(
       { sessionId: id, processes: fresh },
       'a session reached its memory limit, and the kernel ended processes',

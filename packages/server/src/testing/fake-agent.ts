@@ -5,16 +5,20 @@ import {
   type AgentConfig,
   type AgentEvent,
   type AgentState,
+  type AgentTelemetryRecord,
   acknowledgeAgentEvents,
+  acknowledgeAgentTelemetry,
   configureAgent,
   type FetchPageReply,
   type FetchPageRequest,
   fetchPage,
   followAgentEvents,
   followAgentState,
+  followAgentTelemetry,
   getAgentState,
   type ServiceName,
   stopAgent,
+  type TelemetryCapture,
 } from '@berth/contract/agent/agent-endpoints.ts'
 import {
   agentContractVersion,
@@ -34,6 +38,7 @@ import {
   findFormFields,
 } from '@berth/contract/agent/form-fill-endpoints.ts'
 import { BerthError } from '@berth/contract/errors.ts'
+import type { TelemetryEvent } from '@berth/contract/telemetry/telemetry-event.ts'
 import { findUpgrade } from '@berth/contract/upgrade.ts'
 import { Changes } from '@berth/runtime/async/changes.ts'
 import { replyWithErrors } from '@berth/runtime/http/error-reply.ts'
@@ -62,6 +67,8 @@ export class FakeAgent {
   /** The viewports that the server requested, in order. */
   readonly viewports: AgentConfig['viewport'][] = []
   readonly navigations: string[] = []
+  /** What the server has it capture, newest last. */
+  readonly captures: (TelemetryCapture | null)[] = []
   /** The pages that it was to fetch. */
   readonly fetched: FetchPageRequest[] = []
   fetchPage: (request: FetchPageRequest) => Promise<FetchPageReply> = async () => {
@@ -82,6 +89,7 @@ export class FakeAgent {
   readonly #app: FastifyInstance
   readonly #websockets = new WebSocketServer({ noServer: true })
   readonly events = new SequencedLog<AgentEvent>({ maxEvents: 100, maxLength: 100_000, maxEventLength: 10_000 })
+  telemetry = new SequencedLog<TelemetryEvent>({ maxEvents: 20_000, maxLength: 8_000_000, maxEventLength: 500_000 })
   readonly #changes = new Changes()
   /** Streams that are open. */
   readonly #streams = new Set<FastifyRequest>()
@@ -179,6 +187,7 @@ export class FakeAgent {
     app.post(agentExtensionsPath, () => {}) // Handled above.
     mount(app, configureAgent, async ({ body }) => {
       if (body.start_url !== undefined) this.navigations.push(body.start_url)
+      if (body.telemetry !== undefined) this.captures.push(body.telemetry)
       if (!body.viewport) return
       this.viewports.push(body.viewport)
       await this.onResize()
@@ -197,6 +206,10 @@ export class FakeAgent {
       this.#open(request, this.events.follow(query.after, signal)),
     )
     mount(app, acknowledgeAgentEvents, ({ body }) => this.events.acknowledge(body.sequence))
+    mountStream(app, followAgentTelemetry, async ({ request, query, signal }) =>
+      this.#open<AgentTelemetryRecord>(request, this.telemetry.follow(query.after, signal)),
+    )
+    mount(app, acknowledgeAgentTelemetry, ({ body }) => this.telemetry.acknowledge(body.sequence))
     app.addContentTypeParser('*', (_request, body, done) => done(null, body))
     app.put(agentProfilePath, async (request, reply) => {
       const state = await text(request.raw)

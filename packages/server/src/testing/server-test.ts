@@ -272,6 +272,7 @@ export class TestServer {
       onePassword: options.onePassword ?? { connectUrl: undefined, limitMilliseconds: 1000 },
       audit: { folder: `${this.#parts.blobsFolder}-audit`, retentionDays: 365 },
       auditExport: options.auditExport ?? { buckets: [], endpoint: undefined },
+      telemetryRetentionDays: 30,
       search: options.search ?? { providers: [], attemptLimitMilliseconds: 1_000 },
       limits: { maxSessions: 1000, requestsPerMinute: 0, ...options.limits },
       configRegistry: {

@@ -6,6 +6,7 @@ import type { Insertable } from 'kysely'
 import type { Database } from '../../../database/database.ts'
 import type { SessionTable } from '../../../database/tables.ts'
 import type { LimitService } from '../../limits/limit-service.ts'
+import type { SessionTelemetry } from '../../telemetry/session-telemetry.ts'
 import type { SessionTerminator } from '../end/end-session.ts'
 import type { LifecycleEvents } from '../machines/lifecycle-events.ts'
 import type { SessionEgress } from '../machines/session-egress.ts'
@@ -27,6 +28,7 @@ interface SessionCreatorOptions {
   readonly terminator: SessionTerminator
   readonly limits: LimitService
   readonly egress: SessionEgress
+  readonly telemetry: SessionTelemetry
   readonly events: LifecycleEvents
   readonly clock: Clock
   readonly logger: Logger

@@ -5,6 +5,7 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { commandAgent } from '../../../agent-link/command-agent.ts'
 import type { Driver, Machine, ReachableMachine } from '../../../drivers/driver.ts'
+import type { SessionTelemetry } from '../../telemetry/session-telemetry.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
@@ -24,6 +25,7 @@ interface SessionProvisionerOptions {
   readonly machines: SessionMachines
   readonly profiles: SessionProfiles
   readonly sessionExtensions: SessionExtensions
+  readonly telemetry: SessionTelemetry
   readonly reserve: Reserve
   readonly clock: Clock
   readonly logger: Logger
@@ -121,29 +123,36 @@ export class SessionProvisioner {
 
   /** Gives the agent what the session starts with. A start page takes the place of the tabs of a profile. */
   async #deliver(
-    { start_url }: Session,
+    session: Session,
     { extensions, profile }: LaunchInputs,
     machine: ReachableMachine,
     signal: AbortSignal,
   ): Promise<void> {
     const { profiles, sessionExtensions } = this.#options
-    const tabs = start_url === null ? 'restore' : 'blank'
+    const tabs = session.start_url === null ? 'restore' : 'blank'
     // At once: extensions are answered for when the browser runs, and it waits for the profile.
     await Promise.all([
       profile?.hasState && profiles.load(profile.id, machine, { tabs, signal }),
       extensions.length > 0 && sessionExtensions.give(machine, extensions, signal),
-      start_url !== null && openStartPage(machine, start_url),
+      this.#configurePages(session, machine),
     ])
+  }
+
+  /** Telemetry first, so that it sees the start page. */
+  async #configurePages({ id, start_url, telemetry }: Session, machine: ReachableMachine): Promise<void> {
+    if (telemetry) await this.#options.telemetry.configure(id, telemetry)
+    if (start_url !== null) await openStartPage(machine, start_url)
   }
 
   /** The same to an agent whose browser runs: one after the other, since each changes what the next one finds. */
   async #configure(
-    { viewport, kiosk_mode, headless, start_url }: Session,
+    session: Session,
     { extensions, profile }: LaunchInputs,
     machine: ReachableMachine,
     signal: AbortSignal,
   ): Promise<void> {
     const { profiles, sessionExtensions } = this.#options
+    const { viewport, kiosk_mode, headless, start_url } = session
     const configuration = { viewport: windowOf(viewport), ...(!headless && { kiosk_mode }) }
     await commandAgent(machine, configureAgent, configuration, {
       limitMilliseconds: configurationLimitMilliseconds,
@@ -152,7 +161,7 @@ export class SessionProvisioner {
     const tabs = start_url === null ? 'restore' : 'blank'
     if (profile?.hasState) await profiles.load(profile.id, machine, { tabs, signal })
     if (extensions.length > 0) await sessionExtensions.give(machine, extensions, signal)
-    if (start_url !== null) await openStartPage(machine, start_url)
+    await this.#configurePages(session, machine)
   }
 }
 

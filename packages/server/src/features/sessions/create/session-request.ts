@@ -1,9 +1,10 @@
 import type { BrowserMemory, BrowserRequest, Region } from '@berth/contract/browsers/browser.ts'
-import type { MachineId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import type { MachineId, OtlpDestinationId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Insertable } from 'kysely'
 import type { SelectedProxy, SessionTable } from '../../../database/tables.ts'
 import type { Driver } from '../../../drivers/driver.ts'
+import type { OtlpDestinationService } from '../../otlp/otlp-destination-service.ts'
 import type { ProxyService, ProxyTarget } from '../../proxies/proxy-service.ts'
 import type { VaultService } from '../../vaults/vault-service.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
@@ -14,7 +15,7 @@ import { selectProxy } from '../update/egress-change.ts'
 import { defaultMemory } from './default-memory.ts'
 import type { LaunchInputs } from './machine-spec.ts'
 import { selectNetwork } from './network-selection.ts'
-import { selectTelemetry } from './telemetry-selection.ts'
+import { selectTelemetry, withDestination } from './telemetry-selection.ts'
 
 /** What a session is made of, after the defaults of the contract. */
 export type SessionRequest = BrowserRequest
@@ -25,6 +26,7 @@ interface Selected {
   /** How the session leaves. */
   readonly egress: LeavesBy
   readonly vaults: Awaited<ReturnType<VaultService['link']>>
+  readonly otlpDestinationId: OtlpDestinationId | null
 }
 
 interface RowOptions {
@@ -42,6 +44,7 @@ interface SessionRequestsOptions {
   readonly sessionExtensions: SessionExtensions
   readonly egress: Pick<SessionEgress, 'certificates'>
   readonly vaults: VaultService
+  readonly otlpDestinations: Pick<OtlpDestinationService, 'select'>
   readonly driver: Driver
   readonly driverId: string
   readonly region: Region
@@ -63,13 +66,15 @@ export class SessionRequests {
     const profile = request.profile ? await profiles.refer(projectId, request.profile) : undefined
     const certificates = await this.#options.egress.certificates({ project_id: projectId, ...egress })
     const vaults = await this.#options.vaults.link(projectId, request.vaults)
-    return { inputs: { extensions, profile, certificates }, egress, vaults }
+    const reference = request.telemetry?.export?.otlp?.destination
+    const otlpDestinationId = reference ? await this.#options.otlpDestinations.select(projectId, reference) : null
+    return { inputs: { extensions, profile, certificates }, egress, vaults, otlpDestinationId }
   }
 
   rowOf({ id, machineId, projectId, request, selected, now }: RowOptions): Insertable<SessionTable> {
     const { profile } = selected.inputs
     const { proxy, network } = selected.egress
-    const telemetry = selectTelemetry(request.telemetry)
+    const telemetry = withDestination(selectTelemetry(request.telemetry), selected.otlpDestinationId)
     return {
       id,
       project_id: projectId,
@@ -90,6 +95,7 @@ export class SessionRequests {
       chrome_policy: JSON.stringify(request.chrome_policy ?? {}),
       invocation_id: request.invocation_id ?? null,
       telemetry: telemetry && JSON.stringify(telemetry),
+      otlp_destination_id: selected.otlpDestinationId,
       created_at: now,
       idle_since: null,
       deleted_at: null,
@@ -116,8 +122,10 @@ export class SessionRequests {
     if (region && region !== this.#options.region) {
       refuse('region', `${region} is not served here; this service runs in ${this.#options.region}.`)
     }
-    if (telemetry?.export?.otlp?.destination || telemetry?.export?.otlp?.enabled) {
-      refuse('telemetry.export', 'is not supported by this version of berth.')
+    const otlp = telemetry?.export?.otlp
+    if (otlp?.enabled && !otlp.destination) refuse('telemetry.export.otlp', 'needs a destination.')
+    if (otlp?.destination && !selectTelemetry(telemetry)) {
+      refuse('telemetry.export.otlp.destination', 'needs telemetry that is captured.')
     }
   }
 

@@ -36,6 +36,14 @@ export function updateTelemetry(
   return isAnyOn(browser) ? { ...current, browser } : null
 }
 
+/** The same, with where it is exported to. */
+export function withDestination(
+  config: BrowserTelemetryConfig | null,
+  destination: string | null,
+): BrowserTelemetryConfig | null {
+  return config && destination !== null ? { ...config, export: { otlp: { enabled: true, destination } } } : config
+}
+
 function isAnyOn(browser: BrowserTelemetryCategoriesConfig): boolean {
   return telemetryCategories.some((category) => browser[category]?.enabled)
 }

@@ -11,6 +11,7 @@ import { AgentWatch, type AgentWatchHandlers } from '../../../agent-link/agent-w
 import { type CommandOptions, commandAgent } from '../../../agent-link/command-agent.ts'
 import type { Driver, Machine, ReachableMachine } from '../../../drivers/driver.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
+import type { SessionTelemetry } from '../../telemetry/session-telemetry.ts'
 import type { Session, SessionOnMachine } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { LifecycleEvents } from './lifecycle-events.ts'
@@ -49,6 +50,7 @@ interface SessionMachinesOptions {
   /** After how long without activity a machine is frozen. Absent: none ever is. */
   readonly standbyMilliseconds: number | undefined
   readonly clock: Clock
+  readonly telemetry: SessionTelemetry
   readonly logger: Logger
 }
 
@@ -125,7 +127,8 @@ export class SessionMachines {
     const { events, logger } = this.#options
     const standby = this.#standbyMachine(id, machine, { gpu, isFrozen: isFrozen ?? false })
     const { awake: begin } = standby
-    // These two alone see the machine itself: that the server listens to an agent is no use of its session.
+    // These and the telemetry's stream alone see the machine itself: that the server listens to an agent is no use of its
+    // session.
     const handlers: AgentWatchHandlers = {
       onState: (state) => this.#takeActivity(id, state.idle_since === null ? null : new Date(state.idle_since)),
       onGone: (reason) => {
@@ -140,6 +143,7 @@ export class SessionMachines {
     const unknown = { idleSince: undefined, notedIdleSince: undefined }
     const live: LiveMachine = { machine: standby, watch, agentEvents, ...unknown, isNoting: false, standbyNotes }
     this.#live.set(id, live)
+    this.#options.telemetry.add(id, { commands: standby, events: onceAwake(machine, begin) })
     if (isFrozen !== undefined) standbyNotes.note(isFrozen)
     return live
   }
@@ -259,7 +263,7 @@ export class SessionMachines {
     try {
       await this.remove(machine_id)
     } finally {
-      await live?.agentEvents.finish()
+      await Promise.all([live?.agentEvents.finish(), this.#options.telemetry.finish(id)])
     }
   }
 
@@ -277,12 +281,23 @@ export class SessionMachines {
       agentEvents.close()
     }
     this.#live.clear()
+    this.#options.telemetry.release()
   }
 }
 
 /** What programs wrote behind it is for the log: it can be long, and tell of the host. */
 function firstLine(message: string): string {
   return message.split('\n', 1)[0]?.slice(0, maxReasonLength) ?? ''
+}
+
+/** The machine itself, as soon as it runs. */
+function onceAwake(machine: Machine, awake: Promise<void>): ReachableMachine {
+  return {
+    connect: async () => {
+      await awake
+      return machine.connect()
+    },
+  }
 }
 
 /** A machine that has waited for its session was idle before that. */

@@ -332,12 +332,15 @@ export class SessionStore {
 /** Browsers of a pool are callers' sessions while they are leased, and stay so when they end then. */
 const isCallers = sql<boolean>`(pool_id is null or leased_at is not null)`
 
-function throwRefused(error: unknown, { name, profile_id }: Updateable<SessionTable>): never {
+function throwRefused(error: unknown, { name, profile_id, otlp_destination_id }: Updateable<SessionTable>): never {
   if (violates(error, 'session_names'))
     throw new BerthError('session_name_taken', { name: name ?? '' }, { cause: error })
   // It was deleted since it was looked up.
   if (violates(error, 'sessions_profile_id_fkey')) {
     throw new BerthError('profile_not_found', { profile: profile_id ?? '' }, { cause: error })
+  }
+  if (violates(error, 'sessions_bound_otlp_destination_id_fkey')) {
+    throw new BerthError('otlp_destination_not_found', { destination: otlp_destination_id ?? '' }, { cause: error })
   }
   throw error
 }

@@ -1,7 +1,8 @@
 import { BerthError } from '@berth/contract/errors.ts'
-import { updateTelemetry } from '../create/telemetry-selection.ts'
+import type { SessionTelemetry } from '../../telemetry/session-telemetry.ts'
+import { updateTelemetry, withDestination } from '../create/telemetry-selection.ts'
 import type { SessionStore } from '../records/session-store.ts'
-import type { PlanChange } from './session-change.ts'
+import type { PlanChange, RestoreSession } from './session-change.ts'
 
 /** A name that is taken is refused before anything is done to the browser; of two at once the index lets one through. */
 export function planName(store: SessionStore): PlanChange {
@@ -15,7 +16,20 @@ export function planName(store: SessionStore): PlanChange {
 export const planTags: PlanChange = async (_session, { tags }) =>
   tags ? { columns: { tags: JSON.stringify(tags) } } : undefined
 
-export const planTelemetry: PlanChange = async ({ telemetry: current }, { telemetry: asked }) => {
-  const telemetry = updateTelemetry(current, asked)
-  return telemetry === undefined ? undefined : { columns: { telemetry: telemetry && JSON.stringify(telemetry) } }
+/** What is captured changes before the row says so: events that the caller has just turned off do not follow. */
+export function planTelemetry(telemetry: SessionTelemetry): PlanChange {
+  return async ({ id, telemetry: current, otlp_destination_id: destination }, { telemetry: asked }) => {
+    const updated = updateTelemetry(current, asked)
+    if (updated === undefined) return undefined
+    const next = withDestination(updated, destination)
+    return {
+      columns: { telemetry: next && JSON.stringify(next) },
+      apply: () => telemetry.configure(id, next),
+      revert: () => telemetry.configure(id, current),
+    }
+  }
+}
+
+export function restoreTelemetry(telemetry: SessionTelemetry): RestoreSession {
+  return ({ id, telemetry: config }) => telemetry.configure(id, config)
 }

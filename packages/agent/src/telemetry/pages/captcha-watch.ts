@@ -1,0 +1,162 @@
+import type { CdpPipe } from '../../browser/cdp-pipe.ts'
+import type { CdpEventParams } from '../../browser/cdp-types.ts'
+import { withTarget } from '../../browser/targets/tabs.ts'
+import type { TelemetryCollector } from '../telemetry-collector.ts'
+import { type CaptchaType, captchaTypeOf, lookForCaptcha } from './captcha-page.ts'
+
+type TargetInfo = CdpEventParams<'Target.targetCreated'>['targetInfo']
+
+const pollMilliseconds = 1_000
+const challengeLimitMilliseconds = 5 * 60_000
+const answerLimitMilliseconds = 3_000
+/** A page can make frames without end. */
+const maxFrames = 100
+/** No service of this version solves challenges. An operator's solver reports results of its own. */
+const noSolver = 'solver_not_configured'
+
+interface Frame {
+  readonly type: CaptchaType
+  /** The page that shows it. */
+  readonly pageId: string | undefined
+}
+
+interface Challenge {
+  readonly id: string
+  readonly type: CaptchaType
+  readonly pageId: string
+  readonly pageUrl: string
+  readonly startedAt: number
+}
+
+type Outcome = 'solved' | 'timeout' | 'abandoned'
+
+/**
+ * Challenges that a person would see. They are frames of other sites, of which Chromium tells without being attached to
+ * their page. Only a page with such a frame is looked at, once a second: whether it shows the frame, and whether it has
+ * the answer.
+ */
+export class CaptchaWatch {
+  readonly #pipe: CdpPipe
+  readonly #collector: TelemetryCollector
+  readonly #pages = new Map<string, string>()
+  readonly #frames = new Map<string, Frame>()
+  /** One for each page. */
+  readonly #challenges = new Map<string, Challenge>()
+  /** Pages whose challenge is over, until it has gone. */
+  readonly #done = new Set<string>()
+  #timer: NodeJS.Timeout | undefined
+  #isLooking = false
+  #lastId = 0
+
+  constructor(pipe: CdpPipe, collector: TelemetryCollector) {
+    this.#pipe = pipe
+    this.#collector = collector
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** Looks at the pages that have such frames. */
+  start(): void {
+    if (this.#timer || this.#frames.size === 0) return
+    this.#timer = setInterval(() => void this.#look(), pollMilliseconds)
+    this.#timer.unref()
+    void this.#look()
+  }
+
+  take(info: TargetInfo): void {
+    const { targetId, type, url } = info
+    if (type === 'page') return this.#takePage(targetId, url)
+    if (type !== 'iframe') return
+    const captcha = captchaTypeOf(url)
+    if (!captcha) return this.lose(targetId)
+    if (this.#frames.size >= maxFrames) return
+    const { parentFrameId } = info as { readonly parentFrameId?: string }
+    this.#frames.set(targetId, { type: captcha, pageId: parentFrameId })
+    if (this.#collector.captures('captcha')) this.start()
+  }
+
+  lose(targetId: string): void {
+    this.#frames.delete(targetId)
+    if (this.#pages.delete(targetId)) this.#end(targetId, 'abandoned')
+  }
+
+  #takePage(targetId: string, url: string): void {
+    const before = this.#pages.get(targetId)
+    this.#pages.set(targetId, url)
+    if (before === undefined || before === url) return
+    this.#done.delete(targetId)
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    try {
+      const pages = this.#pagesWithFrames()
+      for (const [pageId, types] of pages) await this.#lookAt(pageId, types)
+      for (const pageId of this.#challenges.keys()) if (!pages.has(pageId)) await this.#lookAt(pageId, new Set())
+      if (this.#frames.size === 0 && this.#challenges.size === 0) this.close()
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  /** A frame within a frame does not say to which page it belongs: then every page is looked at. */
+  #pagesWithFrames(): ReadonlyMap<string, ReadonlySet<CaptchaType>> {
+    const pages = new Map<string, Set<CaptchaType>>()
+    for (const { type, pageId } of this.#frames.values()) {
+      const found = pageId !== undefined && this.#pages.has(pageId) ? [pageId] : [...this.#pages.keys()]
+      for (const id of found) pages.set(id, (pages.get(id) ?? new Set()).add(type))
+    }
+    return pages
+  }
+
+  async #lookAt(pageId: string, types: ReadonlySet<CaptchaType>): Promise<void> {
+    const limit = answerLimitMilliseconds
+    const seen = await withTarget(this.#pipe, pageId, (session) => lookForCaptcha(this.#pipe, session, limit)).catch(
+      () => undefined, // The page has gone, or is busy.
+    )
+    if (!seen) return
+    // The frame of Turnstile is where no script of its page finds it.
+    const visible = seen.visible.find((type) => types.has(type)) ?? (types.has('turnstile') ? 'turnstile' : undefined)
+    const open = this.#challenges.get(pageId)
+    if (!open) {
+      if (!visible) this.#done.delete(pageId)
+      else if (!seen.isSolved && !this.#done.has(pageId)) this.#begin(pageId, visible)
+    } else if (seen.isSolved) this.#end(pageId, 'solved')
+    else if (!visible || open.pageUrl !== this.#pages.get(pageId)) this.#end(pageId, 'abandoned')
+    else if (performance.now() - open.startedAt > challengeLimitMilliseconds) this.#end(pageId, 'timeout')
+  }
+
+  #begin(pageId: string, type: CaptchaType): void {
+    const pageUrl = this.#pages.get(pageId) ?? ''
+    this.#lastId += 1
+    const challenge = { id: `${pageId}-${this.#lastId}`, type, pageId, pageUrl, startedAt: performance.now() }
+    this.#challenges.set(pageId, challenge)
+    this.#report('captcha_solve_started', challenge, {})
+    const result = { status: 'failure', duration_ms: 0, error_code: noSolver }
+    this.#report('captcha_solve_result', challenge, result)
+  }
+
+  #end(pageId: string, status: Outcome): void {
+    const challenge = this.#challenges.get(pageId)
+    if (!challenge) return
+    this.#challenges.delete(pageId)
+    this.#done.add(pageId)
+    const duration_ms = Math.round(performance.now() - challenge.startedAt)
+    this.#report('captcha_challenge_result', challenge, { status, duration_ms })
+  }
+
+  #report(
+    type: 'captcha_solve_started' | 'captcha_solve_result' | 'captcha_challenge_result',
+    { id, type: captcha_type, pageUrl }: Challenge,
+    result: Record<string, unknown>,
+  ): void {
+    const { hostname, pathname } = URL.canParse(pageUrl) ? new URL(pageUrl) : { hostname: '', pathname: '' }
+    const site = { website_host: hostname, website_path: pathname.slice(0, 1024) }
+    const data = { captcha_type, challenge_id: id, ...result, ...site }
+    this.#collector.emit({ type, source: { kind: 'cdp', event: 'Target.targetInfoChanged' }, data })
+  }
+}

@@ -1,0 +1,43 @@
+import type { Chromium } from '../../browser/chromium.ts'
+import type { TelemetryCollector } from '../telemetry-collector.ts'
+import { ObservedBrowser } from './observed-browser.ts'
+
+/** What is observed of pages, across the runs of Chromium. */
+export class Observation {
+  readonly #collector: TelemetryCollector
+  #browser: ObservedBrowser | undefined
+  #endedAt: number | undefined
+
+  constructor(collector: TelemetryCollector) {
+    this.#collector = collector
+  }
+
+  /** Observes this Chromium as it is configured now. */
+  async apply(chromium: Chromium): Promise<void> {
+    if (this.#browser?.chromium !== chromium) this.#follow(chromium)
+    await this.#browser?.update()
+    if (this.#endedAt === undefined) return
+    const reconnect_duration_ms = Math.round(performance.now() - this.#endedAt)
+    this.#endedAt = undefined
+    this.#collector.emit({
+      type: 'monitor_reconnected',
+      source: { kind: 'local_process' },
+      data: { reconnect_duration_ms },
+    })
+  }
+
+  #follow(chromium: Chromium): void {
+    const browser = new ObservedBrowser(chromium, this.#collector)
+    this.#browser = browser
+    void chromium.ended.then(() => {
+      browser.close()
+      if (this.#browser !== browser) return
+      this.#endedAt = performance.now()
+      this.#collector.emit({
+        type: 'monitor_disconnected',
+        source: { kind: 'local_process' },
+        data: { reason: 'chrome_restarted' },
+      })
+    })
+  }
+}

@@ -1,0 +1,129 @@
+import { configureAgent, reportMemoryKills, type TelemetryCapture } from '@berth/contract/agent/agent-endpoints.ts'
+import { type BrowserTelemetryConfig, telemetryCategories } from '@berth/contract/browsers/telemetry-config.ts'
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-event.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { AgentRefusal, commandAgent } from '../../agent-link/command-agent.ts'
+import type { ReachableMachine } from '../../drivers/driver.ts'
+import { TelemetryIntake } from './telemetry-intake.ts'
+import type { TelemetryStore } from './telemetry-store.ts'
+import type { TelemetryWriter } from './telemetry-writer.ts'
+
+/** An agent waits 3 s for pages, and one that starts loads its programs first. */
+const configurationLimitMilliseconds = 45_000
+
+interface SessionTelemetryOptions {
+  readonly store: TelemetryStore
+  readonly writer: TelemetryWriter
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** How the server reaches the agent of a session. */
+interface AgentMachines {
+  /** A connection is a use of the session, and wakes it. */
+  readonly commands: ReachableMachine
+  /** A connection is none, and waits for the session to wake. */
+  readonly events: ReachableMachine
+}
+
+type ConfiguredListener = (sessionId: SessionId, config: BrowserTelemetryConfig | null) => void
+type StoredListener = (sessionId: SessionId, events: readonly TelemetryEnvelope[]) => void
+
+/** The telemetry of this server's sessions, from their agents into the database. */
+export class SessionTelemetry {
+  readonly #options: SessionTelemetryOptions
+  readonly #machines = new Map<SessionId, AgentMachines>()
+  readonly #intakes = new Map<SessionId, TelemetryIntake>()
+  readonly #listeners: StoredListener[] = []
+  readonly #configured: ConfiguredListener[] = []
+
+  constructor(options: SessionTelemetryOptions) {
+    this.#options = options
+  }
+
+  /** Calls with the events of every session, once they are stored. */
+  onStored(listener: StoredListener): void {
+    this.#listeners.push(listener)
+  }
+
+  /** Calls with what each session captures, before it does. */
+  onConfigured(listener: ConfiguredListener): void {
+    this.#configured.push(listener)
+  }
+
+  /** The session has this machine now. */
+  add(id: SessionId, machines: AgentMachines): void {
+    this.#machines.set(id, machines)
+  }
+
+  /** Has the agent of the session capture this, from now on. */
+  async configure(id: SessionId, config: BrowserTelemetryConfig | null): Promise<void> {
+    const machines = this.#machines.get(id)
+    if (!machines) throw new BerthError('session_unreachable')
+    if (config) this.#open(id, machines.events)
+    for (const listener of this.#configured) listener(id, config)
+    const body = { telemetry: captureOf(config) }
+    const options = { limitMilliseconds: configurationLimitMilliseconds }
+    await commandAgent(machines.commands, configureAgent, body, options).catch((cause: unknown) => {
+      if (!(cause instanceof AgentRefusal)) throw cause
+      throw new BerthError('session_update_failed', { reason: 'the agent refused the telemetry.' }, { cause })
+    })
+  }
+
+  /** The kernel has ended processes of the session because its memory was used up. */
+  reportMemoryKills(id: SessionId, processes: number): void {
+    const machine = this.#machines.get(id)?.commands
+    // Of a session without telemetry nobody wants to know, and an agent that has ended itself cannot be told.
+    if (machine && this.#intakes.has(id)) commandAgent(machine, reportMemoryKills, { processes }).catch(() => {})
+  }
+
+  /** The events of the session after this one, or from now on; undefined: it has no machine here. */
+  async follow(
+    id: SessionId,
+    after: number | undefined,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<TelemetryEnvelope> | undefined> {
+    const machine = this.#machines.get(id)?.events
+    if (!machine) return undefined
+    const feed = await this.#open(id, machine).feed
+    return feed.follow(after, signal)
+  }
+
+  /** The machine has ended: takes what it told before. */
+  async finish(id: SessionId): Promise<void> {
+    this.#machines.delete(id)
+    const intake = this.#intakes.get(id)
+    this.#intakes.delete(id)
+    await intake?.finish()
+  }
+
+  /** Lets go of every session and leaves it running. */
+  release(): void {
+    for (const intake of this.#intakes.values()) intake.close()
+    this.#intakes.clear()
+    this.#machines.clear()
+  }
+
+  #open(id: SessionId, machine: ReachableMachine): TelemetryIntake {
+    const known = this.#intakes.get(id)
+    if (known) return known
+    const { store, writer, clock, logger } = this.#options
+    const onStored: StoredListener = (...stored) => {
+      for (const listener of this.#listeners) listener(...stored)
+    }
+    const intake = new TelemetryIntake({ sessionId: id, machine, store, writer, onStored, clock, logger })
+    this.#intakes.set(id, intake)
+    return intake
+  }
+}
+
+function captureOf(config: BrowserTelemetryConfig | null): TelemetryCapture | null {
+  if (!config) return null
+  return {
+    categories: telemetryCategories.filter((category) => config.browser[category]?.enabled),
+    excluded_methods: config.browser.control?.cdp?.excluded_methods ?? [],
+  }
+}

@@ -1,0 +1,121 @@
+import type { TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-event.ts'
+import { Changes } from '@berth/runtime/async/changes.ts'
+import type { TelemetryRow } from './telemetry-store.ts'
+
+/** What is kept of stored events for readers that are up to date. */
+const maxKept = 1_024
+const maxKeptLength = 1024 * 1024
+/** What may wait to be stored. More waits in the machine. */
+const maxUnstored = 2_000
+const maxUnstoredLength = 2 * 1024 * 1024
+const rowsAtOnce = 500
+const replayedAtOnce = 200
+
+interface Entry {
+  readonly envelope: TelemetryEnvelope
+  readonly row: TelemetryRow
+}
+
+/** Reads stored events between two numbers, both exclusive. */
+export type ReadStored = (after: number, before: number, limit: number) => Promise<readonly TelemetryEnvelope[]>
+
+/**
+ * The newest events of a session. Every event is here until it is stored, and a while longer. A reader that needs older
+ * ones gets them from the database, so a slow reader costs no memory and misses nothing.
+ */
+export class TelemetryFeed {
+  readonly #readStored: ReadStored
+  readonly #changes = new Changes()
+  #entries: Entry[] = []
+  /** How many of the entries are stored; they come first. */
+  #storedCount = 0
+  #length = 0
+  #unstoredLength = 0
+  #last: number
+  #hasEnded = false
+
+  constructor(last: number, readStored: ReadStored) {
+    this.#last = last
+    this.#readStored = readStored
+  }
+
+  get hasRoom(): boolean {
+    const unstored = this.#entries.length - this.#storedCount
+    return unstored < maxUnstored && this.#unstoredLength < maxUnstoredLength
+  }
+
+  append(envelope: TelemetryEnvelope, row: TelemetryRow): void {
+    this.#entries.push({ envelope, row })
+    this.#length += row.event.length
+    this.#unstoredLength += row.event.length
+    this.#last = envelope.seq
+    this.#changes.notify()
+  }
+
+  /** The oldest events that are not stored. */
+  unstored(): readonly TelemetryRow[] {
+    return this.#entries.slice(this.#storedCount, this.#storedCount + rowsAtOnce).map(({ row }) => row)
+  }
+
+  /** The first of those are stored now. */
+  markStored(rows: readonly TelemetryRow[]): void {
+    this.#storedCount += rows.length
+    for (const { event } of rows) this.#unstoredLength -= event.length
+    let dropped = 0
+    while (
+      dropped < this.#storedCount &&
+      (this.#entries.length - dropped > maxKept || this.#length > maxKeptLength + this.#unstoredLength)
+    ) {
+      this.#length -= this.#entries[dropped]?.row.event.length ?? 0
+      dropped += 1
+    }
+    this.#entries = this.#entries.slice(dropped)
+    this.#storedCount -= dropped
+    this.#changes.notify()
+  }
+
+  /** Resolves with the next event, or when some are stored. */
+  change(signal: AbortSignal): Promise<void> {
+    return this.#changes.next(signal)
+  }
+
+  end(): void {
+    this.#hasEnded = true
+    this.#changes.notify()
+  }
+
+  /** What comes after the event, or from now on; ends with the session. */
+  follow(after: number | undefined, signal: AbortSignal): AsyncGenerator<TelemetryEnvelope> {
+    // Decided here, and not when the reader takes its first event.
+    return this.#follow(Math.min(after ?? this.#last, this.#last), signal)
+  }
+
+  async *#follow(start: number, signal: AbortSignal): AsyncGenerator<TelemetryEnvelope> {
+    let position = start
+    while (!signal.aborted) {
+      const oldest = this.#entries[0]?.envelope.seq ?? this.#last + 1
+      if (position < oldest - 1) {
+        const stored = await this.#readStored(position, oldest, replayedAtOnce)
+        yield* stored
+        // Below the oldest one here, what is not stored was lost.
+        position = stored.length < replayedAtOnce ? oldest - 1 : (stored.at(-1)?.seq ?? position)
+      } else if (position < this.#last) {
+        const next = this.#entryAfter(position)
+        if (!next) continue // It was dropped meanwhile, and is stored.
+        position = next.envelope.seq
+        yield next.envelope
+      } else if (this.#hasEnded) return
+      else await this.#changes.next(signal)
+    }
+  }
+
+  #entryAfter(position: number): Entry | undefined {
+    let [low, high] = [0, this.#entries.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#entries[middle]?.envelope.seq ?? 0) > position) high = middle
+      else low = middle + 1
+    }
+    return this.#entries[low]
+  }
+}

@@ -1,0 +1,171 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type AgentTelemetryRecord,
+  acknowledgeAgentTelemetry,
+  followAgentTelemetry,
+} from '@berth/contract/agent/agent-endpoints.ts'
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import { eventCategories } from '@berth/contract/telemetry/event-types.ts'
+import type { TelemetryEnvelope, TelemetryEvent } from '@berth/contract/telemetry/telemetry-event.ts'
+import { within } from '@berth/runtime/async/deadline.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { AgentEventReader, type RecordStream } from '../../agent-link/agent-event-reader.ts'
+import { EventRateLimiter } from '../../agent-link/event-rate-limiter.ts'
+import type { ReachableMachine } from '../../drivers/driver.ts'
+import { TelemetryFeed } from './telemetry-feed.ts'
+import type { TelemetryStore } from './telemetry-store.ts'
+import type { TelemetryWriter } from './telemetry-writer.ts'
+
+/** A session may cause a thousand events and a megabyte each second; faster ones wait in its machine. */
+const eventPrice = 0.1
+const charactersPerCredit = 10_000
+/** Twice what an agent keeps of an event. */
+const maxEventLength = 1024 * 1024
+
+const firstPauseMilliseconds = 100
+const longestPauseMilliseconds = 5_000
+/** For the last events of a session, whose end waits for them. */
+const farewellMilliseconds = 3_000
+/** For a database that is away when the session ends. */
+const lastWriteMilliseconds = 60_000
+
+interface TelemetryIntakeOptions {
+  readonly sessionId: SessionId
+  readonly machine: ReachableMachine
+  readonly store: TelemetryStore
+  readonly writer: TelemetryWriter
+  /** Hears each event once it is stored. */
+  readonly onStored: (sessionId: SessionId, events: readonly TelemetryEnvelope[]) => void
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/**
+ * Takes the telemetry of one session from its agent. Events are acknowledged when they are stored, so what a server had
+ * not stored when it ended comes again.
+ */
+export class TelemetryIntake {
+  readonly #options: TelemetryIntakeOptions
+  readonly #abort = new AbortController()
+  readonly #opened = Promise.withResolvers<TelemetryFeed>()
+  #reader: AgentEventReader<AgentTelemetryRecord> | undefined
+  readonly #running: Promise<void>
+  #isFinishing = false
+
+  constructor(options: TelemetryIntakeOptions) {
+    this.#options = options
+    this.#running = this.#run()
+  }
+
+  /** Resolves when it is known where the stored events end. */
+  get feed(): Promise<TelemetryFeed> {
+    return this.#opened.promise
+  }
+
+  /** Takes what an agent that has ended told before, and stores it. */
+  async finish(): Promise<void> {
+    this.#isFinishing = true
+    await this.#reader?.finish()
+    const limit = setTimeout(() => this.close(), lastWriteMilliseconds)
+    const stored = this.#flushed().finally(() => {
+      clearTimeout(limit)
+      this.close()
+    })
+    await within(farewellMilliseconds, stored).catch(() => {}) // It goes on while the session ends.
+  }
+
+  close(): void {
+    this.#abort.abort()
+    this.#reader?.close()
+    void this.#opened.promise.then((feed) => feed.end())
+  }
+
+  async #run(): Promise<void> {
+    const { sessionId, machine, store } = this.#options
+    const { signal } = this.#abort
+    const last = await this.#persist(() => store.lastSequence(sessionId))
+    if (last === undefined) return
+    const feed = new TelemetryFeed(last, (after, before, limit) => store.between(sessionId, after, before, limit))
+    this.#opened.resolve(feed)
+    if (signal.aborted) return feed.end()
+    const stream = {
+      follow: followAgentTelemetry,
+      acknowledge: acknowledgeAgentTelemetry,
+      acknowledgesTaken: false,
+      maxEventLength,
+      // An agent that has not told anything yet knows no such number.
+      after: last === 0 ? undefined : last,
+    } as unknown as RecordStream<AgentTelemetryRecord>
+    const pace = new EventRateLimiter(eventPrice, charactersPerCredit)
+    this.#reader = new AgentEventReader(machine, (record) => this.#take(feed, record), { stream, pace })
+    if (this.#isFinishing) await this.#reader.finish()
+    await this.#write(feed)
+  }
+
+  async #take(feed: TelemetryFeed, record: AgentTelemetryRecord): Promise<void> {
+    while (!feed.hasRoom && !this.#abort.signal.aborted) await feed.change(this.#abort.signal)
+    const now = this.#options.clock.now()
+    const event = 'lost' in record ? lossOf(record.lost, now) : record.event
+    // An agent may have been taken over: the category is not its to say.
+    const envelope = { seq: record.sequence, event: { ...event, category: eventCategories[event.type] } }
+    feed.append(envelope, {
+      session_id: this.#options.sessionId,
+      seq: record.sequence,
+      recorded_at: now,
+      category: envelope.event.category,
+      type: event.type,
+      event: JSON.stringify(envelope.event),
+    })
+  }
+
+  async #write(feed: TelemetryFeed): Promise<void> {
+    const { writer, sessionId, onStored } = this.#options
+    const { signal } = this.#abort
+    while (!signal.aborted) {
+      const rows = feed.unstored()
+      if (rows.length === 0) await feed.change(signal)
+      else if ((await this.#persist(() => writer.write(rows).then(() => true))) === true) {
+        feed.markStored(rows)
+        this.#reader?.acknowledge(rows.at(-1)?.seq ?? 0)
+        onStored(
+          sessionId,
+          rows.map(({ seq, event }) => ({ seq, event: JSON.parse(event) as TelemetryEvent })),
+        )
+      }
+    }
+  }
+
+  /** Resolves when nothing waits to be stored. */
+  async #flushed(): Promise<void> {
+    const feed = await Promise.race([this.#opened.promise, this.#running.then(() => undefined)])
+    while (feed && feed.unstored().length > 0 && !this.#abort.signal.aborted) await feed.change(this.#abort.signal)
+  }
+
+  /** Tries until it succeeds; undefined when it is too late. */
+  async #persist<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    const { signal } = this.#abort
+    let isReported = false
+    for (let pause = firstPauseMilliseconds; !signal.aborted; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
+      try {
+        return await work()
+      } catch (error) {
+        const { sessionId, logger } = this.#options
+        if (!isReported) logger.warn({ sessionId, reason: (error as Error).message }, 'telemetry waits for the database')
+        isReported = true
+        await delay(pause, undefined, { signal }).catch(() => {})
+      }
+    }
+    return undefined
+  }
+}
+
+function lossOf(count: number, now: Date): TelemetryEvent {
+  return {
+    ts: now.getTime() * 1000,
+    type: 'monitor_events_lost',
+    category: 'monitor',
+    source: { kind: 'local_process' },
+    data: { count },
+  }
+}

@@ -1,0 +1,77 @@
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import { listTelemetryEvents, streamTelemetry } from '@berth/contract/telemetry/telemetry-endpoints.ts'
+import type { TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-event.ts'
+import { checkText } from '@berth/runtime/http/json-body.ts'
+import { mountStream } from '@berth/runtime/http/mount.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { IncomingHttpHeaders } from 'node:http'
+import { z } from 'zod'
+import type { Caller } from '../../access/caller.ts'
+import type { MountForCallers } from '../../access/mount-for-callers.ts'
+import type { SessionAccess } from '../../access/session-access.ts'
+import { readSessionCredentials } from '../../access/session-credentials.ts'
+import type { SessionResolver } from '../sessions/records/resolve-session.ts'
+import { sessionRoot } from '../sessions/records/session-urls.ts'
+import type { TelemetryService } from './telemetry-service.ts'
+
+interface TelemetryRoutesOptions {
+  readonly telemetry: TelemetryService
+  readonly resolver: SessionResolver
+  readonly access: SessionAccess
+  readonly callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>
+}
+
+const streamOfSession = {
+  ...streamTelemetry,
+  path: `${sessionRoot}/{session_id}/telemetry/stream`,
+  access: 'session',
+  params: z.object({ session_id: z.string() }),
+} as const
+
+export function mountTelemetryRoutes(
+  app: FastifyInstance,
+  mount: MountForCallers,
+  { telemetry, resolver, access, callerOf }: TelemetryRoutesOptions,
+): void {
+  const idOf = ({ seq }: TelemetryEnvelope) => seq
+  const open = async (id: SessionId, replay: string | undefined, request: FastifyRequest, signal: AbortSignal) => {
+    const { 'last-event-id': lastEventId } = request.headers
+    return telemetry.stream(id, { lastEventId: lastEventId?.toString(), replay }, signal)
+  }
+  const authenticate = async (request: FastifyRequest) => {
+    request.caller = await callerOf(request.headers)
+  }
+
+  mountStream(
+    app,
+    streamTelemetry,
+    async ({ params, query, request, signal }) => {
+      const { projectId } = request.caller as Caller
+      const { id } = await resolver.resolve({ projectId }, params.id_or_name)
+      return open(id, query.replay, request, signal)
+    },
+    { onRequest: authenticate, idOf },
+  )
+
+  mountStream(
+    app,
+    streamOfSession,
+    async ({ params, query, request, signal }) => {
+      checkText(params.session_id)
+      const { id } = await access.admit(readSessionCredentials(request), params.session_id)
+      return open(id, query.replay, request, signal)
+    },
+    { idOf },
+  )
+
+  mount(listTelemetryEvents, async ({ caller, params, query, setHeaders }) => {
+    const page = await telemetry.list(caller.projectId, params.id_or_name, query)
+    setHeaders({
+      'x-limit': String(query.limit),
+      'x-offset': String(query.offset ?? 0),
+      'x-has-more': String(page.hasMore),
+      'x-next-offset': String(page.nextOffset),
+    })
+    return [...page.items]
+  })
+}

@@ -1,0 +1,87 @@
+import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { TelemetryQuery, TimeOrAge } from '@berth/contract/telemetry/telemetry-endpoints.ts'
+import type { TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-event.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { SessionStore } from '../sessions/records/session-store.ts'
+import type { SessionTelemetry } from './session-telemetry.ts'
+import type { TelemetryStore } from './telemetry-store.ts'
+
+const defaultSince: TimeOrAge = { ageMilliseconds: 5 * 60_000 }
+/** Filters apply to so many events at once; the next page goes on behind them. */
+const scannedAtOnce = 2_000
+
+interface TelemetryServiceOptions {
+  readonly store: TelemetryStore
+  readonly sessions: SessionStore
+  readonly live: SessionTelemetry
+  readonly retentionDays: number
+  readonly clock: Clock
+}
+
+export interface TelemetryPage {
+  readonly items: readonly TelemetryEnvelope[]
+  readonly hasMore: boolean
+  /** Where the next page begins; 0 when there is none. */
+  readonly nextOffset: number
+}
+
+/** Reads the telemetry of sessions: as it comes, and what is stored. */
+export class TelemetryService {
+  readonly #options: TelemetryServiceOptions
+
+  constructor(options: TelemetryServiceOptions) {
+    this.#options = options
+  }
+
+  /** The events of an active session after the one that is named, all that are stored, or those from now on. */
+  async stream(
+    id: SessionId,
+    { lastEventId, replay }: { readonly lastEventId: string | undefined; readonly replay: string | undefined },
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<TelemetryEnvelope>> {
+    const named = /^\d{1,15}$/.test(lastEventId ?? '') ? Number(lastEventId) : undefined
+    const after = named ?? (replay === 'all' ? 0 : undefined)
+    const events = await this.#options.live.follow(id, after, signal)
+    if (!events) throw new BerthError('session_unreachable')
+    return events
+  }
+
+  /** Stored events of a session, also of one that has ended. */
+  async list(projectId: ProjectId, idOrName: string, query: TelemetryQuery): Promise<TelemetryPage> {
+    const { store, sessions } = this.#options
+    const session = await sessions.find(projectId, idOrName, true)
+    if (!session) throw new BerthError('session_not_found', { session: idOrName })
+    const { order, limit, offset, category, type } = query
+    // The first page has no cursor, and one that is 0 says as much.
+    const from = offset || undefined
+    const since = order === 'asc' && from === undefined ? this.#timeOf(query.since ?? defaultSince) : undefined
+    const until = query.until && this.#timeOf(query.until)
+    const isFiltered = category !== undefined || type !== undefined
+    const scanned = isFiltered ? scannedAtOnce : limit
+
+    const rows = await store.list(session.id, { order, from, since, until, limit: scanned + 1 })
+    const items: TelemetryEnvelope[] = []
+    let read = 0
+    for (const row of rows.slice(0, scanned)) {
+      read += 1
+      const fits = (category?.includes(row.category as never) ?? true) && (type?.includes(row.type as never) ?? true)
+      if (fits) items.push(row.envelope)
+      if (items.length === limit) break
+    }
+    const last = rows[read - 1]?.envelope.seq ?? 0
+    const hasMore = rows.length > read
+    return { items, hasMore, nextOffset: hasMore ? (order === 'asc' ? last + 1 : last) : 0 }
+  }
+
+  /** Prepares the tables of the coming days, and removes events that are older than their retention. */
+  async rotate(): Promise<void> {
+    const { store, retentionDays, clock } = this.#options
+    const now = clock.now()
+    await store.rotate(now, new Date(now.getTime() - retentionDays * 86_400_000))
+  }
+
+  #timeOf(time: TimeOrAge): Date {
+    return 'time' in time ? time.time : new Date(this.#options.clock.now().getTime() - time.ageMilliseconds)
+  }
+}
