@@ -81,6 +81,10 @@ function handlersOf(options: AppOptions, webDriver: ClassicSessions): RouteHandl
     const { PageFetcher } = await import('./page-fetch/page-fetcher.ts')
     return new PageFetcher(browser)
   })
+  const recorder = onFirstUse(async () => {
+    const { Recorder } = await import('./recorder/recorder.ts')
+    return new Recorder(browser)
+  })
   const discover: RouteHandler = (request, response) => answerDiscovery(browser.endpoint(), request, response)
   return {
     readState: (_request, response) => sendJson(response, 200, state.state),
@@ -104,6 +108,11 @@ function handlersOf(options: AppOptions, webDriver: ClassicSessions): RouteHandl
       response.once('close', () => left.abort())
       const page = await (await pages()).fetch(await readJson(request), left.signal)
       if (!response.destroyed) sendJson(response, 200, page)
+    },
+    record: async (request, response) => (await recorder()).record(await readJson(request), response),
+    endRecording: async (request, response) => {
+      ;(await recorder()).end((await readJson<{ id: string }>(request)).id)
+      response.writeHead(204).end()
     },
     ...profileRequests(browser, activity),
     takeExtensions: async (request, response) => {

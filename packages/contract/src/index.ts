@@ -73,6 +73,7 @@ import {
   updateProjectLimits,
 } from './projects/project-endpoints.ts'
 import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProxy } from './proxies/proxy-endpoints.ts'
+import { downloadReplay, listReplays, startReplay, stopReplay } from './replays/replay-endpoints.ts'
 import { createSearch, fetchSearchContents, getSearch, listSearchProviders } from './search/search-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
 
@@ -94,6 +95,10 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateBrowser,
   deleteBrowser,
   ...operations.filter(({ isPassThrough }) => !isPassThrough),
+  startReplay,
+  listReplays,
+  downloadReplay,
+  stopReplay,
   createProfile,
   listProfiles,
   getProfile,

@@ -26,6 +26,8 @@ import { mountLimitRoutes } from './features/limits/limit-routes.ts'
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountProjectRoutes } from './features/projects/project-routes.ts'
 import { mountProxyRoutes } from './features/proxies/proxy-routes.ts'
+import { mountReplayPage } from './features/replays/replay-page.ts'
+import { mountReplayRoutes } from './features/replays/replay-routes.ts'
 import { mountSearchRoutes } from './features/search/search-routes.ts'
 import { mountDocumentRoutes } from './features/service/document-routes.ts'
 import { mountMetrics } from './features/service/metrics.ts'
@@ -127,6 +129,8 @@ export async function createApp(
 
   const mount = mountWithCallers(app, { access: 'project', callerOf, limits: services.limits })
   mountSessionRoutes(mount, { ...services, publicUrl })
+  mountReplayRoutes(mount, { ...services, publicUrl })
+  mountReplayPage(app, services)
   mountProfileRoutes(mount, services.profiles)
   mountProxyRoutes(mount, services)
   mountSessionExtensionRoutes(mount, services)

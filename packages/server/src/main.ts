@@ -119,6 +119,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     auditExport: config.auditExport,
     onePassword: config.onePassword,
     search: config.search,
+    replays: config.replays,
     clock: systemClock,
     logger,
     version: packageJson.version,
@@ -143,6 +144,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   else await joinServers({ ...services, database, serverId: driverId, address, keyCheck, appear })
   shutdown.add('the heartbeat', () => services.heartbeat.close())
   shutdown.add('the sessions', () => leaveSessions(config, services, driverId))
+  await services.replays.finishInterrupted()
   await recoverSessions({ ...services, driver, driverId })
   const listening = await listen(app, config)
   shutdown.add('the API', () => closeApi(app, services))
@@ -271,6 +273,7 @@ async function leaveSessions({ stopSessions }: ServerConfig, services: Services,
     const sessions = await services.store.listUnfinished(driverId)
     await Promise.all(sessions.map(({ id }) => services.terminator.end(id)))
   }
+  await services.replays.close()
   services.machines.release()
 }
 

@@ -7,6 +7,7 @@ import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { ApiKeyCache } from './access/api-key-cache.ts'
 import { SessionAccess } from './access/session-access.ts'
+import { ReplayTokens } from './access/replay-tokens.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
@@ -56,6 +57,9 @@ import { ProxyService } from './features/proxies/proxy-service.ts'
 import { ProxyStore } from './features/proxies/proxy-store.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
 
+import { ReplayParts } from './features/replays/replay-parts.ts'
+import { type ReplaysConfig, ReplayService } from './features/replays/replay-service.ts'
+import { ReplayStore } from './features/replays/replay-store.ts'
 import { ContentService } from './features/search/contents/content-service.ts'
 import { PageContents } from './features/search/contents/page-contents.ts'
 import type { PageSessions } from './features/search/contents/page-sessions.ts'
@@ -120,6 +124,7 @@ export interface ServicesOptions {
   readonly audit: { readonly folder: string; readonly retentionDays: number }
   readonly auditExport: AuditExportConfig
   readonly search: SearchConfig
+  readonly replays: ReplaysConfig
   readonly limits: LimitsConfig
   readonly configRegistry: ConfigRegistryConfig
   /** What tries the intents of analyses. */
@@ -172,7 +177,18 @@ export function createServices(options: ServicesOptions) {
     clock,
   })
   const sessionProfiles = new SessionProfiles({ profiles, machines, logger })
-  const terminator = new SessionTerminator({ machines, profiles: sessionProfiles, store, events, clock })
+  const replayStore = new ReplayStore(database)
+  const replays = new ReplayService({
+    store: replayStore,
+    parts: new ReplayParts({ blobs, secrets, store: replayStore }),
+    sessions: store,
+    machines,
+    driverId,
+    config: options.replays,
+    clock,
+    logger,
+  })
+  const terminator = new SessionTerminator({ machines, profiles: sessionProfiles, replays, store, events, clock })
   const extensions = new ExtensionService({
     store: new ExtensionStore(database),
     blobs,
@@ -182,7 +198,7 @@ export function createServices(options: ServicesOptions) {
   })
   const sessionExtensions = new SessionExtensions({ machines, driver, extensions, temporaryFolders })
   const access = new SessionAccess({ tokens, keys, organizations, resolver })
-  const viewport = new ViewportChanges(machines)
+  const viewport = new ViewportChanges({ machines, replays })
   const leave: RestoreSession = (session) => machines.openRoute(session)
   const isShared = options.serverAddress !== undefined
   const sessionLocks = isShared ? new DatabaseSessionLocks(options.connectionString) : undefined
@@ -363,8 +379,10 @@ export function createServices(options: ServicesOptions) {
     searchExpiry: new SearchExpiry({ searches, pages }),
     updater,
     records: new SessionRecords({ tokens, profiles, clock }),
+    replays,
+    replayTokens: new ReplayTokens(masterKey),
     relay: new Relay({ access, machines, logger }),
-    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, sharedBlobs], clock, logger }),
+    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, replays, sharedBlobs], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
   }
 }

@@ -19,6 +19,8 @@ export const agentRoutes = {
   stop: { method: 'POST', path: '/stop' },
   configure: { method: 'POST', path: '/configuration' },
   fetchPage: { method: 'POST', path: '/page' },
+  record: { method: 'POST', path: '/recordings' },
+  endRecording: { method: 'POST', path: '/recordings/end' },
   loadProfile: { method: 'PUT', path: agentProfilePath },
   giveOutProfile: { method: 'POST', path: agentProfilePath },
   takeProfileBack: { method: 'DELETE', path: agentProfilePath },

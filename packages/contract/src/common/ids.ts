@@ -19,6 +19,7 @@ export type AuditEntryId = string & { readonly idOf: 'audit-entry' }
 export type ExportDestinationId = string & { readonly idOf: 'export-destination' }
 export type AnalysisId = string & { readonly idOf: 'analysis' }
 export type SearchId = string & { readonly idOf: 'search' }
+export type ReplayId = string & { readonly idOf: 'replay' }
 export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
@@ -30,6 +31,7 @@ const idPrefixes = {
   profile: 'prf',
   extension: 'ext',
   proxy: 'prx',
+  replay: 'rpl',
   search: 'srh',
   credential: 'crd',
   analysis: 'ana',

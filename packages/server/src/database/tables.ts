@@ -15,6 +15,7 @@ import type {
   ProfileId,
   ProjectId,
   ProxyId,
+  ReplayId,
   SearchId,
   SessionId,
 } from '@berth/contract/common/ids.ts'
@@ -22,6 +23,7 @@ import type { AnalysisStatus } from '@berth/contract/config-registry/config-regi
 import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
 import type { ProxyType } from '@berth/contract/proxies/proxy.ts'
 import type { Targeting } from '@berth/contract/proxies/targeting.ts'
+import type { ReplayEndReason } from '@berth/contract/replays/replay.ts'
 import type { ColumnType, Generated } from 'kysely'
 import type { AnalysisResult, Configuration, RunOutcome, Visit } from '../features/config-registry/analysis.ts'
 import type { TotpSettings } from '../features/credentials/totp.ts'
@@ -49,6 +51,8 @@ export interface Tables {
   config_runs: ConfigRunTable
   searches: SearchTable
   page_contents: PageContentTable
+  replays: ReplayTable
+  replay_parts: ReplayPartTable
 }
 
 export interface OrganizationTable {
@@ -316,4 +320,24 @@ export interface PageContentTable {
   page_key: Buffer
   sealed_content: Buffer
   fetched_at: Date
+}
+
+export interface ReplayTable {
+  id: ReplayId
+  project_id: ProjectId
+  session_id: SessionId
+  driver_id: string
+  head: Buffer
+  started_at: Date
+  finished_at: Date | null
+  end_reason: ReplayEndReason | null
+  expires_at: Date | null
+}
+
+export interface ReplayPartTable {
+  replay_id: ReplayId
+  number: number
+  blob: string
+  size_bytes: number
+  duration_ms: number
 }

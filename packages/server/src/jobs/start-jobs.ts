@@ -4,6 +4,7 @@ import {
   detachProxy,
   endLostSessions,
   expireAnalyses,
+  expireReplays,
   expireSearches,
   exportAuditLog,
   followDeletedProxy,
@@ -21,6 +22,7 @@ type Workers = Pick<
   | 'configRegistry'
   | 'deletedProxies'
   | 'lostSessions'
+  | 'replays'
   | 'searchExpiry'
 >
 
@@ -36,12 +38,13 @@ export async function startJobs(
   { analysesAtOnce = 1 }: StartJobsOptions = {},
 ): Promise<void> {
   const { analysisRunner, configRegistry } = workers
-  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, searchExpiry } = workers
+  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, replays, searchExpiry } = workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
     runner.work(exportAuditLog, (_data, signal) => auditExporter.run(signal)),
     runner.work(shortenAuditLog, () => audit.removeOld()),
     runner.work(expireSearches, () => searchExpiry.run()),
+    runner.work(expireReplays, () => replays.expire()),
     runner.work(endLostSessions, () => lostSessions.end()),
     runner.work(followDeletedProxy, ({ proxyId }) => deletedProxies.follow(proxyId)),
     runner.work(detachProxy, ({ proxyId }) => deletedProxies.detach(proxyId)),

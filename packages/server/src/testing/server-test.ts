@@ -21,6 +21,7 @@ import type { ModelConfig } from '../features/config-registry/workloads/model-cl
 import type { OnePasswordOptions } from '../features/credential-providers/onepassword-client.ts'
 import type { LimitsConfig } from '../features/limits/limit-service.ts'
 import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
+import type { ReplaysConfig } from '../features/replays/replay-service.ts'
 import type { SearchConfig } from '../features/search/providers/known-providers.ts'
 import { recoverSessions } from '../features/sessions/machines/recover-sessions.ts'
 import type { Session } from '../features/sessions/records/session.ts'
@@ -76,6 +77,7 @@ export interface TestServerOptions {
   readonly model?: ModelConfig
   readonly egressAllow?: readonly string[]
   readonly search?: SearchConfig
+  readonly replays?: Partial<ReplaysConfig>
 }
 
 interface TestParts {
@@ -264,6 +266,7 @@ export class TestServer {
       audit: { folder: `${this.#parts.blobsFolder}-audit`, retentionDays: 365 },
       auditExport: options.auditExport ?? { buckets: [], endpoint: undefined },
       search: options.search ?? { providers: [], attemptLimitMilliseconds: 1_000 },
+      replays: { retentionDays: 7, maxBytes: 500 * 1024 ** 2, maxProjectBytes: 1024 ** 3, ...options.replays },
       limits: { maxSessions: 1000, requestsPerMinute: 0, ...options.limits },
       configRegistry: {
         atOnce: 2,
