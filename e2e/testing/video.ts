@@ -35,7 +35,10 @@ export async function readVideo(content: Uint8Array): Promise<Video> {
   if (warnings) throw new Error(`the video is damaged: ${warnings}`)
   const { streams, format } = JSON.parse(described.stdout)
   const [{ codec_name: codec, pix_fmt: pixelFormat, width, height }] = streams
-  const hashes = decoded.stdout.split('\n').filter((line) => /^0,/.test(line)).map((line) => line.split(',').at(-1)?.trim())
+  const hashes = decoded.stdout
+    .split('\n')
+    .filter((line) => /^0,/.test(line))
+    .map((line) => line.split(',').at(-1)?.trim())
   const differentFrames = hashes.filter((hash, index) => hash !== hashes[index - 1]).length
   const brightness = pixels.stdout.at(-1) ?? 0
   return { codec, pixelFormat, width, height, seconds: Number(format.duration), differentFrames, brightness }

@@ -26,7 +26,9 @@ export const BrowserReplay = z
     replay_id: z.string(),
     started_at: Timestamp.nullable(),
     finished_at: Timestamp.nullable(),
-    replay_view_url: z.string().meta({ description: 'A page with a player. It needs no API key: treat it as a secret.' }),
+    replay_view_url: z
+      .string()
+      .meta({ description: 'A page with a player. It needs no API key: treat it as a secret.' }),
     end_reason: ReplayEndReason.optional().meta({ description: 'Absent while the recording runs.' }),
     expires_at: Timestamp.optional().meta({ description: 'When the recording is removed.' }),
   })
@@ -35,7 +37,12 @@ export type BrowserReplay = z.infer<typeof BrowserReplay>
 
 export const ReplayRequest = z
   .object({
-    framerate: z.int().min(1).max(60).default(defaultFramerate).meta({ description: 'More than 20 needs a GPU session.' }),
+    framerate: z
+      .int()
+      .min(1)
+      .max(60)
+      .default(defaultFramerate)
+      .meta({ description: 'More than 20 needs a GPU session.' }),
     max_duration_in_seconds: z
       .int()
       .min(1)

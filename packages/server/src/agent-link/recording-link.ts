@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { endRecording, type RecordRequest, recordScreen } from '@berth/contract/agent/agent-endpoints.ts'
 import type { ReachableMachine } from '../drivers/driver.ts'
@@ -22,7 +21,6 @@ export async function startRecording(machine: ReachableMachine, request: RecordR
     const call = { method, path, headers, body: JSON.stringify(request), signal: limit.signal }
     const response = await callAgent(machine, call)
     if (response.statusCode !== 200) throw new AgentRefusal(path, response.statusCode ?? 502, await refusalOf(response))
-    if (response.readableLength === 0) await once(response, 'readable', { signal: limit.signal })
     return response
   } finally {
     clearTimeout(timer)

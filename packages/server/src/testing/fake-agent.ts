@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import {
   type AgentConfig,
@@ -7,12 +8,15 @@ import {
   type AgentState,
   acknowledgeAgentEvents,
   configureAgent,
+  endRecording,
   type FetchPageReply,
   type FetchPageRequest,
   fetchPage,
   followAgentEvents,
   followAgentState,
   getAgentState,
+  type RecordRequest,
+  recordScreen,
   type ServiceName,
   stopAgent,
 } from '@berth/contract/agent/agent-endpoints.ts'
@@ -59,6 +63,12 @@ export class FakeAgent {
   fetchPage: (request: FetchPageRequest) => Promise<FetchPageReply> = async () => {
     throw new BerthError('curl_failed', { reason: 'ERR_NAME_NOT_RESOLVED' })
   }
+  /** What it sends of a recording of the screen. */
+  record: (request: RecordRequest) => Readable = () => {
+    throw new BerthError('replay_start_failed', { reason: 'the fake agent has no recorder' })
+  }
+  /** Ends what `record` sends. */
+  onEndRecording: (id: string) => void = () => {}
   /** Handles each change of the viewport. */
   onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
@@ -167,6 +177,8 @@ export class FakeAgent {
       this.fetched.push(body)
       return this.fetchPage(body)
     })
+    mount(app, recordScreen, ({ body }) => ({ content: this.record(body) }))
+    mount(app, endRecording, ({ body }) => this.onEndRecording(body.id))
     mountStream(app, followAgentState, async ({ request, signal }) => this.#open(request, this.#states(signal)))
     mountStream(app, followAgentEvents, async ({ request, query, signal }) =>
       this.#open(request, this.events.follow(query.after, signal)),

@@ -236,6 +236,7 @@ export class TestServer {
   }
 
   async close(): Promise<void> {
+    await this.#services.replays.close()
     await this.crash()
     await this.jobs.close()
     await this.host.close()

@@ -18,7 +18,10 @@ interface ReplayPageOptions {
 }
 
 /** The page with the player. */
-export function replayViewUrl(publicUrl: string, { id, token }: { readonly id: string; readonly token: string }): string {
+export function replayViewUrl(
+  publicUrl: string,
+  { id, token }: { readonly id: string; readonly token: string },
+): string {
   return `${publicUrl}${root}/${id}/view?jwt=${token}`
 }
 
@@ -46,7 +49,10 @@ const pageHeaders = {
 
 /** Serves recordings to people: a page for each, which its token opens, and what the page plays. */
 export function mountReplayPage(app: FastifyInstance, { replays, replayTokens }: ReplayPageOptions): void {
-  const admit = async ({ url, params }: FastifyRequest): Promise<{ readonly replay: Replay; readonly token: string }> => {
+  const admit = async ({
+    url,
+    params,
+  }: FastifyRequest): Promise<{ readonly replay: Replay; readonly token: string }> => {
     const { token = '' } = readTokenQuery(url)
     const id = await replayTokens.verify(token)
     if (id === undefined || id !== (params as { id?: string }).id) {

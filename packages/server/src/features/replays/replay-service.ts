@@ -18,7 +18,7 @@ const maxAtOnce = 4
 const maxOfSession = 1_000
 const minutesUntilOrphaned = 5
 const removedAtOnce = 100
-const finishRetry = { firstPauseMilliseconds: 200, longestPauseMilliseconds: 5_000, patienceMilliseconds: 60_000 }
+const finishRetry = { firstPauseMilliseconds: 200, longestPauseMilliseconds: 5_000, patienceMilliseconds: 10_000 }
 
 export interface ReplaysConfig {
   readonly retentionDays: number
@@ -64,6 +64,8 @@ export class ReplayService {
   /** Starts and ends of one session come one after the other. */
   readonly #queue = new KeyedQueue<SessionId>()
   readonly #running = new Map<ReplayId, Running>()
+  /** Those whose rows have been written, or are about to be. */
+  readonly #known = new Set<ReplayId>()
   /** The rows of those that have ended, until they say so. */
   readonly #finishing = new Map<ReplayId, Promise<void>>()
   readonly #closing = new AbortController()
@@ -94,14 +96,19 @@ export class ReplayService {
     const refuse = (reason: string) => {
       throw new BerthError('replay_limit_reached', { reason })
     }
-    if (this.#runningOf(id).length >= maxAtOnce) refuse(`${maxAtOnce} recordings of this session run already. Stop one.`)
-    if ((await store.countOf(id)) >= maxOfSession) refuse(`The session has ${maxOfSession} recordings, which is its limit.`)
+    if (this.#runningOf(id).length >= maxAtOnce)
+      refuse(`${maxAtOnce} recordings of this session run already. Stop one.`)
+    if ((await store.countOf(id)) >= maxOfSession)
+      refuse(`The session has ${maxOfSession} recordings, which is its limit.`)
     if ((await store.sizeOf(project_id)) >= config.maxProjectBytes) {
       refuse('The recordings of this project take all of its room. The oldest make room when they expire.')
     }
   }
 
-  async #start({ id: sessionId, project_id }: Pick<Session, 'id' | 'project_id'>, recording: Recording): Promise<Replay> {
+  async #start(
+    { id: sessionId, project_id }: Pick<Session, 'id' | 'project_id'>,
+    recording: Recording,
+  ): Promise<Replay> {
     const { machines, store, parts, driverId, config, clock, logger } = this.#options
     const machine = machines.get(sessionId)
     const id = newId('replay', clock.now())
@@ -110,6 +117,7 @@ export class ReplayService {
     try {
       const { head, fragments } = await beginRecording(response).catch(failed)
       const started = { id, project_id, session_id: sessionId, driver_id: driverId, head, started_at: clock.now() }
+      this.#known.add(id)
       const row = await store.insert(started)
       const maxMilliseconds = max_seconds === undefined ? undefined : max_seconds * 1000
       const { maxBytes } = config
@@ -122,15 +130,19 @@ export class ReplayService {
       this.#finishing.set(
         id,
         finished
-          .catch((error: unknown) => logger.error({ err: error, replayId: id }, 'could not note the end of a recording'))
+          .catch((error: unknown) =>
+            logger.error({ err: error, replayId: id }, 'could not note the end of a recording'),
+          )
           .finally(() => {
             this.#running.delete(id)
             this.#finishing.delete(id)
+            this.#known.delete(id)
           }),
       )
       return row
     } catch (error) {
       response.destroy()
+      this.#known.delete(id)
       throw error
     }
   }
@@ -236,10 +248,14 @@ export class ReplayService {
     return [...this.#running.values()].filter(({ replay }) => replay.replay.session_id === sessionId)
   }
 
-  /** Ends those that an earlier run of this server recorded when it was killed: what is stored is what there is. */
+  /**
+   * Ends those that an earlier run of this server recorded when it was killed, and those whose end the database has
+   * missed: what is stored is what there is.
+   */
   async finishInterrupted(): Promise<void> {
     const { store, driverId } = this.#options
-    await this.#finishAsStored((await store.listUnfinished(driverId)).filter((id) => !this.#running.has(id)))
+    const unfinished = await store.listUnfinished(driverId)
+    await this.#finishAsStored(unfinished.filter((id) => !this.#known.has(id)))
   }
 
   /** Removes those whose time is over, and ends those whose server is gone. */

@@ -73,12 +73,7 @@ export class ReplayStore {
 
   /** In the order of the recording. */
   async listParts(id: ReplayId): Promise<readonly ReplayPart[]> {
-    return this.#database
-      .selectFrom('replay_parts')
-      .selectAll()
-      .where('replay_id', '=', id)
-      .orderBy('number')
-      .execute()
+    return this.#database.selectFrom('replay_parts').selectAll().where('replay_id', '=', id).orderBy('number').execute()
   }
 
   async countOf(sessionId: SessionId): Promise<number> {

@@ -10,7 +10,10 @@ import type { Replay } from './replay-store.ts'
 const minPartMilliseconds = 2_000
 /** Long recordings have longer parts, so that there are some hundreds of them and not ten thousands. */
 const partOfWhole = 0.01
+/** An honest recording of three days has fewer than half as many. */
+const maxParts = 2_000
 const maxPartBytes = 4 * 1024 ** 2
+const beginLimitMilliseconds = 2_000
 /** How long the recorder may take to write its last frames. */
 const endLimitMilliseconds = 5_000
 const endToleranceMilliseconds = 1_000
@@ -30,7 +33,8 @@ export async function beginRecording(
   response: IncomingMessage,
 ): Promise<{ readonly head: Buffer; readonly fragments: AsyncIterator<Fragment> }> {
   const fragments = divideRecording(response)
-  const head = await fragments.next()
+  const limit = setTimeout(() => response.destroy(), beginLimitMilliseconds)
+  const head = await fragments.next().finally(() => clearTimeout(limit))
   if (head.done) throw new MalformedRecording('the recorder sent nothing')
   return { head: head.value.bytes, fragments }
 }
@@ -79,7 +83,7 @@ export class RunningReplay {
       for (let next = await this.#next(fragments); next; next = await this.#next(fragments)) {
         this.#take(next)
         if (this.#isPartDue) await this.#store()
-        if (this.#bytes + this.#pendingBytes < maxBytes) continue
+        if (this.#bytes + this.#pendingBytes < maxBytes && this.#parts < maxParts) continue
         reason = 'max_size'
         break
       }
