@@ -87,6 +87,10 @@ function handlersOf(options: AppOptions, webDriver: ClassicSessions): RouteHandl
     const { FormFiller } = await import('./form-fill/form-filler.ts')
     return new FormFiller(browser)
   })
+  const recorder = onFirstUse(async () => {
+    const { Recorder } = await import('./recorder/recorder.ts')
+    return new Recorder(browser)
+  })
   const discover: RouteHandler = (request, response) => answerDiscovery(browser.endpoint(), request, response)
   return {
     readState: (_request, response) => sendJson(response, 200, state.state),
@@ -136,6 +140,11 @@ function handlersOf(options: AppOptions, webDriver: ClassicSessions): RouteHandl
       response.once('close', activity.begin())
       const filled = await (await forms()).fill(await readJson(request))
       if (!response.destroyed) sendJson(response, 200, filled)
+      },
+    record: async (request, response) => (await recorder()).record(await readJson(request), response),
+    endRecording: async (request, response) => {
+      ;(await recorder()).end((await readJson<{ id: string }>(request)).id)
+      response.writeHead(204).end()
     },
     ...profileRequests(browser, activity),
     takeExtensions: async (request, response) => {

@@ -159,6 +159,10 @@ export const errorCatalogue = {
     sentence: (details: { search: string }) =>
       `There is no search with the id ${details.search}; a search is kept for 24 hours.`,
   },
+  replay_not_found: {
+    status: 404,
+    sentence: (details: { replay: string }) => `There is no recording ${details.replay} of this session.`,
+  },
   profile_not_found: {
     status: 404,
     sentence: (details: { profile: string }) => `There is no profile with the id or name ${details.profile}.`,
@@ -286,6 +290,18 @@ export const errorCatalogue = {
     retry: false,
     sentence: (details: { name: string }) => `name: ${details.name} is the name of another extension.`,
   },
+  viewport_in_use: {
+    status: 409,
+    // Whoever watches may do so for long.
+    retry: false,
+    sentence: (details: { use: string }) =>
+      `viewport: stays as it is while ${details.use}. Send viewport.force: true to change it nevertheless.`,
+  },
+  replay_limit_reached: {
+    status: 409,
+    retry: false,
+    sentence: (details: { reason: string }) => details.reason,
+  },
   session_ended_while_starting: {
     status: 409,
     retry: false,
@@ -387,6 +403,11 @@ export const errorCatalogue = {
     // The next attempt is likely to fail for the same reason, and each attempt takes the host's time.
     retry: false,
     sentence: (details: { reason: string }) => `The session could not be started: ${details.reason}`,
+  },
+  replay_start_failed: {
+    status: 500,
+    retry: false,
+    sentence: (details: { reason: string }) => `The recording could not be started: ${details.reason}`,
   },
   session_update_failed: {
     status: 500,

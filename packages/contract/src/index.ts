@@ -83,6 +83,7 @@ import {
   updateProjectLimits,
 } from './projects/project-endpoints.ts'
 import { checkProxy, createProxy, deleteProxy, getProxy, listProxies, updateProxy } from './proxies/proxy-endpoints.ts'
+import { downloadReplay, listReplays, startReplay, stopReplay } from './replays/replay-endpoints.ts'
 import { createSearch, fetchSearchContents, getSearch, listSearchProviders } from './search/search-endpoints.ts'
 import { getHealth, getStatus } from './service/service-endpoints.ts'
 import {
@@ -129,6 +130,10 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateBrowser,
   deleteBrowser,
   ...operations.filter(({ isPassThrough }) => !isPassThrough),
+  startReplay,
+  listReplays,
+  downloadReplay,
+  stopReplay,
   streamTelemetry,
   listTelemetryEvents,
   createBrowserPool,

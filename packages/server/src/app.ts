@@ -27,6 +27,8 @@ import { mountOtlpDestinationRoutes } from './features/otlp/otlp-destination-rou
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountProjectRoutes } from './features/projects/project-routes.ts'
 import { mountProxyRoutes } from './features/proxies/proxy-routes.ts'
+import { mountReplayPage } from './features/replays/replay-page.ts'
+import { mountReplayRoutes } from './features/replays/replay-routes.ts'
 import { mountSearchRoutes } from './features/search/search-routes.ts'
 import { mountDocumentRoutes } from './features/service/document-routes.ts'
 import { mountMetrics } from './features/service/metrics.ts'
@@ -138,6 +140,8 @@ export async function createApp(
   const mount = mountWithCallers(app, { access: 'project', callerOf, limits: services.limits })
   mountSessionRoutes(mount, { ...services, publicUrl })
   mountPoolRoutes(mount, { ...services, pools: services.browserPools, publicUrl })
+  mountReplayRoutes(mount, { ...services, publicUrl })
+  mountReplayPage(app, services)
   mountProfileRoutes(mount, services.profiles)
   mountProxyRoutes(mount, services)
   mountSessionExtensionRoutes(mount, services)

@@ -14,6 +14,7 @@ import type { OnePasswordOptions } from './features/credential-providers/onepass
 import type { LimitsConfig } from './features/limits/limit-service.ts'
 import { type ProxyPools, parseProxyPools, parseUpstream } from './features/proxies/proxy-pools.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
+import type { ReplaysConfig } from './features/replays/replay-service.ts'
 import type { SearchConfig } from './features/search/providers/known-providers.ts'
 import { readSearchConfig } from './features/search/search-config.ts'
 import { reserveKinds } from './features/sessions/reserve/reserve-kind.ts'
@@ -66,6 +67,7 @@ export interface ServerConfig {
   readonly telemetryRetentionDays: number
   readonly onePassword: OnePasswordOptions
   readonly search: SearchConfig
+  readonly replays: ReplaysConfig
   /** Where profiles and extensions are stored. */
   readonly blobs: BlobsConfig
   /** The address from which the Chrome Web Store serves extensions. */
@@ -138,6 +140,11 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       limitMilliseconds: 15_000,
     },
     search: readSearchConfig(text),
+    replays: {
+      retentionDays: wholeNumber('BERTH_REPLAY_DAYS', text('BERTH_REPLAY_DAYS') ?? '7', 1),
+      maxBytes: mebibytes('BERTH_REPLAY_MIB', text('BERTH_REPLAY_MIB') ?? '500'),
+      maxProjectBytes: mebibytes('BERTH_REPLAYS_PER_PROJECT_MIB', text('BERTH_REPLAYS_PER_PROJECT_MIB') ?? '20480'),
+    },
     blobs: blobs(text),
     chromeStoreUrl: chromeStoreUrl(text('BERTH_CHROME_STORE_URL')),
     egressAllow: allowList(text('BERTH_EGRESS_ALLOW') ?? ''),

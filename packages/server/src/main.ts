@@ -124,6 +124,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     search: config.search,
     standbyMilliseconds: config.hasStandby ? standbyMilliseconds : undefined,
     reserve: { config: config.reserve },
+    replays: config.replays,
     clock: systemClock,
     logger,
     version: packageJson.version,
@@ -151,6 +152,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the sessions', () => leaveSessions(config, services, driverId))
   // Its machines have no sessions, and the recovery removes them.
   await services.reserveStore.clear()
+  await services.replays.finishInterrupted()
   await recoverSessions({ ...services, driver, driverId })
   const listening = await listen(app, config)
   shutdown.add('the API', () => closeApi(app, services))
@@ -283,6 +285,7 @@ async function leaveSessions({ stopSessions }: ServerConfig, services: Services,
     const sessions = await services.store.listUnfinished(driverId)
     await Promise.all(sessions.map(({ id }) => services.terminator.end(id)))
   }
+  await services.replays.close()
   services.machines.release()
 }
 

@@ -6,6 +6,7 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { ApiKeyCache } from './access/api-key-cache.ts'
+import { ReplayTokens } from './access/replay-tokens.ts'
 import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
@@ -59,6 +60,9 @@ import { ProjectStore } from './features/projects/project-store.ts'
 import { ProxyService } from './features/proxies/proxy-service.ts'
 import { ProxyStore } from './features/proxies/proxy-store.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
+import { ReplayParts } from './features/replays/replay-parts.ts'
+import { ReplayService, type ReplaysConfig } from './features/replays/replay-service.ts'
+import { ReplayStore } from './features/replays/replay-store.ts'
 import { ContentService } from './features/search/contents/content-service.ts'
 import { PageContents } from './features/search/contents/page-contents.ts'
 import type { PageSessions } from './features/search/contents/page-sessions.ts'
@@ -142,6 +146,7 @@ export interface ServicesOptions {
   readonly auditExport: AuditExportConfig
   readonly telemetryRetentionDays: number
   readonly search: SearchConfig
+  readonly replays: ReplaysConfig
   readonly limits: LimitsConfig
   readonly configRegistry: ConfigRegistryConfig
   /** What tries the intents of analyses. */
@@ -224,7 +229,18 @@ export function createServices(options: ServicesOptions) {
     clock,
   })
   const sessionProfiles = new SessionProfiles({ profiles, machines, events, logger })
-  const terminator = new SessionTerminator({ machines, profiles: sessionProfiles, store, events, clock })
+  const replayStore = new ReplayStore(database)
+  const replays = new ReplayService({
+    store: replayStore,
+    parts: new ReplayParts({ blobs, secrets, store: replayStore }),
+    sessions: store,
+    machines,
+    driverId,
+    config: options.replays,
+    clock,
+    logger,
+  })
+  const terminator = new SessionTerminator({ machines, profiles: sessionProfiles, replays, store, events, clock })
   const extensions = new ExtensionService({
     store: new ExtensionStore(database),
     blobs,
@@ -234,7 +250,7 @@ export function createServices(options: ServicesOptions) {
   })
   const sessionExtensions = new SessionExtensions({ machines, driver, extensions, temporaryFolders })
   const access = new SessionAccess({ tokens, keys, organizations, resolver })
-  const viewport = new ViewportChanges(machines)
+  const viewport = new ViewportChanges({ machines, replays })
   const leave: RestoreSession = (session) => machines.openRoute(session)
   const isShared = options.serverAddress !== undefined
   const connections = new SessionConnections()
@@ -518,8 +534,10 @@ export function createServices(options: ServicesOptions) {
     searchExpiry: new SearchExpiry({ searches, pages }),
     updater,
     records: new SessionRecords({ tokens, profiles, pools: poolStore, clock }),
+    replays,
+    replayTokens: new ReplayTokens(masterKey),
     relay: new Relay({ access, machines, connections, logger }),
-    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, sharedBlobs], clock, logger }),
+    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, replays, sharedBlobs], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
   }
 }

@@ -212,6 +212,12 @@ export class Browser {
     return this.displayName()
   }
 
+  /** The size of the display that runs. */
+  get displaySize(): { readonly width: number; readonly height: number } {
+    if (!this.#display) throw new Error('the display has just ended')
+    return this.#display.size
+  }
+
   /**
    * Changes what runs, and what later launches begin with. Before the first launch, it begins with it. One at a time:
    * the server sees to that.

@@ -95,6 +95,10 @@ export class Display {
     await this.resize(roomFor(viewport))
   }
 
+  get size(): Size {
+    return this.#size
+  }
+
   hasSize({ width, height }: Size): boolean {
     return this.#size.width === width && this.#size.height === height
   }

@@ -223,6 +223,43 @@ export const configureAgent = defineEndpoint({
   errors: [],
 })
 
+/** A recording as the server names it. */
+const RecordingId = z.string()
+
+/**
+ * Records the screen, and answers with fragmented MP4 as it is encoded: its head comes with the first frame. Whoever
+ * leaves before the answer ends breaks the recording off.
+ */
+export const recordScreen = defineEndpoint({
+  operationId: 'recordScreen',
+  ...agentRoutes.record,
+  summary: 'Record the screen',
+  tag,
+  access: 'internal',
+  body: z.object({
+    id: RecordingId,
+    framerate: z.int(),
+    /** The recording ends by itself after this time. */
+    max_seconds: z.number().optional(),
+  }),
+  replyType: 'video/mp4',
+  status: 200,
+  errors: ['replay_start_failed'],
+})
+export type RecordRequest = z.output<typeof recordScreen.body & {}>
+
+/** Has the answer of `recordScreen` end behind the last frame. Succeeds for a recording that has ended. */
+export const endRecording = defineEndpoint({
+  operationId: 'endRecording',
+  ...agentRoutes.endRecording,
+  summary: 'End a recording',
+  tag,
+  access: 'internal',
+  body: z.object({ id: RecordingId }),
+  status: 204,
+  errors: [],
+})
+
 /**
  * Fetches a page with the cookies and by the way out of the browser: as it is sent, or as a temporary tab of no window
  * shows it when it has come to rest. Whoever leaves before the answer ends it.

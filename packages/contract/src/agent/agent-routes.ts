@@ -24,6 +24,8 @@ export const agentRoutes = {
   fetchPage: { method: 'POST', path: '/page' },
   findFormFields: { method: 'POST', path: '/form-fields' },
   fillFormFields: { method: 'POST', path: '/form-fields/values' },
+  record: { method: 'POST', path: '/recordings' },
+  endRecording: { method: 'POST', path: '/recordings/end' },
   loadProfile: { method: 'PUT', path: agentProfilePath },
   giveOutProfile: { method: 'POST', path: agentProfilePath },
   takeProfileBack: { method: 'DELETE', path: agentProfilePath },

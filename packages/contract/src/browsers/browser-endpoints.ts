@@ -96,6 +96,7 @@ export const updateBrowser = defineEndpoint({
     'field_not_supported',
     'proxy_not_found',
     'session_update_failed',
+    'viewport_in_use',
     'session_unreachable',
     'operation_interrupted',
     'egress_unavailable',

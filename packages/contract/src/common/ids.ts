@@ -26,6 +26,7 @@ export type VaultItemId = string & { readonly idOf: 'vault-item' }
 export type VaultEventId = string & { readonly idOf: 'vault-event' }
 export type VaultOperationId = string & { readonly idOf: 'vault-operation' }
 export type VaultProviderConfigId = string & { readonly idOf: 'vault-provider-config' }
+export type ReplayId = string & { readonly idOf: 'replay' }
 export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
@@ -38,6 +39,7 @@ const idPrefixes = {
   extension: 'ext',
   proxy: 'prx',
   pool: 'bpl',
+  replay: 'rpl',
   search: 'srh',
   credential: 'crd',
   analysis: 'ana',

@@ -50,6 +50,9 @@ export interface BinaryResponse {
   readonly content: Readable
   /** Absent when it is not known in advance. */
   readonly sizeBytes?: number
+  /** When it is not the endpoint's, as for a part of the content. */
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 declare module 'fastify' {
@@ -149,7 +152,13 @@ function mountRoute<Params extends z.ZodType, Query extends z.ZodType, Body exte
   })
 }
 
-function sendBinary(reply: FastifyReply, mediaType: string, { content, sizeBytes }: BinaryResponse): FastifyReply {
+export function sendBinary(
+  reply: FastifyReply,
+  mediaType: string,
+  { content, sizeBytes, status, headers = {} }: BinaryResponse,
+): FastifyReply {
+  if (status !== undefined) reply.code(status)
+  reply.headers(headers)
   if (sizeBytes !== undefined) reply.header('content-length', sizeBytes)
   reply.headers(foreignContentHeaders)
   return reply.type(mediaType).send(content)

@@ -228,6 +228,7 @@ async function readAll() {
     'credential_providers',
     'audit_export_destinations',
     'searches',
+    'replays',
     'projects',
     'api_keys',
   ] as const

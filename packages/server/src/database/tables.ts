@@ -18,6 +18,7 @@ import type {
   ProfileId,
   ProjectId,
   ProxyId,
+  ReplayId,
   SearchId,
   SessionId,
   VaultEventId,
@@ -30,6 +31,7 @@ import type { AnalysisStatus } from '@berth/contract/config-registry/config-regi
 import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
 import type { ProxyType } from '@berth/contract/proxies/proxy.ts'
 import type { Targeting } from '@berth/contract/proxies/targeting.ts'
+import type { ReplayEndReason } from '@berth/contract/replays/replay.ts'
 import type { ItemField } from '@berth/contract/vaults/item-field.ts'
 import type { FilledField } from '@berth/contract/vaults/item-operation.ts'
 import type { VaultItemStatus } from '@berth/contract/vaults/vault-item.ts'
@@ -72,6 +74,8 @@ export interface Tables {
   vault_item_events: VaultItemEventTable
   vault_operations: VaultOperationTable
   vault_provider_configs: VaultProviderConfigTable
+  replays: ReplayTable
+  replay_parts: ReplayPartTable
 }
 
 export interface OrganizationTable {
@@ -476,4 +480,24 @@ export interface VaultProviderConfigTable {
   sealed_client_secret: Buffer
   created_at: Date
   updated_at: Date
+}
+
+export interface ReplayTable {
+  id: ReplayId
+  project_id: ProjectId
+  session_id: SessionId
+  driver_id: string
+  head: Buffer
+  started_at: Date
+  finished_at: Date | null
+  end_reason: ReplayEndReason | null
+  expires_at: Date | null
+}
+
+export interface ReplayPartTable {
+  replay_id: ReplayId
+  number: number
+  blob: string
+  size_bytes: number
+  duration_ms: number
 }

@@ -47,6 +47,15 @@ export const expireSearches: Job<Record<string, never>> = {
   limitSeconds: 10 * 60,
 }
 
+/** Removes recordings whose time is over. */
+export const expireReplays: Job<Record<string, never>> = {
+  name: 'expire-replays',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '*/5 * * * *',
+  limitSeconds: 30 * 60,
+}
+
 /** Ends the sessions of lost servers. */
 export const endLostSessions: Job<Record<string, never>> = {
   name: 'end-lost-sessions',

@@ -3,6 +3,7 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import { within } from '@berth/runtime/async/deadline.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { readAgentState } from '../agent-link/agent-client.ts'
+import type { ReplayService } from '../features/replays/replay-service.ts'
 import type { SessionTerminator } from '../features/sessions/end/end-session.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
 import type { LeaseReturns } from '../features/sessions/pools/lease-returns.ts'
@@ -18,6 +19,7 @@ interface ReaperOptions {
   readonly terminator: SessionTerminator
   readonly updater: SessionUpdater
   readonly leaseReturns: LeaseReturns
+  readonly replays: Pick<ReplayService, 'finishInterrupted'>
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -65,8 +67,9 @@ export class SessionReaper {
   }
 
   async #startRound(): Promise<void> {
-    const { store, machines, updater, driverId, clock } = this.#options
+    const { store, machines, updater, replays, driverId, clock } = this.#options
     machines.noteMissed()
+    await replays.finishInterrupted()
     void updater.restoreUnsure()
     const overdue = await store.listOverdue(driverId, clock.now())
     const held = machines.list()

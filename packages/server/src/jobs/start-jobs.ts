@@ -5,6 +5,7 @@ import {
   detachProxy,
   endLostSessions,
   expireAnalyses,
+  expireReplays,
   expireSearches,
   exportAuditLog,
   fillPool,
@@ -27,6 +28,7 @@ type Workers = Pick<
   | 'leases'
   | 'lostSessions'
   | 'poolFiller'
+  | 'replays'
   | 'searchExpiry'
   | 'telemetry'
 >
@@ -46,13 +48,14 @@ export async function startJobs(
   { analysesAtOnce = 1 }: StartJobsOptions = {},
 ): Promise<void> {
   const { analysisRunner, configRegistry, leases, poolFiller } = workers
-  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, searchExpiry, telemetry } = workers
+  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, replays, searchExpiry, telemetry } = workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
     runner.work(exportAuditLog, (_data, signal) => auditExporter.run(signal)),
     runner.work(shortenAuditLog, () => audit.removeOld()),
     runner.work(rotateTelemetry, () => telemetry.rotate()),
     runner.work(expireSearches, () => searchExpiry.run()),
+    runner.work(expireReplays, () => replays.expire()),
     runner.work(endLostSessions, () => lostSessions.end()),
     runner.work(followDeletedProxy, ({ proxyId }) => deletedProxies.follow(proxyId)),
     runner.work(detachProxy, ({ proxyId }) => deletedProxies.detach(proxyId)),

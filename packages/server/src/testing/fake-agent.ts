@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import {
   type AgentConfig,
@@ -9,6 +10,7 @@ import {
   acknowledgeAgentEvents,
   acknowledgeAgentTelemetry,
   configureAgent,
+  endRecording,
   type FetchPageReply,
   type FetchPageRequest,
   fetchPage,
@@ -16,6 +18,8 @@ import {
   followAgentState,
   followAgentTelemetry,
   getAgentState,
+  type RecordRequest,
+  recordScreen,
   type ServiceName,
   stopAgent,
   type TelemetryCapture,
@@ -84,6 +88,12 @@ export class FakeAgent {
     status: 'completed',
     fields: values.map((_value, index) => ({ index, status: 'filled' })),
   })
+  /** What it sends of a recording of the screen. */
+  record: (request: RecordRequest) => Readable = () => {
+    throw new BerthError('replay_start_failed', { reason: 'the fake agent has no recorder' })
+  }
+  /** Ends what `record` sends. */
+  onEndRecording: (id: string) => void = () => {}
   /** Handles each change of the viewport. */
   onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
@@ -201,6 +211,8 @@ export class FakeAgent {
       this.filled.push(body)
       return this.fillFormFields(body)
     })
+    mount(app, recordScreen, ({ body }) => ({ content: this.record(body) }))
+    mount(app, endRecording, ({ body }) => this.onEndRecording(body.id))
     mountStream(app, followAgentState, async ({ request, signal }) => this.#open(request, this.#states(signal)))
     mountStream(app, followAgentEvents, async ({ request, query, signal }) =>
       this.#open(request, this.events.follow(query.after, signal)),

@@ -21,6 +21,7 @@ import type { ModelConfig } from '../features/config-registry/workloads/model-cl
 import type { OnePasswordOptions } from '../features/credential-providers/onepassword-client.ts'
 import type { LimitsConfig } from '../features/limits/limit-service.ts'
 import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
+import type { ReplaysConfig } from '../features/replays/replay-service.ts'
 import type { SearchConfig } from '../features/search/providers/known-providers.ts'
 import { recoverSessions } from '../features/sessions/machines/recover-sessions.ts'
 import type { Session } from '../features/sessions/records/session.ts'
@@ -81,6 +82,7 @@ export interface TestServerOptions {
   readonly standbyMilliseconds?: number
   /** Absent: off. It is filled when a test says so. */
   readonly reserve?: ReserveConfig
+  readonly replays?: Partial<ReplaysConfig>
 }
 
 interface TestParts {
@@ -243,6 +245,7 @@ export class TestServer {
   }
 
   async close(): Promise<void> {
+    await this.#services.replays.close()
     await this.crash()
     await this.jobs.close()
     await this.host.close()
@@ -274,6 +277,7 @@ export class TestServer {
       auditExport: options.auditExport ?? { buckets: [], endpoint: undefined },
       telemetryRetentionDays: 30,
       search: options.search ?? { providers: [], attemptLimitMilliseconds: 1_000 },
+      replays: { retentionDays: 7, maxBytes: 500 * 1024 ** 2, maxProjectBytes: 1024 ** 3, ...options.replays },
       limits: { maxSessions: 1000, requestsPerMinute: 0, ...options.limits },
       configRegistry: {
         atOnce: 2,

@@ -1,6 +1,7 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
+import type { ReplayService } from '../../replays/replay-service.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
 import type { LifecycleEvents } from '../machines/lifecycle-events.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
@@ -9,6 +10,7 @@ import type { SessionStore } from '../records/session-store.ts'
 interface SessionTerminatorOptions {
   readonly machines: SessionMachines
   readonly profiles: SessionProfiles
+  readonly replays: Pick<ReplayService, 'endOfSession'>
   readonly store: SessionStore
   readonly events: LifecycleEvents
   readonly clock: Clock
@@ -47,9 +49,10 @@ export class SessionTerminator {
   }
 
   async #finish(id: SessionId): Promise<void> {
-    const { machines, profiles, store, events } = this.#options
+    const { machines, profiles, replays, store, events } = this.#options
     const session = await store.findEnding(id)
     if (!session) return
+    await replays.endOfSession(id)
     await profiles.save(session)
     await machines.stop(session)
     await store.finishEnd(id)

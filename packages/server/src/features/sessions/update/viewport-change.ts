@@ -2,6 +2,7 @@ import { configureAgent } from '@berth/contract/agent/agent-endpoints.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { AgentRefusal } from '../../../agent-link/command-agent.ts'
+import type { ReplayService } from '../../replays/replay-service.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
 import { viewportOf, windowOf } from '../machines/session-viewport.ts'
 import type { Session } from '../records/session.ts'
@@ -10,23 +11,31 @@ import type { PlanChange, RestoreSession } from './session-change.ts'
 /** An agent waits 15 s for a browser that is starting again. */
 const resizeLimitMilliseconds = 20_000
 
+interface ViewportChangesOptions {
+  readonly machines: SessionMachines
+  readonly replays: Pick<ReplayService, 'betweenSegments' | 'isRecording'>
+}
+
 /** Changes the size of a running browser, without a restart. */
 export class ViewportChanges {
   readonly #machines: SessionMachines
+  readonly #replays: ViewportChangesOptions['replays']
 
-  constructor(machines: SessionMachines) {
+  constructor({ machines, replays }: ViewportChangesOptions) {
     this.#machines = machines
+    this.#replays = replays
   }
 
   readonly plan: PlanChange = async ({ id, gpu, viewport: before }, { viewport: asked }) => {
     if (!asked) return undefined
-    // This is the place that refuses while somebody watches the session or records it, unless `asked.force`:
-    // the answer is then a 409 with x-should-retry: false. There is neither live view nor recording yet.
     const viewport = viewportOf(asked, gpu)
+    if (!asked.force && this.#replays.isRecording(id)) {
+      throw new BerthError('viewport_in_use', { use: 'a recording runs' })
+    }
     return {
       columns: { viewport: JSON.stringify(viewport) },
-      apply: () => this.#resize(id, viewport),
-      revert: () => this.#resize(id, before),
+      apply: () => this.#replays.betweenSegments(id, () => this.#resize(id, viewport)),
+      revert: () => this.#replays.betweenSegments(id, () => this.#resize(id, before)),
     }
   }
 

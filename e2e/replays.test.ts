@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import type Kernel from '@onkernel/sdk'
+import { chromium } from 'playwright-core'
+import { deepOnly } from './fault/testing/deep.ts'
+import { startBareChromium } from './testing/bare-chromium.ts'
+import { Berth } from './testing/berth.ts'
+import { startPages } from './testing/pages.ts'
+import { agentProcess, browserProcess, listProcesses } from './testing/processes.ts'
+import { readVideo } from './testing/video.ts'
+import { within } from './testing/within.ts'
+
+const pages = await startPages()
+const dataFolder = await mkdtemp(join(tmpdir(), 'berth-replays-'))
+const start = () => Berth.start({ dataFolder, environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+let berth = await start()
+after(async () => {
+  await berth[Symbol.asyncDispose]()
+  await pages[Symbol.asyncDispose]()
+  await rm(dataFolder, { recursive: true, force: true })
+})
+
+const colours = "['red', 'lime', 'blue', 'yellow', 'white']"
+pages.serve(
+  '/colours',
+  `<body><script>let n = 0; setInterval(() => { document.body.style.background = ${colours}[n++ % 5] }, 200)</script>`,
+)
+pages.serve('/still', '<body style="background: white">')
+
+/** Of one that is new to the official client, too. */
+type Replay = Kernel.Browsers.ReplayListResponse[number] & { readonly end_reason?: string }
+
+async function listed(session: string, replay: string): Promise<Replay | undefined> {
+  const list: readonly Replay[] = await (await berth.client()).browsers.replays.list(session)
+  return list.find(({ replay_id }) => replay_id === replay)
+}
+
+/** Waits for the end of a recording that nobody stops. */
+async function ended(session: string, replay: string): Promise<string> {
+  for (;;) {
+    const { finished_at, end_reason = '' } = (await listed(session, replay)) ?? {}
+    if (finished_at) return end_reason
+    await delay(100)
+  }
+}
+
+async function download(session: string, replay: string, headers: Record<string, string> = {}) {
+  const client = await berth.client()
+  const response = await client.browsers.replays.download(replay, { id: session }, { headers })
+  return { status: response.status, headers: response.headers, bytes: new Uint8Array(await response.arrayBuffer()) }
+}
+
+const videoOf = async (session: string, replay: string) => readVideo((await download(session, replay)).bytes)
+
+const lengthOf = ({ started_at, finished_at }: Replay) =>
+  (Date.parse(String(finished_at)) - Date.parse(String(started_at))) / 1000
+
+/** The encoder of the newest recording of the session. */
+async function encoderOf(session: string): Promise<number> {
+  const [agent, processes] = [await agentProcess(session), await listProcesses()]
+  const encoders = processes.filter(({ parent, command }) => parent === agent && command.startsWith('ffmpeg'))
+  return Math.max(...encoders.map(({ pid }) => pid))
+}
+
+test('recordings of an odd size are as long as they took, play and seek on their page, and end when they were told to', async () => {
+  const client = await berth.client()
+  const { replays } = client.browsers
+  const viewport = { width: 641, height: 481 }
+  const { session_id: id } = await client.browsers.create({ viewport, start_url: `${pages.url}/colours` })
+  const short = await replays.start(id, { framerate: 5, max_duration_in_seconds: 4 })
+  const replay = await replays.start(id, { framerate: 10 })
+  const early = await download(id, replay.replay_id)
+  const resized = await client.browsers.update(id, { viewport: { width: 700, height: 500 } }).catch((error) => error)
+  await delay(6_000)
+
+  await replays.stop(replay.replay_id, { id })
+  await replays.stop(replay.replay_id, { id })
+
+  assert.deepEqual([early.status, early.bytes.length], [202, 0])
+  assert.ok(Number(early.headers.get('retry-after')) > 0)
+  assert.deepEqual([resized.status, resized.error?.code], [409, 'viewport_in_use'])
+  const video = await videoOf(id, replay.replay_id)
+  assert.deepEqual([video.codec, video.pixelFormat, video.width, video.height], ['h264', 'yuv420p', 642, 482])
+  const length = lengthOf((await listed(id, replay.replay_id)) as Replay)
+  assert.ok(Math.abs(video.seconds - length) < 0.5, `${video.seconds} s of ${length} s`)
+  assert.ok(video.differentFrames >= 5, `${video.differentFrames} frames`)
+  assert.equal(await ended(id, short.replay_id), 'max_duration')
+  const shortVideo = await videoOf(id, short.replay_id)
+  assert.ok(Math.abs(shortVideo.seconds - 4) < 0.5, `${shortVideo.seconds} s`)
+
+  const range = await download(id, short.replay_id, { range: 'bytes=0-1023' })
+  assert.deepEqual([range.status, range.bytes.length], [206, 1024])
+  await using bare = await startBareChromium()
+  await playAndSeek(bare.cdpUrl, String(replay.replay_view_url), video.seconds)
+  await client.browsers.deleteByID(id)
+})
+
+/** Runs in the page of a recording. */
+const playback = `(async () => {
+  const video = document.querySelector('video')
+  const happens = (event) => new Promise((resolve) => video.addEventListener(event, resolve, { once: true }))
+  if (video.readyState === 0) await happens('loadedmetadata')
+  const sought = happens('seeked')
+  video.currentTime = 4.5
+  await sought
+  const { currentTime, duration } = video
+  video.muted = true
+  const over = happens('ended')
+  await video.play()
+  await over
+  return { currentTime, duration, end: video.currentTime }
+})()`
+
+async function playAndSeek(cdpUrl: string, url: string, seconds: number): Promise<void> {
+  const browser = await chromium.connectOverCDP(cdpUrl)
+  const page = await browser.newPage()
+  const faults: string[] = []
+  page.on('console', (message) => faults.push(message.text()))
+  await page.goto(url)
+
+  const seen = (await page.evaluate(playback)) as { currentTime: number; duration: number; end: number }
+
+  assert.deepEqual(faults, [])
+  assert.equal(seen.currentTime, 4.5)
+  assert.ok(Math.abs(seen.duration - seconds) < 0.3, `${seen.duration} s`)
+  assert.ok(Math.abs(seen.end - seconds) < 0.3, `${seen.end} s`)
+  await browser.close()
+}
+
+test('a recording plays after a forced resize, the kill of its encoder, a crash of Chromium and the end of its session', async () => {
+  const client = await berth.client()
+  const { replays } = client.browsers
+  const viewport = { width: 1023, height: 768 }
+  const { session_id: id } = await client.browsers.create({ viewport, start_url: `${pages.url}/colours` })
+  const first = await replays.start(id)
+  await delay(3_000)
+
+  await client.browsers.update(id, { viewport: { width: 390, height: 845, force: true } })
+  const second = (await replays.list(id)).at(-1)
+  assert.ok(second && second.replay_id !== first.replay_id)
+  await delay(3_500)
+  process.kill(await encoderOf(id), 'SIGKILL')
+  assert.equal(await within(10_000, ended(id, second.replay_id)), 'recorder_failed')
+  const third = await replays.start(id)
+  await delay(2_000)
+  process.kill(await browserProcess(id), 'SIGKILL')
+  await delay(3_000)
+  await client.browsers.deleteByID(id)
+
+  assert.equal((await listed(id, first.replay_id))?.end_reason, 'viewport_changed')
+  const [one, two, three] = [
+    await videoOf(id, first.replay_id),
+    await videoOf(id, second.replay_id),
+    await videoOf(id, third.replay_id),
+  ]
+  assert.deepEqual([one.width, one.height], [1024, 768])
+  assert.deepEqual([two.width, two.height], [390, 846])
+  assert.ok(two.seconds >= 1.5, `the fragment that was written is lost, and no other: ${two.seconds} s`)
+  const last = (await listed(id, third.replay_id)) as Replay
+  assert.equal(last.end_reason, 'session_ended')
+  assert.ok(Math.abs(three.seconds - lengthOf(last)) < 0.5, `${three.seconds} s of ${lengthOf(last)} s`)
+})
+
+test('a recording plays after berth was killed, and the session can be recorded again', async () => {
+  const client = await berth.client()
+  const { session_id: id } = await client.browsers.create({
+    viewport: { width: 800, height: 600 },
+    start_url: `${pages.url}/still`,
+    timeout_seconds: 300,
+  })
+  const replay = await client.browsers.replays.start(id)
+  await delay(5_500)
+
+  await berth.signal('SIGKILL')
+  berth = await start()
+
+  assert.equal((await listed(id, replay.replay_id))?.end_reason, 'interrupted')
+  const video = await videoOf(id, replay.replay_id)
+  assert.ok(video.seconds >= 2, `${video.seconds} s`)
+  assert.ok(video.brightness > 200)
+  const next = await (await berth.client()).browsers.replays.start(id)
+  await (await berth.client()).browsers.replays.stop(next.replay_id, { id })
+  await videoOf(id, next.replay_id)
+})
+
+test('a recording of a still page is as long as it took', deepOnly, async () => {
+  const client = await berth.client()
+  const { session_id: id } = await client.browsers.create({ start_url: `${pages.url}/still`, timeout_seconds: 300 })
+  const replay = await client.browsers.replays.start(id, { framerate: 20 })
+  await delay(30_000)
+
+  await client.browsers.replays.stop(replay.replay_id, { id })
+
+  const [{ seconds }, record] = [await videoOf(id, replay.replay_id), await listed(id, replay.replay_id)]
+  const length = lengthOf(record as Replay)
+  assert.ok(Math.abs(seconds / length - 1) < 0.02, `${seconds} s of ${length} s`)
+})
+
+for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+  test(`a recording plays after ${signal} of berth and of the agent`, deepOnly, async () => {
+    const client = await berth.client()
+    const { session_id: id } = await client.browsers.create({ start_url: `${pages.url}/still`, timeout_seconds: 300 })
+    const replay = await client.browsers.replays.start(id)
+    await delay(8_000)
+    await berth.signal(signal)
+    berth = await start()
+    const next = await (await berth.client()).browsers.replays.start(id)
+    await delay(8_000)
+    process.kill(await agentProcess(id), signal)
+
+    await within(30_000, ended(id, next.replay_id))
+
+    const lost = signal === 'SIGTERM' ? 2 : 5
+    assert.ok((await videoOf(id, replay.replay_id)).seconds >= 8 - lost)
+    assert.ok((await videoOf(id, next.replay_id)).seconds >= 4)
+  })
+}

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process'
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const limitMilliseconds = 60_000
+
+export interface Video {
+  readonly codec: string
+  readonly pixelFormat: string
+  readonly width: number
+  readonly height: number
+  readonly seconds: number
+  /** How many of its frames, decoded, differ from the one before. */
+  readonly differentFrames: number
+  /** The average brightness of the last frame, from 16 to 235. */
+  readonly brightness: number
+}
+
+/** Reads a whole video and decodes every frame of it. Rejects when any of it is damaged. */
+export async function readVideo(content: Uint8Array): Promise<Video> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-video-'))
+  const path = join(folder.path, 'video.mp4')
+  await writeFile(path, content)
+  const options = { timeout: limitMilliseconds, maxBuffer: 64 * 1024 * 1024 }
+  const entries = 'stream=codec_name,pix_fmt,width,height:format=duration'
+  const described = await run('ffprobe', ['-v', 'error', '-show_entries', entries, '-of', 'json', path], options)
+  const checks = ['-v', 'error', '-xerror', '-i', path, '-fps_mode', 'passthrough']
+  const decoded = await run('ffmpeg', [...checks, '-f', 'framemd5', '-'], options)
+  const last = ['-v', 'error', '-sseof', '-1', '-i', path, '-vf', 'scale=1:1,format=gray', '-f', 'rawvideo', '-']
+  const pixels = await run('ffmpeg', last, { ...options, encoding: 'buffer' })
+  const warnings = [described.stderr, decoded.stderr].join('').trim()
+  if (warnings) throw new Error(`the video is damaged: ${warnings}`)
+  const { streams, format } = JSON.parse(described.stdout)
+  const [{ codec_name: codec, pix_fmt: pixelFormat, width, height }] = streams
+  const hashes = decoded.stdout
+    .split('\n')
+    .filter((line) => /^0,/.test(line))
+    .map((line) => line.split(',').at(-1)?.trim())
+  const differentFrames = hashes.filter((hash, index) => hash !== hashes[index - 1]).length
+  const brightness = pixels.stdout.at(-1) ?? 0
+  return { codec, pixelFormat, width, height, seconds: Number(format.duration), differentFrames, brightness }
+}

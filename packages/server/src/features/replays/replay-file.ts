@@ -1,0 +1,61 @@
+import { timescale } from './mp4-fragments.ts'
+import type { ReplayPart } from './replay-store.ts'
+
+/** Bytes of a file, both included. */
+export interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
+
+/** The most that an index can name. */
+const maxReferences = 65_535
+/** The part begins with a key frame. */
+const startsWithKeyFrame = 0x90_00_00_00
+
+/**
+ * The MP4 file that the parts of a recording are. Between its head and its first part there is an index, from which
+ * players learn how long it is and where to find a moment. Only the parts that a range touches are read.
+ */
+export class ReplayFile {
+  readonly sizeBytes: number
+  readonly #beginning: Buffer
+  readonly #parts: readonly ReplayPart[]
+
+  constructor(head: Buffer, parts: readonly ReplayPart[]) {
+    this.#beginning = Buffer.concat([head, indexOf(parts)])
+    this.#parts = parts
+    this.sizeBytes = parts.reduce((sum, { size_bytes }) => sum + size_bytes, this.#beginning.length)
+  }
+
+  async *read({ start, end }: ByteRange, readPart: (part: ReplayPart) => Promise<Buffer>): AsyncGenerator<Buffer> {
+    if (start < this.#beginning.length) yield this.#beginning.subarray(start, end + 1)
+    let at = this.#beginning.length
+    for (const part of this.#parts) {
+      const partStart = at
+      at += part.size_bytes
+      if (at <= start) continue
+      if (partStart > end) return
+      const bytes = await readPart(part)
+      if (bytes.length !== part.size_bytes) throw new Error('a part of a recording has another size than was stored')
+      yield bytes.subarray(Math.max(0, start - partStart), end + 1 - partStart)
+    }
+  }
+}
+
+/** A segment index box (`sidx`) with one reference for each part. */
+function indexOf(parts: readonly ReplayPart[]): Buffer {
+  const referenced = parts.slice(0, maxReferences)
+  const box = Buffer.alloc(32 + 12 * referenced.length)
+  box.writeUInt32BE(box.length, 0)
+  box.write('sidx', 4, 'latin1')
+  box.writeUInt32BE(1, 12) // The track.
+  box.writeUInt32BE(timescale, 16)
+  box.writeUInt16BE(referenced.length, 30)
+  referenced.forEach(({ size_bytes, duration_ms }, index) => {
+    const at = 32 + 12 * index
+    box.writeUInt32BE(size_bytes, at)
+    box.writeUInt32BE(duration_ms, at + 4)
+    box.writeUInt32BE(startsWithKeyFrame, at + 8)
+  })
+  return box
+}

@@ -1,0 +1,297 @@
+import { newId, type ProjectId, type ReplayId, type SessionId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { maxFramerateWithoutGpu, type ReplayEndReason, type ReplayRequest } from '@berth/contract/replays/replay.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
+import { retry } from '@berth/runtime/async/retry.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { startRecording } from '../../agent-link/recording-link.ts'
+import type { SessionMachines } from '../sessions/machines/session-machines.ts'
+import type { Session } from '../sessions/records/session.ts'
+import type { SessionStore } from '../sessions/records/session-store.ts'
+import { ReplayFile } from './replay-file.ts'
+import type { ReplayParts } from './replay-parts.ts'
+import type { Replay, ReplayStore } from './replay-store.ts'
+import { beginRecording, RunningReplay } from './running-replay.ts'
+
+const maxAtOnce = 4
+const maxOfSession = 1_000
+const minutesUntilOrphaned = 5
+const removedAtOnce = 100
+const finishRetry = { firstPauseMilliseconds: 200, longestPauseMilliseconds: 5_000, patienceMilliseconds: 10_000 }
+
+export interface ReplaysConfig {
+  readonly retentionDays: number
+  /** Of one recording. */
+  readonly maxBytes: number
+  /** Of all recordings of a project. */
+  readonly maxProjectBytes: number
+}
+
+interface ReplayServiceOptions {
+  readonly store: ReplayStore
+  readonly parts: ReplayParts
+  readonly sessions: SessionStore
+  readonly machines: SessionMachines
+  readonly driverId: string
+  readonly config: ReplaysConfig
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+interface SessionReference {
+  readonly projectId: ProjectId
+  readonly session: string
+}
+
+type Recording = Pick<ReplayRequest, 'framerate' | 'max_duration_in_seconds'>
+
+interface Running {
+  readonly recording: Recording
+  readonly replay: RunningReplay
+}
+
+/** A file that can be read from any position on. */
+export interface OpenReplay {
+  readonly id: ReplayId
+  readonly file: ReplayFile
+  readonly read: (range: { readonly start: number; readonly end: number }) => AsyncGenerator<Buffer>
+}
+
+/** Records the screens of sessions. What is recorded is stored as it comes, so that it outlives whatever fails. */
+export class ReplayService {
+  readonly #options: ReplayServiceOptions
+  /** Starts and ends of one session come one after the other. */
+  readonly #queue = new KeyedQueue<SessionId>()
+  readonly #running = new Map<ReplayId, Running>()
+  /** Those whose rows have been written, or are about to be. */
+  readonly #known = new Set<ReplayId>()
+  /** The rows of those that have ended, until they say so. */
+  readonly #finishing = new Map<ReplayId, Promise<void>>()
+  readonly #closing = new AbortController()
+
+  constructor(options: ReplayServiceOptions) {
+    this.#options = options
+  }
+
+  async start({ projectId, session: idOrName }: SessionReference, request: ReplayRequest): Promise<Replay> {
+    const session = await this.#options.sessions.find(projectId, idOrName, false)
+    if (!session) throw new BerthError('session_not_found', { session: idOrName })
+    if (request.framerate > maxFramerateWithoutGpu && !session.gpu) {
+      const reason = `more than ${maxFramerateWithoutGpu} frames per second need a session with gpu: true.`
+      throw new BerthError('field_not_supported', { field: 'framerate', reason })
+    }
+    if (session.headless) {
+      const reason = 'a headless session has no screen to record.'
+      throw new BerthError('field_not_supported', { field: 'headless', reason })
+    }
+    return this.#queue.run(session.id, async () => {
+      await this.#requireRoom(session)
+      return this.#start(session, request)
+    })
+  }
+
+  async #requireRoom({ id, project_id }: Session): Promise<void> {
+    const { store, config } = this.#options
+    const refuse = (reason: string) => {
+      throw new BerthError('replay_limit_reached', { reason })
+    }
+    if (this.#runningOf(id).length >= maxAtOnce)
+      refuse(`${maxAtOnce} recordings of this session run already. Stop one.`)
+    if ((await store.countOf(id)) >= maxOfSession)
+      refuse(`The session has ${maxOfSession} recordings, which is its limit.`)
+    if ((await store.sizeOf(project_id)) >= config.maxProjectBytes) {
+      refuse('The recordings of this project take all of its room. The oldest make room when they expire.')
+    }
+  }
+
+  async #start(
+    { id: sessionId, project_id }: Pick<Session, 'id' | 'project_id'>,
+    recording: Recording,
+  ): Promise<Replay> {
+    const { machines, store, parts, driverId, config, clock, logger } = this.#options
+    const machine = machines.get(sessionId)
+    const id = newId('replay', clock.now())
+    const { framerate, max_duration_in_seconds: max_seconds } = recording
+    const response = await startRecording(machine, { id, framerate, ...(max_seconds && { max_seconds }) }).catch(failed)
+    try {
+      const { head, fragments } = await beginRecording(response).catch(failed)
+      const started = { id, project_id, session_id: sessionId, driver_id: driverId, head, started_at: clock.now() }
+      this.#known.add(id)
+      const row = await store.insert(started)
+      const maxMilliseconds = max_seconds === undefined ? undefined : max_seconds * 1000
+      const { maxBytes } = config
+      const replay = new RunningReplay({ replay: row, machine, response, fragments, parts, maxBytes, maxMilliseconds })
+      this.#running.set(id, { recording, replay })
+      const finished = replay.ended.then(async (reason) => {
+        await this.#finish(id, reason)
+        logger.info({ sessionId, replayId: id, reason }, 'a recording has ended')
+      })
+      this.#finishing.set(
+        id,
+        finished
+          .catch((error: unknown) =>
+            logger.error({ err: error, replayId: id }, 'could not note the end of a recording'),
+          )
+          .finally(() => {
+            this.#running.delete(id)
+            this.#finishing.delete(id)
+            this.#known.delete(id)
+          }),
+      )
+      return row
+    } catch (error) {
+      response.destroy()
+      this.#known.delete(id)
+      throw error
+    }
+  }
+
+  async #finish(id: ReplayId, reason: ReplayEndReason): Promise<void> {
+    const { store, config, clock } = this.#options
+    const end = { reason, finishedAt: clock.now(), retentionDays: config.retentionDays }
+    await retry(() => store.finish(id, end), { ...finishRetry, signal: this.#closing.signal })
+  }
+
+  /** Oldest first. */
+  async list(reference: SessionReference): Promise<readonly Replay[]> {
+    return this.#options.store.list((await this.#session(reference)).id)
+  }
+
+  /** Ends the recording, and resolves when it can be read. Nothing happens when it has ended. */
+  async stop(reference: SessionReference, replayId: string): Promise<void> {
+    const { id, session_id } = await this.#get(reference, replayId)
+    await this.#queue.run(session_id, () => this.#end(id, 'stopped'))
+  }
+
+  async #end(id: ReplayId, reason: ReplayEndReason): Promise<void> {
+    const finished = this.#finishing.get(id)
+    await this.#running.get(id)?.replay.end(reason)
+    await finished
+  }
+
+  /** The session is about to lose its machine. */
+  async endOfSession(sessionId: SessionId): Promise<void> {
+    await this.#queue.run(sessionId, () => this.#endAll(sessionId, 'session_ended'))
+  }
+
+  async #endAll(sessionId: SessionId, reason: ReplayEndReason): Promise<void> {
+    await Promise.all(this.#runningOf(sessionId).map(({ replay }) => this.#end(replay.replay.id, reason)))
+  }
+
+  isRecording(sessionId: SessionId): boolean {
+    return this.#runningOf(sessionId).length > 0
+  }
+
+  /** Changes the size of the screen between two segments: each recording ends, and another one like it begins. */
+  async betweenSegments(sessionId: SessionId, change: () => Promise<void>): Promise<void> {
+    await this.#queue.run(sessionId, async () => {
+      const interrupted = this.#runningOf(sessionId)
+      await this.#endAll(sessionId, 'viewport_changed')
+      try {
+        await change()
+      } finally {
+        await Promise.all(interrupted.map((running) => this.#continue(sessionId, running)))
+      }
+    })
+  }
+
+  /** The next segment has what is left of the time. A failure is no failure of what came between. */
+  async #continue(sessionId: SessionId, { recording, replay: before }: Running): Promise<void> {
+    const { max_duration_in_seconds: maxSeconds, framerate } = recording
+    const left = maxSeconds === undefined ? undefined : Math.ceil(maxSeconds - before.milliseconds / 1000)
+    if (left !== undefined && left < 1) return
+    const next = { framerate, ...(left !== undefined && { max_duration_in_seconds: left }) }
+    const { project_id } = before.replay
+    await this.#start({ id: sessionId, project_id }, next).catch((error: unknown) =>
+      this.#options.logger.warn({ err: error, sessionId }, 'could not begin the next segment of a recording'),
+    )
+  }
+
+  async open(reference: SessionReference, replayId: string): Promise<OpenReplay | undefined> {
+    return this.#open(await this.#get(reference, replayId))
+  }
+
+  /** Nothing while it is recorded. */
+  async openById(id: ReplayId): Promise<OpenReplay | undefined> {
+    return this.#open(await this.getById(id))
+  }
+
+  async getById(id: ReplayId): Promise<Replay> {
+    const replay = await this.#options.store.findById(id)
+    if (!replay) throw new BerthError('replay_not_found', { replay: id })
+    return replay
+  }
+
+  async #open(replay: Replay): Promise<OpenReplay | undefined> {
+    const { store, parts } = this.#options
+    if (replay.finished_at === null) return undefined
+    const file = new ReplayFile(replay.head, await store.listParts(replay.id))
+    return { id: replay.id, file, read: (range) => file.read(range, (part) => parts.read(replay, part)) }
+  }
+
+  /** Also one that has ended, by its id. */
+  async #session({ projectId, session: idOrName }: SessionReference): Promise<Session> {
+    const session = await this.#options.sessions.find(projectId, idOrName, true)
+    if (!session) throw new BerthError('session_not_found', { session: idOrName })
+    return session
+  }
+
+  async #get(reference: SessionReference, replayId: string): Promise<Replay> {
+    const { id } = await this.#session(reference)
+    const replay = await this.#options.store.find(id, replayId)
+    if (!replay) throw new BerthError('replay_not_found', { replay: replayId })
+    return replay
+  }
+
+  #runningOf(sessionId: SessionId): readonly Running[] {
+    return [...this.#running.values()].filter(({ replay }) => replay.replay.session_id === sessionId)
+  }
+
+  /**
+   * Ends those that an earlier run of this server recorded when it was killed, and those whose end the database has
+   * missed: what is stored is what there is.
+   */
+  async finishInterrupted(): Promise<void> {
+    const { store, driverId } = this.#options
+    const unfinished = await store.listUnfinished(driverId)
+    await this.#finishAsStored(unfinished.filter((id) => !this.#known.has(id)))
+  }
+
+  /** Removes those whose time is over, and ends those whose server is gone. */
+  async expire(): Promise<void> {
+    const { store, parts, clock } = this.#options
+    const now = clock.now()
+    await this.#finishAsStored(await store.listOrphans(new Date(now.getTime() - minutesUntilOrphaned * 60_000)))
+    for (let ids = await store.listExpired(now, removedAtOnce); ids.length > 0; ) {
+      for (const id of ids) {
+        for (const part of await store.listParts(id)) await parts.remove(part)
+        await store.delete(id)
+      }
+      ids = await store.listExpired(now, removedAtOnce)
+    }
+  }
+
+  async #finishAsStored(ids: readonly ReplayId[]): Promise<void> {
+    const { store, config } = this.#options
+    const end = { reason: 'interrupted', retentionDays: config.retentionDays } as const
+    await Promise.all(ids.map((id) => store.finish(id, end)))
+  }
+
+  /** The sweep of blobs asks which it may not remove. */
+  listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
+    return this.#options.store.listUsedBlobs(names)
+  }
+
+  /** Ends what this server records, before it stops. */
+  async close(): Promise<void> {
+    const ended = [...this.#running.keys()].map((id) => this.#end(id, 'interrupted'))
+    await Promise.all(ended)
+    this.#closing.abort()
+  }
+}
+
+function failed(cause: Error): never {
+  const reason = cause.message.slice(0, 300)
+  throw cause instanceof BerthError ? cause : new BerthError('replay_start_failed', { reason }, { cause })
+}
