@@ -174,6 +174,13 @@ export const errorCatalogue = {
     retry: false,
     sentence: (details: { name: string }) => `name: ${details.name} is the name of another extension.`,
   },
+  viewport_in_use: {
+    status: 409,
+    // Whoever watches may do so for long.
+    retry: false,
+    sentence: (details: { use: string }) =>
+      `viewport: stays as it is while ${details.use}. Send viewport.force: true to change it nevertheless.`,
+  },
   session_ended_while_starting: {
     status: 409,
     retry: false,
@@ -237,6 +244,11 @@ export const errorCatalogue = {
     retry: true,
     sentence: (details: { limitBytes: number }) =>
       `data_b64: with it more than ${details.limitBytes} bytes would wait for the process to read them.`,
+  },
+  too_many_viewers: {
+    status: 429,
+    retryAfterSeconds: 5,
+    sentence: (details: { reason: string }) => details.reason,
   },
   too_many_processes: {
     status: 429,

@@ -18,6 +18,7 @@ import {
 } from './audit/export-destination-endpoints.ts'
 import { getAuthContext } from './auth/auth-endpoints.ts'
 import { createBrowser, deleteBrowser, getBrowser, listBrowsers, updateBrowser } from './browsers/browser-endpoints.ts'
+import { getLiveView } from './browsers/live-view-endpoints.ts'
 import {
   cancelAnalysis,
   getAnalysis,
@@ -91,6 +92,7 @@ export const publicEndpoints: readonly Endpoint[] = [
   createBrowser,
   listBrowsers,
   getBrowser,
+  getLiveView,
   updateBrowser,
   deleteBrowser,
   ...operations.filter(({ isPassThrough }) => !isPassThrough),
