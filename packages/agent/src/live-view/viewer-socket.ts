@@ -53,16 +53,30 @@ export class ViewerSocket {
     return this.#socket.bufferedAmount > maxWaitingBytes
   }
 
-  /** `take` says when the next message may come. */
+  /** `take` says when the next message may come. What had come already waits here, and no more is read. */
   onMessage(take: (data: Buffer, isBinary: boolean) => Promise<unknown> | undefined): void {
     const socket = this.#socket
+    const waiting: (readonly [data: Buffer, isBinary: boolean])[] = []
+    let isTaking = false
+    const takeNext = (): void => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        const taken = take(...next)
+        if (!taken) continue
+        isTaking = true
+        socket.pause()
+        taken.then(goOn, goOn)
+        return
+      }
+    }
+    const goOn = () => {
+      isTaking = false
+      socket.resume()
+      takeNext()
+    }
     socket.on('message', (data: RawData, isBinary) => {
       this.#noteLife()
-      const taken = take(data as Buffer, isBinary)
-      if (!taken) return
-      socket.pause()
-      const resume = () => socket.resume()
-      taken.then(resume, resume)
+      waiting.push([data as Buffer, isBinary])
+      if (!isTaking) takeNext()
     })
   }
 
