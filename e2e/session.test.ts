@@ -41,6 +41,7 @@ for (const headless of [true, false]) {
         cdp_ws_url: '',
         webdriver_ws_url: '',
         base_url: '',
+        ...(created.browser_live_view_url !== undefined && { browser_live_view_url: '' }),
         usage: undefined,
       },
       {
@@ -49,6 +50,7 @@ for (const headless of [true, false]) {
         cdp_ws_url: '',
         webdriver_ws_url: '',
         base_url: '',
+        ...(!headless && { browser_live_view_url: '' }),
         usage: undefined,
         name: `life-${kind}`,
         tags: { team: 'a b' },

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AgentConfig, BrowserConfiguration } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentRoutes } from '@berth/contract/agent/agent-routes.ts'
 import { agentUpgrades } from '@berth/contract/agent/agent-upgrades.ts'
+import { BerthError } from '@berth/contract/errors.ts'
 import {
   mountRoutes,
   type RouteHandler,
@@ -14,10 +15,12 @@ import type { Browser } from './browser/browser.ts'
 import { profileRequests } from './browser/profile/profile-requests.ts'
 import { CdpRelay, refuse } from './cdp/cdp-relay.ts'
 import { answerDiscovery } from './cdp/discovery.ts'
+import type { Computer } from './computer/computer.ts'
 import type { ExtensionSet } from './extensions/extension-set.ts'
 import { readJson, sendJson } from './http/json-body.ts'
 import { http } from './http/node-http.ts'
 import { replyWithError } from './http/reply-with-error.ts'
+import { LiveView } from './live-view/live-view.ts'
 import type { EventLog } from './reporting/event-log.ts'
 import type { StateFeed } from './reporting/state-feed.ts'
 import type { TelemetryCollector } from './telemetry/telemetry-collector.ts'
@@ -54,26 +57,51 @@ export function createApp(options: AppOptions): Server {
   const bidi = new BidiRelay({ ...shared, sessions: webDriver, runFolder: config.run_folder, logger })
   const toChromium: UpgradeHandler = (...upgrade) => void cdp.connect(...upgrade)
   const toMapper: UpgradeHandler = (...upgrade) => void bidi.connect(...upgrade)
+  const computer = onFirstUse(async () => {
+    const module = await import('./computer/computer.ts')
+    return new module.Computer({ browser, config })
+  })
+  const liveView = new LiveView({ config, browser, activity: state.activity, computer })
+  const toScreen =
+    (isReadOnly: boolean): UpgradeHandler =>
+    (request, client, head) =>
+      void liveView.connect(request, client, { head, isReadOnly })
 
   const server = http.createServer({ requestTimeout: bodiesTakeTheirTime })
   mountRoutes(server, {
     routes: agentRoutes,
-    handlers: handlersOf(options, webDriver),
+    handlers: handlersOf(options, { webDriver, liveView, computer }),
     upgrades: agentUpgrades,
-    upgradeHandlers: { cdp: toChromium, devtools: toChromium, webdriver: toMapper, 'webdriver-session': toMapper },
+    upgradeHandlers: {
+      cdp: toChromium,
+      devtools: toChromium,
+      webdriver: toMapper,
+      'webdriver-session': toMapper,
+      live: toScreen(false),
+      'live-read-only': toScreen(true),
+    },
     refuseUpgrade: (_request, socket) => refuse(socket, 404, 'there is no such websocket'),
     replyWithError: (request, response, thrown) => replyWithError(request, response, { thrown, logger }),
   })
   return server
 }
 
-function handlersOf(options: AppOptions, webDriver: ClassicSessions): RouteHandlers<typeof agentRoutes> {
+interface SharedParts {
+  readonly webDriver: ClassicSessions
+  readonly liveView: LiveView
+  readonly computer: () => Promise<Computer>
+}
+
+function handlersOf(
+  options: AppOptions,
+  { webDriver, liveView, computer }: SharedParts,
+): RouteHandlers<typeof agentRoutes> {
   const { config, browser, extensions, state, events, telemetry, logger, stop } = options
   const { activity } = state
   // Loaded with the first operation: most of what a session can do is never asked of it.
   const operations = onFirstUse(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
-    return new OperationServer({ config, browser, telemetry, logger, activity })
+    return new OperationServer({ config, browser, telemetry, logger, activity, computer })
   })
   const extensionLoader = onFirstUse(async () => {
     const { ExtensionLoader } = await import('./extensions/extension-loader.ts')
@@ -114,7 +142,10 @@ function handlersOf(options: AppOptions, webDriver: ClassicSessions): RouteHandl
       response.writeHead(204).end()
     },
     configure: async (request, response) => {
-      const { telemetry: capture, ...configuration } = await readJson<BrowserConfiguration>(request)
+      const { telemetry: capture, force, ...configuration } = await readJson<BrowserConfiguration>(request)
+      if (configuration.viewport && !force && !config.headless && liveView.hasViewers) {
+        throw new BerthError('viewport_in_use', { use: 'a live view is open' })
+      }
       // First, so that it captures what the rest causes.
       if (capture !== undefined) await telemetry.configure(capture)
       await browser.configure(configuration)

@@ -366,6 +366,11 @@ export const errorCatalogue = {
     sentence: (details: { limitBytes: number }) =>
       `data_b64: with it more than ${details.limitBytes} bytes would wait for the process to read them.`,
   },
+  too_many_viewers: {
+    status: 429,
+    retryAfterSeconds: 5,
+    sentence: (details: { reason: string }) => details.reason,
+  },
   too_many_processes: {
     status: 429,
     // Room comes only when a session ends, so an immediate retry fails too.

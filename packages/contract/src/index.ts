@@ -28,6 +28,7 @@ import {
   updateBrowserPool,
 } from './browser-pools/browser-pool-endpoints.ts'
 import { createBrowser, deleteBrowser, getBrowser, listBrowsers, updateBrowser } from './browsers/browser-endpoints.ts'
+import { getLiveView } from './browsers/live-view-endpoints.ts'
 import {
   cancelAnalysis,
   getAnalysis,
@@ -127,6 +128,7 @@ export const publicEndpoints: readonly Endpoint[] = [
   createBrowser,
   listBrowsers,
   getBrowser,
+  getLiveView,
   updateBrowser,
   deleteBrowser,
   ...operations.filter(({ isPassThrough }) => !isPassThrough),

@@ -12,6 +12,7 @@ import { mountWithCallers } from './access/mount-for-callers.ts'
 import { readSessionCredentials } from './access/session-credentials.ts'
 import { mountDevToolsFrontend } from './agent-link/devtools-frontend.ts'
 import { mountDiscovery } from './agent-link/discovery.ts'
+import { mountLiveViewPage } from './agent-link/live-view/live-view-page.ts'
 import { mountOperations } from './agent-link/operations.ts'
 import { mountWebDriver } from './agent-link/webdriver.ts'
 import { mountApiKeyRoutes } from './features/api-keys/api-key-routes.ts'
@@ -134,6 +135,7 @@ export async function createApp(
   mountCollectionRoutes(app, services)
   mountDiscovery(app, { access: services.access, machines: services.machines, publicUrl })
   mountDevToolsFrontend(app, { ...services, publicUrl })
+  mountLiveViewPage(app, { access: services.access, publicUrl })
   await mountWebDriver(app, { ...services, publicUrl })
   await mountOperations(app, { ...services, callerOf })
 

@@ -74,6 +74,8 @@ export class Display {
         // VNC on a unix socket alone, and no X over TCP: nothing to reach over a network.
         ...['-rfbport', '-1', `-rfbunixpath=${join(run_folder, 'vnc.sock')}`, '-rfbunixmode=0600', '-nolisten', 'tcp'],
         ...['-SecurityTypes', 'None', '-AlwaysShared', '-AcceptSetDesktopSize=off', '-displayfd', '3'],
+        // All clients come from one address, so those that break off would lock the others out.
+        '-UseBlacklist=0',
       ],
       environment: { HOME: home_folder, PATH: '/usr/bin:/bin' },
       pipes: 1,

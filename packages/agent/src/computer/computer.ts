@@ -27,12 +27,12 @@ export class Computer {
 
   /** Waits for its turn and acts. When the signal aborts, it gives up its turn, or stops half way. */
   async act(signal: AbortSignal, work: (actions: Actions) => Promise<void>): Promise<void> {
-    await this.#use(signal, (screen) => work(new Actions(screen, signal)))
+    await this.use(signal, (screen) => work(new Actions(screen, signal)))
   }
 
   /** Acts one after the other, without anybody in between; an action that fails ends it and is named. */
   async batch(signal: AbortSignal, actions: readonly ComputerAction[]): Promise<void> {
-    await this.#use(signal, async (screen) => {
+    await this.use(signal, async (screen) => {
       for (const [index, action] of actions.entries()) {
         await perform(screen, signal, action).catch((error: Error) => {
           throw ofAction(`actions[${index}] (${action.type})`, error)
@@ -42,29 +42,30 @@ export class Computer {
   }
 
   async picture(signal: AbortSignal, region: ScreenshotRegion | undefined): Promise<Uint8Array> {
-    return this.#use(signal, async (screen) => {
+    return this.use(signal, async (screen) => {
       if (region) await checkRegion(screen, region)
       return screen.picture(region)
     })
   }
 
   async pointer(signal: AbortSignal): Promise<Point> {
-    return this.#use(signal, (screen) => screen.pointer())
+    return this.use(signal, (screen) => screen.pointer())
   }
 
   async setPointerHidden(signal: AbortSignal, isHidden: boolean): Promise<void> {
-    await this.#use(signal, (screen) => screen.setPointerHidden(isHidden))
+    await this.use(signal, (screen) => screen.setPointerHidden(isHidden))
   }
 
   async readClipboard(signal: AbortSignal): Promise<string> {
-    return this.#use(signal, (screen) => screen.readClipboard())
+    return this.use(signal, (screen) => screen.readClipboard())
   }
 
   async writeClipboard(signal: AbortSignal, text: string): Promise<void> {
-    await this.#use(signal, (screen) => screen.writeClipboard(text))
+    await this.use(signal, (screen) => screen.writeClipboard(text))
   }
 
-  async #use<Result>(signal: AbortSignal, work: (screen: Screen) => Promise<Result>): Promise<Result> {
+  /** For those who act in steps of their own. */
+  async use<Result>(signal: AbortSignal, work: (screen: Screen) => Promise<Result>): Promise<Result> {
     return this.#lock.run(signal, async () => {
       try {
         return await work(await this.#screen())

@@ -13,15 +13,9 @@ import {
   writeClipboard,
 } from '@berth/contract/agent/computer-operations.ts'
 import { Content, type OperationContext, type ServedOperation, serve } from '../operations/served-operation.ts'
-import type { Computer } from './computer.ts'
 
 /** Mouse, keyboard, screen and clipboard. */
-export function servedComputer({ browser, config }: OperationContext): readonly ServedOperation[] {
-  let loading: Promise<Computer> | undefined
-  const computer = () => {
-    loading ??= import('./computer.ts').then((module) => new module.Computer({ browser, config }))
-    return loading
-  }
+export function servedComputer({ computer }: OperationContext): readonly ServedOperation[] {
   return [
     serve(clickMouse, async ({ body, signal }) => (await computer()).act(signal, (actions) => actions.click(body))),
     serve(moveMouse, async ({ body, signal }) => (await computer()).act(signal, (actions) => actions.move(body))),

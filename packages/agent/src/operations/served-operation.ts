@@ -4,6 +4,7 @@ import type { Operation } from '@berth/contract/agent/operation.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
 import type { Browser } from '../browser/browser.ts'
+import type { Computer } from '../computer/computer.ts'
 import type { Activity } from '../reporting/activity.ts'
 import type { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 
@@ -15,6 +16,8 @@ export interface OperationContext {
   readonly activity: Activity
   readonly telemetry: TelemetryCollector
   readonly logger: Logger
+  /** One for all who use mouse and keyboard. */
+  readonly computer: () => Promise<Computer>
 }
 
 /** What a handler is called with. `signal` aborts when the caller goes away before the answer has ended. */

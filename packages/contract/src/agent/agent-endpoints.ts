@@ -199,6 +199,8 @@ export type TelemetryCapture = z.infer<typeof TelemetryCapture>
 /** What of a browser can be changed while it runs, besides its profile and its extensions, which come as streams. */
 export const BrowserConfiguration = z.object({
   viewport: BrowserViewport.required().optional(),
+  /** Whether the size changes even while somebody watches. */
+  force: z.boolean().optional(),
   /** Of a headful browser. Another value than the one it has takes a new launch, with the same tabs. */
   kiosk_mode: z.boolean().optional(),
   /** Where the page goes that a person would see. */
@@ -220,7 +222,7 @@ export const configureAgent = defineEndpoint({
   access: 'internal',
   body: BrowserConfiguration,
   status: 204,
-  errors: [],
+  errors: ['viewport_in_use'],
 })
 
 /** A recording as the server names it. */

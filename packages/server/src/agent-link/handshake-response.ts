@@ -58,6 +58,7 @@ async function refusalIn({ status, headers, rest }: Head, agent: Duplex): Promis
   const reason = messageIn(body.toString())
   if (status === 404) return new BerthError('target_not_found', { reason })
   if (status === 400) return new BerthError('bad_request', { reason })
+  if (status === 429) return new BerthError('too_many_viewers', { reason })
   return new BerthError('session_unreachable', undefined, {
     cause: new Error(`the agent responded with ${status}: ${reason}`),
   })

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { webDriverSessionPattern } from '@berth/contract/agent/agent-protocol.ts'
-import { agentUpgrades, cdpUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
+import { agentUpgrades, cdpUpgrade, liveViewUpgrade, readOnlyLiveViewUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { findUpgrade } from '@berth/contract/upgrade.ts'
 import { errorBody, pathOf, retryHeaders, toBerthError } from '@berth/runtime/http/error-reply.ts'
@@ -15,6 +15,7 @@ import { seleniumCdpPath, sessionRoot } from '../features/sessions/records/sessi
 import { restrictToOwnSession } from '../own-session/own-session-guard.ts'
 import { acceptance, checkHandshake, handshakeForAgent } from './handshake.ts'
 import { readHandshakeResponse } from './handshake-response.ts'
+import { isReadOnlyView } from './live-view/live-view-query.ts'
 import type { SessionConnections } from './session-connections.ts'
 
 interface RelayOptions {
@@ -112,12 +113,14 @@ export class Relay {
 /** Matches `/s/{session}/` followed by a path that `agentPathOf` knows, with or without a trailing slash. */
 function upgradeTarget({ url = '' }: IncomingMessage): { readonly sessionId: string; readonly agentPath: string } {
   const [, sessionId, path] = target.exec(pathOf(url)) ?? []
-  const agentPath = path && agentPathOf(path)
+  const agentPath = path && agentPathOf(path, url)
   if (!sessionId || !agentPath) throw new BerthError('route_not_found', { method: 'websocket', path: pathOf(url) })
   return { sessionId, agentPath }
 }
 
-function agentPathOf(path: string): string | undefined {
+function agentPathOf(path: string, url: string): string | undefined {
+  // The agent drops input, not the page: whoever opens the WebSocket without the page gets no more.
+  if (path === liveViewUpgrade.path && isReadOnlyView(url)) return readOnlyLiveViewUpgrade.path
   if (findUpgrade(agentUpgrades, path)) return path
   // CDP beside a session of classic WebDriver, at the path that Selenium's clients use.
   const [, , command] = webDriverSessionPattern.exec(path) ?? []

@@ -39,6 +39,13 @@ export async function bundlePrograms({ entries, packages }: BundledPrograms, fol
   return path
 }
 
+/** The program of a page, as one module. */
+export async function bundleForBrowsers(entry: string): Promise<Buffer> {
+  const bundling = lastBundle.then(() => bundlePage(entry))
+  lastBundle = bundling.catch(() => {})
+  return bundling
+}
+
 /** Runs one bundle at a time: the first one stops the bundler's helper process, which would abort the other. */
 let lastBundle: Promise<unknown> = Promise.resolve()
 
@@ -71,6 +78,22 @@ async function bundle(
   // The helper process would otherwise run as long as the server.
   await stop()
   return outputFiles.map(({ path, contents }) => ({ name: basename(path), code: contents }))
+}
+
+async function bundlePage(entry: string): Promise<Buffer> {
+  const { outputFiles } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    minify: true,
+    write: false,
+    platform: 'browser',
+    format: 'esm',
+    target: 'es2022',
+    legalComments: 'inline',
+    logLevel: 'silent',
+  })
+  await stop()
+  return Buffer.from(outputFiles[0]?.contents ?? '')
 }
 
 async function nameOf(files: readonly BundledFile[], packageFolders: readonly string[]): Promise<string> {

@@ -5,6 +5,7 @@ import {
   listBrowsers,
   updateBrowser,
 } from '@berth/contract/browsers/browser-endpoints.ts'
+import { getLiveView } from '@berth/contract/browsers/live-view-endpoints.ts'
 import type { FastifyRequest } from 'fastify'
 import type { MountForCallers } from '../../access/mount-for-callers.ts'
 import { publicUrlOf } from '../../access/public-url.ts'
@@ -44,6 +45,11 @@ export function mountSessionRoutes(
   mount(getBrowser, async ({ caller, params, query, request }) =>
     record(await sessions.get(caller.projectId, params.id_or_name, query.include_deleted), request),
   )
+
+  mount(getLiveView, async ({ caller, params, request }) => {
+    const session = await sessions.get(caller.projectId, params.id_or_name, false)
+    return records.liveView(session, publicUrlOf(request.raw, publicUrl))
+  })
 
   mount(updateBrowser, async ({ caller, params, body, request }) =>
     record(await updater.update(caller.projectId, params.id_or_name, body), request),

@@ -1,4 +1,5 @@
 import type { Browser } from '@berth/contract/browsers/browser.ts'
+import type { LiveView } from '@berth/contract/browsers/live-view-endpoints.ts'
 import type { Profile } from '@berth/contract/profiles/profile.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SessionTokens } from '../../../access/session-tokens.ts'
@@ -6,7 +7,7 @@ import type { ProfileService } from '../../profiles/profile-service.ts'
 import { vaultReferences } from '../../vaults/vault-record.ts'
 import type { PoolStore } from '../pools/pool-store.ts'
 import type { Session } from './session.ts'
-import { sessionUrls } from './session-urls.ts'
+import { liveViewUrl, sessionUrls } from './session-urls.ts'
 
 interface SessionRecordsOptions {
   readonly tokens: SessionTokens
@@ -58,6 +59,11 @@ export class SessionRecords {
     )
   }
 
+  async liveView({ id, created_at, headless, lease_number }: Session, publicUrl: string): Promise<LiveView> {
+    const url = liveViewUrl(publicUrl, id, await this.#tokens.issue(id, created_at, lease_number))
+    return { url, read_only_url: `${url}&readOnly=true`, source: headless ? 'page' : 'display' }
+  }
+
   async #write(session: Session, { profile, poolName }: Referred, publicUrl: string): Promise<Browser> {
     const token = await this.#tokens.issue(session.id, session.created_at, session.lease_number)
     const uptime = session.uptime_ms ?? awakeMilliseconds(session, session.deleted_at ?? this.#clock.now())
@@ -65,6 +71,7 @@ export class SessionRecords {
       session_id: session.id,
       created_at: session.created_at.toISOString(),
       ...sessionUrls(publicUrl, session.id, token),
+      ...(!session.headless && { browser_live_view_url: liveViewUrl(publicUrl, session.id, token) }),
       ...(session.name !== null && { name: session.name }),
       region: session.region,
       stealth: session.stealth,

@@ -1,5 +1,5 @@
 import { agentWebDriverPath } from '@berth/contract/agent/agent-protocol.ts'
-import { cdpUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
+import { cdpUpgrade, liveViewUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 
 /** Everything of one session lives below this path, so that a load balancer can route by it. */
@@ -28,4 +28,9 @@ export function sessionUrls(publicUrl: string, id: SessionId, token: string) {
     webdriver_ws_url: `${websocketBase}${agentWebDriverPath}?jwt=${token}`,
     base_url: baseUrl,
   }
+}
+
+/** The page that shows the session's screen, to whoever has its address. */
+export function liveViewUrl(publicUrl: string, id: SessionId, token: string): string {
+  return `${publicUrl}${sessionRoot}/${id}${liveViewUpgrade.path}?jwt=${token}`
 }

@@ -34,19 +34,21 @@ export class ViewportChanges {
     }
     return {
       columns: { viewport: JSON.stringify(viewport) },
-      apply: () => this.#replays.betweenSegments(id, () => this.#resize(id, viewport)),
-      revert: () => this.#replays.betweenSegments(id, () => this.#resize(id, before)),
+      apply: () => this.#replays.betweenSegments(id, () => this.#resize(id, viewport, asked.force)),
+      revert: () => this.#replays.betweenSegments(id, () => this.#resize(id, before, true)),
     }
   }
 
-  readonly restore: RestoreSession = ({ id, viewport }) => this.#resize(id, viewport)
+  readonly restore: RestoreSession = ({ id, viewport }) => this.#resize(id, viewport, true)
 
-  async #resize(id: SessionId, viewport: Session['viewport']): Promise<void> {
+  /** The agent refuses while somebody watches the session, unless it is forced. */
+  async #resize(id: SessionId, viewport: Session['viewport'], force: boolean): Promise<void> {
     const options = { limitMilliseconds: resizeLimitMilliseconds }
     await this.#machines
-      .command(id, configureAgent, { viewport: windowOf(viewport) }, options)
+      .command(id, configureAgent, { viewport: windowOf(viewport), force }, options)
       .catch((cause: unknown) => {
         if (!(cause instanceof AgentRefusal)) throw cause
+        if (cause.code === 'viewport_in_use') throw new BerthError(cause.code, { use: 'a live view is open' })
         const reason = 'the browser did not take the new size.'
         throw new BerthError('session_update_failed', { reason }, { cause })
       })

@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { chromium, type Frame, type Page } from 'playwright-core'
+import { WebSocket } from 'ws'
+import { Berth } from './testing/berth.ts'
+
+const berth = await Berth.start()
+const client = await berth.client()
+const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
+after(async () => {
+  await browser.close()
+  await berth[Symbol.asyncDispose]()
+})
+
+const [background, red, green, blue] = ['rgb(20, 120, 220)', 20, 120, 220]
+const viewport = { width: 1024, height: 768 }
+
+/** A page that fills its window with a field, and remembers what keys and mouse did. */
+const recorder = `<body style="margin:0;background:${background}">
+  <textarea style="position:fixed;top:0;left:0;width:50%;height:50%" autofocus></textarea>
+  <script>
+    window.events = []
+    for (const type of ['keydown', 'mousedown', 'mousemove', 'wheel']) addEventListener(type, () => events.push(type), true)
+  </script>`
+
+interface Watched {
+  readonly id: string
+  readonly url: string
+  readonly remote: Page
+  readonly disconnect: () => Promise<void>
+}
+
+async function startSession(headless: boolean): Promise<Watched> {
+  const session = await client.browsers.create({ headless, timeout_seconds: 300, viewport })
+  const connected = await chromium.connectOverCDP(session.cdp_ws_url)
+  const remote = connected.contexts()[0]?.pages()[0] as Page
+  await remote.setContent(recorder)
+  const shown = await berth.request(`/browsers/${session.session_id}/live_view`)
+  const { url, source } = (await shown.json()) as { url: string; source: string }
+  assert.equal(source, headless ? 'page' : 'display')
+  assert.equal(session.browser_live_view_url, headless ? undefined : url)
+  return { id: session.session_id, url, remote, disconnect: () => connected.close() }
+}
+
+async function isConnected(viewer: Page | Frame): Promise<void> {
+  await viewer.locator('body[data-state=connected]').waitFor({ state: 'attached', timeout: 30_000 })
+  await viewer.waitForFunction('document.querySelector("canvas")?.width > 1', undefined, { timeout: 30_000 })
+}
+
+/** Waits until the middle of the lower half has the colour, which JPEG may miss by a little. */
+async function showsBackground(viewer: Page | Frame): Promise<void> {
+  await viewer.waitForFunction(
+    ([r, g, b]) => {
+      const canvas = Reflect.get(globalThis, 'document').querySelector('canvas')
+      const [x, y] = [canvas.width / 2, canvas.height * 0.8]
+      const [red, green, blue] = canvas.getContext('2d').getImageData(x, y, 1, 1).data
+      return Math.abs(red - (r ?? 0)) + Math.abs(green - (g ?? 0)) + Math.abs(blue - (b ?? 0)) < 20
+    },
+    [red, green, blue] as const,
+    { timeout: 30_000 },
+  )
+}
+
+const value = (remote: Page) => remote.inputValue('textarea')
+
+async function hasValue(remote: Page, expected: string): Promise<void> {
+  const wanted = JSON.stringify(expected)
+  await remote
+    .waitForFunction(`document.querySelector('textarea').value === ${wanted}`, undefined, { timeout: 20_000 })
+    .catch(async () => assert.equal(await value(remote), expected))
+}
+
+/** In the field, which is in the upper left of the page; a display shows more of the browser above it. */
+async function clickField(page: Page): Promise<void> {
+  const box = await page.locator('#viewer, body').last().boundingBox()
+  const { x, y, width, height } = box as { x: number; y: number; width: number; height: number }
+  await page.mouse.click(x + width * 0.25, y + height * 0.3)
+}
+
+test('a framed viewer survives reloads and a network that was away, and ends with its session', async () => {
+  const { id, url, remote, disconnect } = await startSession(false)
+  const outer = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html')
+    response.end(`<iframe id="viewer" style="width:800px;height:600px;border:0" src="${url}"></iframe>`)
+  }).listen(0, '127.0.0.1')
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  const viewerFrame = async () => {
+    const element = await page.locator('#viewer').elementHandle()
+    const frame = (await element?.contentFrame()) as Frame
+    await isConnected(frame)
+    return frame
+  }
+  try {
+    await page.goto(`http://localhost:${(outer.address() as AddressInfo).port}/`)
+
+    let expected = ''
+    for (let load = 0; load < 4; load++) {
+      if (load > 0) await page.reload()
+      await showsBackground(await viewerFrame())
+      await clickField(page)
+      await page.keyboard.press('Control+End')
+      await page.keyboard.type('hello')
+      expected += 'hello'
+      await hasValue(remote, expected)
+    }
+    await context.setOffline(true)
+    await delay(1_000)
+    await context.setOffline(false)
+    await viewerFrame()
+    await page.keyboard.type('again')
+    await hasValue(remote, `${expected}again`)
+
+    await client.browsers.deleteByID(id)
+    const frame = page.frames().find((each) => each.url().startsWith(berth.url)) as Frame
+    await frame.locator('body[data-state=ended]').waitFor({ state: 'attached', timeout: 20_000 })
+    assert.equal((await fetch(url)).status, 404)
+  } finally {
+    outer.closeAllConnections()
+    outer.close()
+    await context.close()
+    await disconnect()
+  }
+})
+
+for (const headless of [false, true]) {
+  const kind = headless ? 'headless' : 'headful'
+
+  test(`a viewer of a ${kind} session types text of any kind in order, and shares the clipboard`, async () => {
+    const { url, remote, id, disconnect } = await startSession(headless)
+    const context = await browser.newContext({ viewport: { width: 900, height: 700 } })
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    const page = await context.newPage()
+    try {
+      await page.goto(url)
+      await isConnected(page)
+      await showsBackground(page)
+
+      await clickField(page)
+      await page.keyboard.type('one Ä ')
+      await page.keyboard.insertText('日本語😀') // As an input method does.
+      await page.keyboard.press('Enter')
+      await page.keyboard.type('x')
+      await page.evaluate("navigator.clipboard.writeText(' from outside €')")
+      await page.keyboard.press('Control+v')
+      await hasValue(remote, 'one Ä 日本語😀\nx from outside €')
+
+      await page.keyboard.press('Control+a')
+      await page.keyboard.press('Control+c')
+      await page.waitForFunction("navigator.clipboard.readText().then((text) => text.startsWith('one Ä 日本語😀'))")
+    } finally {
+      await context.close()
+      await client.browsers.deleteByID(id)
+      await disconnect()
+    }
+  })
+
+  test(`a read-only viewer of a ${kind} session reaches it with no input, even without the page`, async () => {
+    const { url, remote, id, disconnect } = await startSession(headless)
+    const page = await browser.newPage({ viewport: { width: 900, height: 700 } })
+    const events = () => remote.evaluate('events.length')
+    try {
+      await page.goto(`${url}&readOnly=true`)
+      await isConnected(page)
+      await showsBackground(page)
+      const before = await events()
+
+      await clickField(page)
+      await page.keyboard.type('nothing')
+      await page.mouse.wheel(0, 200)
+      // What noVNC would send if it were not told to be read-only.
+      await page.evaluate(`new Promise((resolve) => {
+        const socket = new WebSocket(location.href.replace('http', 'ws'))
+        socket.binaryType = 'arraybuffer'
+        const answers = ['RFB 003.008\\n', [1], [1]]
+        socket.onmessage = () => {
+          const answer = answers.shift()
+          if (answer) return socket.send(typeof answer === 'string' ? new TextEncoder().encode(answer) : Uint8Array.from(answer))
+          socket.onmessage = resolve
+          const pointer = [5, 1, 0, 100, 0, 250]
+          const key = [4, 1, 0, 0, 0, 0, 0, 0x61]
+          socket.send(JSON.stringify({ type: 'text', text: 'typed' }))
+          socket.send(Uint8Array.from([2, 0, 0, 1, 0, 0, 0, 7, ...pointer, ...key, 3, 0, 0, 0, 0, 0, 0, 8, 0, 8]))
+        }
+      })`)
+
+      assert.equal(await value(remote), '')
+      assert.equal(await events(), before)
+    } finally {
+      await page.close()
+      await client.browsers.deleteByID(id)
+      await disconnect()
+    }
+  })
+}
+
+test('the size changes under a viewer only by force, and the viewer follows', async () => {
+  const { url, id, disconnect } = await startSession(false)
+  const page = await browser.newPage()
+  const resize = (force: boolean) =>
+    berth.request(`/browsers/${id}`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ viewport: { width: 800, height: 600, force } }),
+    })
+  try {
+    await page.goto(url)
+    await isConnected(page)
+
+    const refused = await resize(false)
+    const forced = await resize(true)
+
+    assert.equal(refused.status, 409)
+    assert.equal(refused.headers.get('x-should-retry'), 'false')
+    assert.equal(((await refused.json()) as { code: string }).code, 'viewport_in_use')
+    assert.equal(forced.status, 200)
+    await page.waitForFunction('document.querySelector("canvas").width === 800', undefined, { timeout: 20_000 })
+    await page.close()
+    assert.equal((await fetch(`${url}&readOnly=perhaps`)).status, 400)
+    assert.equal((await fetch(url.replace(/jwt=.*/, ''))).status, 401)
+  } finally {
+    await client.browsers.deleteByID(id)
+    await disconnect()
+  }
+})
+
+test('so many viewers watch at once, and one more is refused', async () => {
+  const { url, id, disconnect } = await startSession(false)
+  const open = () =>
+    new Promise<number>((resolve) => {
+      const socket = new WebSocket(url.replace('http', 'ws'))
+      sockets.push(socket)
+      socket.once('open', () => resolve(101))
+      socket.once('unexpected-response', (_request, response) => resolve(response.statusCode ?? 0))
+      socket.on('error', () => {})
+    })
+  const sockets: WebSocket[] = []
+  try {
+    const opened: number[] = []
+    for (let count = 0; count < 17; count++) opened.push(await open())
+
+    assert.deepEqual(opened, [...Array(16).fill(101), 429])
+  } finally {
+    for (const socket of sockets) socket.terminate()
+    await client.browsers.deleteByID(id)
+    await disconnect()
+  }
+})

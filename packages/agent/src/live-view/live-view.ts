@@ -1,0 +1,134 @@
+import type { IncomingMessage } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
+import type { Browser } from '../browser/browser.ts'
+import type { Chromium } from '../browser/chromium.ts'
+import { refuse } from '../cdp/cdp-relay.ts'
+import type { Computer } from '../computer/computer.ts'
+import type { Activity } from '../reporting/activity.ts'
+import type { Screencast } from './screencast.ts'
+import type { ViewerSocket } from './viewer-socket.ts'
+
+/** Each costs the display some megabytes and a share of the processor. */
+const maxViewers = 16
+/** Typing that takes longer is given up: somebody else holds the keyboard, or the browser hangs. */
+const typingLimitMilliseconds = 10_000
+
+type Accept = () => Promise<ViewerSocket>
+
+interface LiveViewOptions {
+  readonly config: Pick<AgentConfig, 'headless' | 'run_folder'>
+  readonly browser: Browser
+  readonly activity: Activity
+  readonly computer: () => Promise<Computer>
+}
+
+/** Shows the session to viewers, who are activity for as long as they are there. */
+export class LiveView {
+  readonly #options: LiveViewOptions
+  #viewers = 0
+  /** Of a headless session, while somebody watches. */
+  #cast: Screencast | undefined
+  readonly #watching = new Set<Socket>()
+
+  constructor(options: LiveViewOptions) {
+    this.#options = options
+  }
+
+  get hasViewers(): boolean {
+    return this.#viewers > 0
+  }
+
+  async connect(
+    request: IncomingMessage,
+    client: Socket,
+    { head, isReadOnly }: { readonly head: Buffer; readonly isReadOnly: boolean },
+  ): Promise<void> {
+    client.on('error', () => client.destroy())
+    if (this.#viewers >= maxViewers) {
+      refuse(client, 429, `${maxViewers} viewers watch this session already.`)
+      return
+    }
+    this.#viewers += 1
+    const end = this.#options.activity.begin()
+    client.on('close', () => {
+      this.#viewers -= 1
+      end()
+    })
+    try {
+      await this.#show(request, client, { head, isReadOnly })
+    } catch (error) {
+      refuse(client, 503, `the screen cannot be reached: ${(error as Error).message}`)
+    }
+  }
+
+  async #show(
+    request: IncomingMessage,
+    client: Socket,
+    { head, isReadOnly }: { readonly head: Buffer; readonly isReadOnly: boolean },
+  ): Promise<void> {
+    const { ViewerSocket } = await import('./viewer-socket.ts')
+    const accept = () => ViewerSocket.accept(request, client, head)
+    if (this.#options.config.headless) await this.#showPage(client, accept, isReadOnly)
+    else await this.#showDisplay(client, accept, isReadOnly)
+  }
+
+  async #showDisplay(client: Socket, accept: Accept, isReadOnly: boolean): Promise<void> {
+    const { browser, config } = this.#options
+    const { showDisplay } = await import('./display-viewer.ts')
+    await browser.displayName() // The display may be starting again.
+    const display = await connectTo(join(config.run_folder, 'vnc.sock'))
+    client.once('close', () => display.destroy())
+    showDisplay(await accept(), { display, isReadOnly, typeText: (text) => this.#type(text) })
+  }
+
+  async #showPage(client: Socket, accept: Accept, isReadOnly: boolean): Promise<void> {
+    const { PageViewer } = await import('./page-viewer.ts')
+    const [chromium, computer] = await Promise.all([this.#options.browser.running(), this.#options.computer()])
+    const screencast = await this.#castOf(chromium)
+    this.#watching.add(client)
+    client.once('close', () => {
+      this.#watching.delete(client)
+      if (this.#watching.size === 0) this.#stopCast()
+    })
+    new PageViewer(await accept(), { screencast, computer, isReadOnly, typeText: (text) => this.#type(text) })
+  }
+
+  /** One for all who watch. It ends with its browser, and its viewers come back to the next one. */
+  async #castOf(chromium: Chromium): Promise<Screencast> {
+    const { Screencast } = await import('./screencast.ts')
+    if (this.#cast?.chromium === chromium) return this.#cast
+    this.#stopCast()
+    const cast = new Screencast(chromium)
+    this.#cast = cast
+    void chromium.ended.then(() => {
+      cast.stop()
+      if (this.#cast === cast) this.#cast = undefined
+    })
+    return cast
+  }
+
+  #stopCast(): void {
+    this.#cast?.stop()
+    this.#cast = undefined
+  }
+
+  async #type(text: string): Promise<void> {
+    const computer = await this.#options.computer()
+    await computer.act(AbortSignal.timeout(typingLimitMilliseconds), (actions) =>
+      actions.type({ text, delay: 0, smooth: false, typo_chance: 0 }),
+    )
+  }
+}
+
+function connectTo(path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path)
+    socket.once('error', reject)
+    socket.once('connect', () => {
+      socket.off('error', reject).on('error', () => socket.destroy())
+      resolve(socket)
+    })
+  })
+}

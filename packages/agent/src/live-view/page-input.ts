@@ -1,0 +1,85 @@
+import type { MouseButton } from '@berth/contract/agent/computer-operations.ts'
+import type { Computer } from '../computer/computer.ts'
+import type { Point, Screen, WheelDirection } from '../computer/screen.ts'
+
+/** A page that is busy takes its input late. */
+const inputLimitMilliseconds = 30_000
+const maxWaiting = 256
+
+/** Bits of an RFB pointer. A turn of the wheel presses a button. */
+const buttons: readonly MouseButton[] = ['left', 'middle', 'right']
+const wheel: readonly WheelDirection[] = ['up', 'down', 'left', 'right']
+
+type Step = (screen: Screen) => Promise<void>
+
+/** What one viewer does with mouse and keyboard, in order. */
+export class PageInput {
+  readonly #computer: Computer
+  #steps: Step[] = []
+  /** The last step, if it only moves the mouse: a newer position takes its place. */
+  #lastMove: Step | undefined
+  #isWorking = false
+  #mask = 0
+  readonly #keys = new Set<number>()
+
+  constructor(computer: Computer) {
+    this.#computer = computer
+  }
+
+  /** A viewer that sends more than the page can take. */
+  get isFull(): boolean {
+    return this.#steps.length >= maxWaiting
+  }
+
+  point({ x, y }: Point, mask: number): void {
+    const before = this.#mask
+    this.#mask = mask
+    const move: Step = (screen) => screen.moveTo({ x, y })
+    if (mask === before) {
+      if (this.#lastMove && this.#steps.at(-1) === this.#lastMove) this.#steps.pop()
+      this.#lastMove = move
+      return this.add(move)
+    }
+    this.add(async (screen) => {
+      await screen.moveTo({ x, y })
+      for (const [bit, button] of buttons.entries()) {
+        const isDown = ((mask >> bit) & 1) === 1
+        if (isDown !== (((before >> bit) & 1) === 1)) await (isDown ? screen.press(button) : screen.release(button))
+      }
+      for (const [index, direction] of wheel.entries()) {
+        const bit = buttons.length + index
+        if (((mask & ~before) >> bit) & 1) await screen.turnWheel(direction)
+      }
+    })
+  }
+
+  key(keysym: number, isDown: boolean): void {
+    if (isDown) this.#keys.add(keysym)
+    else this.#keys.delete(keysym)
+    this.add((screen) => (isDown ? screen.pressKey({ keysym }) : screen.releaseKey({ keysym })))
+  }
+
+  add(step: Step): void {
+    this.#steps.push(step)
+    if (!this.#isWorking) void this.#work()
+  }
+
+  /** Whoever leaves lets everything go. */
+  release(): void {
+    this.#steps = []
+    const [mask, keys] = [this.#mask, [...this.#keys]]
+    this.add(async (screen) => {
+      for (const [bit, button] of buttons.entries()) if ((mask >> bit) & 1) await screen.release(button)
+      for (const keysym of keys) await screen.releaseKey({ keysym })
+    })
+  }
+
+  async #work(): Promise<void> {
+    this.#isWorking = true
+    for (let step = this.#steps.shift(); step; step = this.#steps.shift()) {
+      // A page that has gone takes no input, and the next step meets another one.
+      await this.#computer.use(AbortSignal.timeout(inputLimitMilliseconds), step).catch(() => {})
+    }
+    this.#isWorking = false
+  }
+}

@@ -1,0 +1,116 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { type RawData, type WebSocket, WebSocketServer } from 'ws'
+
+/** A viewer that is silent for so long is asked whether it is there, and given as long again to show it. */
+const silenceLimitMilliseconds = 30_000
+const checkIntervalMilliseconds = 10_000
+const lastWordsMilliseconds = 2_000
+/** What waits for a viewer that is slow. What comes after it waits where it comes from. */
+const maxWaitingBytes = 256 * 1024
+const maxMessageBytes = 1024 * 1024
+
+export const closeCodes = { goingAway: 1001, protocolError: 1002, refused: 1008 } as const
+
+const server = new WebSocketServer({
+  noServer: true,
+  perMessageDeflate: false,
+  maxPayload: maxMessageBytes,
+  // A viewer that asks without taking the answers must not make them pile up.
+  autoPong: false,
+})
+
+/** The WebSocket of one viewer. Memory is bounded in both directions, and a viewer that has vanished is noticed. */
+export class ViewerSocket {
+  readonly #socket: WebSocket
+  readonly #check: NodeJS.Timeout
+  #lastSignOfLife = performance.now()
+  #isAsked = false
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket
+    this.#check = setInterval(() => this.#checkLife(), checkIntervalMilliseconds).unref()
+    socket.on('error', () => socket.terminate())
+    socket.on('close', () => clearInterval(this.#check))
+    socket.on('pong', () => this.#noteLife())
+    socket.on('ping', (payload) => {
+      this.#noteLife()
+      if (!this.isBehind) socket.pong(payload)
+    })
+  }
+
+  static accept(request: IncomingMessage, socket: Socket, head: Buffer): Promise<ViewerSocket> {
+    return new Promise((resolve, reject) => {
+      socket.once('close', () => reject(new Error('the viewer has left')))
+      server.handleUpgrade(request, socket, head, (accepted) => {
+        socket.setNoDelay(true)
+        resolve(new ViewerSocket(accepted))
+      })
+    })
+  }
+
+  get isBehind(): boolean {
+    return this.#socket.bufferedAmount > maxWaitingBytes
+  }
+
+  /** `take` says when the next message may come. What had come already waits here, and no more is read. */
+  onMessage(take: (data: Buffer, isBinary: boolean) => Promise<unknown> | undefined): void {
+    const socket = this.#socket
+    const waiting: (readonly [data: Buffer, isBinary: boolean])[] = []
+    let isTaking = false
+    const takeNext = (): void => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        const taken = take(...next)
+        if (!taken) continue
+        isTaking = true
+        socket.pause()
+        taken.then(goOn, goOn)
+        return
+      }
+    }
+    const goOn = () => {
+      isTaking = false
+      socket.resume()
+      takeNext()
+    }
+    socket.on('message', (data: RawData, isBinary) => {
+      this.#noteLife()
+      waiting.push([data as Buffer, isBinary])
+      if (!isTaking) takeNext()
+    })
+  }
+
+  /** `sent` is called when the bytes are on their way. */
+  send(bytes: Uint8Array, sent?: () => void): void {
+    this.#socket.send(bytes, { binary: true }, (error) => {
+      if (error) return
+      this.#noteLife()
+      sent?.()
+    })
+  }
+
+  onClose(closed: () => void): void {
+    this.#socket.once('close', closed)
+  }
+
+  /** A viewer that does not read its last bytes is not waited for. */
+  close(code: number, reason: string): void {
+    this.#socket.close(code, reason)
+    const late = setTimeout(() => this.#socket.terminate(), lastWordsMilliseconds)
+    this.#socket.once('close', () => clearTimeout(late))
+  }
+
+  #noteLife(): void {
+    this.#lastSignOfLife = performance.now()
+    this.#isAsked = false
+  }
+
+  #checkLife(): void {
+    const silence = performance.now() - this.#lastSignOfLife
+    if (silence >= 2 * silenceLimitMilliseconds) this.#socket.terminate()
+    else if (silence >= silenceLimitMilliseconds && !this.#isAsked) {
+      this.#isAsked = true
+      this.#socket.ping()
+    }
+  }
+}

@@ -1,0 +1,8 @@
+/** Those X11 keysyms that the page sends itself. noVNC knows the others. */
+export const keysyms = {
+  v: 0x76,
+  backspace: 0xff08,
+  enter: 0xff0d,
+  controlLeft: 0xffe3,
+  altLeft: 0xffe9,
+} as const
