@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { zip } from '@berth/runtime/testing/zip.ts'
-import Kernel, { toFile } from '@onkernel/sdk'
+import type Kernel from '@onkernel/sdk'
+import { toFile } from '@onkernel/sdk'
 import { Berth } from './testing/berth.ts'
 import { installedVersion, PackageRegistry } from './testing/package-registry.ts'
 
@@ -93,7 +94,7 @@ async function deploy(archive: Uint8Array, settings: Partial<Kernel.DeploymentCr
 
 let first: Awaited<ReturnType<typeof deploy>>
 before(async () => {
-  first = await deploy(demo, { version: '1', env_vars: { SECRET: 'sealed', 'KERNEL_API_KEY': 'mine' } })
+  first = await deploy(demo, { version: '1', env_vars: { SECRET: 'sealed', KERNEL_API_KEY: 'mine' } })
 })
 
 const invoke = (action_name: string, payload?: unknown) =>
@@ -104,7 +105,7 @@ const invoke = (action_name: string, payload?: unknown) =>
     ...(payload !== undefined && { payload: JSON.stringify(payload) }),
   })
 const outputOf = ({ output, status_reason }: { output?: string; status_reason?: string }) =>
-  JSON.parse(output ?? assert.fail(status_reason))
+  JSON.parse(output ?? assert.fail(status_reason ?? 'no output'))
 
 /** The lines of an invocation, until one matches. */
 async function waitForLine(id: string, pattern: RegExp): Promise<string> {
@@ -117,7 +118,10 @@ async function waitForLine(id: string, pattern: RegExp): Promise<string> {
 test('a deployment tells what it serves before it says that it runs', async () => {
   assert.equal(first.state.status, 'running', JSON.stringify([first.state, first.log]))
   assert.deepEqual(
-    first.events.filter(({ event }) => event !== 'log').map(({ event }) => event).slice(-2),
+    first.events
+      .filter(({ event }) => event !== 'log')
+      .map(({ event }) => event)
+      .slice(-2),
     ['app_version_summary', 'deployment_state'],
   )
   const apps = await client.apps.list({ app_name: 'demo', version: '1' })
@@ -130,7 +134,7 @@ test('a deployment tells what it serves before it says that it runs', async () =
 test('an action gets its payload and environment, and its result and log are told', async () => {
   const invocation = await invoke('echo', { of: ['many', 1] })
 
-  assert.equal(invocation.status, 'succeeded', invocation.status_reason)
+  assert.equal(invocation.status, 'succeeded', invocation.status_reason ?? 'no reason')
   const { pid: _pid, ...output } = outputOf(invocation)
   assert.deepEqual(output, {
     payload: { of: ['many', 1] },
@@ -184,10 +188,15 @@ test('a session belongs to the invocation that made it, and a cancel ends it', a
   })
   const line = await waitForLine(id, /^session /)
 
-  const listed = (await (await fetch(`${berth.url}/invocations/${id}/browsers`, {
-    headers: { authorization: `Bearer ${berth.apiKey}` },
-  })).json()) as { browsers: { session_id: string; cdp_ws_url: string }[] }
-  assert.deepEqual(listed.browsers.map(({ session_id }) => `session ${session_id}`), [line])
+  const listed = (await (
+    await fetch(`${berth.url}/invocations/${id}/browsers`, {
+      headers: { authorization: `Bearer ${berth.apiKey}` },
+    })
+  ).json()) as { browsers: { session_id: string; cdp_ws_url: string }[] }
+  assert.deepEqual(
+    listed.browsers.map(({ session_id }) => `session ${session_id}`),
+    [line],
+  )
 
   await client.invocations.update(id, { status: 'failed' })
   await assert.rejects(client.browsers.retrieve(line.slice('session '.length)), { status: 404 })
@@ -204,7 +213,10 @@ test('an app drives a session with Playwright', async () => {
 test('an app sees nothing of the host, and of berth what any client sees', async () => {
   const seen = outputOf(await invoke('look'))
 
-  assert.deepEqual(seen.files.filter((name: string) => /berth-e2e|trees|main/.test(name)), [])
+  assert.deepEqual(
+    seen.files.filter((name: string) => /berth-e2e|trees|main/.test(name)),
+    [],
+  )
   assert.ok(seen.processes < 20, `${seen.processes} processes`)
   assert.equal(seen.own, 401)
   assert.equal(seen.metadata, 'unreachable')

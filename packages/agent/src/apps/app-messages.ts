@@ -19,7 +19,10 @@ export interface RunAction {
 
 /** What the process answers, behind its secret and a space. */
 export type FromApp =
-  | { readonly type: 'loaded'; readonly apps: readonly { readonly name: string; readonly actions: readonly string[] }[] }
+  | {
+      readonly type: 'loaded'
+      readonly apps: readonly { readonly name: string; readonly actions: readonly string[] }[]
+    }
   | { readonly type: 'load-failed'; readonly reason: string }
   /** The result is in the file, as JSON text. */
   | { readonly type: 'done'; readonly path: string }

@@ -13,17 +13,18 @@ import { markRequests } from '../apps/mark-requests.ts'
  * Runs the actions of an app, one after another. Whatever the app does to this process, the server sees its end.
  */
 
-const entrypoint = process.argv[2] ?? ''
+const [, , entrypoint = '', berthUrl = ''] = process.argv
 // The app may replace what it writes with.
 const write = process.stdout.write.bind(process.stdout)
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 const { secret } = JSON.parse((await lines.next()).value ?? '{}') as Introduction
+const logError = process.stderr.write.bind(process.stderr)
 const tell = (message: FromApp) => void write(`${secret} ${JSON.stringify(message)}\n`)
 
 let invocation: string | undefined
-markRequests(process.env.KERNEL_BASE_URL ?? '', () => invocation)
+markRequests(berthUrl, () => invocation)
 // What the app has not waited for is a line of its log, and not its end.
-process.on('unhandledRejection', (reason) => console.error('Unhandled rejection:', reason))
+process.on('unhandledRejection', (reason) => logError(`Unhandled rejection: ${inspect(reason)}\n`))
 
 const apps = await load().catch((error: unknown) => {
   tell({ type: 'load-failed', reason: reasonOf(error) })
@@ -63,7 +64,7 @@ async function run({ invocation_id, app, action, payload }: RunAction, path: str
     await writeFile(path, text)
     return { type: 'done', path }
   } catch (error) {
-    console.error(error)
+    logError(`${inspect(error)}\n`)
     return { type: 'failed', reason: reasonOf(error) }
   } finally {
     invocation = undefined

@@ -22,7 +22,7 @@ const Text = z.string().max(1024).optional()
 const Filter = Text.transform((text) => text || undefined)
 const Since = Text.transform((text, context) => {
   if (!text) return undefined
-  const time = parseSince(text, new Date())
+  const time = parseSince(text)
   if (time) return time
   context.addIssue({ code: 'custom', message: 'must be a time as 2026-01-31T12:00:00Z or a duration as 1h30m' })
   return z.NEVER

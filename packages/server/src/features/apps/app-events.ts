@@ -1,4 +1,5 @@
 import type { DeploymentEvent, InvocationEvent } from '@berth/contract/apps/app.ts'
+import { type Since, timeOf } from '@berth/contract/apps/since.ts'
 import type { DeploymentId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { AppLogStore, LogOwner } from './app-log-store.ts'
@@ -21,7 +22,7 @@ interface AppEventsOptions {
 }
 
 interface Following {
-  readonly since: Date | undefined
+  readonly since: Since | undefined
   readonly signal: AbortSignal
 }
 
@@ -119,11 +120,12 @@ export class AppEvents {
   }
 
   #lines(owner: LogOwner, { since, signal }: Following) {
-    const { logStore } = this.#options
+    const { logStore, clock } = this.#options
+    const from = since && timeOf(since, clock.now())
     let last = 0
     return async function* (): AsyncGenerator<{ event: 'log'; message: string; timestamp: string }> {
       while (!signal.aborted) {
-        const lines = await logStore.read(owner, last, since)
+        const lines = await logStore.read(owner, last, from)
         if (lines.length === 0) return
         for (const { id, message, created_at } of lines) {
           last = id

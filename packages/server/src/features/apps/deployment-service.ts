@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import { newId, type DeploymentId, type ProjectId } from '@berth/contract/common/ids.ts'
+import { type DeploymentId, newId, type ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { Archive } from '@berth/runtime/archive/archive.ts'

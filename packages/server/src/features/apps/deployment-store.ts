@@ -154,47 +154,57 @@ export class DeploymentStore {
     apps: readonly RegisteredApp[],
     now: Date,
   ): Promise<{ readonly published: boolean; readonly taken?: string; readonly stopped: readonly DeploymentId[] }> {
-    return this.#database.transaction().execute(async (database) => {
-      // Publications of one project wait for each other.
-      await sql`select pg_advisory_xact_lock(hashtextextended(${`apps of ${projectId}`}, 0))`.execute(database)
-      const started = await database
-        .updateTable('deployments')
-        .set({ status: 'running', updated_at: now })
-        .where('id', '=', id)
-        .where('status', '=', 'in_progress')
-        .returning('id')
-        .executeTakeFirst()
-      if (!started) return { published: false, stopped: [] }
-      const names = apps.map(({ name }) => name)
-      const replaced = await database
-        .updateTable('app_versions')
-        .set({ live_project_id: null })
-        .where('live_project_id', '=', projectId)
-        .where('version', '=', version)
-        .where('app_name', 'in', names)
-        .returning(['app_name', 'deployment_id'])
-        .execute()
-      const [first] = replaced
-      if (first && !isForced && version !== 'latest') throw new VersionTaken(first.app_name)
-      await database
-        .insertInto('app_versions')
-        .values(
-          apps.map(({ name, actions }) => ({
-            id: newId('app-version', now),
-            deployment_id: id,
-            app_name: name,
-            version,
-            actions: JSON.stringify(actions),
-            created_at: now,
-            live_project_id: projectId,
-          })),
-        )
-        .execute()
-      return { published: true, stopped: await stopUnused(database, replaced.map((row) => row.deployment_id), now) }
-    }).catch((error: unknown) => {
-      if (error instanceof VersionTaken) return { published: false, taken: error.message, stopped: [] }
-      throw error
-    })
+    return this.#database
+      .transaction()
+      .execute(async (database) => {
+        // Publications of one project wait for each other.
+        await sql`select pg_advisory_xact_lock(hashtextextended(${`apps of ${projectId}`}, 0))`.execute(database)
+        const started = await database
+          .updateTable('deployments')
+          .set({ status: 'running', updated_at: now })
+          .where('id', '=', id)
+          .where('status', '=', 'in_progress')
+          .returning('id')
+          .executeTakeFirst()
+        if (!started) return { published: false, stopped: [] }
+        const names = apps.map(({ name }) => name)
+        const replaced = await database
+          .updateTable('app_versions')
+          .set({ live_project_id: null })
+          .where('live_project_id', '=', projectId)
+          .where('version', '=', version)
+          .where('app_name', 'in', names)
+          .returning(['app_name', 'deployment_id'])
+          .execute()
+        const [first] = replaced
+        if (first && !isForced && version !== 'latest') throw new VersionTaken(first.app_name)
+        await database
+          .insertInto('app_versions')
+          .values(
+            apps.map(({ name, actions }) => ({
+              id: newId('app-version', now),
+              deployment_id: id,
+              app_name: name,
+              version,
+              actions: JSON.stringify(actions),
+              created_at: now,
+              live_project_id: projectId,
+            })),
+          )
+          .execute()
+        return {
+          published: true,
+          stopped: await stopUnused(
+            database,
+            replaced.map((row) => row.deployment_id),
+            now,
+          ),
+        }
+      })
+      .catch((error: unknown) => {
+        if (error instanceof VersionTaken) return { published: false, taken: error.message, stopped: [] }
+        throw error
+      })
   }
 
   async fail(id: DeploymentId, reason: string, now: Date): Promise<void> {

@@ -1,8 +1,5 @@
-import {
-  defaultVersion,
-  type InvocationRequest,
-  syncTimeoutSeconds,
-} from '@berth/contract/apps/app.ts'
+import { defaultVersion, type InvocationRequest, syncTimeoutSeconds } from '@berth/contract/apps/app.ts'
+import { type Since, timeOf } from '@berth/contract/apps/since.ts'
 import { type InvocationId, newId, type ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
@@ -17,6 +14,8 @@ import type { InvocationEnd, InvocationFilter, InvocationStore, StoredInvocation
 const asyncTimeoutSeconds = 900
 const retentionDays = 30
 const cancelReason = 'It was cancelled.'
+
+type InvocationQuery = Omit<InvocationFilter, 'since'> & { readonly since: Since | undefined }
 
 interface InvocationServiceOptions {
   readonly store: InvocationStore
@@ -83,8 +82,9 @@ export class InvocationService {
     return invocation
   }
 
-  list(filter: InvocationFilter, page: PageRequest): Promise<Page<StoredInvocation>> {
-    return this.#options.store.list(filter, page)
+  list({ since, ...filter }: InvocationQuery, page: PageRequest): Promise<Page<StoredInvocation>> {
+    const { store, clock } = this.#options
+    return store.list({ ...filter, since: since && timeOf(since, clock.now()) }, page)
   }
 
   /** Of an end by a caller and one by the code, the first one counts. */

@@ -114,9 +114,7 @@ export class InvocationStore {
       .set({ status: 'failed', status_reason: reason, finished_at: now })
       .where('status', 'in', unfinished)
       .where((where) =>
-        'serverId' in lost
-          ? where('server_id', '=', lost.serverId)
-          : where('deadline', '<', lost.overdueSince),
+        'serverId' in lost ? where('server_id', '=', lost.serverId) : where('deadline', '<', lost.overdueSince),
       )
       .returningAll()
       .execute()

@@ -22,7 +22,7 @@ const schemas = {
   entrypoint_rel_path: z.string().min(1).max(2048),
   version: z.string().min(1).max(255),
   region: AppRegion,
-  force: z.enum(['true', 'false'], { error: 'must be true or false' }),
+  force: z.enum(['true', 'false']),
 } as const
 const VariableName = z
   .string()
@@ -48,7 +48,10 @@ export async function receiveDeployment(request: IncomingMessage, folder: string
       await pipeline(part.content, createWriteStream(path))
     } else if (part.path[0] === 'env_vars') addVariable(variables, part.path, part.text)
     else if (part.path[0] === 'source') {
-      throw new BerthError('field_not_supported', { field: 'source', reason: 'only archives are deployed here: send file.' })
+      throw new BerthError('field_not_supported', {
+        field: 'source',
+        reason: 'only archives are deployed here: send file.',
+      })
     } else addText(texts, part.path, part.text)
   }
   if (!hasFile) throw refusal('file: is missing.')

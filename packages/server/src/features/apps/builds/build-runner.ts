@@ -13,8 +13,8 @@ import type { DeploymentStore, StoredDeployment } from '../deployment-store.ts'
 import type { AppMachine } from '../machines/app-machine.ts'
 import { AppFailure, AppProcess, type RegisteredApps } from '../machines/app-process.ts'
 import { inMachine } from '../machines/paths.ts'
-import type { PreparedMachine } from '../machines/warm-machines.ts'
 import { runProgram } from '../machines/run-program.ts'
+import type { PreparedMachine } from '../machines/warm-machines.ts'
 import { type Manifests, manifestNames, NotInstallable, planInstall } from './install-plan.ts'
 import type { RegistrySettings } from './registry-settings.ts'
 
@@ -61,7 +61,12 @@ export class BuildRunner {
     } catch (error) {
       if (gone.signal.aborted) return
       if (jobSignal.aborted) throw error
-      await this.#fail(id, limit.aborted ? `The build took longer than ${buildLimitMilliseconds / 60_000} minutes.` : this.#reasonOf(error, id))
+      await this.#fail(
+        id,
+        limit.aborted
+          ? `The build took longer than ${buildLimitMilliseconds / 60_000} minutes.`
+          : this.#reasonOf(error, id),
+      )
     } finally {
       clearInterval(watch)
     }
@@ -172,7 +177,12 @@ export class BuildRunner {
     await deployments.setDependencies(id, blob, key)
   }
 
-  async #load(machine: AppMachine, deployment: StoredDeployment, log: OnLine, signal: AbortSignal): Promise<RegisteredApps> {
+  async #load(
+    machine: AppMachine,
+    deployment: StoredDeployment,
+    log: OnLine,
+    signal: AbortSignal,
+  ): Promise<RegisteredApps> {
     const environment = await this.#options.environment.of(deployment)
     const code = { entrypoint: deployment.entrypoint, environment }
     const { process, apps } = await AppProcess.start(machine.operations, code, log, signal)

@@ -33,7 +33,9 @@ export function planInstall(manifests: Manifests, npmVersion: string): InstallPl
   const lock = manifests['npm-shrinkwrap.json'] ?? manifests['package-lock.json']
   const foreign = foreignLocks.find((name) => manifests[name] !== undefined)
   if (!lock && foreign) {
-    throw new NotInstallable(`${foreign}: is not supported. Add a package-lock.json, or remove it to use npm without one.`)
+    throw new NotInstallable(
+      `${foreign}: is not supported. Add a package-lock.json, or remove it to use npm without one.`,
+    )
   }
   const scripts = scriptsOf(manifest)
   const npm = `${inMachine.appPackages}/npm/bin/npm-cli.js`

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { inMachine } from './paths.ts'
 import { z } from 'zod'
 import type { MachineOperations } from './machine-operations.ts'
 import { OutputLines } from './output-lines.ts'
+import { inMachine } from './paths.ts'
 
 /** Of one invocation. An app that writes more is ended. */
 const maxOutputBytes = 4 * 1024 ** 2
@@ -78,7 +78,13 @@ export class AppProcess {
     const id = await operations.spawn(
       {
         command: inMachine.node,
-        args: ['--enable-source-maps', ...loader, inMachine.appProcess, `${inMachine.app}/${entrypoint}`],
+        args: [
+          '--enable-source-maps',
+          ...loader,
+          inMachine.appProcess,
+          `${inMachine.app}/${entrypoint}`,
+          environment.KERNEL_BASE_URL ?? '',
+        ],
         cwd: inMachine.app,
         env: environment,
       },
@@ -159,14 +165,17 @@ export class AppProcess {
 
   #takeLine(line: string, stream: 'stdout' | 'stderr'): void {
     const at = stream === 'stdout' ? line.indexOf(`${this.#secret} `) : -1
-    if (at === -1) return this.#onLine(line)
     // The app may have begun a line before.
-    if (at > 0) this.#onLine(line.slice(0, at))
+    if (at !== 0) this.#onLine(at === -1 ? line : line.slice(0, at))
+    if (at === -1) return
     try {
       const message = Message.parse(JSON.parse(line.slice(at + this.#secret.length + 1)))
       this.#message.resolve('reason' in message ? { ...message, reason: plain(message.reason) } : message)
     } catch {
-      this.#message.resolve({ type: 'failed', reason: 'The app registers too much, or speaks in place of its process.' })
+      this.#message.resolve({
+        type: 'failed',
+        reason: 'The app registers too much, or speaks in place of its process.',
+      })
     }
   }
 }

@@ -99,7 +99,8 @@ export class MachineOperations {
   async #send(operation: Operation, query: string, { keepsBody = false, ...call }: Sending): Promise<IncomingMessage> {
     const { method, path, status } = onAgent(operation, {})
     const response = await callAgent(this.#machine, { method, path: `${path}${query}`, ...call })
-    if (response.statusCode !== status) throw new AgentRefusal(path, response.statusCode ?? 502, await bounded(response))
+    if (response.statusCode !== status)
+      throw new AgentRefusal(path, response.statusCode ?? 502, await bounded(response))
     if (!keepsBody) {
       response.resume()
       await once(response, 'close')

@@ -47,12 +47,7 @@ export class WarmMachines {
   }
 
   /** Runs an action in a process of its own and returns its result as JSON text. Throws an AppFailure where the app fails. */
-  async run(
-    id: DeploymentId,
-    call: ActionCall,
-    onLine: (line: string) => void,
-    signal: AbortSignal,
-  ): Promise<string> {
+  async run(id: DeploymentId, call: ActionCall, onLine: (line: string) => void, signal: AbortSignal): Promise<string> {
     const warm = await this.#take(id, signal)
     try {
       await warm.places.acquire(signal)
@@ -159,7 +154,9 @@ export class WarmMachines {
   #stopMachine(machine: AppMachine): void {
     machine
       .stop()
-      .catch((error: unknown) => this.#options.logger.error({ err: error }, 'the machine of an app could not be stopped'))
+      .catch((error: unknown) =>
+        this.#options.logger.error({ err: error }, 'the machine of an app could not be stopped'),
+      )
   }
 
   /** Ends all machines and what runs in them. */
