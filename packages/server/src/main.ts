@@ -115,6 +115,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     hasProjects: config.hasProjects,
     limits: config.limits,
     configRegistry: config.configRegistry,
+    warmAppSeconds: config.warmAppSeconds,
     model: config.model,
     egressAllow: config.egressAllow,
     audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },
@@ -154,7 +155,11 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   await services.reserveStore.clear()
   await services.replays.finishInterrupted()
   await recoverSessions({ ...services, driver, driverId })
+  await services.invocationRunner.recover()
+  shutdown.add('the apps', () => services.warmMachines.close())
+  shutdown.add('the invocations', () => services.invocationRunner.close())
   const listening = await listen(app, config)
+  services.appEnvironment.setAddress(listening.port, config.publicUrl)
   shutdown.add('the API', () => closeApi(app, services))
   await services.poolUpkeep.start()
   shutdown.add('the browser pools', () => services.poolUpkeep.close())
@@ -172,7 +177,10 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
 
   // No request waits for a job. Running jobs are aborted before the resources that they use are closed.
   shutdown.add('the work of jobs', () => jobs.close())
-  await startJobs(jobs, services, { analysesAtOnce: config.configRegistry.atOnce }).catch((error: unknown) => {
+  await startJobs(jobs, services, {
+    analysesAtOnce: config.configRegistry.atOnce,
+    buildsAtOnce: config.buildsAtOnce,
+  }).catch((error: unknown) => {
     if (!shutdown.isClosing) throw error
   })
 }

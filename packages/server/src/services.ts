@@ -23,6 +23,7 @@ import type { Driver } from './drivers/driver.ts'
 import type { EgressLink } from './egress-link/egress-link.ts'
 import { ApiKeyService } from './features/api-keys/api-key-service.ts'
 import { ApiKeyStore } from './features/api-keys/api-key-store.ts'
+import { createAppServices } from './features/apps/create-app-services.ts'
 import { AuditJournal } from './features/audit/audit-journal.ts'
 import { AuditService } from './features/audit/audit-service.ts'
 import { AuditStore } from './features/audit/audit-store.ts'
@@ -149,6 +150,8 @@ export interface ServicesOptions {
   readonly replays: ReplaysConfig
   readonly limits: LimitsConfig
   readonly configRegistry: ConfigRegistryConfig
+  /** How long the machine of an app is kept after its last invocation. */
+  readonly warmAppSeconds: number
   /** What tries the intents of analyses. */
   readonly model: ModelConfig | undefined
   readonly egressAllow: readonly string[]
@@ -373,6 +376,21 @@ export function createServices(options: ServicesOptions) {
         logger.error({ err: error, profileId: id }, 'could not refresh the pools of a profile'),
       )
   })
+  const apps = createAppServices({
+    database,
+    blobs,
+    secrets,
+    organizations,
+    limits,
+    sessions,
+    driver,
+    egressLink: options.egress,
+    jobs,
+    serverId: driverId,
+    warmMilliseconds: options.warmAppSeconds * 1000,
+    clock,
+    logger,
+  })
   const analyses = new AnalysisStore(database)
   const runs = new RunStore(database)
   const { pauseMilliseconds } = options.configRegistry
@@ -405,6 +423,7 @@ export function createServices(options: ServicesOptions) {
   })
 
   return {
+    ...apps,
     logger,
     blobs,
     secrets,
@@ -537,7 +556,7 @@ export function createServices(options: ServicesOptions) {
     replays,
     replayTokens: new ReplayTokens(masterKey),
     relay: new Relay({ access, machines, connections, logger }),
-    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, replays, sharedBlobs], clock, logger }),
+    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, replays, sharedBlobs, apps.deployments], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
   }
 }

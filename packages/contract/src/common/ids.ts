@@ -27,6 +27,9 @@ export type VaultEventId = string & { readonly idOf: 'vault-event' }
 export type VaultOperationId = string & { readonly idOf: 'vault-operation' }
 export type VaultProviderConfigId = string & { readonly idOf: 'vault-provider-config' }
 export type ReplayId = string & { readonly idOf: 'replay' }
+export type DeploymentId = string & { readonly idOf: 'deployment' }
+export type AppVersionId = string & { readonly idOf: 'app-version' }
+export type InvocationId = string & { readonly idOf: 'invocation' }
 export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
@@ -43,6 +46,9 @@ const idPrefixes = {
   search: 'srh',
   credential: 'crd',
   analysis: 'ana',
+  deployment: 'dpl',
+  'app-version': 'apv',
+  invocation: 'inv',
   'export-destination': 'exd',
   'otlp-destination': 'otd',
   'audit-entry': 'aud',

@@ -16,6 +16,9 @@ type Listed =
   | 'browser_pools'
   | 'vaults'
   | 'vault_provider_configs'
+  | 'deployments'
+  | 'app_versions'
+  | 'invocations'
 
 /** Returns a page of the query's rows, newest first. */
 export async function newestPage<Table extends Listed, Row>(

@@ -2,7 +2,10 @@ import type { Services } from '../services.ts'
 import {
   analyseSite,
   applyLease,
+  buildDeployment,
   detachProxy,
+  endInvocationSessions,
+  endLostInvocations,
   endLostSessions,
   expireAnalyses,
   expireReplays,
@@ -11,6 +14,7 @@ import {
   fillPool,
   followDeletedProxy,
   rotateTelemetry,
+  shortenAppHistory,
   shortenAuditLog,
   sweepBlobs,
   tendPools,
@@ -20,11 +24,16 @@ import type { JobRunner } from './job-runner.ts'
 type Workers = Pick<
   Services,
   | 'analysisRunner'
+  | 'appLogs'
   | 'audit'
   | 'auditExporter'
   | 'blobSweep'
+  | 'builds'
   | 'configRegistry'
   | 'deletedProxies'
+  | 'invocationRunner'
+  | 'invocationSessions'
+  | 'invocations'
   | 'leases'
   | 'lostSessions'
   | 'poolFiller'
@@ -36,6 +45,8 @@ type Workers = Pick<
 interface StartJobsOptions {
   /** How many sites this server analyses at once. */
   readonly analysesAtOnce?: number
+  /** How many deployments it builds at once. */
+  readonly buildsAtOnce?: number
 }
 
 /** A pool whose browsers start slowly does not keep the others waiting. */
@@ -45,9 +56,10 @@ const poolsFilledAtOnce = 2
 export async function startJobs(
   runner: JobRunner,
   workers: Workers,
-  { analysesAtOnce = 1 }: StartJobsOptions = {},
+  { analysesAtOnce = 1, buildsAtOnce = 1 }: StartJobsOptions = {},
 ): Promise<void> {
-  const { analysisRunner, configRegistry, leases, poolFiller } = workers
+  const { analysisRunner, appLogs, builds, configRegistry, invocationRunner, leases, poolFiller } = workers
+  const { invocations, invocationSessions } = workers
   const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, replays, searchExpiry, telemetry } = workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
@@ -64,6 +76,15 @@ export async function startJobs(
     runner.work(tendPools, () => poolFiller.tend()),
     ...Array.from({ length: poolsFilledAtOnce }, () =>
       runner.work(fillPool, ({ poolId }, signal) => poolFiller.fill(poolId, signal)),
+    ),
+    runner.work(endLostInvocations, () => invocationRunner.failOverdue()),
+    runner.work(endInvocationSessions, (data) => invocationSessions.endOwn(data.projectId, data.invocationId)),
+    runner.work(shortenAppHistory, async () => {
+      await appLogs.removeOld()
+      await invocations.removeOld()
+    }),
+    ...Array.from({ length: buildsAtOnce }, () =>
+      runner.work(buildDeployment, ({ deploymentId }, signal) => builds.run(deploymentId, signal)),
     ),
     ...Array.from({ length: analysesAtOnce }, () =>
       runner.work(analyseSite, ({ analysisId }, signal) => analysisRunner.run(analysisId, signal)),

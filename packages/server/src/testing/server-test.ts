@@ -278,7 +278,14 @@ export class TestServer {
       telemetryRetentionDays: 30,
       search: options.search ?? { providers: [], attemptLimitMilliseconds: 1_000 },
       replays: { retentionDays: 7, maxBytes: 500 * 1024 ** 2, maxProjectBytes: 1024 ** 3, ...options.replays },
-      limits: { maxSessions: 1000, requestsPerMinute: 0, ...options.limits },
+      limits: {
+        maxSessions: 1000,
+        maxInvocations: 100,
+        maxInvocationsPerApp: 100,
+        requestsPerMinute: 0,
+        ...options.limits,
+      },
+      warmAppSeconds: 60,
       configRegistry: {
         atOnce: 2,
         perProject: 10,

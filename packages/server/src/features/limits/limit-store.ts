@@ -16,6 +16,13 @@ export interface ProjectUse extends SetLimits {
   readonly usedByProject: number
 }
 
+export interface InvocationUse {
+  readonly project: number | null
+  readonly usedByOrganization: number
+  readonly usedByProject: number
+  readonly usedByApp: number
+}
+
 export class LimitStore {
   readonly #database: Database
 
@@ -69,6 +76,38 @@ export class LimitStore {
         return { ...limits, usedByOrganization: all, usedByProject: own }
       }
       return take(await readUse(), database, readUse)
+    })
+  }
+
+  /** The same for invocations. */
+  async reserveInvocation<Taken>(
+    projectId: ProjectId,
+    appName: string,
+    take: (use: InvocationUse, database: Database) => Promise<Taken>,
+  ): Promise<Taken> {
+    return this.#database.transaction().execute(async (database) => {
+      const found = await database
+        .selectFrom('organizations')
+        .innerJoin('projects', 'projects.organization_id', 'organizations.id')
+        .select(['organizations.id as organizationId', 'projects.max_concurrent_invocations as project'])
+        .where('projects.id', '=', projectId)
+        .forNoKeyUpdate('organizations')
+        .executeTakeFirst()
+      if (!found) throw new BerthError('project_not_found')
+      const used = await database
+        .selectFrom('invocations')
+        .innerJoin('projects', 'projects.id', 'invocations.project_id')
+        .select([
+          sql<number>`count(*)::int`.as('usedByOrganization'),
+          sql<number>`(count(*) filter (where projects.id = ${projectId}))::int`.as('usedByProject'),
+          sql<number>`(count(*) filter (where projects.id = ${projectId} and app_name = ${appName}))::int`.as(
+            'usedByApp',
+          ),
+        ])
+        .where('projects.organization_id', '=', found.organizationId)
+        .where('invocations.status', 'in', ['queued', 'running'])
+        .executeTakeFirstOrThrow()
+      return take({ ...used, project: found.project }, database)
     })
   }
 
