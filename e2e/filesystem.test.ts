@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import Kernel, { toFile } from '@onkernel/sdk'
 import { ZipFile } from 'yazl'
 import { deepOnly } from './fault/testing/deep.ts'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { createCheckedFetch } from './testing/checked-fetch.ts'
 import { agentProcess, memoryMiB } from './testing/processes.ts'
@@ -238,9 +239,9 @@ test('an incomplete upload leaves the old file', async () => {
     `PUT /browsers/${id}/fs/write_file?path=/tmp/broken/file HTTP/1.1\r\nhost: x\r\n` +
       `authorization: Bearer ${berth.apiKey}\r\ncontent-length: 1000000\r\n\r\n${'x'.repeat(100_000)}`,
   )
-  while ((await names('/tmp/broken')).length < 2);
+  await until('the upload', async () => (await names('/tmp/broken')).length === 2, { limitSeconds: 30 })
   socket.resetAndDestroy()
-  while ((await names('/tmp/broken')).length > 1);
+  await until('its removal', async () => (await names('/tmp/broken')).length === 1, { limitSeconds: 30 })
 
   assert.equal(await readText('/tmp/broken/file'), 'old')
   await fs.writeFile(id, 'new', { path: '/tmp/broken/file' })

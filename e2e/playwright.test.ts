@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import Kernel from '@onkernel/sdk'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { createCheckedFetch } from './testing/checked-fetch.ts'
@@ -302,12 +303,13 @@ test('named executors have tabs of their own, and are listed, limited and delete
   assert.ok(overlap(one, elsewhere) || overlap(other, elsewhere))
 
   const pending = run('await new Promise(() => {})', { executor: 'first' })
-  while (!(await listed()).find(({ name, busy }) => name === 'first' && busy));
+  const isBusy = async (executor: string) => (await listed()).some(({ name, busy }) => name === executor && busy)
+  await until('the call', () => isBusy('first'), { limitSeconds: 30 })
   assert.equal((await operation('/playwright/executors/first', { method: 'DELETE' })).status, 204)
   assert.deepEqual([(await pending).success, (await pending).error], [false, 'executor was deleted'])
   assert.equal((await operation('/playwright/executors/first', { method: 'DELETE' })).status, 404)
   const restarted = run('await new Promise(() => {})')
-  while (!(await listed())[0]?.busy);
+  await until('the call', () => isBusy('default'), { limitSeconds: 30 })
   assert.equal((await operation('/playwright/executors/default', { method: 'DELETE' })).status, 204)
   assert.equal((await restarted).error, 'executor was restarted')
 
@@ -387,7 +389,7 @@ test('a headful session runs the same code, and nothing is attached to its pages
       ({ attached, type }) => attached && type === 'page',
     )
   }
-  while (await isAttached());
+  await until('no attached page', async () => !(await isAttached()), { limitSeconds: 30 })
   await cdp.close()
   await client.browsers.deleteByID(headful.session_id)
 })

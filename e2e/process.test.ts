@@ -4,6 +4,7 @@ import { after, suite, test } from 'node:test'
 import type Kernel from '@onkernel/sdk'
 import { APIError } from '@onkernel/sdk'
 import type { ProcessExecParams } from '@onkernel/sdk/resources/browsers/process'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { listProcesses, memoryMiB, serviceProcesses } from './testing/processes.ts'
 
@@ -136,11 +137,13 @@ for (const [way, client] of Object.entries(clients)) {
         { command: 'sh', args: ['-c', 'sleep 6666 & sleep 6667'] },
         { signal: leaving.signal },
       )
-      await until(async () => (await sleepers(/sleep 666/)).length === 2)
+      await until('both processes', async () => (await sleepers(/sleep 666/)).length === 2, { limitSeconds: 30 })
       leaving.abort()
       await assert.rejects(call)
 
-      await until(async () => (await sleepers(/sleep 666/)).length === 0)
+      await until('the end of both processes', async () => (await sleepers(/sleep 666/)).length === 0, {
+        limitSeconds: 30,
+      })
     })
 
     test('all output of a spawned process comes before its exit, in a terminal or without one', async () => {
@@ -367,11 +370,6 @@ test('ended processes leave nothing', async () => {
 async function sleepers(pattern: RegExp): Promise<readonly string[]> {
   const commands = (await listProcesses()).map(({ command }) => command)
   return commands.filter((command) => command.startsWith('sleep') && pattern.test(command))
-}
-
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 10_000
-  while (!(await isTrue())) assert.ok(performance.now() < deadline, 'it does not come true')
 }
 
 async function failure(call: Promise<unknown>): Promise<[number | undefined, string]> {

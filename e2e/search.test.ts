@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type Kernel from '@onkernel/sdk'
 import { APIError } from '@onkernel/sdk'
 import { chromium } from 'playwright-core'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { hostName, startPages } from './testing/pages.ts'
 import { startSearxng } from './testing/searxng.ts'
@@ -256,11 +257,11 @@ suite('search with a real browser', () => {
     const body = JSON.stringify({ query: 'q', content: { source: 'browser' } })
     const headers = { 'content-type': 'application/json' }
     const call = berth.request('/search', { method: 'POST', body, headers, signal: leave.signal }).catch(() => 'left')
-    while (pages.requests.length === asked) await delay(20)
+    await until('the request', () => pages.requests.length > asked, { limitSeconds: 30 })
 
     leave.abort()
 
     assert.equal(await call, 'left')
-    while ((await openSessions(client)).length > 0) await delay(20)
+    await until('the end of the browser', async () => (await openSessions(client)).length === 0, { limitSeconds: 30 })
   })
 })

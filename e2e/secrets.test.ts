@@ -205,7 +205,9 @@ test('no log contains a secret at any level', () => {
   assertNothingOf({ ...secrets(), 'the configured key': berth.apiKey }, new Map([['the log', Buffer.from(berth.log)]]))
 })
 
-test('no row of the database contains a secret', oneServerOnly('several use a database outside of their folders'), async () => {
+const ownDatabase = oneServerOnly('several use a database outside of their folders')
+
+test('no row of the database contains a secret', ownDatabase, async () => {
   const { runtimeFolder } = await HostView.of(berth.dataFolder)
   const password = await readFile(join(berth.dataFolder, 'postgres-password'), 'utf8')
   const client = new pg.Client({ host: join(runtimeFolder, 'postgres'), user: 'berth', password, database: 'postgres' })
@@ -232,7 +234,7 @@ test('no row of the database contains a secret', oneServerOnly('several use a da
   }
 })
 
-test('no file of the data folder contains a secret', async () => {
+test('no file of the data folder contains a secret', ownDatabase, async () => {
   const root = await realpath(berth.dataFolder)
   const places = new Map<string, Buffer>()
   for (const { parentPath, name } of (await readdir(root, { recursive: true, withFileTypes: true })).filter((entry) =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { chromium } from 'playwright-core'
 import puppeteer from 'puppeteer-core'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { hostName, startPages } from './testing/pages.ts'
@@ -181,8 +182,10 @@ test('a session ends after its idle timeout, and not while a client is connected
   assert.equal((await client.browsers.retrieve(session_id)).session_id, session_id)
   await cdp.close()
   const closedAt = Date.now()
-  while ((await berth.request(`/browsers/${session_id}`)).status === 200)
-    await new Promise((resolve) => setTimeout(resolve, 250))
+  await until('404', async () => (await berth.request(`/browsers/${session_id}`)).status === 404, {
+    limitSeconds: 60,
+    everyMilliseconds: 250,
+  })
 
   const idleSeconds = (Date.now() - closedAt) / 1000
   // Its time counts from its standby, which begins after 5 s.

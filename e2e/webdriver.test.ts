@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { after, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { BidiClient } from './testing/bidi.ts'
 import { CdpClient } from './testing/cdp.ts'
@@ -186,7 +186,9 @@ test('sessions end separately, by either protocol, with everything that belongs 
     // Element ids are the same in both protocols.
     assert.deepEqual(focused.result, { type: 'string', value: 'input' })
     assert.equal((await command(urlOf(first), 'GET')).status, 404)
-    await until(async () => (await command(urlOf(second), 'GET')).status === 404)
+    await until('the end of the session', async () => (await command(urlOf(second), 'GET')).status === 404, {
+      limitSeconds: 30,
+    })
     await assert.rejects(BidiClient.open(second.capabilities.webSocketUrl))
     assert.equal((await command(urlOf(third), 'GET')).value, `${pages.url}/form`)
   }))
@@ -200,7 +202,13 @@ test('dialogs wait for the client, also with a BiDi connection', () =>
 
     const script = { script: 'setTimeout(() => { window.answer = confirm("Sure?") })', args: [] }
     await command(classicUrl(session, `${own}/execute/sync`), 'POST', script)
-    await until(async () => (await command(classicUrl(session, `${own}/alert/text`), 'GET')).status === 200)
+    await until(
+      'the dialog',
+      async () => (await command(classicUrl(session, `${own}/alert/text`), 'GET')).status === 200,
+      {
+        limitSeconds: 30,
+      },
+    )
     const text = await command(classicUrl(session, `${own}/alert/text`), 'GET')
     await command(classicUrl(session, `${own}/alert/accept`), 'POST', {})
     const answer = await command(classicUrl(session, `${own}/execute/sync`), 'POST', {
@@ -238,10 +246,11 @@ test('the death of the browser or the driver ends the WebDriver sessions, and ne
       const nextAnswer = create()
 
       await bidi.closed
-      await until(async () => {
+      const isGone = async () => {
         const { status, value } = await command(classicUrl(session, `/session/${made.sessionId}/url`), 'GET')
         return status === 404 && value.error === 'invalid session id'
-      })
+      }
+      await until('the end of the session', isGone, { limitSeconds: 30 })
       const next = await nextAnswer
       assert.match(next.sessionId ?? '', /^[0-9a-f]{32}$/, JSON.stringify(next))
     }
@@ -252,12 +261,4 @@ async function processOf(sessionId: string, program: string): Promise<number> {
   const agent = await agentProcess(sessionId)
   const found = (await listProcesses()).find(({ parent, command }) => parent === agent && command.includes(program))
   return found?.pid ?? assert.fail(`the agent runs no ${program}`)
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 30_000
-  while (!(await condition())) {
-    if (Date.now() > deadline) assert.fail('it has not come about within 30 s')
-    await delay(50)
-  }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { relayToLocalhost } from './testing/localhost-relay.ts'
@@ -106,7 +107,7 @@ test('the tools of all tabs and frames are listed with their location', async ()
   await cdp.openPage(`${site}/shop#top`)
   const page = await cdp.openPage(`${site}/within#x`)
   await cdp.evaluate(page, 'document.readyState')
-  await eventually(async () => (await tools()).length >= 11)
+  await until('every tool', async () => (await tools()).length >= 11, { limitSeconds: 30 })
 
   const listed = await tools()
 
@@ -171,10 +172,12 @@ test('the outcome is unknown when the page closes meanwhile', async () => {
   const { targetId } = await cdp.send('Target.createTarget', { url: `${site}/shop` })
   const slow = async () =>
     (await tools()).find(({ tool, source }) => tool.name === 'slow' && source.target_id === targetId)
-  await eventually(async () => (await slow()) !== undefined)
+  await until('the slow tool', async () => (await slow()) !== undefined, { limitSeconds: 30 })
   const invoked = ask('POST', '/webmcp/invoke', { tool_ref: (await slow())?.tool_ref })
   const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true })
-  await eventually(async () => (await cdp.evaluate(sessionId as string, 'window.begun')) === true)
+  await until('the call', async () => (await cdp.evaluate(sessionId as string, 'window.begun')) === true, {
+    limitSeconds: 30,
+  })
   await cdp.send('Target.closeTarget', { targetId })
 
   assert.deepEqual([(await invoked).status, (await invoked).body.code], [504, 'outcome_unknown'])
@@ -189,8 +192,10 @@ test('references become invalid with the tool and with the document', async () =
 
   await cdp.send('Page.enable', {}, sessionId as string)
   await cdp.send('Page.reload', {}, sessionId as string)
-  await eventually(async () =>
-    (await tools()).some(({ tool, tool_ref }) => tool.name === 'add' && tool_ref !== add.tool_ref),
+  await until(
+    'the new tool',
+    async () => (await tools()).some(({ tool, tool_ref }) => tool.name === 'add' && tool_ref !== add.tool_ref),
+    { limitSeconds: 30 },
   )
   const gone = await ask('POST', '/webmcp/invoke', { tool_ref: add.tool_ref, input: { count: 1 } })
   assert.deepEqual([gone.status, gone.body.code], [404, 'tool_not_found'])
@@ -381,9 +386,4 @@ async function shopTarget(): Promise<{ targetId: string }> {
   const found = (targetInfos as { targetId: string; url: string }[]).find(({ url }) => url.includes('/shop'))
   assert.ok(found)
   return found
-}
-
-async function eventually(isTrue: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 10_000
-  while (!(await isTrue())) assert.ok(performance.now() < deadline, 'it did not come to that')
 }

@@ -80,7 +80,7 @@ for (const moment of chosen(momentsOfDelete)) {
 }
 
 test('a server that is killed at any time after the begin of a create or a delete leaves nothing behind', async () => {
-  const kills = rounds({ short: 2, deep: 25 })
+  const kills = rounds({ short: 1, deep: 25 })
   for (let index = 0; index < kills; index++) {
     const milliseconds = Math.round((1200 * (index + 0.5)) / kills)
     const creation = call(berth, 'POST', '/browsers', { headless: true, name: 'moment' }).catch(() => undefined)

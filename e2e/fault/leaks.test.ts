@@ -28,7 +28,7 @@ test('rounds of create, use and delete leave nothing, and the memory of the serv
   for (let round = 0; round < warmUpRounds; round++) await createUseDelete(round)
   const before = await testbed.view.holdings()
   const memoryBefore = await residentKibibytes()
-  const count = rounds({ short: 15, deep: 200 })
+  const count = rounds({ short: 10, deep: 200 })
 
   for (let round = 0; round < count; round++) await createUseDelete(round)
 

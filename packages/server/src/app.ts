@@ -122,9 +122,9 @@ export async function createApp(
   forwarding.attach(app)
 
   if (metrics) {
-    const { store, relay, memoryWatch } = services
+    const { sessionStore, relay, memoryWatch } = services
     mountMetrics(app, {
-      activeSessions: () => store.countActive(),
+      activeSessions: () => sessionStore.countActive(),
       openRelays: () => relay.openConnections + forwarding.openConnections,
       frozenSessions: () => services.machines.countFrozen(),
       reserve: services.reserve,

@@ -431,7 +431,7 @@ export function createServices(options: ServicesOptions) {
     extensions,
     sessionExtensions,
     chromeStore: new ChromeStoreService({ storeUrl: chromeStoreUrl, temporaryFolders }),
-    store,
+    sessionStore: store,
     resolver,
     machines,
     terminator,
@@ -439,7 +439,7 @@ export function createServices(options: ServicesOptions) {
     egressLink: options.egress,
     memoryWatch,
     proxies,
-    egress,
+    sessionEgress: egress,
     deletedProxies,
     lostSessions: new LostSessions({ servers, serverId: driverId, logger }),
     heartbeat: new ServerHeartbeat({
