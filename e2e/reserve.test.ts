@@ -104,7 +104,6 @@ const requests: Readonly<Record<string, Parameters<typeof client.browsers.create
     start_url: pages.url,
     viewport: { width: 1203, height: 807 },
   },
-  'a headful session': { start_url: pages.url },
   'a headful session of another size': { start_url: pages.url, viewport: { width: 1203, height: 807 } },
 }
 
