@@ -121,29 +121,30 @@ export class SessionProvisioner {
 
   /** Gives the agent what the session starts with. A start page takes the place of the tabs of a profile. */
   async #deliver(
-    { start_url }: Session,
+    session: Session,
     { extensions, profile }: LaunchInputs,
     machine: ReachableMachine,
     signal: AbortSignal,
   ): Promise<void> {
     const { profiles, sessionExtensions } = this.#options
-    const tabs = start_url === null ? 'restore' : 'blank'
+    const tabs = session.start_url === null ? 'restore' : 'blank'
     // At once: extensions are answered for when the browser runs, and it waits for the profile.
     await Promise.all([
       profile?.hasState && profiles.load(profile.id, machine, { tabs, signal }),
       extensions.length > 0 && sessionExtensions.give(machine, extensions, signal),
-      start_url !== null && openStartPage(machine, start_url),
+      this.#begin(session, machine),
     ])
   }
 
   /** The same to an agent whose browser runs: one after the other, since each changes what the next one finds. */
   async #configure(
-    { viewport, kiosk_mode, headless, start_url }: Session,
+    session: Session,
     { extensions, profile }: LaunchInputs,
     machine: ReachableMachine,
     signal: AbortSignal,
   ): Promise<void> {
     const { profiles, sessionExtensions } = this.#options
+    const { viewport, kiosk_mode, headless, start_url } = session
     const configuration = { viewport: windowOf(viewport), ...(!headless && { kiosk_mode }) }
     await commandAgent(machine, configureAgent, configuration, {
       limitMilliseconds: configurationLimitMilliseconds,
@@ -152,6 +153,11 @@ export class SessionProvisioner {
     const tabs = start_url === null ? 'restore' : 'blank'
     if (profile?.hasState) await profiles.load(profile.id, machine, { tabs, signal })
     if (extensions.length > 0) await sessionExtensions.give(machine, extensions, signal)
+    await this.#begin(session, machine)
+  }
+
+  /** What every browser is told, also one that has no page yet. */
+  async #begin({ start_url }: Session, machine: ReachableMachine): Promise<void> {
     if (start_url !== null) await openStartPage(machine, start_url)
   }
 }
