@@ -46,6 +46,8 @@ export class FakeHost {
   fetchPage: FakeAgent['fetchPage'] | undefined
   /** Runs in each start, when the row of the session is there and its machine is not yet. */
   onStart: (spec: MachineSpec) => Promise<void> = async () => {}
+  /** Runs before a machine is frozen. */
+  onFreeze: () => Promise<void> = async () => {}
   capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false }
   readonly #nextStarts: NextStart[] = []
 
@@ -219,6 +221,7 @@ export class FakeDriver implements Driver {
 
   async freeze(machineId: MachineId): Promise<void> {
     const agent = this.#host.agentOf(machineId)
+    await this.#host.onFreeze()
     agent.freeze()
     agent.isFrozen = true
   }

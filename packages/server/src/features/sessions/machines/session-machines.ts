@@ -258,8 +258,8 @@ export class SessionMachines {
   async stop({ id, machine_id }: SessionOnMachine): Promise<void> {
     const live = this.#live.get(id)
     live?.watch.close()
-    live?.machine.close()
     this.#live.delete(id)
+    await live?.machine.close()
     try {
       await this.remove(machine_id)
     } finally {
@@ -276,7 +276,7 @@ export class SessionMachines {
   /** Lets go of every machine and leaves it running. */
   release(): void {
     for (const { machine, watch, agentEvents } of this.#live.values()) {
-      machine.close()
+      void machine.close()
       watch.close()
       agentEvents.close()
     }

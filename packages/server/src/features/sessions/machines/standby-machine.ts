@@ -96,10 +96,11 @@ export class StandbyMachine implements Machine {
     this.#arm()
   }
 
-  /** Leaves the machine as it is. */
-  close(): void {
+  /** Leaves the machine as it is. Resolves when nothing freezes it any more: one that is being frozen could not be ended. */
+  async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
+    await this.#freezing
   }
 
   #use(): () => void {

@@ -250,6 +250,46 @@ test('a frozen session is deleted, and its profile is saved before', async () =>
   assert.deepEqual(agentOf(next).loaded, [{ state: 'the state of the fake browser', tabs: 'restore' }])
 })
 
+test('a session that is deleted while it is being frozen is frozen first, so that it can be ended', async () => {
+  const project = await server.project()
+  const hang = Promise.withResolvers<void>()
+  const freezing = Promise.withResolvers<void>()
+  server.host.onFreeze = () => {
+    freezing.resolve()
+    return hang.promise
+  }
+  const session = await idleSession(project)
+  await freezing.promise
+  server.host.onFreeze = async () => {}
+
+  const deletion = project.call('DELETE', `/browsers/${session.session_id}`)
+  await until(async () => (await server.row(session.session_id)).state === 'ending')
+  await delay(50)
+  assert.ok(server.host.has(session.session_id as SessionId))
+  hang.resolve()
+
+  assert.equal((await deletion).status, 204)
+  assert.equal(server.host.has(session.session_id as SessionId), false)
+})
+
+test('a session that cannot be frozen stays usable', async () => {
+  const project = await server.project()
+  const failed = Promise.withResolvers<void>()
+  server.host.onFreeze = async () => {
+    failed.resolve()
+    throw new Error('no freezer')
+  }
+  const session = await idleSession(project)
+  await failed.promise
+  server.host.onFreeze = async () => {}
+
+  const answer = await project.call('POST', `/browsers/${session.session_id}/computer/get_mouse_position`)
+
+  assert.equal(answer.status, 200)
+  assert.equal(await isAwake(session), true)
+  await until(async () => agentOf(session).isFrozen)
+})
+
 test('a machine that ends while it is frozen ends its session', async () => {
   const project = await server.project()
   const session = await frozenSession(project)

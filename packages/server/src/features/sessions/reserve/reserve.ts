@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type MachineId, newId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { within } from '@berth/runtime/async/deadline.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
@@ -229,7 +230,12 @@ export class Reserve {
   #noteFailure(error: Error): void {
     if (this.#abort.signal.aborted) return
     this.#pausedUntil = performance.now() + pauseAfterFailureMilliseconds
-    this.#options.logger.warn({ reason: error.message }, 'could not fill the reserve; trying again')
+    const { logger } = this.#options
+    const reason = error.message
+    // A host that is full has no room for a reserve, and that is no fault.
+    if (error instanceof BerthError && error.code === 'capacity_exhausted')
+      logger.debug({ reason }, 'no room for the reserve')
+    else logger.warn({ reason }, 'could not fill the reserve; trying again')
   }
 }
 
