@@ -40,7 +40,7 @@ test('a browser goes from caller to caller with its tabs and cookies, and withou
   await client.browserPools.release('warm', { session_id: first.session_id })
 
   await isCut
-  await assert.rejects(CdpClient.open(first.cdp_ws_url), /401/)
+  await assert.rejects(CdpClient.open(first.cdp_ws_url), /404/)
   await assert.rejects(client.browsers.retrieve('first'), { status: 404 })
   const second = await acquire()
   assert.deepEqual([second.session_id, second.name, second.tags], [first.session_id, undefined, undefined])

@@ -49,6 +49,7 @@ export class LeaseQueue {
 
   /** Leases a browser; nothing when none was ready in time, or the caller has gone. */
   async take(pool: PoolId, lease: Lease, { limitMilliseconds, signal }: WaitOptions): Promise<Session | undefined> {
+    if (signal.aborted) return undefined
     const ready = await this.#claim(pool, lease, null)
     if (ready || limitMilliseconds === 0 || signal.aborted) return ready
     const { promise, resolve, reject } = Promise.withResolvers<Session | undefined>()

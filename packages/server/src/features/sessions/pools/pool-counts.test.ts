@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { BrowserPool } from '@berth/contract/browser-pools/browser-pool.ts'
@@ -84,12 +85,13 @@ class Callers {
     this.#held.set(body.session_id, body)
   }
 
-  /** A caller who goes at once has nothing. */
+  /** A caller who goes at once has nothing. Asked of the service, which tells when it has noticed. */
   async #leave(): Promise<void> {
     const signal = AbortSignal.timeout(1 + this.#random(10))
-    const answer = this.#owner.call<Browser>('POST', `${this.#path}/acquire`, {}, { signal })
-    const outcome = await answer.catch(() => undefined)
-    if (outcome?.status === 200) this.#held.set(outcome.body.session_id, outcome.body)
+    const asked = { projectId: this.#owner.id, idOrName: this.#id, request: {}, signal }
+    const session = await server.services.leases.acquire(asked)
+    // What was leased before the signal is given back after it.
+    if (session && !signal.aborted) await once(signal, 'abort')
   }
 
   async #release(reuse: boolean): Promise<void> {
