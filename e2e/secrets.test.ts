@@ -59,8 +59,10 @@ async function call(method: string, path: string, body?: unknown, key = berth.ap
   })
   const text = await response.text()
   const record = text.startsWith('{') ? JSON.parse(text) : {}
-  if (record.key) made[`the key ${record.name}`] = record.key
-  answers.push(JSON.stringify([...response.headers]) + text.replaceAll(record.key || '\0', ''))
+  // The key of a vault item is a name.
+  const madeKey = record.key?.startsWith('sk_') ? record.key : undefined
+  if (madeKey) made[`the key ${record.name}`] = madeKey
+  answers.push(JSON.stringify([...response.headers]) + text.replaceAll(madeKey ?? '\0', ''))
   return record
 }
 
