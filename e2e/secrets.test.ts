@@ -152,7 +152,8 @@ async function useVault(refused: string): Promise<void> {
   })
 
   const session = await call('POST', '/browsers', { headless: true, vaults: [{ name: 'logins' }] })
-  const page = '<input id=a><input id=b><input id=c>'
+  // What is in other inputs, Chromium itself keeps for its next start.
+  const page = '<input id=a type=password><input id=b type=password><input id=c>'
   const code = `await page.route('**/*', (route) => route.fulfill({ contentType: 'text/html', body: '${page}' })); await page.goto('http://shop.test/')`
   const id = String(session.session_id)
   await call('POST', `/browsers/${id}/playwright/execute`, { code })
