@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { OrgLimits } from '@berth/contract/organizations/organization-endpoints.ts'
 import type { Vault, VaultEncryptionKey } from '@berth/contract/vaults/vault.ts'
-import { TestServer } from '../../testing/server-test.ts'
+import type { VaultItem } from '@berth/contract/vaults/vault-item.ts'
+import { sql } from 'kysely'
+import { type ApiAnswer, TestServer } from '../../testing/server-test.ts'
 
 const server = await TestServer.open()
 const sibling = await server.sibling('sibling')
@@ -127,4 +129,53 @@ test('a session is created with vaults of its project, as it names them', async 
   const changed = await project.call<Failure>('PATCH', `/browsers/${session.session_id}`, { vaults: [] })
   assert.deepEqual((await project.call('GET', `/browsers/${session.session_id}`)).body.vaults, session.vaults)
   assert.ok([200, 400].includes(changed.status))
+})
+
+test('no row and no answer has a value, however it came', async () => {
+  const project = await server.project()
+  const planted = ['planted-first', 'planted-changed', 'planted-collected', 'PLANTEDSEED5QW7A', 'planted-client']
+  const [first, changed, collected, seed, client] = planted
+  const item = '/vaults/leaky/items/login'
+  const fields = [
+    { name: 'password', type: 'password', value: first },
+    { name: 'code', type: 'totp', value: seed },
+    { name: 'note', type: 'text' },
+  ]
+  await project.call('POST', '/vaults', { name: 'leaky' })
+  const credentials = { client_id: 'id', client_secret: client }
+  const answers: ApiAnswer<object>[] = [
+    await project.call<Partial<VaultItem>>('PUT', item, { type: 'credential', spec: { fields } }),
+    await project.call<Partial<VaultItem>>('PATCH', item, {
+      type: 'credential',
+      version: 1,
+      spec: { fields: { password: { value: changed } } },
+    }),
+    await project.call<object>('POST', '/vault-provider-configs', { provider: 'link', name: 'leaky', credentials }),
+  ]
+  const { action }: Partial<VaultItem> = answers[1]?.body ?? {}
+  const url = action?.url ?? ''
+  const form = await fetch(url, { method: 'POST', body: new URLSearchParams({ note: collected ?? '' }) })
+  assert.equal(form.status, 200)
+  answers.push(
+    await project.call<object>('GET', `${item}/events`),
+    await project.call<object>('GET', '/vaults/leaky/items'),
+  )
+
+  const texts = answers.map(({ body }) => JSON.stringify(body))
+  texts.push(await form.text())
+  const tables = ['vaults', 'vault_items', 'vault_collections', 'vault_item_events', 'vault_provider_configs'] as const
+  for (const table of tables) {
+    const { rows } = await sql<{ row: string }>`select t::text as row from ${sql.table(table)} t`.execute(
+      server.database,
+    )
+    if (table !== 'vault_collections') assert.ok(rows.length > 0, table)
+    texts.push(...rows.map(({ row }) => row))
+  }
+  for (const value of planted) {
+    const spellings = [value, Buffer.from(value).toString('hex'), Buffer.from(value).toString('base64').slice(0, -4)]
+    assert.deepEqual(
+      texts.filter((text) => spellings.some((spelling) => text.includes(spelling))),
+      [],
+    )
+  }
 })

@@ -45,14 +45,14 @@ export class FillOperation {
   }
 
   async perform(named: NamedItem, request: FillRequest, signal: AbortSignal): Promise<FillResult> {
-    const { use, changes } = this.#options
+    const { use, operations, changes, clock } = this.#options
     const opened = await use.openFor(named, 'fill', request.fields, 'fields')
     const session = await use.linkedSession(opened, request.browser_id)
     const fill = await this.#takeTurn(opened, session.id, request, signal)
     try {
       return await this.#fill(named, opened, { fill, request, signal })
     } catch (error) {
-      await this.#end(fill, 'failed', [])
+      await operations.giveUp(fill.itemId, fill.id, clock.now())
       throw error
     } finally {
       changes.notify()

@@ -23,6 +23,8 @@ interface NewOperation {
 
 interface OperationEnd {
   readonly state: VaultOperationState
+  /** The state that it leaves, where it is known. */
+  readonly from?: VaultOperationState
   readonly fields?: readonly FilledField[]
   readonly event: NewEvent
 }
@@ -72,13 +74,13 @@ export class OperationStore {
   }
 
   /** Does nothing when the operation has ended, or its item is gone. */
-  async end(itemId: VaultItemId, id: VaultOperationId, { state, fields, event }: OperationEnd): Promise<void> {
+  async end(itemId: VaultItemId, id: VaultOperationId, { state, from, fields, event }: OperationEnd): Promise<void> {
     await this.#withItem(itemId, async (database) => {
       const ended = await database
         .updateTable('vault_operations')
         .set({ state, ended_at: event.at, ...(fields && { fields: JSON.stringify(fields) }) })
         .where('id', '=', id)
-        .where('state', 'in', statesBefore(state))
+        .where('state', 'in', from ? [from] : statesBefore(state))
         .returning('id')
         .executeTakeFirst()
       if (!ended) return
@@ -95,16 +97,27 @@ export class OperationStore {
   async settleLost(itemId: VaultItemId, now: Date): Promise<void> {
     const lost = await this.#database
       .selectFrom('vault_operations')
-      .select(['id', 'type', 'state', 'session_id'])
+      .select('id')
       .where('item_id', '=', itemId)
       .where('state', 'in', statesUnderWay)
       .where('held_until', '<', now)
       .execute()
-    for (const { id, type, state, session_id } of lost) {
-      const next = state === 'preparing' ? 'failed' : 'unknown'
-      const event = { name: eventOf(type, next), at: now, browserId: session_id, data: { operation_id: id } }
-      await this.end(itemId, id, { state: next, event })
-    }
+    for (const { id } of lost) await this.giveUp(itemId, id, now)
+  }
+
+  /** Ends an operation that broke off: it has failed, or its outcome is unknown if values were on their way. */
+  async giveUp(itemId: VaultItemId, id: VaultOperationId, now: Date): Promise<void> {
+    const operation = await this.#database
+      .selectFrom('vault_operations')
+      .select(['type', 'state', 'session_id'])
+      .where('id', '=', id)
+      .where('state', 'in', statesUnderWay)
+      .executeTakeFirst()
+    if (!operation) return
+    const { type, session_id } = operation
+    const state = operation.state === 'preparing' ? 'failed' : 'unknown'
+    const event = { name: eventOf(type, state), at: now, browserId: session_id, data: { operation_id: id } }
+    await this.end(itemId, id, { state, from: operation.state, event })
   }
 
   async #itemsWithLost(sessionId: SessionId, now: Date): Promise<readonly VaultItemId[]> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { FindFormFieldsReply } from '@berth/contract/agent/form-fill-endpoints.ts'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { SessionId, VaultOperationId } from '@berth/contract/common/ids.ts'
 import type { FillResult } from '@berth/contract/vaults/item-operation.ts'
 import type { VaultItemEvent } from '@berth/contract/vaults/vault-item.ts'
 import type { FakeAgent } from '../../../testing/fake-agent.ts'
@@ -9,6 +9,7 @@ import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 import { bindValues, withoutTexts } from './bind-values.ts'
 import { denialOf } from './destination.ts'
 import { operationTransitions, statesBefore } from './operation-state.ts'
+import { OperationStore } from './operation-store.ts'
 
 const server = await TestServer.open()
 after(() => server.close())
@@ -252,6 +253,34 @@ for (const [state, event] of [
     assert.deepEqual(await eventNames(), ['item.created', event, 'fill.started', 'fill.completed'])
   })
 }
+
+test('an operation that breaks off has failed, or an unknown outcome once values were sent', async () => {
+  const { sessionId, project, eventNames } = await linked()
+  const operations = new OperationStore(server.database)
+  const { item } = await server.services.vaultItems.get({ projectId: project.id, vault: 'v', key: 'login' })
+  const now = server.clock.now()
+  const event = { name: 'fill.started', at: now } as const
+  const begin = () =>
+    operations.begin({
+      itemId: item.id,
+      sessionId,
+      type: 'fill',
+      now,
+      heldUntil: new Date(now.getTime() + 1000),
+      event,
+    })
+
+  const first = (await begin()) as VaultOperationId
+  assert.equal(await begin(), undefined, 'one at a time')
+  await operations.giveUp(item.id, first, now)
+  assert.equal(await operations.beginWriting(first), false)
+  const second = (await begin()) as VaultOperationId
+  assert.equal(await operations.beginWriting(second), true)
+  await operations.giveUp(item.id, second, now)
+  await operations.giveUp(item.id, second, now)
+
+  assert.deepEqual(await eventNames(), ['item.created', 'fill.started', 'fill.failed', 'fill.started', 'fill.unknown'])
+})
 
 test('an operation leaves a state only for those that follow it', () => {
   assert.deepEqual(statesBefore('writing'), ['preparing'])

@@ -54,7 +54,7 @@ export class WebMcpOperation {
   }
 
   async perform(named: NamedItem, request: WebMcpRequest, signal: AbortSignal): Promise<WebMcpResult> {
-    const { use, operations, sessions, changes } = this.#options
+    const { use, operations, sessions, changes, clock } = this.#options
     const opened = await use.openFor(named, 'webmcp_invoke', request.bindings, 'bindings')
     const session = await use.linkedSession(opened, request.browser_id)
     const invocation = await this.#begin(opened, session.id, request)
@@ -71,7 +71,7 @@ export class WebMcpOperation {
       if (!(await operations.beginWriting(invocation.id))) throw new BerthError('vault_item_not_found', named)
       return await this.#invoke(invocation, { ...request, input }, texts)
     } catch (error) {
-      await this.#end(invocation, 'failed')
+      await operations.giveUp(invocation.itemId, invocation.id, clock.now())
       throw error
     } finally {
       changes.notify()
@@ -110,7 +110,10 @@ export class WebMcpOperation {
     } catch (error) {
       // These two are refused before the page has the values.
       const code = error instanceof AgentRefusal ? error.code : undefined
-      if (code === 'tool_not_found' || code === 'page_not_answering') throw new BerthError(code)
+      if (code === 'tool_not_found' || code === 'page_not_answering') {
+        await this.#end(invocation, 'failed')
+        throw new BerthError(code)
+      }
       await this.#end(invocation, 'unknown')
       return { type: 'webmcp_invoke', status: 'unknown' }
     }
