@@ -47,6 +47,7 @@ pages.serve('/shop', (_request, response) => {
       fetch('/data').then((answer) => answer.json())
       fetch('/picture')
       fetch('http://closed.test:9/').catch(() => {})
+      new Image().src = 'http://unreachable.test:81/picture'
     </script>`)
 })
 pages.serve('/data', (_request, response) => {
@@ -152,7 +153,7 @@ test('every type of event comes from its cause, over the official client', { tim
     assert.deepEqual([data.status, Buffer.byteLength(data.body)], [200, 8 * 1024])
     assert.equal((await seen.next('network_response', ofPath('/picture'))).data.body, undefined)
     await seen.next('network_loading_failed', ({ url }) => url.includes('closed.test'))
-    const { data: failed } = await seen.next('proxy_error', ({ url }) => url.includes('closed.test'))
+    const { data: failed } = await seen.next('proxy_error', ({ url }) => url.includes('unreachable.test'))
     assert.deepEqual([failed.status, typeof failed.request_id], [502, 'string'])
     const { data: picture } = await seen.next('monitor_screenshot')
     assert.equal(Buffer.from(picture.png, 'base64').subarray(1, 4).toString(), 'PNG')
