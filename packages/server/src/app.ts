@@ -136,7 +136,7 @@ export async function createApp(
   mountCredentialRoutes(mount, services)
   mountConfigRegistryRoutes(mount, services)
   mountSearchRoutes(mount, services)
-  mountTelemetryRoutes(app, mount, { ...services, callerOf })
+  mountTelemetryRoutes(app, mount, { ...services, callerOf, sessionRoot })
 
   const mountForOrganizations = mountWithCallers(app, {
     access: 'organization',

@@ -46,10 +46,10 @@ import { ExtensionService } from './features/extensions/extension-service.ts'
 import { ExtensionStore } from './features/extensions/extension-store.ts'
 import { LimitService, type LimitsConfig } from './features/limits/limit-service.ts'
 import { LimitStore } from './features/limits/limit-store.ts'
+import { OrganizationStore } from './features/organizations/organization-store.ts'
 import { OtlpDestinationService } from './features/otlp/otlp-destination-service.ts'
 import { OtlpDestinationStore } from './features/otlp/otlp-destination-store.ts'
 import { OtlpExporter } from './features/otlp/otlp-exporter.ts'
-import { OrganizationStore } from './features/organizations/organization-store.ts'
 import { ProfileService } from './features/profiles/profile-service.ts'
 import { ProfileStates } from './features/profiles/profile-states.ts'
 import { ProfileStore } from './features/profiles/profile-store.ts'
@@ -89,7 +89,7 @@ import { planNavigation } from './features/sessions/update/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update/update-session.ts'
 import { ViewportChanges } from './features/sessions/update/viewport-change.ts'
 
-import { SessionTelemetry } from './features/telemetry/session-telemetry.ts'
+import { SessionTelemetry } from './features/telemetry/session-telemetry-service.ts'
 import { TelemetryService } from './features/telemetry/telemetry-service.ts'
 import { TelemetryStore } from './features/telemetry/telemetry-store.ts'
 import { TelemetryWriter } from './features/telemetry/telemetry-writer.ts'
@@ -261,7 +261,15 @@ export function createServices(options: ServicesOptions) {
   const sessions = new SessionService({ store, resolver, terminator, driverId })
   const creator = new SessionCreator({
     store,
-    requests: new SessionRequests({ otlpDestinations, proxies, profiles: sessionProfiles, sessionExtensions, driver, driverId, region }),
+    requests: new SessionRequests({
+      otlpDestinations,
+      proxies,
+      profiles: sessionProfiles,
+      sessionExtensions,
+      driver,
+      driverId,
+      region,
+    }),
     machines,
     profiles: sessionProfiles,
     sessionExtensions,

@@ -7,8 +7,8 @@ import {
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { eventCategories } from '@berth/contract/telemetry/event-types.ts'
 import type { TelemetryEnvelope, TelemetryEvent } from '@berth/contract/telemetry/telemetry-event.ts'
-import { within } from '@berth/runtime/async/deadline.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import { within } from '@berth/runtime/async/deadline.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { AgentEventReader, type RecordStream } from '../../agent-link/agent-event-reader.ts'
 import { EventRateLimiter } from '../../agent-link/event-rate-limiter.ts'
@@ -151,7 +151,8 @@ export class TelemetryIntake {
         return await work()
       } catch (error) {
         const { sessionId, logger } = this.#options
-        if (!isReported) logger.warn({ sessionId, reason: (error as Error).message }, 'telemetry waits for the database')
+        if (!isReported)
+          logger.warn({ sessionId, reason: (error as Error).message }, 'telemetry waits for the database')
         isReported = true
         await delay(pause, undefined, { signal }).catch(() => {})
       }
