@@ -47,7 +47,7 @@ pages.serve('/shop', (_request, response) => {
       fetch('/data').then((answer) => answer.json())
       fetch('/picture')
       fetch('http://closed.test:9/').catch(() => {})
-      new Image().src = 'http://unreachable.test:81/picture'
+      new Image().src = 'https://unreachable.test:81/picture'
     </script>`)
 })
 pages.serve('/data', (_request, response) => {
