@@ -25,7 +25,11 @@ interface Failure {
 }
 
 async function create(owner: TestProject, body: object = {}): Promise<OtlpDestination> {
-  const answer = await owner.call<OtlpDestination>('POST', '/telemetry/destinations', { name: 'main', endpoint: collector.url, ...body })
+  const answer = await owner.call<OtlpDestination>('POST', '/telemetry/destinations', {
+    name: 'main',
+    endpoint: collector.url,
+    ...body,
+  })
   assert.equal(answer.status, 201, JSON.stringify(answer.body))
   return answer.body
 }

@@ -85,7 +85,13 @@ export class TelemetryIntake {
     const { sessionId, machine, store } = this.#options
     const { signal } = this.#abort
     const last = await this.#persist(() => store.lastSequence(sessionId))
-    if (last === undefined) return
+    if (last === undefined) {
+      // The session has ended before the database was back: whoever waits for its events is told so.
+      const none = new TelemetryFeed(0, async () => [])
+      none.end()
+      this.#opened.resolve(none)
+      return
+    }
     const feed = new TelemetryFeed(last, (after, before, limit) => store.between(sessionId, after, before, limit))
     this.#opened.resolve(feed)
     if (signal.aborted) return feed.end()

@@ -13,7 +13,11 @@ const scannedAtOnce = 2_000
 interface TelemetryServiceOptions {
   readonly store: TelemetryStore
   readonly sessions: {
-    find(projectId: ProjectId, idOrName: string, includeDeleted: boolean): Promise<{ readonly id: SessionId } | undefined>
+    find(
+      projectId: ProjectId,
+      idOrName: string,
+      includeDeleted: boolean,
+    ): Promise<{ readonly id: SessionId } | undefined>
   }
   readonly live: SessionTelemetry
   readonly retentionDays: number
