@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import Kernel from '@onkernel/sdk'
 import { chromium, type Page } from 'playwright-core'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { startForwardProxy } from './testing/forward-proxy.ts'
 import { startPages } from './testing/pages.ts'
 import { browserProcess } from './testing/processes.ts'
-import { until } from './fault/testing/until.ts'
 
 const pages = await startPages()
 const proxy = await startForwardProxy()
@@ -47,6 +47,7 @@ pages.serve('/shop', (_request, response) => {
       fetch('/data').then((answer) => answer.json())
       fetch('/picture')
       fetch('http://closed.test:9/').catch(() => {})
+      new Image().src = 'https://unreachable.test:81/picture'
     </script>`)
 })
 pages.serve('/data', (_request, response) => {
@@ -79,15 +80,28 @@ class Reading {
 
   async next(type: string, fits: (data: Event['data']) => boolean = () => true): Promise<Event> {
     const find = () => this.of(type).find(({ data }) => fits(data))
-    await until(type, async () => find() !== undefined, { limitSeconds: 30, everyMilliseconds: 50 }).catch((error: unknown) => {
-      const seen = [...new Set(this.events.map(({ event }) => event.type))]
-      throw new Error(`${error}; seen: ${seen.join(', ')}`)
-    })
+    await until(type, async () => find() !== undefined, { limitSeconds: 30, everyMilliseconds: 50 }).catch(
+      (error: unknown) => {
+        const seen = [...new Set(this.events.map(({ event }) => event.type))]
+        throw new Error(`${error}; seen: ${seen.join(', ')}`)
+      },
+    )
     return find() as Event
   }
 }
 
-const categories = ['control', 'connection', 'system', 'captcha', 'console', 'network', 'page', 'interaction', 'screenshot', 'platform']
+const categories = [
+  'control',
+  'connection',
+  'system',
+  'captcha',
+  'console',
+  'network',
+  'page',
+  'interaction',
+  'screenshot',
+  'platform',
+]
 
 test('every type of event comes from its cause, over the official client', { timeout: 120_000 }, async (context) => {
   const { id: proxyId = '' } = await client.proxies.create({
@@ -119,8 +133,14 @@ test('every type of event comes from its cause, over the official client', { tim
     const { data } = await seen.next('api_call', ({ operation_id }) => operation_id === 'executePlaywrightCode')
     assert.equal(Buffer.byteLength(data.code), 8_192)
     assert.match(data.code, /\.\.\.\[truncated\]$/)
-    assert.equal((await seen.next('platform_api_call', ({ operation_id }) => operation_id === 'listFiles')).data.status, 200)
-    assert.equal((await seen.next('platform_api_call', ({ operation_id }) => operation_id === 'readFile')).data.status, 404)
+    assert.equal(
+      (await seen.next('platform_api_call', ({ operation_id }) => operation_id === 'listFiles')).data.status,
+      200,
+    )
+    assert.equal(
+      (await seen.next('platform_api_call', ({ operation_id }) => operation_id === 'readFile')).data.status,
+      404,
+    )
     const connected = await seen.next('cdp_connect')
     assert.equal(typeof connected.data.connection_id, 'string')
   })
@@ -133,7 +153,8 @@ test('every type of event comes from its cause, over the official client', { tim
     const shop = ({ url }: Event['data']) => String(url).includes('/shop')
     const navigation = await seen.next('page_navigation', shop)
     assert.equal(navigation.data.nav_seq, undefined)
-    for (const type of ['page_dom_content_loaded', 'page_load', 'page_lcp', 'page_layout_shift']) await seen.next(type, shop)
+    for (const type of ['page_dom_content_loaded', 'page_load', 'page_lcp', 'page_layout_shift'])
+      await seen.next(type, shop)
     for (const type of ['page_layout_settled', 'page_navigation_settled', 'network_idle']) await seen.next(type, shop)
     const { data: shift } = await seen.next('page_layout_shift', shop)
     assert.ok(shift.layout_shift_details.value > 0)
@@ -141,18 +162,25 @@ test('every type of event comes from its cause, over the official client', { tim
 
     const { data: log } = await seen.next('console_log')
     assert.deepEqual([log.level, log.text, log.args[0], log.args[2]], ['log', 'hello', 'hello', '5'])
-    for (const name of ['session_id', 'target_id', 'target_type', 'nav_seq', 'url']) assert.ok(log[name] !== undefined, name)
+    for (const name of ['session_id', 'target_id', 'target_type', 'nav_seq', 'url'])
+      assert.ok(log[name] !== undefined, name)
     assert.equal((await seen.next('console_error', ({ level }) => level === 'error')).data.text, 'bad')
     const thrown = await seen.next('console_error', ({ text }) => text.includes('nobody catches this'))
     assert.equal(thrown.source.event, 'Runtime.exceptionThrown')
 
-    await seen.next('network_request', ({ url, resource_type }) => url.includes('/shop') && resource_type === 'Document')
-    const ofPath = (path: string) => ({ url }: Event['data']) => url.endsWith(path)
+    await seen.next(
+      'network_request',
+      ({ url, resource_type }) => url.includes('/shop') && resource_type === 'Document',
+    )
+    const ofPath =
+      (path: string) =>
+      ({ url }: Event['data']) =>
+        url.endsWith(path)
     const { data } = await seen.next('network_response', ofPath('/data'))
     assert.deepEqual([data.status, Buffer.byteLength(data.body)], [200, 8 * 1024])
     assert.equal((await seen.next('network_response', ofPath('/picture'))).data.body, undefined)
     await seen.next('network_loading_failed', ({ url }) => url.includes('closed.test'))
-    const { data: failed } = await seen.next('proxy_error', ({ url }) => url.includes('closed.test'))
+    const { data: failed } = await seen.next('proxy_error', ({ url }) => url.includes('unreachable.test'))
     assert.deepEqual([failed.status, typeof failed.request_id], [502, 'string'])
     const { data: picture } = await seen.next('monitor_screenshot')
     assert.equal(Buffer.from(picture.png, 'base64').subarray(1, 4).toString(), 'PNG')
@@ -181,7 +209,10 @@ test('every type of event comes from its cause, over the official client', { tim
   await context.test('captcha', async () => {
     await page.goto(at('shop.test', '/login'))
     const { data: started } = await seen.next('captcha_solve_started')
-    assert.deepEqual([started.captcha_type, started.website_host, started.website_path], ['hcaptcha', 'shop.test', '/login'])
+    assert.deepEqual(
+      [started.captcha_type, started.website_host, started.website_path],
+      ['hcaptcha', 'shop.test', '/login'],
+    )
     const { data: unsolved } = await seen.next('captcha_solve_result')
     assert.deepEqual([unsolved.status, unsolved.error_code], ['failure', 'solver_not_configured'])
 
@@ -199,7 +230,9 @@ test('every type of event comes from its cause, over the official client', { tim
     await seen.next('page_crashed')
 
     await client.browsers.update(id, {
-      telemetry: { browser: { console: { enabled: false }, control: { cdp: { excluded_methods: ['Page.navigate'] } } } },
+      telemetry: {
+        browser: { console: { enabled: false }, control: { cdp: { excluded_methods: ['Page.navigate'] } } },
+      },
     } as Kernel.BrowserUpdateParams)
     const before = [seen.of('console_log').length, seen.of('cdp_command').length]
     await page.goto(at('shop.test', '/shop?again'))
@@ -214,7 +247,11 @@ test('every type of event comes from its cause, over the official client', { tim
   })
 
   await context.test('system and monitor', async () => {
-    await client.browsers.process.exec(id, { command: 'sh', args: ['-c', 'head -c 6G /dev/zero | tail'], timeout_sec: 30 })
+    await client.browsers.process.exec(id, {
+      command: 'sh',
+      args: ['-c', 'head -c 6G /dev/zero | tail'],
+      timeout_sec: 30,
+    })
     const { data: killed } = await seen.next('system_oom_kill')
     assert.deepEqual([killed.constraint, killed.top_tasks.length > 0], ['memcg', true])
 
@@ -224,7 +261,10 @@ test('every type of event comes from its cause, over the official client', { tim
     assert.equal((await seen.next('monitor_disconnected')).data.reason, 'chrome_restarted')
     assert.ok((await seen.next('monitor_reconnected')).data.reconnect_duration_ms > 0)
     for (let crashes = 1; crashes < 5; crashes++) {
-      await until('the next Chromium', async () => seen.of('monitor_reconnected').length === crashes, { limitSeconds: 20, everyMilliseconds: 50 })
+      await until('the next Chromium', async () => seen.of('monitor_reconnected').length === crashes, {
+        limitSeconds: 20,
+        everyMilliseconds: 50,
+      })
       process.kill(await browserProcess(id), 'SIGKILL')
     }
     await seen.next('service_crashed', ({ phase }) => phase === 'gave_up')
@@ -234,10 +274,15 @@ test('every type of event comes from its cause, over the official client', { tim
 
   await context.test('all of it is stored in the order of the stream', async () => {
     const stored: Envelope[] = []
-    for await (const envelope of client.browsers.telemetry.events(id, { since: '1h', limit: 100 })) stored.push(envelope as Envelope)
+    for await (const envelope of client.browsers.telemetry.events(id, { since: '1h', limit: 100 }))
+      stored.push(envelope as Envelope)
 
     assert.deepEqual(stored, seen.events)
-    assert.deepEqual(stored.map(({ seq }) => seq), stored.map((_, index) => index + 1), 'there is no gap')
+    assert.deepEqual(
+      stored.map(({ seq }) => seq),
+      stored.map((_, index) => index + 1),
+      'there is no gap',
+    )
   })
 })
 

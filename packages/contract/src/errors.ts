@@ -270,7 +270,8 @@ export const errorCatalogue = {
   },
   otlp_destination_name_taken: {
     status: 409,
-    sentence: (details: { name: string }) => `A telemetry destination of this organization has the name ${details.name}.`,
+    sentence: (details: { name: string }) =>
+      `A telemetry destination of this organization has the name ${details.name}.`,
   },
   otlp_destination_in_use: { status: 409, sentence: () => 'An active session exports its telemetry there.' },
   session_name_taken: {

@@ -154,7 +154,7 @@ export async function createApp(
   mountItemRoutes(mount, { ...services, publicUrl })
   mountConfigRegistryRoutes(mount, services)
   mountSearchRoutes(mount, services)
-  mountTelemetryRoutes(app, mount, { ...services, callerOf })
+  mountTelemetryRoutes(app, mount, { ...services, callerOf, sessionRoot })
   mountAppRoutes(mount, mountStreamsWithCallers(app, callerOf), { ...services, publicUrl })
 
   const mountForOrganizations = mountWithCallers(app, {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { ClientFrames } from './client-frames.ts'
-import { FrameBoundaries } from './frame-boundaries.ts'
 import { type CommandTap, type DisconnectReason, maxTappedBytes } from './command-tap.ts'
+import { FrameBoundaries } from './frame-boundaries.ts'
 import { closeCodes, closeEcho, closeFrame, pingFrame, pongFrame, textFrame } from './server-frames.ts'
 
 const lastWordsMilliseconds = 2_000
@@ -148,7 +148,10 @@ export class CdpConnection {
   #report(endedBy: 'client' | 'chromium'): void {
     if (this.#isReported) return
     this.#isReported = true
-    if (endedBy === 'client') return this.#tap.end('client_close')
+    if (endedBy === 'client') {
+      this.#tap.end('client_close')
+      return
+    }
     const reasonOf = (hasEnded: boolean): DisconnectReason => (hasEnded ? 'upstream_changed' : 'upstream_error')
     void this.#hasBrowserEnded().then((hasEnded) => this.#tap.end(reasonOf(hasEnded)))
   }

@@ -72,7 +72,10 @@ interface Handshake {
   readonly telemetry: TelemetryCollector
 }
 
-function openChromium(endpoint: DevToolsEndpoint, { request, client, head, prepare, telemetry }: Handshake): Promise<void> {
+function openChromium(
+  endpoint: DevToolsEndpoint,
+  { request, client, head, prepare, telemetry }: Handshake,
+): Promise<void> {
   const path = request.url === cdpUpgrade.path ? endpoint.browserPath : request.url
   const upstream = http.request({
     ...toDevToolsServer,

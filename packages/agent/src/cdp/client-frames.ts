@@ -154,9 +154,11 @@ export class ClientFrames {
 
   #endFrame({ opcode, isFinal }: Frame): void {
     this.#frame = undefined
-    if (opcode >= opcodes.close) return this.#endControl(opcode)
-    if (isFinal) this.#endInspected()
-    if (isFinal && this.#held) this.#decide(this.#held)
+    if (opcode >= opcodes.close) this.#endControl(opcode)
+    else if (isFinal) {
+      this.#endInspected()
+      if (this.#held) this.#decide(this.#held)
+    }
   }
 
   #endControl(opcode: number): void {

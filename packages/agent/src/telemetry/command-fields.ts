@@ -8,23 +8,48 @@ type Fields = Readonly<Record<string, FieldReader>>
 
 const maxIdentifierLength = 128
 
-const number = (name: string): FieldReader => ({ [name]: value }) => (Number.isFinite(value) ? value : undefined)
-const flag = (name: string): FieldReader => ({ [name]: value }) => (typeof value === 'boolean' ? value : undefined)
-const identifier = (name: string): FieldReader => ({ [name]: value }) =>
-  typeof value === 'string' ? value.slice(0, maxIdentifierLength) : undefined
-const lengthOf = (name: string): FieldReader => ({ [name]: value }) =>
-  typeof value === 'string' ? value.length : undefined
-const countOf = (name: string): FieldReader => ({ [name]: value }) => (Array.isArray(value) ? value.length : undefined)
-const isPresent = (name: string): FieldReader => ({ [name]: value }) => (value ? true : undefined)
-const always = (reader: FieldReader, otherwise: unknown): FieldReader => (params) => reader(params) ?? otherwise
-const choice = (name: string, ...known: readonly string[]): FieldReader => ({ [name]: value }) => {
-  if (typeof value !== 'string') return undefined
-  return known.includes(value) ? value : 'other'
-}
-const within = (name: string, reader: FieldReader): FieldReader => ({ [name]: value }) =>
-  typeof value === 'object' && value !== null ? reader(value as Params) : undefined
-const firstOf = (name: string, reader: FieldReader): FieldReader => ({ [name]: value }) =>
-  Array.isArray(value) && typeof value[0] === 'object' && value[0] !== null ? reader(value[0]) : undefined
+const number =
+  (name: string): FieldReader =>
+  ({ [name]: value }) =>
+    Number.isFinite(value) ? value : undefined
+const flag =
+  (name: string): FieldReader =>
+  ({ [name]: value }) =>
+    typeof value === 'boolean' ? value : undefined
+const identifier =
+  (name: string): FieldReader =>
+  ({ [name]: value }) =>
+    typeof value === 'string' ? value.slice(0, maxIdentifierLength) : undefined
+const lengthOf =
+  (name: string): FieldReader =>
+  ({ [name]: value }) =>
+    typeof value === 'string' ? value.length : undefined
+const countOf =
+  (name: string): FieldReader =>
+  ({ [name]: value }) =>
+    Array.isArray(value) ? value.length : undefined
+const isPresent =
+  (name: string): FieldReader =>
+  ({ [name]: value }) =>
+    value ? true : undefined
+const always =
+  (reader: FieldReader, otherwise: unknown): FieldReader =>
+  (params) =>
+    reader(params) ?? otherwise
+const choice =
+  (name: string, ...known: readonly string[]): FieldReader =>
+  ({ [name]: value }) => {
+    if (typeof value !== 'string') return undefined
+    return known.includes(value) ? value : 'other'
+  }
+const within =
+  (name: string, reader: FieldReader): FieldReader =>
+  ({ [name]: value }) =>
+    typeof value === 'object' && value !== null ? reader(value as Params) : undefined
+const firstOf =
+  (name: string, reader: FieldReader): FieldReader =>
+  ({ [name]: value }) =>
+    Array.isArray(value) && typeof value[0] === 'object' && value[0] !== null ? reader(value[0]) : undefined
 
 /** Fields of one name, in snake case. */
 const numbers = (...names: readonly string[]): Fields =>
@@ -112,7 +137,17 @@ export const readers: Readonly<Record<CdpCommandMethod, Fields>> = {
   'Input.synthesizeScrollGesture': {
     gesture_source_type: gestureSource,
     ...flags('preventFling'),
-    ...numbers('repeatCount', 'repeatDelayMs', 'speed', 'x', 'y', 'xDistance', 'yDistance', 'xOverscroll', 'yOverscroll'),
+    ...numbers(
+      'repeatCount',
+      'repeatDelayMs',
+      'speed',
+      'x',
+      'y',
+      'xDistance',
+      'yDistance',
+      'xOverscroll',
+      'yOverscroll',
+    ),
   },
   'Input.synthesizeTapGesture': {
     gesture_source_type: gestureSource,
@@ -122,9 +157,7 @@ export const readers: Readonly<Record<CdpCommandMethod, Fields>> = {
   'DOM.focus': node,
   'DOM.scrollIntoViewIfNeeded': {
     ...node,
-    ...Object.fromEntries(
-      ['x', 'y', 'width', 'height'].map((name) => [`rect_${name}`, within('rect', number(name))]),
-    ),
+    ...Object.fromEntries(['x', 'y', 'width', 'height'].map((name) => [`rect_${name}`, within('rect', number(name))])),
   },
   'Page.bringToFront': {},
   'Page.captureScreenshot': {
@@ -197,9 +230,7 @@ export const readers: Readonly<Record<CdpCommandMethod, Fields>> = {
   'Browser.close': {},
   'Browser.setWindowBounds': {
     window_id: always(number('windowId'), 0),
-    ...Object.fromEntries(
-      ['left', 'top', 'width', 'height'].map((name) => [name, within('bounds', number(name))]),
-    ),
+    ...Object.fromEntries(['left', 'top', 'width', 'height'].map((name) => [name, within('bounds', number(name))])),
     window_state: within('bounds', windowState),
   },
   'Browser.setContentsSize': { window_id: always(number('windowId'), 0), ...numbers('width', 'height') },

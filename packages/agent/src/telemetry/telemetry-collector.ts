@@ -7,6 +7,7 @@ import { SequencedLog, type SequencedRecord } from '@berth/runtime/stream/sequen
 import type { Chromium } from '../browser/chromium.ts'
 import type { Observation } from './pages/observation.ts'
 import type { ProcessSnapshots } from './process-snapshots.ts'
+import type { TelemetryReport, TelemetrySink } from './telemetry-sink.ts'
 
 /** For a server, or its database, that is away. */
 const limits = {
@@ -23,12 +24,8 @@ const maxBurst = 5_000
 /** A change is not delayed for longer by pages that do not answer. */
 const attachLimitMilliseconds = 3_000
 
-export type TelemetryReport = Pick<TelemetryEvent, 'type' | 'data' | 'truncated'> & {
-  readonly source: TelemetryEvent['source']
-}
-
 /** The telemetry of the session: what is captured, and its events until the server has stored them. */
-export class TelemetryCollector {
+export class TelemetryCollector implements TelemetrySink {
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #log = new SequencedLog<TelemetryEvent>(limits)
@@ -43,6 +40,10 @@ export class TelemetryCollector {
   constructor(clock: Clock, logger: Logger) {
     this.#clock = clock
     this.#logger = logger
+  }
+
+  get now(): Date {
+    return this.#clock.now()
   }
 
   /** Whether events of the category are captured now. */
@@ -64,7 +65,7 @@ export class TelemetryCollector {
       this.#log.skip()
       return false
     }
-    const ts = this.#clock.now().getTime() * 1000
+    const ts = this.now.getTime() * 1000
     this.#log.append({ ts, type, category, source, ...(data && { data }), ...(truncated && { truncated }) })
     return true
   }

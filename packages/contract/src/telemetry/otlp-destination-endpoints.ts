@@ -11,7 +11,14 @@ const signalPath = /\/v1\/(?:logs|traces|metrics)\/?$/
 const headerName = /^[!#$%&'*+.^_`|~\w-]{1,256}$/
 const headerValue = /^[\x20-\x7e\t]*$/
 /** The exporter sets these itself, and others would change what the request means. */
-const reservedHeaders = ['content-type', 'content-length', 'content-encoding', 'host', 'connection', 'transfer-encoding']
+const reservedHeaders = [
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'host',
+  'connection',
+  'transfer-encoding',
+]
 
 const DestinationName = nameOf(255).refine((name) => !idPattern.test(name), { error: 'must not look like an id' })
 const Description = z.string().max(1024)
@@ -39,7 +46,10 @@ function checkHeaders(headers: Readonly<Record<string, unknown>>, context: z.Ref
     else if (reservedHeaders.includes(name.toLowerCase())) refuse('is set by berth', [name])
   }
   if (new Set(names.map((name) => name.toLowerCase())).size !== names.length) refuse('must not have a name twice')
-  const bytes = Object.entries(headers).reduce((sum, [name, value]) => sum + name.length + String(value ?? '').length, 0)
+  const bytes = Object.entries(headers).reduce(
+    (sum, [name, value]) => sum + name.length + String(value ?? '').length,
+    0,
+  )
   if (bytes > maxHeaderBytes) refuse(`must have at most ${maxHeaderBytes} bytes`)
 }
 

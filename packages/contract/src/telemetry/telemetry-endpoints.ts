@@ -39,7 +39,10 @@ const TimeOrAge = z
   .transform((text, context): TimeOrAge => {
     if (durationPattern.test(text) && text.length <= 32) {
       const parts = text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)
-      const seconds = [...parts].reduce((sum, [, count, unit]) => sum + Number(count) * (secondsOfUnit[unit ?? ''] ?? 0), 0)
+      const seconds = [...parts].reduce(
+        (sum, [, count, unit]) => sum + Number(count) * (secondsOfUnit[unit ?? ''] ?? 0),
+        0,
+      )
       return { ageMilliseconds: seconds * 1000 }
     }
     const { success } = z.iso.datetime({ offset: true }).safeParse(text)

@@ -3,7 +3,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Driver } from '../drivers/driver.ts'
 import type { LifecycleEvents } from '../features/sessions/machines/lifecycle-events.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
-import type { SessionTelemetry } from '../features/telemetry/session-telemetry.ts'
+import type { SessionTelemetry } from '../features/telemetry/session-telemetry-service.ts'
 
 interface MemoryWatchOptions {
   readonly driver: Driver

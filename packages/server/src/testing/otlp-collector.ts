@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 
@@ -20,6 +20,7 @@ export class OtlpCollector implements AsyncDisposable {
   /** Requests are not answered. */
   hangs = false
   readonly #server: Server
+  readonly #sockets = new Set<Socket>()
 
   private constructor() {
     this.#server = createServer(async (request, response) => {
@@ -34,6 +35,10 @@ export class OtlpCollector implements AsyncDisposable {
       const bytes = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body
       this.logs.push(...readLogs(bytes))
       response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
+    })
+    this.#server.on('connection', (socket) => {
+      this.#sockets.add(socket)
+      socket.once('close', () => this.#sockets.delete(socket))
     })
   }
 
@@ -52,10 +57,17 @@ export class OtlpCollector implements AsyncDisposable {
     return `http://127.0.0.1:${this.port}`
   }
 
+  /** Answers again, and breaks off what hangs. */
+  stopHanging(): void {
+    this.hangs = false
+    // One that its client has left without an answer is none to `closeAllConnections`.
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = once(this.#server, 'close')
     this.#server.close()
-    this.#server.closeAllConnections()
+    this.stopHanging()
     await closed
   }
 }

@@ -37,7 +37,11 @@ export interface SeenCaptcha {
 }
 
 /** Which challenges a page shows, and whether it has an answer to one. */
-export async function lookForCaptcha(pipe: CdpPipe, sessionId: string, limitMilliseconds: number): Promise<SeenCaptcha> {
+export async function lookForCaptcha(
+  pipe: CdpPipe,
+  sessionId: string,
+  limitMilliseconds: number,
+): Promise<SeenCaptcha> {
   const destination = { sessionId, limitMilliseconds }
   const { frameTree } = await pipe.send('Page.getFrameTree', undefined, destination)
   const world = { frameId: frameTree.frame.id, worldName: 'telemetry' }

@@ -1,7 +1,7 @@
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 import type { CdpEventParams } from '../../browser/cdp-types.ts'
 import { withTarget } from '../../browser/targets/tabs.ts'
-import type { TelemetryCollector } from '../telemetry-collector.ts'
+import type { TelemetrySink } from '../telemetry-sink.ts'
 import { type CaptchaType, captchaTypeOf, lookForCaptcha } from './captcha-page.ts'
 
 type TargetInfo = CdpEventParams<'Target.targetCreated'>['targetInfo']
@@ -37,7 +37,7 @@ type Outcome = 'solved' | 'timeout' | 'abandoned'
  */
 export class CaptchaWatch {
   readonly #pipe: CdpPipe
-  readonly #collector: TelemetryCollector
+  readonly #collector: TelemetrySink
   readonly #pages = new Map<string, string>()
   readonly #frames = new Map<string, Frame>()
   /** One for each page. */
@@ -48,7 +48,7 @@ export class CaptchaWatch {
   #isLooking = false
   #lastId = 0
 
-  constructor(pipe: CdpPipe, collector: TelemetryCollector) {
+  constructor(pipe: CdpPipe, collector: TelemetrySink) {
     this.#pipe = pipe
     this.#collector = collector
   }
@@ -68,11 +68,11 @@ export class CaptchaWatch {
 
   take(info: TargetInfo): void {
     const { targetId, type, url } = info
-    if (type === 'page') return this.#takePage(targetId, url)
+    if (type === 'page') this.#takePage(targetId, url)
     if (type !== 'iframe') return
     const captcha = captchaTypeOf(url)
-    if (!captcha) return this.lose(targetId)
-    if (this.#frames.size >= maxFrames) return
+    if (!captcha) this.lose(targetId)
+    if (!captcha || this.#frames.size >= maxFrames) return
     const { parentFrameId } = info as { readonly parentFrameId?: string }
     this.#frames.set(targetId, { type: captcha, pageId: parentFrameId })
     if (this.#collector.captures('captcha')) this.start()

@@ -1,6 +1,6 @@
 import type { CdpEventParams } from '../../browser/cdp-types.ts'
 import { cut } from './cut.ts'
-import type { ObservedTarget, Observer } from './observed-target.ts'
+import type { ObservablePage, Observer } from './observer.ts'
 
 const maxArguments = 32
 const maxArgumentLength = 4 * 1024
@@ -12,10 +12,10 @@ type StackTrace = NonNullable<CdpEventParams<'Runtime.consoleAPICalled'>['stackT
 
 /** Messages of the console, and exceptions that nothing catches. */
 export class ConsoleObserver implements Observer {
-  readonly #target: ObservedTarget
+  readonly #target: ObservablePage
   #startedAt = 0
 
-  constructor(target: ObservedTarget) {
+  constructor(target: ObservablePage) {
     this.#target = target
   }
 
@@ -30,7 +30,7 @@ export class ConsoleObserver implements Observer {
 
   start(): Promise<unknown> {
     // Chromium tells messages of before as well.
-    this.#startedAt = Date.now()
+    this.#startedAt = this.#target.collector.now.getTime()
     return this.#target.send('Runtime.enable')
   }
 

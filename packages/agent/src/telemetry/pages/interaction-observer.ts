@@ -1,7 +1,7 @@
-import type { CdpEventParams } from '../../browser/cdp-types.ts'
 import type { TelemetryEventType } from '@berth/contract/telemetry/event-types.ts'
+import type { CdpEventParams } from '../../browser/cdp-types.ts'
 import { interactionScript } from './interaction-script.ts'
-import type { ObservedTarget, Observer } from './observed-target.ts'
+import type { ObservablePage, Observer } from './observer.ts'
 
 const worldName = 'telemetry'
 const bindingName = 'reportInteraction'
@@ -15,10 +15,10 @@ const types: Readonly<Record<string, TelemetryEventType>> = {
 
 /** What is done to a page, seen by a script in a world of its own, which the page can neither see nor call. */
 export class InteractionObserver implements Observer {
-  readonly #target: ObservedTarget
+  readonly #target: ObservablePage
   #script: Promise<string> | undefined
 
-  constructor(target: ObservedTarget) {
+  constructor(target: ObservablePage) {
     this.#target = target
   }
 

@@ -1,7 +1,7 @@
 import type { CdpEventParams } from '../../browser/cdp-types.ts'
 import { connectionFailures } from '../../network/connection-failures.ts'
 import { bodyLimit, cut, cutBytes } from './cut.ts'
-import type { ObservedTarget, Observer } from './observed-target.ts'
+import type { ObservablePage, Observer } from './observer.ts'
 import { isProxyErrorCode, proxyErrorHeader } from './proxy-errors.ts'
 
 const idleMilliseconds = 500
@@ -31,13 +31,13 @@ interface KnownRequest {
 
 /** Requests of a target, their responses, and the failures of connections to its sites. */
 export class NetworkObserver implements Observer {
-  readonly #target: ObservedTarget
+  readonly #target: ObservablePage
   readonly #requests = new Map<string, KnownRequest>()
   readonly #open = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #fetches = 0
 
-  constructor(target: ObservedTarget) {
+  constructor(target: ObservablePage) {
     this.#target = target
   }
 
@@ -69,7 +69,16 @@ export class NetworkObserver implements Observer {
     this.#target.send('Network.disable').catch(() => {}) // The target has gone.
   }
 
-  #takeRequest({ requestId, request, documentURL, initiator, type = 'Other', frameId, loaderId, redirectResponse }: Sent): void {
+  #takeRequest({
+    requestId,
+    request,
+    documentURL,
+    initiator,
+    type = 'Other',
+    frameId,
+    loaderId,
+    redirectResponse,
+  }: Sent): void {
     if (request.url.startsWith('data:')) return
     const before = this.#requests.get(requestId)
     if (before && redirectResponse) this.#emitResponse(requestId, before, redirectResponse, undefined, false)

@@ -1,14 +1,14 @@
 import type { Chromium } from '../../browser/chromium.ts'
-import type { TelemetryCollector } from '../telemetry-collector.ts'
+import type { TelemetrySink } from '../telemetry-sink.ts'
 import { ObservedBrowser } from './observed-browser.ts'
 
 /** What is observed of pages, across the runs of Chromium. */
 export class Observation {
-  readonly #collector: TelemetryCollector
+  readonly #collector: TelemetrySink
   #browser: ObservedBrowser | undefined
   #endedAt: number | undefined
 
-  constructor(collector: TelemetryCollector) {
+  constructor(collector: TelemetrySink) {
     this.#collector = collector
   }
 

@@ -1,7 +1,7 @@
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 import type { CdpEvent, CdpEventParams } from '../../browser/cdp-types.ts'
 import type { Chromium } from '../../browser/chromium.ts'
-import type { TelemetryCollector } from '../telemetry-collector.ts'
+import type { TelemetrySink } from '../telemetry-sink.ts'
 import { CaptchaWatch } from './captcha-watch.ts'
 import { ObservedTarget, observedEvents } from './observed-target.ts'
 
@@ -18,7 +18,7 @@ const maxTargets = 500
 export class ObservedBrowser {
   readonly chromium: Chromium
   readonly #pipe: CdpPipe
-  readonly #collector: TelemetryCollector
+  readonly #collector: TelemetrySink
   readonly #captchas: CaptchaWatch
   readonly #targets = new Map<string, ObservedTarget>()
   readonly #unwatch: (() => void)[] = []
@@ -30,7 +30,7 @@ export class ObservedBrowser {
   #attaches = false
   #updates: Promise<void> = Promise.resolve()
 
-  constructor(chromium: Chromium, collector: TelemetryCollector) {
+  constructor(chromium: Chromium, collector: TelemetrySink) {
     this.chromium = chromium
     this.#pipe = chromium.pipe
     this.#collector = collector

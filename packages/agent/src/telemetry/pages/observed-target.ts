@@ -1,24 +1,14 @@
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 import type { CdpEvent, CdpEventParams, CdpMethod, CdpParams } from '../../browser/cdp-types.ts'
-import type { TelemetryCollector, TelemetryReport } from '../telemetry-collector.ts'
+import type { TelemetryReport, TelemetrySink } from '../telemetry-sink.ts'
 import { ConsoleObserver } from './console-observer.ts'
 import { InteractionObserver } from './interaction-observer.ts'
 import { NetworkObserver } from './network-observer.ts'
+import type { ObservablePage, Observer } from './observer.ts'
 import { PageObserver } from './page-observer.ts'
 import { ScreenshotObserver } from './screenshot-observer.ts'
 
 type TargetInfo = CdpEventParams<'Target.targetCreated'>['targetInfo']
-type Handlers = { readonly [Event in CdpEvent]?: (params: CdpEventParams<Event>) => void }
-
-/** Observes one kind of event of a target, from `start` to `stop`. */
-export interface Observer {
-  readonly isWanted: boolean
-  readonly handlers: Handlers
-  /** Sends its commands without waiting between them: a new target waits for all of them. */
-  start(): Promise<unknown>
-  stop(): void
-}
-
 export const observedEvents = [
   'Runtime.consoleAPICalled',
   'Runtime.exceptionThrown',
@@ -35,14 +25,14 @@ export const observedEvents = [
 
 interface ObservedTargetOptions {
   readonly pipe: CdpPipe
-  readonly collector: TelemetryCollector
+  readonly collector: TelemetrySink
   readonly sessionId: string
   readonly info: TargetInfo
 }
 
 /** A page, frame or worker to which the agent is attached for its telemetry. */
-export class ObservedTarget {
-  readonly collector: TelemetryCollector
+export class ObservedTarget implements ObservablePage {
+  readonly collector: TelemetrySink
   readonly type: string
   readonly #pipe: CdpPipe
   readonly #sessionId: string

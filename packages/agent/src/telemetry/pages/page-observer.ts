@@ -1,5 +1,5 @@
 import type { CdpEventParams } from '../../browser/cdp-types.ts'
-import type { ObservedTarget, Observer } from './observed-target.ts'
+import type { ObservablePage, Observer } from './observer.ts'
 
 const settledMilliseconds = 1_000
 
@@ -7,13 +7,13 @@ type TimelineEvent = CdpEventParams<'PerformanceTimeline.timelineEventAdded'>['e
 
 /** The life of the documents of a target. */
 export class PageObserver implements Observer {
-  readonly #target: ObservedTarget
+  readonly #target: ObservablePage
   #timer: NodeJS.Timeout | undefined
   #hasContent = false
   /** Set from the load of a document until its layout has settled. */
   #isSettling = false
 
-  constructor(target: ObservedTarget) {
+  constructor(target: ObservablePage) {
     this.#target = target
   }
 
@@ -93,7 +93,7 @@ export class PageObserver implements Observer {
     this.#target.noteVisibleChange()
   }
 
-  #emit(type: Parameters<ObservedTarget['emit']>[0], nativeName: string, data: object): void {
+  #emit(type: Parameters<ObservablePage['emit']>[0], nativeName: string, data: object): void {
     this.#target.emit(type, nativeName, { ...this.#target.context(), ...data })
   }
 }

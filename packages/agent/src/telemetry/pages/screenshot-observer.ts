@@ -1,5 +1,5 @@
 import type { CdpEventParams } from '../../browser/cdp-types.ts'
-import type { ObservedTarget, Observer } from './observed-target.ts'
+import type { ObservablePage, Observer } from './observer.ts'
 
 const pauseMilliseconds = 2_000
 const answerLimitMilliseconds = 5_000
@@ -10,14 +10,14 @@ const smallestScale = 0.1
 
 /** Pictures of a page: when it has loaded, and after changes that a person would see, but not more than one in 2 s. */
 export class ScreenshotObserver implements Observer {
-  readonly #target: ObservedTarget
+  readonly #target: ObservablePage
   #timer: NodeJS.Timeout | undefined
   #takenAt = Number.NEGATIVE_INFINITY
   #isTaking = false
   /** Pages that fit into a picture only at this scale. */
   #scale = 1
 
-  constructor(target: ObservedTarget) {
+  constructor(target: ObservablePage) {
     this.#target = target
   }
 

@@ -32,7 +32,15 @@ export function mountOtlpDestinationRoutes(
 }
 
 /** Values of headers are never told. */
-function record({ id, name, endpoint, description, header_names, created_at, updated_at }: StoredDestination): OtlpDestination {
+function record({
+  id,
+  name,
+  endpoint,
+  description,
+  header_names,
+  created_at,
+  updated_at,
+}: StoredDestination): OtlpDestination {
   return {
     id,
     name,

@@ -24,10 +24,12 @@ interface Failure {
   readonly message: string
 }
 
-const path = '/telemetry/destinations'
-
 async function create(owner: TestProject, body: object = {}): Promise<OtlpDestination> {
-  const answer = await owner.call<OtlpDestination>('POST', path, { name: 'main', endpoint: collector.url, ...body })
+  const answer = await owner.call<OtlpDestination>('POST', '/telemetry/destinations', {
+    name: 'main',
+    endpoint: collector.url,
+    ...body,
+  })
   assert.equal(answer.status, 201, JSON.stringify(answer.body))
   return answer.body
 }
@@ -64,7 +66,7 @@ test('a destination is created, found by id and name, listed, changed and delete
   assert.deepEqual([made.headers, made.description], [{ 'x-key': '', accept: '' }, 'ours'])
 
   for (const name of [made.id, 'main', 'MAIN']) {
-    assert.deepEqual((await owner.call('GET', `${path}/${name}`)).body, made)
+    assert.deepEqual((await owner.call('GET', `/telemetry/destinations/${name}`)).body, made)
   }
   const second = await create(owner, { name: 'second', endpoint: 'https://collector.example/base/' })
   for (const [query, expected] of [
@@ -74,15 +76,22 @@ test('a destination is created, found by id and name, listed, changed and delete
     [`?query=${made.id}`, [made]],
     ['?limit=1', [second]],
   ] as const) {
-    assert.deepEqual((await owner.call('GET', `${path}${query}`)).body, expected, query)
+    assert.deepEqual((await owner.call('GET', `/telemetry/destinations${query}`)).body, expected, query)
   }
   const change = { headers: { 'x-key': null, 'X-New': 'three' }, description: '' }
-  const changed = await owner.call<OtlpDestination>('PATCH', `${path}/main`, change)
+  const changed = await owner.call<OtlpDestination>('PATCH', `/telemetry/destinations/main`, change)
   assert.deepEqual([changed.body.headers, changed.body.description], [{ accept: '', 'x-new': '' }, undefined])
-  assert.equal((await owner.call<Failure>('PATCH', `${path}/second`, { name: 'MAIN' })).body.code, 'otlp_destination_name_taken')
-  assert.equal((await owner.call('DELETE', `${path}/main`)).status, 204)
+  assert.equal(
+    (await owner.call<Failure>('PATCH', `/telemetry/destinations/second`, { name: 'MAIN' })).body.code,
+    'otlp_destination_name_taken',
+  )
+  assert.equal((await owner.call('DELETE', `/telemetry/destinations/main`)).status, 204)
   for (const method of ['GET', 'PATCH', 'DELETE'] as const) {
-    const { status, body } = await owner.call<Failure>(method, `${path}/${made.id}`, method === 'PATCH' ? {} : undefined)
+    const { status, body } = await owner.call<Failure>(
+      method,
+      `/telemetry/destinations/${made.id}`,
+      method === 'PATCH' ? {} : undefined,
+    )
     assert.deepEqual([status, body.code], [404, 'otlp_destination_not_found'], method)
   }
 })
@@ -107,8 +116,8 @@ test('what breaks a rule is a 400 that names the field', async () => {
     ['headers', { headers: { x: 'x'.repeat(8_192) } }],
   ] as const) {
     for (const [method, address] of [
-      ['POST', path],
-      ['PATCH', `${path}/${made.id}`],
+      ['POST', '/telemetry/destinations'],
+      ['PATCH', `/telemetry/destinations/${made.id}`],
     ] as const) {
       const whole = method === 'POST' ? { name: 'new', endpoint: collector.url, ...body } : body
       const { status, body: refused } = await owner.call<Failure>(method, address, whole)
@@ -124,11 +133,11 @@ test('a key of one project lists and selects, and changes nothing', async () => 
   await owner.addKey(key, owner.id as ProjectId)
 
   for (const [method, address, body, expected] of [
-    ['GET', path, undefined, 200],
-    ['GET', `${path}/main`, undefined, 200],
-    ['POST', path, { name: 'x', endpoint: collector.url }, 403],
-    ['PATCH', `${path}/main`, {}, 403],
-    ['DELETE', `${path}/main`, undefined, 403],
+    ['GET', '/telemetry/destinations', undefined, 200],
+    ['GET', `/telemetry/destinations/main`, undefined, 200],
+    ['POST', '/telemetry/destinations', { name: 'x', endpoint: collector.url }, 403],
+    ['PATCH', `/telemetry/destinations/main`, {}, 403],
+    ['DELETE', `/telemetry/destinations/main`, undefined, 403],
   ] as const) {
     assert.equal((await owner.call(method, address, body, { key })).status, expected, `${method} ${address}`)
   }
@@ -160,10 +169,12 @@ test('a session exports its events with the headers of its destination, and foll
   })
   const request = collector.requests.at(-1)
   assert.deepEqual([request?.path, request?.headers.authorization], ['/v1/logs', 'Bearer secret of the collector'])
-  const { rows } = await sql<{ row: string }>`select otlp_destinations::text as row from otlp_destinations`.execute(server.database)
+  const { rows } = await sql<{ row: string }>`select otlp_destinations::text as row from otlp_destinations`.execute(
+    server.database,
+  )
   assert.ok(!rows.some(({ row }) => row.includes('secret of the collector')), 'headers are sealed')
 
-  assert.equal((await owner.call('PATCH', `${path}/main`, { endpoint: other.url })).status, 200)
+  assert.equal((await owner.call('PATCH', `/telemetry/destinations/main`, { endpoint: other.url })).status, 200)
   for (let round = 0; other.logs.length === 0; round++) {
     assert.ok(round < 100, 'the change is not followed')
     tell(session, 1)
@@ -181,10 +192,10 @@ test('the binding is made at creation, kept by updates, and holds the destinatio
 
   assert.equal(await update({ enabled: false }), null)
   assert.equal((await update({ enabled: true }))?.export?.otlp?.destination, made.id)
-  const inUse = await owner.call<Failure>('DELETE', `${path}/main`)
+  const inUse = await owner.call<Failure>('DELETE', `/telemetry/destinations/main`)
   assert.deepEqual([inUse.status, inUse.body.code], [409, 'otlp_destination_in_use'])
   await owner.call('DELETE', `/browsers/${session.session_id}`)
-  assert.equal((await owner.call('DELETE', `${path}/main`)).status, 204)
+  assert.equal((await owner.call('DELETE', `/telemetry/destinations/main`)).status, 204)
 
   const foreign = await create(stranger, { name: 'theirs' })
   for (const [telemetry, status] of [
@@ -215,5 +226,5 @@ test('a collector that never answers slows no session', async () => {
     assert.ok(tries < 800, `${await stored()} events are stored`)
     await delay(25)
   }
-  other.hangs = false
+  other.stopHanging()
 })

@@ -7,8 +7,8 @@ import {
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { eventCategories } from '@berth/contract/telemetry/event-types.ts'
 import type { TelemetryEnvelope, TelemetryEvent } from '@berth/contract/telemetry/telemetry-event.ts'
-import { within } from '@berth/runtime/async/deadline.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import { within } from '@berth/runtime/async/deadline.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { AgentEventReader, type RecordStream } from '../../agent-link/agent-event-reader.ts'
 import { EventRateLimiter } from '../../agent-link/event-rate-limiter.ts'
@@ -85,7 +85,13 @@ export class TelemetryIntake {
     const { sessionId, machine, store } = this.#options
     const { signal } = this.#abort
     const last = await this.#persist(() => store.lastSequence(sessionId))
-    if (last === undefined) return
+    if (last === undefined) {
+      // The session has ended before the database was back: whoever waits for its events is told so.
+      const none = new TelemetryFeed(0, async () => [])
+      none.end()
+      this.#opened.resolve(none)
+      return
+    }
     const feed = new TelemetryFeed(last, (after, before, limit) => store.between(sessionId, after, before, limit))
     this.#opened.resolve(feed)
     if (signal.aborted) return feed.end()
@@ -151,7 +157,8 @@ export class TelemetryIntake {
         return await work()
       } catch (error) {
         const { sessionId, logger } = this.#options
-        if (!isReported) logger.warn({ sessionId, reason: (error as Error).message }, 'telemetry waits for the database')
+        if (!isReported)
+          logger.warn({ sessionId, reason: (error as Error).message }, 'telemetry waits for the database')
         isReported = true
         await delay(pause, undefined, { signal }).catch(() => {})
       }

@@ -1,38 +1,39 @@
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import { listTelemetryEvents, streamTelemetry } from '@berth/contract/telemetry/telemetry-endpoints.ts'
 import type { TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-event.ts'
 import { checkText } from '@berth/runtime/http/json-body.ts'
 import { mountStream } from '@berth/runtime/http/mount.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
 import type { Caller } from '../../access/caller.ts'
 import type { MountForCallers } from '../../access/mount-for-callers.ts'
 import type { SessionAccess } from '../../access/session-access.ts'
 import { readSessionCredentials } from '../../access/session-credentials.ts'
-import type { SessionResolver } from '../sessions/records/resolve-session.ts'
-import { sessionRoot } from '../sessions/records/session-urls.ts'
 import type { TelemetryService } from './telemetry-service.ts'
 
 interface TelemetryRoutesOptions {
   readonly telemetry: TelemetryService
-  readonly resolver: SessionResolver
+  readonly resolver: {
+    resolve(caller: { readonly projectId: ProjectId }, idOrName: string): Promise<{ readonly id: SessionId }>
+  }
+  /** Below it and a session's id is what the bearers of its token may use. */
+  readonly sessionRoot: string
   readonly access: SessionAccess
   readonly callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>
 }
 
-const streamOfSession = {
-  ...streamTelemetry,
-  path: `${sessionRoot}/{session_id}/telemetry/stream`,
-  access: 'session',
-  params: z.object({ session_id: z.string() }),
-} as const
-
 export function mountTelemetryRoutes(
   app: FastifyInstance,
   mount: MountForCallers,
-  { telemetry, resolver, access, callerOf }: TelemetryRoutesOptions,
+  { telemetry, resolver, access, callerOf, sessionRoot }: TelemetryRoutesOptions,
 ): void {
+  const streamOfSession = {
+    ...streamTelemetry,
+    path: `/${sessionRoot.slice(1)}/{session_id}/telemetry/stream` as const,
+    access: 'session' as const,
+    params: z.object({ session_id: z.string() }),
+  }
   const idOf = ({ seq }: TelemetryEnvelope) => seq
   const open = async (id: SessionId, replay: string | undefined, request: FastifyRequest, signal: AbortSignal) => {
     const { 'last-event-id': lastEventId } = request.headers

@@ -3,8 +3,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { TelemetryQuery, TimeOrAge } from '@berth/contract/telemetry/telemetry-endpoints.ts'
 import type { TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-event.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import type { SessionStore } from '../sessions/records/session-store.ts'
-import type { SessionTelemetry } from './session-telemetry.ts'
+import type { SessionTelemetry } from './session-telemetry-service.ts'
 import type { TelemetryStore } from './telemetry-store.ts'
 
 const defaultSince: TimeOrAge = { ageMilliseconds: 5 * 60_000 }
@@ -13,7 +12,13 @@ const scannedAtOnce = 2_000
 
 interface TelemetryServiceOptions {
   readonly store: TelemetryStore
-  readonly sessions: SessionStore
+  readonly sessions: {
+    find(
+      projectId: ProjectId,
+      idOrName: string,
+      includeDeleted: boolean,
+    ): Promise<{ readonly id: SessionId } | undefined>
+  }
   readonly live: SessionTelemetry
   readonly retentionDays: number
   readonly clock: Clock

@@ -11,7 +11,7 @@ interface Waiting {
 /** Writes the events of all sessions together: one statement at a time, however many sessions have some. */
 export class TelemetryWriter {
   readonly #store: Pick<TelemetryStore, 'insert'>
-  #waiting: Waiting[] = []
+  readonly #waiting: Waiting[] = []
   #isWriting = false
 
   constructor(store: Pick<TelemetryStore, 'insert'>) {

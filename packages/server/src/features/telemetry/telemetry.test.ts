@@ -160,7 +160,10 @@ test('a reader that breaks off and resumes sees every event once', async () => {
 
   await telling
   const numbers = Array.from({ length: 4_000 }, (_, index) => index + 1)
-  assert.deepEqual(read.map(({ seq }) => seq), numbers)
+  assert.deepEqual(
+    read.map(({ seq }) => seq),
+    numbers,
+  )
   assert.deepEqual(await all, read)
 })
 
@@ -173,10 +176,23 @@ test('stored events are paged, filtered and ordered, also when the session has e
   assert.equal((await owner.call('DELETE', `/browsers/${session.session_id}`)).status, 204)
 
   const first = await list(owner, session, 'since=1h')
-  assert.deepEqual([first.body.length, first.headers.get('x-has-more'), first.headers.get('x-limit')], [20, 'true', '20'])
+  assert.deepEqual(
+    [first.body.length, first.headers.get('x-has-more'), first.headers.get('x-limit')],
+    [20, 'true', '20'],
+  )
   const offset = first.headers.get('x-next-offset')
   const second = await list(owner, session, `since=1h&offset=${offset}`)
-  assert.deepEqual(textsOf([...first.body, ...second.body]).slice(18), ['19', '20', '21', '22', '23', '24', '25', 'error', 'idle'])
+  assert.deepEqual(textsOf([...first.body, ...second.body]).slice(18), [
+    '19',
+    '20',
+    '21',
+    '22',
+    '23',
+    '24',
+    '25',
+    'error',
+    'idle',
+  ])
   assert.deepEqual([second.headers.get('x-has-more'), second.headers.get('x-next-offset')], ['false', '0'])
 
   const newest = await list(owner, session, 'order=desc&limit=2')
@@ -212,7 +228,10 @@ test('a query that breaks a rule is a 400 that names the field', async () => {
     ['category=all', 'category.0'],
     ['type=console_log,nothing', 'type.1'],
   ] as const) {
-    const { status, body } = await owner.call<Failure>('GET', `/browsers/${session.session_id}/telemetry/events?${query}`)
+    const { status, body } = await owner.call<Failure>(
+      'GET',
+      `/browsers/${session.session_id}/telemetry/events?${query}`,
+    )
     assert.deepEqual([status, body.message.split(':')[0]], [400, field], query)
   }
 })
@@ -249,7 +268,10 @@ test('events that could not be stored wait, in order and each once, for the data
 
   await untilStored(session, 6_020)
   const all = await take(await framesOf(owner, `/browsers/${session.session_id}/telemetry/stream?replay=all`), 6_020)
-  assert.deepEqual(textsOf(all), Array.from({ length: 6_020 }, (_, index) => String(index + 1)))
+  assert.deepEqual(
+    textsOf(all),
+    Array.from({ length: 6_020 }, (_, index) => String(index + 1)),
+  )
 })
 
 test('events that are lost are told as one event, which has the number of the last of them', async () => {
@@ -292,7 +314,9 @@ test('days are removed when their retention is over', async () => {
   tell(session, 1)
   await untilStored(session, 1)
   const days = async () => {
-    const { rows } = await sql`select from pg_inherits where inhparent = 'telemetry_events'::regclass`.execute(server.database)
+    const { rows } = await sql`select from pg_inherits where inhparent = 'telemetry_events'::regclass`.execute(
+      server.database,
+    )
     return rows.length
   }
   await server.services.telemetry.rotate()

@@ -11,7 +11,7 @@ import { AgentWatch, type AgentWatchHandlers } from '../../../agent-link/agent-w
 import { type CommandOptions, commandAgent } from '../../../agent-link/command-agent.ts'
 import type { Driver, Machine, ReachableMachine } from '../../../drivers/driver.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
-import type { SessionTelemetry } from '../../telemetry/session-telemetry.ts'
+import type { SessionTelemetry } from '../../telemetry/session-telemetry-service.ts'
 import type { Session, SessionOnMachine } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { LifecycleEvents } from './lifecycle-events.ts'

@@ -1,5 +1,5 @@
 import { BerthError } from '@berth/contract/errors.ts'
-import type { SessionTelemetry } from '../../telemetry/session-telemetry.ts'
+import type { SessionTelemetry } from '../../telemetry/session-telemetry-service.ts'
 import { updateTelemetry, withDestination } from '../create/telemetry-selection.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { PlanChange, RestoreSession } from './session-change.ts'

@@ -1,0 +1,11 @@
+import type { EventCategory } from '@berth/contract/telemetry/event-types.ts'
+import type { TelemetryEvent } from '@berth/contract/telemetry/telemetry-event.ts'
+
+export type TelemetryReport = Pick<TelemetryEvent, 'type' | 'source' | 'data' | 'truncated'>
+
+/** Takes events, and says which it takes. */
+export interface TelemetrySink {
+  readonly now: Date
+  captures(category: EventCategory): boolean
+  emit(report: TelemetryReport): boolean
+}
