@@ -1,6 +1,6 @@
 create table replays (
   id text primary key,
-  project_id text not null references projects on delete cascade,
+  project_id text not null references projects,
   session_id text not null references sessions on delete cascade,
   -- The server that records it.
   driver_id text not null,

@@ -81,10 +81,6 @@ export class ReplayService {
       const reason = `more than ${maxFramerateWithoutGpu} frames per second need a session with gpu: true.`
       throw new BerthError('field_not_supported', { field: 'framerate', reason })
     }
-    if (session.headless) {
-      const reason = 'a headless session has no screen to record.'
-      throw new BerthError('field_not_supported', { field: 'headless', reason })
-    }
     return this.#queue.run(session.id, async () => {
       await this.#requireRoom(session)
       return this.#start(session, request)
