@@ -43,6 +43,7 @@ import {
   listCredentials,
   updateCredential,
 } from './credentials/credential-endpoints.ts'
+import { getDownload, listDownloads } from './downloads/download-endpoints.ts'
 import type { Endpoint } from './endpoint.ts'
 import {
   deleteExtension,
@@ -95,6 +96,8 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateBrowser,
   deleteBrowser,
   ...operations.filter(({ isPassThrough }) => !isPassThrough),
+  listDownloads,
+  getDownload,
   startReplay,
   listReplays,
   downloadReplay,

@@ -21,6 +21,7 @@ import { mountAuthRoutes } from './features/auth/auth-routes.ts'
 import { mountConfigRegistryRoutes } from './features/config-registry/config-registry-routes.ts'
 import { mountCredentialProviderRoutes } from './features/credential-providers/credential-provider-routes.ts'
 import { mountCredentialRoutes } from './features/credentials/credential-routes.ts'
+import { mountDownloadRoutes } from './features/downloads/download-routes.ts'
 import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
 import { mountLimitRoutes } from './features/limits/limit-routes.ts'
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
@@ -131,6 +132,7 @@ export async function createApp(
   mountSessionRoutes(mount, { ...services, publicUrl })
   mountReplayRoutes(mount, { ...services, publicUrl })
   mountReplayPage(app, services)
+  mountDownloadRoutes(mount, services.downloads)
   mountProfileRoutes(mount, services.profiles)
   mountProxyRoutes(mount, services)
   mountSessionExtensionRoutes(mount, services)

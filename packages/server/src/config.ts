@@ -11,6 +11,7 @@ import type { AuditExportConfig } from './features/audit-export/late-s3-target.t
 import type { ConfigRegistryConfig } from './features/config-registry/config-registry-service.ts'
 import type { ModelConfig } from './features/config-registry/workloads/model-client.ts'
 import type { OnePasswordOptions } from './features/credential-providers/onepassword-client.ts'
+import type { DownloadsConfig } from './features/downloads/download-service.ts'
 import type { LimitsConfig } from './features/limits/limit-service.ts'
 import { type ProxyPools, parseProxyPools, parseUpstream } from './features/proxies/proxy-pools.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
@@ -65,6 +66,7 @@ export interface ServerConfig {
   readonly onePassword: OnePasswordOptions
   readonly search: SearchConfig
   readonly replays: ReplaysConfig
+  readonly downloads: DownloadsConfig
   /** Where profiles and extensions are stored. */
   readonly blobs: BlobsConfig
   /** The address from which the Chrome Web Store serves extensions. */
@@ -136,6 +138,10 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       retentionDays: wholeNumber('BERTH_REPLAY_DAYS', text('BERTH_REPLAY_DAYS') ?? '7', 1),
       maxBytes: mebibytes('BERTH_REPLAY_MIB', text('BERTH_REPLAY_MIB') ?? '500'),
       maxProjectBytes: mebibytes('BERTH_REPLAYS_PER_PROJECT_MIB', text('BERTH_REPLAYS_PER_PROJECT_MIB') ?? '20480'),
+    },
+    downloads: {
+      retentionDays: wholeNumber('BERTH_DOWNLOAD_DAYS', text('BERTH_DOWNLOAD_DAYS') ?? '7', 1),
+      maxBytes: mebibytes('BERTH_DOWNLOADS_MIB', text('BERTH_DOWNLOADS_MIB') ?? '1024'),
     },
     blobs: blobs(text),
     chromeStoreUrl: chromeStoreUrl(text('BERTH_CHROME_STORE_URL')),

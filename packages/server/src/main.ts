@@ -120,6 +120,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     onePassword: config.onePassword,
     search: config.search,
     replays: config.replays,
+    downloads: config.downloads,
     clock: systemClock,
     logger,
     version: packageJson.version,

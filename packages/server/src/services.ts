@@ -11,6 +11,7 @@ import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
+import { SealedParts } from './blobs/sealed-parts.ts'
 import type { TemporaryFolders } from './blobs/temporary-folders.ts'
 import { PeerSignature } from './cluster/peer-signature.ts'
 import { Peers } from './cluster/peers.ts'
@@ -42,6 +43,8 @@ import { OnePasswordClient, type OnePasswordOptions } from './features/credentia
 import { ProviderStore } from './features/credential-providers/provider-store.ts'
 import { CredentialService } from './features/credentials/credential-service.ts'
 import { CredentialStore } from './features/credentials/credential-store.ts'
+import { DownloadService, type DownloadsConfig } from './features/downloads/download-service.ts'
+import { DownloadStore } from './features/downloads/download-store.ts'
 import { ChromeStoreService } from './features/extensions/chrome-store-service.ts'
 import { ExtensionService } from './features/extensions/extension-service.ts'
 import { ExtensionStore } from './features/extensions/extension-store.ts'
@@ -125,6 +128,7 @@ export interface ServicesOptions {
   readonly auditExport: AuditExportConfig
   readonly search: SearchConfig
   readonly replays: ReplaysConfig
+  readonly downloads: DownloadsConfig
   readonly limits: LimitsConfig
   readonly configRegistry: ConfigRegistryConfig
   /** What tries the intents of analyses. */
@@ -180,7 +184,7 @@ export function createServices(options: ServicesOptions) {
   const replayStore = new ReplayStore(database)
   const replays = new ReplayService({
     store: replayStore,
-    parts: new ReplayParts({ blobs, secrets, store: replayStore }),
+    parts: new ReplayParts({ sealed: new SealedParts({ blobs, secrets, kind: 'replay' }), store: replayStore }),
     sessions: store,
     machines,
     driverId,
@@ -188,7 +192,17 @@ export function createServices(options: ServicesOptions) {
     clock,
     logger,
   })
-  const terminator = new SessionTerminator({ machines, profiles: sessionProfiles, replays, store, events, clock })
+  const downloads = new DownloadService({
+    store: new DownloadStore(database),
+    parts: new SealedParts({ blobs, secrets, kind: 'download' }),
+    sessions: store,
+    machines,
+    config: options.downloads,
+    clock,
+    logger,
+  })
+  const endings = { machines, profiles: sessionProfiles, replays, downloads }
+  const terminator = new SessionTerminator({ ...endings, store, events, clock })
   const extensions = new ExtensionService({
     store: new ExtensionStore(database),
     blobs,
@@ -380,9 +394,10 @@ export function createServices(options: ServicesOptions) {
     updater,
     records: new SessionRecords({ tokens, profiles, clock }),
     replays,
+    downloads,
     replayTokens: new ReplayTokens(masterKey),
     relay: new Relay({ access, machines, logger }),
-    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, replays, sharedBlobs], clock, logger }),
+    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, replays, downloads, sharedBlobs], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
   }
 }

@@ -25,17 +25,19 @@ export function displayEncoderArguments(
     ...['-f', 'x11grab', '-framerate', `${framerate}`, '-video_size', size, '-draw_mouse', '1'],
     ...(max_seconds === undefined ? [] : ['-t', `${max_seconds}`]),
     ...['-i', displayName],
-    ...encoderArguments(framerate, []),
+    ...encoderArguments(framerate, [`pad=${even(width)}:${even(height)}`]),
   ]
+}
+
+/** H.264 has half as many samples of colour in both directions, so both sizes have to be even. */
+function even(pixels: number): number {
+  return pixels + (pixels % 2)
 }
 
 /** The same for JPEG pictures on its standard input, of any size: they are fitted into one. */
 export function pictureEncoderArguments({ width, height }: Size, framerate: number): readonly string[] {
-  const fit = [
-    `scale=${width}:${height}:force_original_aspect_ratio=decrease`,
-    `pad=${width}:${height}:-1:-1`,
-    'setsar=1',
-  ]
+  const size = `${even(width)}:${even(height)}`
+  const fit = [`scale=${size}:force_original_aspect_ratio=decrease`, `pad=${size}:-1:-1`, 'setsar=1']
   return [
     ...[...quiet, ...immediate, '-use_wallclock_as_timestamps', '1', '-f', 'mjpeg', '-i', 'pipe:0'],
     ...encoderArguments(framerate, fit),
@@ -44,8 +46,7 @@ export function pictureEncoderArguments({ width, height }: Size, framerate: numb
 
 function encoderArguments(framerate: number, filters: readonly string[]): readonly string[] {
   return [
-    // H.264 has half as many samples of colour in both directions, so both sizes have to be even.
-    ...['-filter_threads', '1', '-vf', [...filters, 'pad=ceil(iw/2)*2:ceil(ih/2)*2', 'format=yuv420p'].join(',')],
+    ...['-filter_threads', '1', '-vf', [...filters, 'format=yuv420p'].join(',')],
     // The times of the frames are those at which they were grabbed: a busy machine makes fewer of them, not a shorter film.
     ...['-fps_mode', 'passthrough', '-enc_time_base', '1:1000'],
     // One thread: others would hold pictures of their own, and take the processor from the page.

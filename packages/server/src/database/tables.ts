@@ -53,6 +53,8 @@ export interface Tables {
   page_contents: PageContentTable
   replays: ReplayTable
   replay_parts: ReplayPartTable
+  downloads: DownloadTable
+  download_parts: DownloadPartTable
 }
 
 export interface OrganizationTable {
@@ -194,6 +196,7 @@ export interface SessionTable {
   uptime_ms: number | null
   profile_id: ProfileId | null
   profile_save_changes: boolean | null
+  keep_downloads: ColumnType<boolean, boolean | undefined, never>
 }
 
 export interface ProfileTable {
@@ -340,4 +343,21 @@ export interface ReplayPartTable {
   blob: string
   size_bytes: number
   duration_ms: number
+}
+
+export interface DownloadTable {
+  session_id: SessionId
+  project_id: ProjectId
+  name: string
+  size_bytes: number
+  downloaded_at: Date
+  expires_at: Date
+}
+
+export interface DownloadPartTable {
+  session_id: SessionId
+  name: string
+  number: number
+  blob: string
+  size_bytes: number
 }

@@ -4,8 +4,8 @@ import {
   detachProxy,
   endLostSessions,
   expireAnalyses,
-  expireReplays,
   expireSearches,
+  expireSessionFiles,
   exportAuditLog,
   followDeletedProxy,
   shortenAuditLog,
@@ -21,6 +21,7 @@ type Workers = Pick<
   | 'blobSweep'
   | 'configRegistry'
   | 'deletedProxies'
+  | 'downloads'
   | 'lostSessions'
   | 'replays'
   | 'searchExpiry'
@@ -38,13 +39,16 @@ export async function startJobs(
   { analysesAtOnce = 1 }: StartJobsOptions = {},
 ): Promise<void> {
   const { analysisRunner, configRegistry } = workers
-  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, replays, searchExpiry } = workers
+  const { audit, auditExporter, blobSweep, deletedProxies, downloads, lostSessions, replays, searchExpiry } = workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
     runner.work(exportAuditLog, (_data, signal) => auditExporter.run(signal)),
     runner.work(shortenAuditLog, () => audit.removeOld()),
     runner.work(expireSearches, () => searchExpiry.run()),
-    runner.work(expireReplays, () => replays.expire()),
+    runner.work(expireSessionFiles, async () => {
+      await replays.expire()
+      await downloads.expire()
+    }),
     runner.work(endLostSessions, () => lostSessions.end()),
     runner.work(followDeletedProxy, ({ proxyId }) => deletedProxies.follow(proxyId)),
     runner.work(detachProxy, ({ proxyId }) => deletedProxies.detach(proxyId)),

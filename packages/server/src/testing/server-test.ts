@@ -268,6 +268,7 @@ export class TestServer {
       auditExport: options.auditExport ?? { buckets: [], endpoint: undefined },
       search: options.search ?? { providers: [], attemptLimitMilliseconds: 1_000 },
       replays: { retentionDays: 7, maxBytes: 500 * 1024 ** 2, maxProjectBytes: 1024 ** 3, ...options.replays },
+      downloads: { retentionDays: 7, maxBytes: 20 * 1024 ** 2 },
       limits: { maxSessions: 1000, requestsPerMinute: 0, ...options.limits },
       configRegistry: {
         atOnce: 2,

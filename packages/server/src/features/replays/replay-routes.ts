@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import type { MountForCallers } from '../../access/mount-for-callers.ts'
 import { publicUrlOf } from '../../access/public-url.ts'
 import type { ReplayTokens } from '../../access/replay-tokens.ts'
-import { replayContent } from './replay-content.ts'
+import { rangeResponse } from '../../blobs/part-content.ts'
 import { replayViewUrl } from './replay-page.ts'
 import type { ReplayService } from './replay-service.ts'
 import type { Replay } from './replay-store.ts'
@@ -45,7 +45,7 @@ export function mountReplayRoutes(
   mount(downloadReplay, async ({ caller, params, request, setHeaders }) => {
     const reference = { projectId: caller.projectId, session: params.id_or_name }
     const open = await replays.open(reference, params.replay_id)
-    if (open) return replayContent(open, request.headers)
+    if (open) return rangeResponse(open, request.headers)
     setHeaders({ 'retry-after': `${retryAfterSeconds}` })
     return undefined
   })

@@ -6,6 +6,7 @@ import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import { retry } from '@berth/runtime/async/retry.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { startRecording } from '../../agent-link/recording-link.ts'
+import type { RangedContent } from '../../blobs/part-content.ts'
 import type { SessionMachines } from '../sessions/machines/session-machines.ts'
 import type { Session } from '../sessions/records/session.ts'
 import type { SessionStore } from '../sessions/records/session-store.ts'
@@ -49,13 +50,6 @@ type Recording = Pick<ReplayRequest, 'framerate' | 'max_duration_in_seconds'>
 interface Running {
   readonly recording: Recording
   readonly replay: RunningReplay
-}
-
-/** A file that can be read from any position on. */
-export interface OpenReplay {
-  readonly id: ReplayId
-  readonly file: ReplayFile
-  readonly read: (range: { readonly start: number; readonly end: number }) => AsyncGenerator<Buffer>
 }
 
 /** Records the screens of sessions. What is recorded is stored as it comes, so that it outlives whatever fails. */
@@ -204,12 +198,12 @@ export class ReplayService {
     )
   }
 
-  async open(reference: SessionReference, replayId: string): Promise<OpenReplay | undefined> {
+  async open(reference: SessionReference, replayId: string): Promise<RangedContent | undefined> {
     return this.#open(await this.#get(reference, replayId))
   }
 
   /** Nothing while it is recorded. */
-  async openById(id: ReplayId): Promise<OpenReplay | undefined> {
+  async openById(id: ReplayId): Promise<RangedContent | undefined> {
     return this.#open(await this.getById(id))
   }
 
@@ -219,11 +213,12 @@ export class ReplayService {
     return replay
   }
 
-  async #open(replay: Replay): Promise<OpenReplay | undefined> {
+  async #open(replay: Replay): Promise<RangedContent | undefined> {
     const { store, parts } = this.#options
     if (replay.finished_at === null) return undefined
     const file = new ReplayFile(replay.head, await store.listParts(replay.id))
-    return { id: replay.id, file, read: (range) => file.read(range, (part) => parts.read(replay, part)) }
+    const { sizeBytes } = file
+    return { id: replay.id, sizeBytes, read: (range) => file.read(range, (part) => parts.read(replay, part)) }
   }
 
   /** Also one that has ended, by its id. */
@@ -288,6 +283,8 @@ export class ReplayService {
 }
 
 function failed(cause: Error): never {
-  const reason = cause.message.slice(0, 300)
-  throw cause instanceof BerthError ? cause : new BerthError('replay_start_failed', { reason }, { cause })
+  if (cause instanceof BerthError) throw cause
+  // The agent's message is a whole sentence already.
+  const reason = cause.message.replace(/^The recording could not be started: /, '').slice(0, 300)
+  throw new BerthError('replay_start_failed', { reason }, { cause })
 }
