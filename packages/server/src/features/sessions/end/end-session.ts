@@ -1,12 +1,12 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
-import type { DownloadService } from '../../downloads/download-service.ts'
-import type { ReplayService } from '../../replays/replay-service.ts'
+import type { DownloadService } from '../downloads/download-service.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
 import type { LifecycleEvents } from '../machines/lifecycle-events.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
 import type { SessionStore } from '../records/session-store.ts'
+import type { ReplayService } from '../replays/replay-service.ts'
 
 interface SessionTerminatorOptions {
   readonly machines: SessionMachines

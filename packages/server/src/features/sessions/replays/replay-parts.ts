@@ -1,4 +1,4 @@
-import type { SealedParts } from '../../blobs/sealed-parts.ts'
+import type { SealedParts } from '../../../blobs/sealed-parts.ts'
 import type { Fragment } from './mp4-fragments.ts'
 import type { Replay, ReplayPart, ReplayStore } from './replay-store.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
 import type { BrowserDownload } from '@berth/contract/downloads/download-endpoints.ts'
-import { type TestProject, TestServer } from '../../testing/server-test.ts'
+import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 
 const server = await TestServer.open()
 after(() => server.close())
@@ -39,6 +39,7 @@ async function sessionWith(files: Readonly<Record<string, MachineFile>>, create:
   return { project, id, list }
 }
 
+/** Calls getDownload. */
 const get = (project: TestProject, id: string, name: string, headers: Record<string, string> = {}) =>
   fetch(`${server.url}/browsers/${id}/downloads/${encodeURIComponent(name)}`, {
     headers: { authorization: `Bearer ${project.key}`, ...headers },

@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto'
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
 import type { BrowserDownload } from '@berth/contract/downloads/download-endpoints.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import type { BinaryResponse } from '@berth/runtime/http/mount.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import { listDownloadedFiles, readDownloadedFile } from '../../agent-link/download-link.ts'
-import { rangeResponse } from '../../blobs/part-content.ts'
-import { type ByteRange, readRange, type SealedParts } from '../../blobs/sealed-parts.ts'
-import type { ReachableMachine } from '../../drivers/driver.ts'
-import type { SessionMachines } from '../sessions/machines/session-machines.ts'
-import type { Session } from '../sessions/records/session.ts'
-import type { SessionStore } from '../sessions/records/session-store.ts'
+import { listDownloadedFiles, readDownloadedFile } from '../../../agent-link/download-link.ts'
+import type { RangedContent } from '../../../blobs/part-content.ts'
+import { type ByteRange, readRange, type SealedParts } from '../../../blobs/sealed-parts.ts'
+import type { ReachableMachine } from '../../../drivers/driver.ts'
+import type { SessionMachines } from '../machines/session-machines.ts'
+import type { Session } from '../records/session.ts'
+import type { SessionStore } from '../records/session-store.ts'
 import type { Download, DownloadPart, DownloadStore } from './download-store.ts'
 
 const partBytes = 4 * 1024 ** 2
@@ -57,20 +56,24 @@ export class DownloadService {
     return files.map(({ name, size_bytes, mod_time }) => ({ name, size_bytes, downloaded_at: mod_time }))
   }
 
-  async open(reference: SessionReference, name: string, headers: IncomingHttpHeaders): Promise<BinaryResponse> {
+  /** The agent's answer while the session lives, and then what was kept. */
+  async open(
+    reference: SessionReference,
+    name: string,
+    range: string | undefined,
+  ): Promise<{ readonly live: IncomingMessage } | { readonly kept: RangedContent }> {
     const { store, parts, machines } = this.#options
     const session = await this.#session(reference)
     if (session.state === 'active') {
-      const { range } = headers
-      return fileOf(await readDownloadedFile(machines.get(session.id), name, { range }).catch(unreachable), name)
+      return { live: await readDownloadedFile(machines.get(session.id), name, { range }).catch(unreachable) }
     }
     const download = await store.find(session.id, name)
-    if (!download) throw notFound(name)
+    if (!download) throw new BerthError('file_not_found', { field: 'name', path: name })
     const whole = wholeOf(download)
     const stored = await store.listParts(download)
-    const read = (range: ByteRange) => readRange(stored, range, (part) => parts.read(whole, part))
+    const read = (bytes: ByteRange) => readRange(stored, bytes, (part) => parts.read(whole, part))
     const id = createHash('sha256').update(whole.id).digest('base64url')
-    return rangeResponse({ id, sizeBytes: download.size_bytes, read }, headers)
+    return { kept: { id, sizeBytes: download.size_bytes, read } }
   }
 
   /** Keeps what the session has downloaded, if its caller asked for that. Safe to repeat, and never a reason not to end. */
@@ -163,32 +166,6 @@ function wholeOf({ project_id, session_id, name }: Pick<Download, 'project_id' |
 
 function downloadRecord({ name, size_bytes, downloaded_at, expires_at }: Download): BrowserDownload {
   return { name, size_bytes, downloaded_at: downloaded_at.toISOString(), expires_at: expires_at.toISOString() }
-}
-
-/** The agent may have been taken over: of its head only numbers are passed on. */
-function fileOf(response: IncomingMessage, name: string): BinaryResponse {
-  const { statusCode, headers } = response
-  if (statusCode === 200 || statusCode === 206) {
-    const contentRange = headers['content-range']
-    return {
-      content: response,
-      sizeBytes: Number(headers['content-length']),
-      status: statusCode,
-      headers: {
-        'accept-ranges': 'bytes',
-        ...(contentRange && /^bytes \d+-\d+\/\d+$/.test(contentRange) && { 'content-range': contentRange }),
-      },
-    }
-  }
-  response.destroy()
-  if (statusCode === 416) {
-    throw new BerthError('range_not_satisfiable', { sizeBytes: Number(/\d+$/.exec(headers['content-range'] ?? '')) })
-  }
-  throw statusCode === 404 || statusCode === 400 ? notFound(name) : new BerthError('session_unreachable')
-}
-
-function notFound(name: string): BerthError {
-  return new BerthError('file_not_found', { field: 'name', path: name })
 }
 
 function unreachable(cause: unknown): never {

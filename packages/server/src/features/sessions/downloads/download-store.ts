@@ -1,7 +1,7 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { type Insertable, type Selectable, sql } from 'kysely'
-import type { Database } from '../../database/database.ts'
-import type { DownloadPartTable, DownloadTable } from '../../database/tables.ts'
+import type { Database } from '../../../database/database.ts'
+import type { DownloadPartTable, DownloadTable } from '../../../database/tables.ts'
 
 /** A downloaded file that was kept. */
 export type Download = Selectable<DownloadTable>

@@ -1,4 +1,4 @@
-import { type ByteRange, readRange } from '../../blobs/sealed-parts.ts'
+import { type ByteRange, readRange } from '../../../blobs/sealed-parts.ts'
 import { timescale } from './mp4-fragments.ts'
 import type { ReplayPart } from './replay-store.ts'
 
