@@ -136,3 +136,33 @@ test('a file of 60 MiB is uploaded to a session, and a page uploads it from ther
     assert.equal(await page.evaluate('1 + 1'), 2)
     await cdp.detach()
   }))
+
+test('what a page downloads is listed, and kept after the session when the caller asked for it', async () => {
+  const { session_id: id } = await client.browsers.create({
+    headless: true,
+    chrome_policy: pages.trusted,
+    keep_downloads: true,
+  } as never)
+  const path = `/browsers/${id}/downloads`
+  const list = async () => (await (await berth.request(path)).json()) as { name: string; size_bytes: number }[]
+  const hash = async (name: string) =>
+    sha256(new Uint8Array(await (await berth.request(`${path}/${name}`)).arrayBuffer()))
+  const expected = sha256(files.get('/file-1') as Buffer)
+  // No client: some, as Playwright, set a folder of their own.
+  await client.browsers.update(id, { start_url: `${pages.url}/file-1` } as never)
+  let names = await list()
+  while (names.length === 0) names = await list()
+  assert.deepEqual(
+    names.map(({ name, size_bytes }) => [name, size_bytes]),
+    [['file.bin', 8 * mebibyte]],
+  )
+  assert.equal(await hash('file.bin'), expected)
+
+  await client.browsers.deleteByID(id)
+
+  assert.deepEqual(
+    (await list()).map(({ name }) => name),
+    ['file.bin'],
+  )
+  assert.equal(await hash('file.bin'), expected)
+})

@@ -187,6 +187,32 @@ test('a recording plays after berth was killed, and the session can be recorded 
   await videoOf(id, next.replay_id)
 })
 
+test('a headless session is recorded, and what its page shows follows the page in front', async () => {
+  const client = await berth.client()
+  const { session_id: id, cdp_ws_url } = await client.browsers.create({
+    headless: true,
+    viewport: { width: 641, height: 481 },
+    start_url: `${pages.url}/colours`,
+  })
+  const replay = await client.browsers.replays.start(id, { framerate: 10 })
+  await delay(3_000)
+  const cdp = await chromium.connectOverCDP(cdp_ws_url)
+  const page = await cdp.contexts()[0]?.newPage()
+  await page?.goto(`${pages.url}/still`)
+  await delay(3_000)
+
+  await client.browsers.replays.stop(replay.replay_id, { id })
+
+  await cdp.close()
+  const video = await videoOf(id, replay.replay_id)
+  const length = lengthOf((await listed(id, replay.replay_id)) as Replay)
+  assert.deepEqual([video.width, video.height], [642, 482])
+  assert.ok(Math.abs(video.seconds - length) < 0.7, `${video.seconds} s of ${length} s`)
+  assert.ok(video.differentFrames >= 8, `${video.differentFrames} frames`)
+  assert.ok(video.brightness > 225, `${video.brightness}`)
+  await client.browsers.deleteByID(id)
+})
+
 test('a recording of a still page is as long as it took', deepOnly, async () => {
   const client = await berth.client()
   const { session_id: id } = await client.browsers.create({ start_url: `${pages.url}/still`, timeout_seconds: 300 })

@@ -69,6 +69,7 @@ import {
   listCredentials,
   updateCredential,
 } from './credentials/credential-endpoints.ts'
+import { getDownload, listDownloads } from './downloads/download-endpoints.ts'
 import type { Endpoint } from './endpoint.ts'
 import {
   deleteExtension,
@@ -147,6 +148,8 @@ export const publicEndpoints: readonly Endpoint[] = [
   updateBrowser,
   deleteBrowser,
   ...operations.filter(({ isPassThrough }) => !isPassThrough),
+  listDownloads,
+  getDownload,
   startReplay,
   listReplays,
   downloadReplay,

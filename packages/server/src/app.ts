@@ -29,15 +29,16 @@ import { mountOtlpDestinationRoutes } from './features/otlp/otlp-destination-rou
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountProjectRoutes } from './features/projects/project-routes.ts'
 import { mountProxyRoutes } from './features/proxies/proxy-routes.ts'
-import { mountReplayPage } from './features/replays/replay-page.ts'
-import { mountReplayRoutes } from './features/replays/replay-routes.ts'
 import { mountSearchRoutes } from './features/search/search-routes.ts'
 import { mountDocumentRoutes } from './features/service/document-routes.ts'
 import { mountMetrics } from './features/service/metrics.ts'
 import { mountServiceRoutes } from './features/service/service-routes.ts'
+import { mountDownloadRoutes } from './features/sessions/downloads/download-routes.ts'
 import { mountSessionExtensionRoutes } from './features/sessions/launch-inputs/session-extension-routes.ts'
 import { mountPoolRoutes } from './features/sessions/pools/pool-routes.ts'
 import { sessionRoot } from './features/sessions/records/session-urls.ts'
+import { mountReplayPage } from './features/sessions/replays/replay-page.ts'
+import { mountReplayRoutes } from './features/sessions/replays/replay-routes.ts'
 import { mountSessionRoutes } from './features/sessions/session-routes.ts'
 import { mountTelemetryRoutes } from './features/telemetry/telemetry-routes.ts'
 import { mountCollectionRoutes } from './features/vaults/collection/collection-routes.ts'
@@ -145,6 +146,7 @@ export async function createApp(
   mountPoolRoutes(mount, { ...services, pools: services.browserPools, publicUrl })
   mountReplayRoutes(mount, { ...services, publicUrl })
   mountReplayPage(app, services)
+  mountDownloadRoutes(mount, services.downloads)
   mountProfileRoutes(mount, services.profiles)
   mountProxyRoutes(mount, services)
   mountSessionExtensionRoutes(mount, services)

@@ -14,9 +14,10 @@ import type { OnePasswordOptions } from './features/credential-providers/onepass
 import type { LimitsConfig } from './features/limits/limit-service.ts'
 import { type ProxyPools, parseProxyPools, parseUpstream } from './features/proxies/proxy-pools.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
-import type { ReplaysConfig } from './features/replays/replay-service.ts'
 import type { SearchConfig } from './features/search/providers/known-providers.ts'
 import { readSearchConfig } from './features/search/search-config.ts'
+import type { DownloadsConfig } from './features/sessions/downloads/download-service.ts'
+import type { ReplaysConfig } from './features/sessions/replays/replay-service.ts'
 import { reserveKinds } from './features/sessions/reserve/reserve-kind.ts'
 import { parseReserve, type ReserveConfig } from './features/sessions/reserve/reserve-plan.ts'
 import { type ConnectionLimits, defaultConnectionLimits } from './ingress/connection-limits.ts'
@@ -72,6 +73,7 @@ export interface ServerConfig {
   readonly onePassword: OnePasswordOptions
   readonly search: SearchConfig
   readonly replays: ReplaysConfig
+  readonly downloads: DownloadsConfig
   /** Where profiles and extensions are stored. */
   readonly blobs: BlobsConfig
   /** The address from which the Chrome Web Store serves extensions. */
@@ -156,6 +158,10 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       retentionDays: wholeNumber('BERTH_REPLAY_DAYS', text('BERTH_REPLAY_DAYS') ?? '7', 1),
       maxBytes: mebibytes('BERTH_REPLAY_MIB', text('BERTH_REPLAY_MIB') ?? '500'),
       maxProjectBytes: mebibytes('BERTH_REPLAYS_PER_PROJECT_MIB', text('BERTH_REPLAYS_PER_PROJECT_MIB') ?? '20480'),
+    },
+    downloads: {
+      retentionDays: wholeNumber('BERTH_DOWNLOAD_DAYS', text('BERTH_DOWNLOAD_DAYS') ?? '7', 1),
+      maxBytes: mebibytes('BERTH_DOWNLOADS_MIB', text('BERTH_DOWNLOADS_MIB') ?? '1024'),
     },
     blobs: blobs(text),
     chromeStoreUrl: chromeStoreUrl(text('BERTH_CHROME_STORE_URL')),

@@ -126,6 +126,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     standbyMilliseconds: config.hasStandby ? standbyMilliseconds : undefined,
     reserve: { config: config.reserve },
     replays: config.replays,
+    downloads: config.downloads,
     clock: systemClock,
     logger,
     version: packageJson.version,

@@ -12,6 +12,7 @@ import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
 import { SessionConnections } from './agent-link/session-connections.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
+import { SealedParts } from './blobs/sealed-parts.ts'
 import type { TemporaryFolders } from './blobs/temporary-folders.ts'
 import { PeerSignature } from './cluster/peer-signature.ts'
 import { Peers } from './cluster/peers.ts'
@@ -61,9 +62,6 @@ import { ProjectStore } from './features/projects/project-store.ts'
 import { ProxyService } from './features/proxies/proxy-service.ts'
 import { ProxyStore } from './features/proxies/proxy-store.ts'
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
-import { ReplayParts } from './features/replays/replay-parts.ts'
-import { ReplayService, type ReplaysConfig } from './features/replays/replay-service.ts'
-import { ReplayStore } from './features/replays/replay-store.ts'
 import { ContentService } from './features/search/contents/content-service.ts'
 import { PageContents } from './features/search/contents/page-contents.ts'
 import type { PageSessions } from './features/search/contents/page-sessions.ts'
@@ -78,6 +76,8 @@ import { ServiceHealth } from './features/service/service-health.ts'
 import { SessionCreator } from './features/sessions/create/create-session.ts'
 import { SessionProvisioner } from './features/sessions/create/provision-session.ts'
 import { SessionRequests } from './features/sessions/create/session-request.ts'
+import { DownloadService, type DownloadsConfig } from './features/sessions/downloads/download-service.ts'
+import { DownloadStore } from './features/sessions/downloads/download-store.ts'
 import { SessionTerminator } from './features/sessions/end/end-session.ts'
 import { SessionExtensions } from './features/sessions/launch-inputs/session-extensions.ts'
 import { SessionProfiles } from './features/sessions/launch-inputs/session-profiles.ts'
@@ -96,6 +96,9 @@ import { PoolUpkeep } from './features/sessions/pools/pool-upkeep.ts'
 import { SessionResolver } from './features/sessions/records/resolve-session.ts'
 import { SessionRecords } from './features/sessions/records/session-record.ts'
 import { SessionStore } from './features/sessions/records/session-store.ts'
+import { ReplayParts } from './features/sessions/replays/replay-parts.ts'
+import { ReplayService, type ReplaysConfig } from './features/sessions/replays/replay-service.ts'
+import { ReplayStore } from './features/sessions/replays/replay-store.ts'
 import { Reserve, type ReserveOptions } from './features/sessions/reserve/reserve.ts'
 import { ReserveStore } from './features/sessions/reserve/reserve-store.ts'
 import { SessionService } from './features/sessions/session-service.ts'
@@ -148,6 +151,7 @@ export interface ServicesOptions {
   readonly telemetryRetentionDays: number
   readonly search: SearchConfig
   readonly replays: ReplaysConfig
+  readonly downloads: DownloadsConfig
   readonly limits: LimitsConfig
   readonly configRegistry: ConfigRegistryConfig
   /** How long the machine of an app is kept after its last invocation. */
@@ -235,7 +239,7 @@ export function createServices(options: ServicesOptions) {
   const replayStore = new ReplayStore(database)
   const replays = new ReplayService({
     store: replayStore,
-    parts: new ReplayParts({ blobs, secrets, store: replayStore }),
+    parts: new ReplayParts({ sealed: new SealedParts({ blobs, secrets, kind: 'replay' }), store: replayStore }),
     sessions: store,
     machines,
     driverId,
@@ -243,7 +247,17 @@ export function createServices(options: ServicesOptions) {
     clock,
     logger,
   })
-  const terminator = new SessionTerminator({ machines, profiles: sessionProfiles, replays, store, events, clock })
+  const downloads = new DownloadService({
+    store: new DownloadStore(database),
+    parts: new SealedParts({ blobs, secrets, kind: 'download' }),
+    sessions: store,
+    machines,
+    config: options.downloads,
+    clock,
+    logger,
+  })
+  const endings = { machines, profiles: sessionProfiles, replays, downloads }
+  const terminator = new SessionTerminator({ ...endings, store, events, clock })
   const extensions = new ExtensionService({
     store: new ExtensionStore(database),
     blobs,
@@ -554,9 +568,10 @@ export function createServices(options: ServicesOptions) {
     updater,
     records: new SessionRecords({ tokens, profiles, pools: poolStore, clock }),
     replays,
+    downloads,
     replayTokens: new ReplayTokens(masterKey),
     relay: new Relay({ access, machines, connections, logger }),
-    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, replays, sharedBlobs, apps.deployments], clock, logger }),
+    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, replays, downloads, sharedBlobs, apps.deployments], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
   }
 }

@@ -212,6 +212,11 @@ export class Browser {
     return this.displayName()
   }
 
+  /** What it runs with. */
+  get config(): AgentConfig {
+    return this.#config
+  }
+
   /** The size of the display that runs. */
   get displaySize(): { readonly width: number; readonly height: number } {
     if (!this.#display) throw new Error('the display has just ended')

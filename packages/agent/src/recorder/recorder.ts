@@ -6,16 +6,25 @@ import type { RecordRequest } from '@berth/contract/agent/agent-endpoints.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
 import { locale } from '../browser/child-program.ts'
-import { displayEncoderArguments } from './screen-encoder.ts'
+import { PagePictures } from './page-pictures.ts'
+import { displayEncoderArguments, pictureEncoderArguments } from './screen-encoder.ts'
 
 /** Until the first frame is encoded. */
 const startLimitMilliseconds = 8_000
 const maxWordsLength = 300
 
+interface RunningRecording {
+  readonly encoder: ChildProcess
+  /** Lets the encoder write what it has. */
+  readonly end: () => void
+}
+
+type Recording = Omit<RecordRequest, 'id'>
+
 /** Records the screen with ffmpeg, once for each recording that runs. Nothing of it is stored in the machine. */
 export class Recorder {
   readonly #browser: Browser
-  readonly #running = new Map<string, ChildProcess>()
+  readonly #running = new Map<string, RunningRecording>()
 
   constructor(browser: Browser) {
     this.#browser = browser
@@ -23,37 +32,63 @@ export class Recorder {
 
   /** Answers with the recording until it ends. */
   async record({ id, ...recording }: RecordRequest, response: ServerResponse): Promise<void> {
-    const display = await this.#browser.displayName()
-    const source = { displayName: display, ...this.#browser.displaySize }
-    const encoder = spawn('ffmpeg', displayEncoderArguments(source, recording), {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: '/usr/bin:/bin', LANG: locale },
-    })
-    this.#running.set(id, encoder)
+    const running = this.#browser.config.headless ? this.#recordPages(recording) : await this.#recordDisplay(recording)
+    const { encoder } = running
+    const { stdout, stderr } = encoder
+    if (!stdout || !stderr) throw new Error('the encoder has no output')
+    this.#running.set(id, running)
     const exited = once(encoder, 'exit').catch((error: Error) => [error.message])
-    void exited.then(() => this.#running.delete(id))
+    void exited.then(() => {
+      this.#running.delete(id)
+      running.end()
+    })
     response.once('close', () => encoder.kill('SIGKILL'))
     let words = ''
-    encoder.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr.setEncoding('utf8').on('data', (text: string) => {
       words = `${words}${text}`.slice(-maxWordsLength)
     })
     try {
       await Promise.race([
-        once(encoder.stdout, 'readable', { signal: AbortSignal.timeout(startLimitMilliseconds) }),
+        once(stdout, 'readable', { signal: AbortSignal.timeout(startLimitMilliseconds) }),
         exited.then(([how]) => Promise.reject(new Error(`ffmpeg ended at once: ${how}`))),
       ])
-      if (encoder.stdout.readableLength === 0) throw new Error('ffmpeg recorded nothing')
+      if (stdout.readableLength === 0) throw new Error('ffmpeg recorded nothing')
     } catch (cause) {
       encoder.kill('SIGKILL')
       const reason = words.trim() || (cause as Error).message
       throw new BerthError('replay_start_failed', { reason }, { cause })
     }
     response.writeHead(200, { 'content-type': 'video/mp4' })
-    await pipeline(encoder.stdout, response).catch(() => response.destroy())
+    await pipeline(stdout, response).catch(() => response.destroy())
   }
 
-  /** Lets the encoder write what it has; its answer ends then. */
-  end(id: string): void {
-    this.#running.get(id)?.kill('SIGINT')
+  async #recordDisplay(recording: Recording): Promise<RunningRecording> {
+    const displayName = await this.#browser.displayName()
+    const encoder = startEncoder(displayEncoderArguments({ displayName, ...this.#browser.displaySize }, recording))
+    return { encoder, end: () => encoder.kill('SIGINT') }
   }
+
+  /** A headless browser has no display: its pages are drawn for the recording. */
+  #recordPages({ framerate, max_seconds }: Recording): RunningRecording {
+    const { width, height } = this.#browser.config.viewport
+    const encoder = startEncoder(pictureEncoderArguments({ width, height }, framerate))
+    if (!encoder.stdin) throw new Error('the encoder has no input')
+    const pictures = new PagePictures(encoder.stdin, { browser: this.#browser, framerate, width, height })
+    const limit = max_seconds === undefined ? undefined : setTimeout(() => pictures.end(), max_seconds * 1000)
+    const end = () => {
+      clearTimeout(limit)
+      pictures.end()
+    }
+    return { encoder, end }
+  }
+
+  /** Its answer ends behind the last frame. */
+  end(id: string): void {
+    this.#running.get(id)?.end()
+  }
+}
+
+function startEncoder(encoderArguments: readonly string[]): ChildProcess {
+  const env = { PATH: '/usr/bin:/bin', LANG: locale }
+  return spawn('ffmpeg', encoderArguments, { stdio: ['pipe', 'pipe', 'pipe'], env })
 }

@@ -5,31 +5,48 @@ const maxBitsPerSecond = 4_000_000
 /** What a crash may lose, and how far a player has to decode before the moment that was sought. */
 const secondsPerFragment = 2
 
-interface ScreenSource {
-  readonly displayName: string
+interface Size {
   readonly width: number
   readonly height: number
 }
 
+const quiet = ['-hide_banner', '-loglevel', 'error']
+/** The encoder begins with the first picture, without a look at those that follow. */
+const immediate = ['-probesize', '32', '-analyzeduration', '0', '-fpsprobesize', '0']
+
 /** The arguments of ffmpeg for a recording of an X display: fragments of H.264 on its standard output. */
 export function displayEncoderArguments(
-  { displayName, width, height }: ScreenSource,
+  { displayName, width, height }: Size & { readonly displayName: string },
   { framerate, max_seconds }: Omit<RecordRequest, 'id'>,
 ): readonly string[] {
+  const size = `${width}x${height}`
   return [
-    ...['-hide_banner', '-loglevel', 'error', '-nostdin'],
-    ...['-probesize', '32', '-analyzeduration', '0'],
-    ...['-f', 'x11grab', '-framerate', `${framerate}`, '-video_size', `${width}x${height}`, '-draw_mouse', '1'],
+    ...[...quiet, '-nostdin', ...immediate],
+    ...['-f', 'x11grab', '-framerate', `${framerate}`, '-video_size', size, '-draw_mouse', '1'],
     ...(max_seconds === undefined ? [] : ['-t', `${max_seconds}`]),
     ...['-i', displayName],
-    ...encoderArguments(framerate),
+    ...encoderArguments(framerate, [`pad=${even(width)}:${even(height)}`]),
   ]
 }
 
-function encoderArguments(framerate: number): readonly string[] {
+/** H.264 has half as many samples of colour in both directions, so both sizes have to be even. */
+function even(pixels: number): number {
+  return pixels + (pixels % 2)
+}
+
+/** The same for JPEG pictures on its standard input, of any size: they are fitted into one. */
+export function pictureEncoderArguments({ width, height }: Size, framerate: number): readonly string[] {
+  const size = `${even(width)}:${even(height)}`
+  const fit = [`scale=${size}:force_original_aspect_ratio=decrease`, `pad=${size}:-1:-1`, 'setsar=1']
   return [
-    // H.264 has half as many samples of colour in both directions, so both sizes have to be even.
-    ...['-filter_threads', '1', '-vf', 'pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p'],
+    ...[...quiet, ...immediate, '-use_wallclock_as_timestamps', '1', '-f', 'mjpeg', '-i', 'pipe:0'],
+    ...encoderArguments(framerate, fit),
+  ]
+}
+
+function encoderArguments(framerate: number, filters: readonly string[]): readonly string[] {
+  return [
+    ...['-filter_threads', '1', '-vf', [...filters, 'format=yuv420p'].join(',')],
     // The times of the frames are those at which they were grabbed: a busy machine makes fewer of them, not a shorter film.
     ...['-fps_mode', 'passthrough', '-enc_time_base', '1:1000'],
     // One thread: others would hold pictures of their own, and take the processor from the page.

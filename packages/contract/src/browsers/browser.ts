@@ -57,6 +57,7 @@ export const Browser = z
       .optional(),
     profile: Profile.optional(),
     profile_save_changes: z.boolean().optional().meta({ description: 'Absent without a profile.' }),
+    keep_downloads: z.boolean().optional().meta({ description: 'Absent when they are not kept.' }),
     proxy: BrowserProxy,
     proxy_id: z.string().optional().meta({ deprecated: true }),
     disable_default_proxy: z.boolean().meta({ deprecated: true }),
@@ -100,6 +101,10 @@ export const BrowserRequest = z
       .max(maxExtensionsOfSession)
       .nullish()
       .meta({ description: 'Stored extensions that the browser starts with.' }),
+    keep_downloads: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Keeps what pages have downloaded when the session ends.' }),
     ...proxySelection,
     network: BrowserNetworkConfig.optional(),
     location: Unsupported,

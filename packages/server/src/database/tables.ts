@@ -80,6 +80,8 @@ export interface Tables {
   vault_provider_configs: VaultProviderConfigTable
   replays: ReplayTable
   replay_parts: ReplayPartTable
+  downloads: DownloadTable
+  download_parts: DownloadPartTable
   deployments: DeploymentTable
   app_versions: AppVersionTable
   invocations: InvocationTable
@@ -242,6 +244,7 @@ export interface SessionTable {
   standby_ms: Generated<number>
   profile_id: ProfileId | null
   profile_save_changes: boolean | null
+  keep_downloads: ColumnType<boolean, boolean | undefined, never>
   vaults: ColumnType<readonly LinkedVault[] | null, string | null | undefined, string | null>
   /** The pool that it was built for. */
   pool_id: Generated<PoolId | null>
@@ -565,4 +568,21 @@ export interface AppLogTable {
   invocation_id: InvocationId | null
   message: string
   created_at: Date
+}
+
+export interface DownloadTable {
+  session_id: SessionId
+  project_id: ProjectId
+  name: string
+  size_bytes: number
+  downloaded_at: Date
+  expires_at: Date
+}
+
+export interface DownloadPartTable {
+  session_id: SessionId
+  name: string
+  number: number
+  blob: string
+  size_bytes: number
 }

@@ -49,7 +49,7 @@ export const systemPackages: readonly SystemPackage[] = [
     isRequired: true,
   },
   { name: 'chromium-driver', reason: 'classic WebDriver', programs: ['chromedriver'], isRequired: true },
-  { name: 'ffmpeg', reason: 'records the display of a session', programs: ['ffmpeg'], isRequired: false },
+  { name: 'ffmpeg', reason: 'records the screen of a session', programs: ['ffmpeg', 'ffprobe'], isRequired: false },
   { name: 'xclip', reason: 'clipboard of headful sessions', programs: ['xclip'], isRequired: true },
   {
     name: 'x11-xserver-utils',

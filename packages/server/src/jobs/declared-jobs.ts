@@ -47,9 +47,9 @@ export const expireSearches: Job<Record<string, never>> = {
   limitSeconds: 10 * 60,
 }
 
-/** Removes recordings whose time is over. */
-export const expireReplays: Job<Record<string, never>> = {
-  name: 'expire-replays',
+/** Removes recordings and kept downloads whose time is over. */
+export const expireSessionFiles: Job<Record<string, never>> = {
+  name: 'expire-session-files',
   runsOn: 'any server',
   keyOf: () => '',
   cron: '*/5 * * * *',

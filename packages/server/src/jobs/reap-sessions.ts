@@ -3,11 +3,11 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import { within } from '@berth/runtime/async/deadline.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { readAgentState } from '../agent-link/agent-client.ts'
-import type { ReplayService } from '../features/replays/replay-service.ts'
 import type { SessionTerminator } from '../features/sessions/end/end-session.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
 import type { LeaseReturns } from '../features/sessions/pools/lease-returns.ts'
 import type { OverdueSession, SessionStore, UnfinishedSession } from '../features/sessions/records/session-store.ts'
+import type { ReplayService } from '../features/sessions/replays/replay-service.ts'
 import type { SessionUpdater } from '../features/sessions/update/update-session.ts'
 
 const closeLimitMilliseconds = 2_000

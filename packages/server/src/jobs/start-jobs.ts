@@ -8,8 +8,8 @@ import {
   endLostInvocations,
   endLostSessions,
   expireAnalyses,
-  expireReplays,
   expireSearches,
+  expireSessionFiles,
   exportAuditLog,
   fillPool,
   followDeletedProxy,
@@ -31,6 +31,7 @@ type Workers = Pick<
   | 'builds'
   | 'configRegistry'
   | 'deletedProxies'
+  | 'downloads'
   | 'invocationRunner'
   | 'invocationSessions'
   | 'invocations'
@@ -60,14 +61,18 @@ export async function startJobs(
 ): Promise<void> {
   const { analysisRunner, appLogs, builds, configRegistry, invocationRunner, leases, poolFiller } = workers
   const { invocations, invocationSessions } = workers
-  const { audit, auditExporter, blobSweep, deletedProxies, lostSessions, replays, searchExpiry, telemetry } = workers
+  const { audit, auditExporter, blobSweep, deletedProxies, downloads, lostSessions, replays, searchExpiry, telemetry } =
+    workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
     runner.work(exportAuditLog, (_data, signal) => auditExporter.run(signal)),
     runner.work(shortenAuditLog, () => audit.removeOld()),
     runner.work(rotateTelemetry, () => telemetry.rotate()),
     runner.work(expireSearches, () => searchExpiry.run()),
-    runner.work(expireReplays, () => replays.expire()),
+    runner.work(expireSessionFiles, async () => {
+      await replays.expire()
+      await downloads.expire()
+    }),
     runner.work(endLostSessions, () => lostSessions.end()),
     runner.work(followDeletedProxy, ({ proxyId }) => deletedProxies.follow(proxyId)),
     runner.work(detachProxy, ({ proxyId }) => deletedProxies.detach(proxyId)),

@@ -21,10 +21,10 @@ import type { ModelConfig } from '../features/config-registry/workloads/model-cl
 import type { OnePasswordOptions } from '../features/credential-providers/onepassword-client.ts'
 import type { LimitsConfig } from '../features/limits/limit-service.ts'
 import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
-import type { ReplaysConfig } from '../features/replays/replay-service.ts'
 import type { SearchConfig } from '../features/search/providers/known-providers.ts'
 import { recoverSessions } from '../features/sessions/machines/recover-sessions.ts'
 import type { Session } from '../features/sessions/records/session.ts'
+import type { ReplaysConfig } from '../features/sessions/replays/replay-service.ts'
 import type { ReserveConfig } from '../features/sessions/reserve/reserve-plan.ts'
 import { Trash } from '../host/trash.ts'
 import type { ConnectionLimits } from '../ingress/connection-limits.ts'
@@ -278,6 +278,7 @@ export class TestServer {
       telemetryRetentionDays: 30,
       search: options.search ?? { providers: [], attemptLimitMilliseconds: 1_000 },
       replays: { retentionDays: 7, maxBytes: 500 * 1024 ** 2, maxProjectBytes: 1024 ** 3, ...options.replays },
+      downloads: { retentionDays: 7, maxBytes: 20 * 1024 ** 2 },
       limits: {
         maxSessions: 1000,
         maxInvocations: 100,

@@ -1,6 +1,6 @@
 create table replays (
   id text primary key,
-  project_id text not null references projects on delete cascade,
+  project_id text not null references projects,
   session_id text not null references sessions on delete cascade,
   -- The server that records it.
   driver_id text not null,
@@ -27,4 +27,29 @@ create table replay_parts (
   size_bytes integer not null,
   duration_ms integer not null,
   primary key (replay_id, number)
+);
+
+alter table sessions add column keep_downloads boolean not null default false;
+
+-- Files that pages of a session have downloaded, kept when it ended.
+create table downloads (
+  session_id text not null references sessions on delete cascade,
+  project_id text not null references projects,
+  name text not null,
+  size_bytes bigint not null,
+  downloaded_at timestamptz not null,
+  expires_at timestamptz not null,
+  primary key (session_id, name)
+);
+
+create index downloads_by_expiry on downloads (expires_at);
+
+create table download_parts (
+  session_id text not null,
+  name text not null,
+  number integer not null,
+  blob text not null unique,
+  size_bytes integer not null,
+  primary key (session_id, name, number),
+  foreign key (session_id, name) references downloads on delete cascade
 );

@@ -94,6 +94,7 @@ export class SessionRequests {
       start_url: request.start_url || null,
       chrome_policy: JSON.stringify(request.chrome_policy ?? {}),
       invocation_id: request.invocation_id ?? null,
+      keep_downloads: request.keep_downloads,
       telemetry: telemetry && JSON.stringify(telemetry),
       otlp_destination_id: selected.otlpDestinationId,
       created_at: now,

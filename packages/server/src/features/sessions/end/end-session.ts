@@ -1,15 +1,17 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
-import type { ReplayService } from '../../replays/replay-service.ts'
+import type { DownloadService } from '../downloads/download-service.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
 import type { LifecycleEvents } from '../machines/lifecycle-events.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
 import type { SessionStore } from '../records/session-store.ts'
+import type { ReplayService } from '../replays/replay-service.ts'
 
 interface SessionTerminatorOptions {
   readonly machines: SessionMachines
   readonly profiles: SessionProfiles
+  readonly downloads: Pick<DownloadService, 'keep'>
   readonly replays: Pick<ReplayService, 'endOfSession'>
   readonly store: SessionStore
   readonly events: LifecycleEvents
@@ -49,10 +51,10 @@ export class SessionTerminator {
   }
 
   async #finish(id: SessionId): Promise<void> {
-    const { machines, profiles, replays, store, events } = this.#options
+    const { machines, profiles, replays, downloads, store, events } = this.#options
     const session = await store.findEnding(id)
     if (!session) return
-    await replays.endOfSession(id)
+    await Promise.all([replays.endOfSession(id), downloads.keep(session)])
     await profiles.save(session)
     await machines.stop(session)
     await store.finishEnd(id)

@@ -91,6 +91,7 @@ export class SessionRecords {
         profile,
         profile_save_changes: session.profile_save_changes ?? false,
       }),
+      ...(session.keep_downloads && { keep_downloads: true }),
       proxy: session.proxy,
       ...('id' in session.proxy && { proxy_id: session.proxy.id }),
       disable_default_proxy: 'mode' in session.proxy && session.proxy.mode === 'direct',

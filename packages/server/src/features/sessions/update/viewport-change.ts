@@ -2,10 +2,10 @@ import { configureAgent } from '@berth/contract/agent/agent-endpoints.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { AgentRefusal } from '../../../agent-link/command-agent.ts'
-import type { ReplayService } from '../../replays/replay-service.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
 import { viewportOf, windowOf } from '../machines/session-viewport.ts'
 import type { Session } from '../records/session.ts'
+import type { ReplayService } from '../replays/replay-service.ts'
 import type { PlanChange, RestoreSession } from './session-change.ts'
 
 /** An agent waits 15 s for a browser that is starting again. */

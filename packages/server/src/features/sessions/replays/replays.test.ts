@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { after, test } from 'node:test'
 import type { BrowserReplay } from '@berth/contract/replays/replay.ts'
-import type { BlobStore } from '../../blobs/blob-store.ts'
-import { FolderBlobs } from '../../blobs/folder-blobs.ts'
-import type { FakeAgent } from '../../testing/fake-agent.ts'
-import { makeRecording, probe } from '../../testing/recording.ts'
-import { type TestProject, TestServer } from '../../testing/server-test.ts'
+import type { BlobStore } from '../../../blobs/blob-store.ts'
+import { FolderBlobs } from '../../../blobs/folder-blobs.ts'
+import type { FakeAgent } from '../../../testing/fake-agent.ts'
+import { makeRecording, probe } from '../../../testing/recording.ts'
+import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 
 const recording = makeRecording(7)
 const retentionDays = 3

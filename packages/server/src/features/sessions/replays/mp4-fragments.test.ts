@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { makeRecording, probe } from '../../testing/recording.ts'
+import { makeRecording, probe } from '../../../testing/recording.ts'
 import { divideRecording, type Fragment, MalformedRecording } from './mp4-fragments.ts'
 import { ReplayFile } from './replay-file.ts'
 

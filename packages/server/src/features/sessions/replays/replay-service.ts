@@ -5,10 +5,11 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import { retry } from '@berth/runtime/async/retry.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import { startRecording } from '../../agent-link/recording-link.ts'
-import type { SessionMachines } from '../sessions/machines/session-machines.ts'
-import type { Session } from '../sessions/records/session.ts'
-import type { SessionStore } from '../sessions/records/session-store.ts'
+import { startRecording } from '../../../agent-link/recording-link.ts'
+import type { RangedContent } from '../../../blobs/part-content.ts'
+import type { SessionMachines } from '../machines/session-machines.ts'
+import type { Session } from '../records/session.ts'
+import type { SessionStore } from '../records/session-store.ts'
 import { ReplayFile } from './replay-file.ts'
 import type { ReplayParts } from './replay-parts.ts'
 import type { Replay, ReplayStore } from './replay-store.ts'
@@ -51,13 +52,6 @@ interface Running {
   readonly replay: RunningReplay
 }
 
-/** A file that can be read from any position on. */
-export interface OpenReplay {
-  readonly id: ReplayId
-  readonly file: ReplayFile
-  readonly read: (range: { readonly start: number; readonly end: number }) => AsyncGenerator<Buffer>
-}
-
 /** Records the screens of sessions. What is recorded is stored as it comes, so that it outlives whatever fails. */
 export class ReplayService {
   readonly #options: ReplayServiceOptions
@@ -80,10 +74,6 @@ export class ReplayService {
     if (request.framerate > maxFramerateWithoutGpu && !session.gpu) {
       const reason = `more than ${maxFramerateWithoutGpu} frames per second need a session with gpu: true.`
       throw new BerthError('field_not_supported', { field: 'framerate', reason })
-    }
-    if (session.headless) {
-      const reason = 'a headless session has no screen to record.'
-      throw new BerthError('field_not_supported', { field: 'headless', reason })
     }
     return this.#queue.run(session.id, async () => {
       await this.#requireRoom(session)
@@ -208,12 +198,12 @@ export class ReplayService {
     )
   }
 
-  async open(reference: SessionReference, replayId: string): Promise<OpenReplay | undefined> {
+  async open(reference: SessionReference, replayId: string): Promise<RangedContent | undefined> {
     return this.#open(await this.#get(reference, replayId))
   }
 
   /** Nothing while it is recorded. */
-  async openById(id: ReplayId): Promise<OpenReplay | undefined> {
+  async openById(id: ReplayId): Promise<RangedContent | undefined> {
     return this.#open(await this.getById(id))
   }
 
@@ -223,11 +213,12 @@ export class ReplayService {
     return replay
   }
 
-  async #open(replay: Replay): Promise<OpenReplay | undefined> {
+  async #open(replay: Replay): Promise<RangedContent | undefined> {
     const { store, parts } = this.#options
     if (replay.finished_at === null) return undefined
     const file = new ReplayFile(replay.head, await store.listParts(replay.id))
-    return { id: replay.id, file, read: (range) => file.read(range, (part) => parts.read(replay, part)) }
+    const { sizeBytes } = file
+    return { id: replay.id, sizeBytes, read: (range) => file.read(range, (part) => parts.read(replay, part)) }
   }
 
   /** Also one that has ended, by its id. */
@@ -292,6 +283,8 @@ export class ReplayService {
 }
 
 function failed(cause: Error): never {
-  const reason = cause.message.slice(0, 300)
-  throw cause instanceof BerthError ? cause : new BerthError('replay_start_failed', { reason }, { cause })
+  if (cause instanceof BerthError) throw cause
+  // The agent's message is a whole sentence already.
+  const reason = cause.message.replace(/^The recording could not be started: /, '').slice(0, 300)
+  throw new BerthError('replay_start_failed', { reason }, { cause })
 }

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { BerthError } from '@berth/contract/errors.ts'
 import { sendBinary } from '@berth/runtime/http/mount.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ReplayTokens } from '../../access/replay-tokens.ts'
-import { readTokenQuery } from '../../access/session-credentials.ts'
-import { replayContent } from './replay-content.ts'
+import type { ReplayTokens } from '../../../access/replay-tokens.ts'
+import { readTokenQuery } from '../../../access/session-credentials.ts'
+import { rangeResponse } from '../../../blobs/part-content.ts'
 import type { ReplayService } from './replay-service.ts'
 import type { Replay } from './replay-store.ts'
 
@@ -70,7 +70,7 @@ export function mountReplayPage(app: FastifyInstance, { replays, replayTokens }:
     const { replay } = await admit(request)
     const open = await replays.openById(replay.id)
     if (!open) return reply.code(202).header('retry-after', refreshSeconds).send()
-    return sendBinary(reply, 'video/mp4', replayContent(open, request.headers))
+    return sendBinary(reply, 'video/mp4', rangeResponse(open, request.headers))
   })
 }
 

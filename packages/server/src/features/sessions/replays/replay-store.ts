@@ -1,8 +1,8 @@
 import type { ProjectId, ReplayId, SessionId } from '@berth/contract/common/ids.ts'
 import type { ReplayEndReason } from '@berth/contract/replays/replay.ts'
 import { type Insertable, type Selectable, sql } from 'kysely'
-import type { Database } from '../../database/database.ts'
-import type { ReplayPartTable, ReplayTable } from '../../database/tables.ts'
+import type { Database } from '../../../database/database.ts'
+import type { ReplayPartTable, ReplayTable } from '../../../database/tables.ts'
 
 /** A recording of the screen of a session. */
 export type Replay = Selectable<ReplayTable>

@@ -2,17 +2,23 @@ import { Readable } from 'node:stream'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { BinaryResponse } from '@berth/runtime/http/mount.ts'
 import { parse as parseRange } from 'range-parser'
-import type { ByteRange } from './replay-file.ts'
-import type { OpenReplay } from './replay-service.ts'
+import type { ByteRange } from './sealed-parts.ts'
+
+/** A content that never changes, and can be read from any position on. */
+export interface RangedContent {
+  /** Names the content among all that there are. */
+  readonly id: string
+  readonly sizeBytes: number
+  readonly read: (range: ByteRange) => AsyncIterable<Buffer>
+}
 
 interface RangeHeaders {
   readonly range?: string | undefined
   readonly 'if-range'?: string | string[] | undefined
 }
 
-/** A recording, or the part of it that the headers ask for (RFC 9110, §14). It never changes once it can be read. */
-export function replayContent({ id, file, read }: OpenReplay, headers: RangeHeaders): BinaryResponse {
-  const { sizeBytes } = file
+/** The content, or the part of it that the headers ask for (RFC 9110, §14). */
+export function rangeResponse({ id, sizeBytes, read }: RangedContent, headers: RangeHeaders): BinaryResponse {
   const etag = `"${id}"`
   const range = rangeOf(headers, sizeBytes, etag)
   const { start, end } = range ?? { start: 0, end: sizeBytes - 1 }
@@ -29,7 +35,7 @@ export function replayContent({ id, file, read }: OpenReplay, headers: RangeHead
   }
 }
 
-/** Nothing where the whole file is the answer: without a range, with one of another kind, or with several. */
+/** Nothing where the whole content is the answer: without a range, with one of another kind, or with several. */
 function rangeOf(headers: RangeHeaders, sizeBytes: number, etag: string): ByteRange | undefined {
   const { range, 'if-range': condition } = headers
   if (range === undefined || (condition !== undefined && condition !== etag)) return undefined

@@ -1,11 +1,6 @@
+import { type ByteRange, readRange } from '../../../blobs/sealed-parts.ts'
 import { timescale } from './mp4-fragments.ts'
 import type { ReplayPart } from './replay-store.ts'
-
-/** Bytes of a file, both included. */
-export interface ByteRange {
-  readonly start: number
-  readonly end: number
-}
 
 /** The most that an index can name. */
 const maxReferences = 65_535
@@ -28,17 +23,10 @@ export class ReplayFile {
   }
 
   async *read({ start, end }: ByteRange, readPart: (part: ReplayPart) => Promise<Buffer>): AsyncGenerator<Buffer> {
-    if (start < this.#beginning.length) yield this.#beginning.subarray(start, end + 1)
-    let at = this.#beginning.length
-    for (const part of this.#parts) {
-      const partStart = at
-      at += part.size_bytes
-      if (at <= start) continue
-      if (partStart > end) return
-      const bytes = await readPart(part)
-      if (bytes.length !== part.size_bytes) throw new Error('a part of a recording has another size than was stored')
-      yield bytes.subarray(Math.max(0, start - partStart), end + 1 - partStart)
-    }
+    const { length } = this.#beginning
+    if (start < length) yield this.#beginning.subarray(start, end + 1)
+    if (end >= length)
+      yield* readRange(this.#parts, { start: Math.max(0, start - length), end: end - length }, readPart)
   }
 }
 
