@@ -445,7 +445,7 @@ export function createServices(options: ServicesOptions) {
     extensions,
     sessionExtensions,
     chromeStore: new ChromeStoreService({ storeUrl: chromeStoreUrl, temporaryFolders }),
-    sessionStore: store,
+    store,
     resolver,
     machines,
     terminator,
@@ -453,7 +453,7 @@ export function createServices(options: ServicesOptions) {
     egressLink: options.egress,
     memoryWatch,
     proxies,
-    sessionEgress: egress,
+    egress,
     deletedProxies,
     lostSessions: new LostSessions({ servers, serverId: driverId, logger }),
     heartbeat: new ServerHeartbeat({
