@@ -1,5 +1,13 @@
 import { operations } from './agent/operations.ts'
 import {
+  createApiKey,
+  deleteApiKey,
+  getApiKey,
+  listApiKeys,
+  rotateApiKey,
+  updateApiKey,
+} from './api-keys/api-key-endpoints.ts'
+import {
   createDeployment,
   createInvocation,
   deleteDeployment,
@@ -14,14 +22,6 @@ import {
   listInvocations,
   updateInvocation,
 } from './apps/app-endpoints.ts'
-import {
-  createApiKey,
-  deleteApiKey,
-  getApiKey,
-  listApiKeys,
-  rotateApiKey,
-  updateApiKey,
-} from './api-keys/api-key-endpoints.ts'
 import { exportAuditLogChunk, listAuditLogs } from './audit/audit-endpoints.ts'
 import {
   createExportDestination,

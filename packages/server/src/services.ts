@@ -357,6 +357,7 @@ export function createServices(options: ServicesOptions) {
     clock,
     logger,
   })
+  const apiKeys = new ApiKeyService({ store: new ApiKeyStore(database), projects, keys, clock })
   const poolStore = new PoolStore(database)
   const leaseStore = new LeaseStore(database, driverId)
   const fillStore = new FillStore(database)
@@ -394,7 +395,8 @@ export function createServices(options: ServicesOptions) {
     database,
     blobs,
     secrets,
-    organizations,
+    organizationOf: (projectId) => organizations.organizationOf(projectId),
+    apiKeys,
     limits,
     sessions,
     driver,
@@ -537,7 +539,7 @@ export function createServices(options: ServicesOptions) {
     }),
     ...vaultParts,
     limits,
-    apiKeys: new ApiKeyService({ store: new ApiKeyStore(database), projects, keys, clock }),
+    apiKeys,
     sessions,
     creator,
     reserve,

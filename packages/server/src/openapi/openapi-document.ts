@@ -157,7 +157,10 @@ function successOf(endpoint: Endpoint): ZodOpenApiResponseObject {
 function otherSuccessesOf(endpoint: Endpoint): Record<string, ZodOpenApiResponseObject> {
   const others = Object.entries(endpoint.otherSuccesses ?? {}).map(([status, when]) => [
     status,
-    { description: `${STATUS_CODES[status]}. ${when}`, ...((status === '206' || endpoint.reply) && contentOf(endpoint)) },
+    {
+      description: `${STATUS_CODES[status]}. ${when}`,
+      ...((status === '206' || endpoint.reply) && contentOf(endpoint)),
+    },
   ])
   return Object.fromEntries(others)
 }

@@ -1,20 +1,15 @@
-import type { ApiKeyId, DeploymentId, ProjectId } from '@berth/contract/common/ids.ts'
-import { newId } from '@berth/contract/common/ids.ts'
+import type { DeploymentId, OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import { hostName } from '@berth/contract/egress/machine-protocol.ts'
-import type { Clock } from '@berth/runtime/async/clock.ts'
-import { hashApiKey, maskApiKey, newApiKey } from '../../access/secrets.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
-import type { ApiKeyStore } from '../api-keys/api-key-store.ts'
-import type { OrganizationStore } from '../organizations/organization-store.ts'
+import type { ApiKeyService } from '../api-keys/api-key-service.ts'
 import type { DeploymentStore, StoredDeployment } from './deployment-store.ts'
 import { inMachine } from './machines/paths.ts'
 
 interface AppEnvironmentOptions {
   readonly deployments: DeploymentStore
-  readonly keys: ApiKeyStore
-  readonly organizations: OrganizationStore
+  readonly keys: ApiKeyService
+  readonly organizationOf: (projectId: ProjectId) => Promise<OrganizationId>
   readonly secrets: ProjectSecrets
-  readonly clock: Clock
 }
 
 /** What the code of a deployment finds in its environment: its own variables, and a key and an address of berth. */
@@ -51,23 +46,17 @@ export class AppEnvironment {
 
   /** Made with the first use: for the project alone, and valid as long as the deployment. */
   async #keyOf({ id, project_id: projectId, sealed_key }: StoredDeployment): Promise<string> {
-    const { deployments, keys, organizations, secrets, clock } = this.#options
+    const { deployments, keys, organizationOf, secrets } = this.#options
     if (sealed_key) return secrets.unseal(projectId, sealed_key, `key ${id}`)
-    const key = newApiKey()
-    const now = clock.now()
-    const keyId: ApiKeyId = newId('api-key', now)
-    const organizationId = await organizations.organizationOf(projectId)
-    await keys.insert({
-      id: keyId,
-      organization_id: organizationId,
-      project_id: projectId,
-      name: `deployment ${id}`,
-      key_hash: hashApiKey(key),
-      masked_key: maskApiKey(key),
-      created_by_id: organizationId,
-      created_at: now,
-    })
-    await deployments.setKey(id, { keyId, sealedKey: await secrets.seal(projectId, key, `key ${id}`) })
+    const organizationId = await organizationOf(projectId)
+    const name = `deployment ${id}`
+    const issued = await keys.createAs(
+      organizationId,
+      { id: organizationId, name },
+      { name, projectId, daysToExpire: undefined },
+    )
+    const { key, record } = issued
+    await deployments.setKey(id, { keyId: record.id, sealedKey: await secrets.seal(projectId, key, `key ${id}`) })
     return key
   }
 }

@@ -86,12 +86,11 @@ test('a deleted deployment leaves every list at once, and is found only once', a
   const project = await server.project()
   const { body } = await post<Deployment>(project, {})
 
-  const path = `/deployments/${body.id}`
-  const all = await Promise.all([project.call('DELETE', path), project.call('DELETE', path)])
+  const all = await Promise.all([1, 2].map(() => project.call('DELETE', `/deployments/${body.id}`)))
 
   assert.deepEqual(all.map(({ status }) => status).toSorted(), [204, 404])
   assert.deepEqual((await project.call('GET', '/deployments')).body, [])
-  assert.equal((await project.call('GET', path)).status, 404)
+  assert.equal((await project.call('GET', `/deployments/${body.id}`)).status, 404)
 })
 
 const queries: readonly (readonly [path: string, rule: RegExp])[] = [
@@ -272,4 +271,46 @@ test('a build that is interrupted again and again fails', async () => {
 
   const { body: failed } = await project.call<Deployment>('GET', `/deployments/${id}`)
   assert.deepEqual([failed.status, failed.status_reason], ['failed', 'The build was interrupted several times.'])
+})
+
+async function eventsOf(project: TestProject, path: string): Promise<readonly { event: string }[]> {
+  const response = await fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${project.key}` } })
+  assert.equal(response.headers.get('x-sse-content-type'), 'application/json')
+  const text = await response.text()
+  return [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data))
+}
+
+test('streams of what has ended tell its log, then its state, and end', async () => {
+  const project = await server.project()
+  const { id } = await serving(project, 'app')
+  const invocation = await running(project, id, 'app')
+  server.services.appLogs.writer(id, invocation.id)('a line')
+  await server.services.appLogs.flush()
+  await project.call('PATCH', `/invocations/${invocation.id}`, { status: 'succeeded', output: '1' })
+  await serving(project, 'app')
+
+  const ofInvocation = await eventsOf(project, `/invocations/${invocation.id}/events`)
+  const ofDeployment = await eventsOf(project, `/deployments/${id}/events?since=`)
+
+  assert.deepEqual(
+    ofInvocation.map(({ event }) => event),
+    ['log', 'invocation_state'],
+  )
+  assert.deepEqual(
+    ofDeployment.map(({ event }) => event),
+    ['log', 'deployment_state'],
+  )
+})
+
+test('the sessions of an invocation are deleted together, as often as asked', async () => {
+  const project = await server.project()
+  const { id } = await serving(project, 'app')
+  const invocation = await running(project, id, 'app')
+  await project.call('POST', '/browsers', { headless: true, invocation_id: invocation.id })
+
+  for (let count = 0; count < 2; count += 1) {
+    const { status } = await project.call('DELETE', `/invocations/${invocation.id}/browsers`)
+    assert.equal(status, 204)
+  }
+  assert.deepEqual((await project.call('GET', '/browsers')).body, [])
 })

@@ -1,3 +1,4 @@
+import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
@@ -6,9 +7,8 @@ import type { Driver } from '../../drivers/driver.ts'
 import type { EgressLink } from '../../egress-link/egress-link.ts'
 import type { JobQueue } from '../../jobs/job-runner.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
-import { ApiKeyStore } from '../api-keys/api-key-store.ts'
+import type { ApiKeyService } from '../api-keys/api-key-service.ts'
 import type { LimitService } from '../limits/limit-service.ts'
-import type { OrganizationStore } from '../organizations/organization-store.ts'
 import type { SessionService } from '../sessions/session-service.ts'
 import { AppBlobs } from './app-blobs.ts'
 import { AppEnvironment } from './app-environment.ts'
@@ -30,7 +30,8 @@ interface AppServicesOptions {
   readonly database: Database
   readonly blobs: BlobStore
   readonly secrets: ProjectSecrets
-  readonly organizations: OrganizationStore
+  readonly organizationOf: (projectId: ProjectId) => Promise<OrganizationId>
+  readonly apiKeys: ApiKeyService
   readonly limits: LimitService
   readonly sessions: SessionService
   readonly driver: Driver
@@ -44,14 +45,18 @@ interface AppServicesOptions {
 
 /** Creates and connects what serves apps. */
 export function createAppServices(options: AppServicesOptions) {
-  const { database, secrets, organizations, limits, jobs, sessions, serverId, clock, logger } = options
+  const { database, secrets, organizationOf, limits, jobs, sessions, serverId, clock, logger } = options
   const deploymentStore = new DeploymentStore(database)
   const invocationStore = new InvocationStore(database)
   const logStore = new AppLogStore(database)
   const logs = new AppLogs({ store: logStore, clock, logger })
   const blobs = new AppBlobs({ blobs: options.blobs, secrets })
-  const keys = new ApiKeyStore(database)
-  const environment = new AppEnvironment({ deployments: deploymentStore, keys, organizations, secrets, clock })
+  const environment = new AppEnvironment({
+    deployments: deploymentStore,
+    keys: options.apiKeys,
+    organizationOf,
+    secrets,
+  })
   const startMachine = (signal: AbortSignal) => AppMachine.start(options, signal)
   const builds = new BuildRunner({
     deployments: deploymentStore,

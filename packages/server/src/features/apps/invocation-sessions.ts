@@ -1,8 +1,7 @@
 import type { InvocationId, ProjectId } from '@berth/contract/common/ids.ts'
 import { endInvocationSessions } from '../../jobs/declared-jobs.ts'
 import type { JobQueue } from '../../jobs/job-runner.ts'
-import type { Session } from '../sessions/records/session.ts'
-import type { SessionService } from '../sessions/session-service.ts'
+import type { Session, SessionService } from '../sessions/session-service.ts'
 
 interface InvocationSessionsOptions {
   readonly sessions: SessionService

@@ -6,6 +6,8 @@ import type { SessionResolver } from './records/resolve-session.ts'
 import type { Session } from './records/session.ts'
 import type { SessionFilter, SessionStore } from './records/session-store.ts'
 
+export type { Session } from './records/session.ts'
+
 interface SessionServiceOptions {
   readonly store: SessionStore
   readonly resolver: SessionResolver

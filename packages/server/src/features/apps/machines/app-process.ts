@@ -113,7 +113,10 @@ export class AppProcess {
     this.#onLine = onLine
     this.#outputBytes = 0
     const call = { invocation_id: invocationId, app, action, ...(payload !== undefined && { payload }) }
-    await this.#operations.write(this.#id, `${JSON.stringify(call)}\n`, signal)
+    await this.#operations.write(this.#id, `${JSON.stringify(call)}\n`, signal).catch((cause: unknown) => {
+      if (signal.aborted) throw signal.reason
+      throw new AppFailure('The process of the app has ended.', { cause })
+    })
     const message = await this.#next(signal)
     if (message.type === 'done') return message.path
     throw new AppFailure(message.type === 'failed' ? message.reason : 'The app speaks in place of its process.')

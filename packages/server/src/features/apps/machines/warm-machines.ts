@@ -1,4 +1,5 @@
 import type { DeploymentId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
 import { Semaphore } from '@berth/runtime/async/semaphore.ts'
 import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
@@ -11,6 +12,7 @@ const processesAtOnce = 16
 /** With the app loaded, for the next invocation. */
 const maxIdleProcesses = 4
 const maxOutputBytes = 4_500_000
+const maxAttempts = 3
 
 export interface PreparedMachine {
   readonly machine: AppMachine
@@ -48,16 +50,23 @@ export class WarmMachines {
 
   /** Runs an action in a process of its own and returns its result as JSON text. Throws an AppFailure where the app fails. */
   async run(id: DeploymentId, call: ActionCall, onLine: (line: string) => void, signal: AbortSignal): Promise<string> {
-    const warm = await this.#take(id, signal)
-    try {
-      await warm.places.acquire(signal)
+    for (let attempt = 1; ; attempt += 1) {
+      const warm = await this.#take(id, signal)
       try {
-        return await this.#runIn(warm, call, onLine, signal)
+        await warm.places.acquire(signal)
+        try {
+          return await this.#runIn(warm, call, onLine, signal)
+        } finally {
+          warm.places.release()
+        }
+      } catch (error) {
+        // It ended a moment ago, before the action began: the next one is another machine.
+        if (!(error instanceof MachineGone)) throw error
+        this.#end(id, warm)
+        if (attempt === maxAttempts) throw new AppFailure('The machine of the app has ended.', { cause: error })
       } finally {
-        warm.places.release()
+        this.#letGo(id, warm)
       }
-    } finally {
-      this.#letGo(id, warm)
     }
   }
 
@@ -99,13 +108,13 @@ export class WarmMachines {
     onLine: (line: string) => void,
     signal: AbortSignal,
   ): Promise<string> {
-    const { machine, code } = warm
+    const { machine } = warm
     const killedBefore = await machine.countMemoryKills()
     let process = warm.idle.pop()
     while (process?.isOver) process = warm.idle.pop()
     let isUsable = false
     try {
-      process ??= (await AppProcess.start(machine.operations, code, onLine, signal)).process
+      process ??= await startProcess(warm, onLine, signal)
       const path = await process.run(call, onLine, signal)
       const output = await readResult(machine, path, signal)
       isUsable = true
@@ -122,7 +131,7 @@ export class WarmMachines {
 
   #letGo(id: DeploymentId, warm: WarmMachine): void {
     warm.users -= 1
-    if (warm.users > 0) return
+    if (warm.users > 0 || this.#warm.get(id) !== warm) return
     if (this.#retired.has(id)) this.#end(id, warm)
     else this.#keep(id, warm)
   }
@@ -166,6 +175,21 @@ export class WarmMachines {
     this.#warm.clear()
     for (const { timer } of all) clearTimeout(timer)
     await Promise.all(all.map(({ machine }) => machine.stop()))
+  }
+}
+
+class MachineGone extends Error {}
+
+async function startProcess(
+  { machine, code }: WarmMachine,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<AppProcess> {
+  try {
+    return (await AppProcess.start(machine.operations, code, onLine, signal)).process
+  } catch (cause) {
+    const isGone = cause instanceof BerthError && cause.code === 'session_unreachable' && !signal.aborted
+    throw isGone ? new MachineGone('the machine has ended', { cause }) : cause
   }
 }
 
