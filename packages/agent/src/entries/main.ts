@@ -27,8 +27,11 @@ process.on('SIGTERM', () => void stop())
 // What one connection or call has left behind is no reason to end the session of all.
 process.on('unhandledRejection', (reason) => logger.error({ err: reason }, 'a failure that nobody waited for'))
 // Before the rest is loaded, which would delay the start of Chromium: that takes longest.
-browser.start()
-await browser.launched
+if (config.is_app) state.becomeReady()
+else {
+  browser.start()
+  await browser.launched
+}
 
 const { createApp } = await import('../app.ts')
 createApp({ config, browser, extensions, state, events, logger, stop }).listen(listenOptions(config))

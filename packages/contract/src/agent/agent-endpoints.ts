@@ -26,6 +26,8 @@ export const AgentConfig = z.object({
   /** Unix socket of egress, the machine's only connection to other networks. */
   egress_socket: z.string(),
   chromium_path: z.string(),
+  /** A machine of an app: it has no browser. */
+  is_app: z.boolean().optional(),
   /** `host:port` to listen on. Absent: on a socket that the agent inherits. */
   listen_address: z.string().optional(),
 })

@@ -9,6 +9,8 @@ export type ChromePolicies = Readonly<Record<string, unknown>>
 /** What a machine is started with. */
 export interface MachineSpec {
   readonly id: MachineId
+  /** For an app: without a browser, and with what installs and runs apps. */
+  readonly isApp?: boolean
   readonly headless: boolean
   readonly stealth: boolean
   readonly gpu: boolean

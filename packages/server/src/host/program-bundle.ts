@@ -80,7 +80,7 @@ async function nameOf(files: readonly BundledFile[], packageFolders: readonly st
   return hash.digest('hex').slice(0, 16)
 }
 
-function folderOfPackage(name: string): string {
+export function folderOfPackage(name: string): string {
   return dirname(fileURLToPath(import.meta.resolve(`${name}/package.json`)))
 }
 

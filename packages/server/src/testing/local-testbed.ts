@@ -5,6 +5,7 @@ import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { Machine } from '../drivers/driver.ts'
 import type { DriverTestbed } from '../drivers/driver-suite.ts'
 import { LocalDriver, type LocalDriverOptions } from '../drivers/local/local-driver.ts'
+import { agentPrograms } from '../drivers/local/sandbox/agent-programs.ts'
 import { type HostFolders, openHostFolders } from '../host/host-folders.ts'
 import { openServiceUser } from '../host/service-user.ts'
 import { Trash } from '../host/trash.ts'
@@ -38,6 +39,11 @@ export class LocalTestbed implements DriverTestbed {
     })
     this.#drivers.push(driver)
     return driver
+  }
+
+  /** The same with machines that run berth's own agent. */
+  async openDriverWithAgent(): Promise<LocalDriver> {
+    return this.openDriver({ programs: agentPrograms })
   }
 
   /** Opens the trash again like the next server, which continues the work of an earlier one. */

@@ -17,7 +17,12 @@ export const agentPrograms: BundledPrograms = {
     'repl-process': join(entries, 'repl-process.ts'),
     // What callers' own tools do outside of pages.
     'custom-tool-process': join(entries, 'custom-tool-process.ts'),
+    // What runs the actions of apps.
+    'app-process': join(entries, 'app-process.ts'),
   },
   // The first is native code: terminals.
   packages: [`@lydell/node-pty-linux-${process.arch}`, 'playwright-core', 'patchright-core'],
 }
+
+/** What installs apps and loads TypeScript, of which machines of apps see the installed folders. */
+export const appPackages = ['npm', 'tsx', 'esbuild', `@esbuild/linux-${process.arch}`] as const

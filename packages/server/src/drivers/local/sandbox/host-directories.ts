@@ -2,8 +2,9 @@ import { mkdir, realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type NetworkFiles, writeNetworkFiles } from '@berth/runtime/machine-network/network-command.ts'
 import type { HostFolders } from '../../../host/host-folders.ts'
-import { type BundledPrograms, bundlePrograms } from '../../../host/program-bundle.ts'
+import { type BundledPrograms, bundlePrograms, folderOfPackage } from '../../../host/program-bundle.ts'
 import { systemFolders } from '../../../host/system-folders.ts'
+import { appPackages } from './agent-programs.ts'
 import { seccompFilter } from './seccomp-filter.ts'
 
 /** Folders and files of the host that all machines of a driver see, or are made with. */
@@ -13,6 +14,8 @@ export interface HostDirectories {
   readonly node: string
   /** Folder of the programs. */
   readonly programs: string
+  /** Folders of npm packages by their names, for machines of apps. */
+  readonly appPackages: Readonly<Record<string, string>>
   /** The host's time zone, as a file below /usr; absent on a host that does not name it so. */
   readonly timeZoneFile: string | undefined
   readonly network: NetworkFiles
@@ -38,6 +41,7 @@ export async function openHostDirectories(folders: HostFolders, programs: Bundle
     timeZoneFile,
     node: process.execPath,
     programs: programsFolder,
+    appPackages: Object.fromEntries(appPackages.map((name) => [name, folderOfPackage(name)])),
     network,
     seccompFilter: filterFile,
   }

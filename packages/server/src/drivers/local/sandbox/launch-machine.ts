@@ -79,6 +79,7 @@ export async function launchMachine(options: LaunchOptions): Promise<ChildProces
     groups,
     hasDiskImage: options.disk.isImage,
     gpuGroups,
+    isApp: spec.isApp ?? false,
     memoryBytes: limits.memoryBytes,
   })
   return spawnMachine({ program, args, folders, directories, agentSocket, lifeline })

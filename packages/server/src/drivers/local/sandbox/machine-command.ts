@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path'
 import { inMachineNetwork } from '@berth/runtime/machine-network/network-command.ts'
 import { type Command, unprivileged } from '../../../host/confined-process.ts'
 import type { MachineFolders } from '../machine-folders.ts'
@@ -15,6 +16,7 @@ export interface MachineCommandOptions {
   readonly memoryBytes: number
   /** Whether the machine has its disk in a file, which is mounted for it. */
   readonly hasDiskImage: boolean
+  readonly isApp: boolean
   /** Groups of the host that may use its GPU; absent for a machine that does not see it. */
   readonly gpuGroups: readonly number[] | undefined
   /** Control groups to be in before anything of the machine runs. */
@@ -109,7 +111,7 @@ function environment(): readonly string[] {
 }
 
 /** The disk as the machine sees it. */
-function view({ folders, directories, memoryBytes, gpuGroups }: MachineCommandOptions): readonly string[] {
+function view({ folders, directories, memoryBytes, gpuGroups, isApp }: MachineCommandOptions): readonly string[] {
   return [
     ...directories.systemFolders,
     // Those that bubblewrap makes by itself on the way to a mount only root could pass.
@@ -138,9 +140,18 @@ function view({ folders, directories, memoryBytes, gpuGroups }: MachineCommandOp
     // folder above holds the agent's socket, which code in the machine must not be able to replace by a link.
     ...['--ro-bind', folders.egress, inMachine.egress],
     ...['--ro-bind', directories.node, inMachine.node, '--ro-bind', directories.programs, inMachine.programs],
+    ...(isApp ? appPackages(directories) : []),
     ...['--ro-bind', folders.agentConfig, inMachine.agentConfig],
     // What bubblewrap has built around all this is memory that no limit of a folder covers.
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
+  ]
+}
+
+function appPackages({ appPackages }: HostDirectories): readonly string[] {
+  const { appPackages: folder } = inMachine
+  return [
+    ...[dirname(folder), folder, join(folder, '@esbuild')].flatMap((path) => ['--perms', '0755', '--dir', path]),
+    ...Object.entries(appPackages).flatMap(([name, path]) => ['--ro-bind', path, join(folder, name)]),
   ]
 }
 

@@ -19,6 +19,8 @@ export const inMachine = {
   programs: '/opt/berth/programs',
   agent: '/opt/berth/programs/agent.mjs',
   agentConfig: '/opt/berth/agent.json',
+  /** Programs for apps, each as the npm package of its name. */
+  appPackages: '/opt/berth/apps/node_modules',
   // The binary itself: /usr/bin/chromium is a shell script around it.
   chromium: '/usr/lib/chromium/chromium',
 } as const
@@ -110,6 +112,7 @@ async function writeReadable(path: string, text: string): Promise<void> {
 function agentConfig(spec: MachineSpec): AgentConfig {
   return {
     contract_version: agentContractVersion,
+    ...(spec.isApp && { is_app: true }),
     headless: spec.headless,
     stealth: spec.stealth,
     gpu: spec.gpu,

@@ -1,0 +1,18 @@
+import { invocationHeader } from '@berth/contract/apps/invocation-header.ts'
+
+/**
+ * Has each request of this process to berth name the invocation that it is made in, so that sessions belong to theirs
+ * also where the code does not say so. Clients take `fetch` when they are made: this must run before the app is loaded.
+ */
+export function markRequests(berthUrl: string, currentInvocation: () => string | undefined): void {
+  const origin = URL.parse(berthUrl)?.origin
+  const original = globalThis.fetch
+  globalThis.fetch = (input, init) => {
+    const url = URL.parse(input instanceof Request ? input.url : String(input))
+    const invocation = currentInvocation()
+    if (invocation === undefined || url?.origin !== origin) return original(input, init)
+    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
+    headers.set(invocationHeader, invocation)
+    return original(input, { ...init, headers })
+  }
+}

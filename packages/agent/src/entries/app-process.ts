@@ -1,0 +1,77 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
+import { inspect } from 'node:util'
+import type { FromApp, Introduction, RunAction } from '../apps/app-messages.ts'
+import { type RegisteredApp, registeredApps } from '../apps/app-registry.ts'
+import { markRequests } from '../apps/mark-requests.ts'
+
+/*
+ * Runs the actions of an app, one after another. Whatever the app does to this process, the server sees its end.
+ */
+
+const [, , entrypoint = '', berthUrl = ''] = process.argv
+// The app may replace what it writes with.
+const write = process.stdout.write.bind(process.stdout)
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+const { secret } = JSON.parse((await lines.next()).value ?? '{}') as Introduction
+const logError = process.stderr.write.bind(process.stderr)
+const tell = (message: FromApp) => void write(`${secret} ${JSON.stringify(message)}\n`)
+
+let invocation: string | undefined
+markRequests(berthUrl, () => invocation)
+// What the app has not waited for is a line of its log, and not its end.
+process.on('unhandledRejection', (reason) => logError(`Unhandled rejection: ${inspect(reason)}\n`))
+
+const apps = await load().catch((error: unknown) => {
+  tell({ type: 'load-failed', reason: reasonOf(error) })
+  return []
+})
+if (apps.length > 0) {
+  const folder = await mkdtemp(join(tmpdir(), 'results-'))
+  tell({
+    type: 'loaded',
+    apps: apps.map((app) => ({ name: app.name, actions: app.getActions().map(({ name }) => name) })),
+  })
+  for (let count = 0; ; count += 1) {
+    const { value, done } = await lines.next()
+    if (done) break
+    tell(await run(JSON.parse(value) as RunAction, join(folder, `${count}.json`)))
+  }
+}
+process.exit(0)
+
+async function load(): Promise<readonly RegisteredApp[]> {
+  // Node.js tells modules from scripts itself; a loader for TypeScript sees imports and requires.
+  if (/\.c[jt]s$/.test(entrypoint)) createRequire(import.meta.url)(entrypoint)
+  else await import(pathToFileURL(entrypoint).href)
+  const found = await registeredApps(entrypoint)
+  if (found.length > 0) return found
+  throw new Error('The entrypoint registers no app. Call app() of the client of @onkernel/sdk at its top level.')
+}
+
+async function run({ invocation_id, app, action, payload }: RunAction, path: string): Promise<FromApp> {
+  invocation = invocation_id
+  try {
+    const found = apps.find(({ name }) => name === app)?.getAction(action)
+    if (!found) throw new Error(`The app ${app} registers no action ${action}.`)
+    const result = await found.handler({ invocation_id }, payload === undefined ? undefined : JSON.parse(payload))
+    const text = result === undefined ? 'null' : JSON.stringify(result)
+    if (text === undefined) throw new Error(`The result cannot be written as JSON: it is a ${typeof result}.`)
+    await writeFile(path, text)
+    return { type: 'done', path }
+  } catch (error) {
+    logError(`${inspect(error)}\n`)
+    return { type: 'failed', reason: reasonOf(error) }
+  } finally {
+    invocation = undefined
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message || error.name : inspect(error)
+  return text.slice(0, 2_000)
+}
