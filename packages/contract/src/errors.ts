@@ -27,6 +27,11 @@ export const errorCatalogue = {
     status: 400,
     sentence: (details: { reason: string }) => `strict_params: ${details.reason}`,
   },
+  invocation_finished: {
+    status: 400,
+    sentence: (details: { invocation: string; status: string }) =>
+      `The invocation ${details.invocation} has finished: it is ${details.status}.`,
+  },
   unauthorized: {
     status: 401,
     sentence: (details: { reason: string }) => details.reason,
@@ -34,6 +39,19 @@ export const errorCatalogue = {
   forbidden: { status: 403, sentence: (details: { reason: string }) => details.reason },
   project_not_found: { status: 404, sentence: () => 'Project not found or inactive.' },
   projects_disabled: { status: 404, sentence: () => 'The operator of this service has disabled projects.' },
+  deployment_not_found: {
+    status: 404,
+    sentence: (details: { deployment: string }) => `There is no deployment with the id ${details.deployment}.`,
+  },
+  invocation_not_found: {
+    status: 404,
+    sentence: (details: { invocation: string }) =>
+      `There is no invocation, or not exactly one, whose id begins with ${details.invocation}.`,
+  },
+  action_not_found: {
+    status: 404,
+    sentence: (details: { reason: string }) => details.reason,
+  },
   credential_not_found: {
     status: 404,
     sentence: (details: { credential: string }) => `There is no credential with the id or name ${details.credential}.`,
@@ -217,6 +235,20 @@ export const errorCatalogue = {
     retry: true,
     sentence: (details: { owner: 'organization' | 'project'; limit: number }) =>
       `The ${details.owner} has ${details.limit} sessions, which is its limit. Delete one, or try again later.`,
+  },
+  invocation_limit_reached: {
+    status: 429,
+    retryAfterSeconds: 2,
+    retry: true,
+    sentence: (details: { owner: 'organization' | 'project' | 'app'; limit: number }) =>
+      `The ${details.owner} has ${details.limit} invocations, which is its limit. Wait for one to end, or cancel one.`,
+  },
+  deployment_limit_reached: {
+    status: 429,
+    retryAfterSeconds: 30,
+    retry: true,
+    sentence: (details: { limit: number }) =>
+      `${details.limit} deployments of this project are being built, which is its limit. Try again later.`,
   },
   analysis_limit_reached: {
     status: 429,

@@ -8,13 +8,14 @@ import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { authenticate, inProject } from './access/authenticate.ts'
-import { mountWithCallers } from './access/mount-for-callers.ts'
+import { mountStreamsWithCallers, mountWithCallers } from './access/mount-for-callers.ts'
 import { readSessionCredentials } from './access/session-credentials.ts'
 import { mountDevToolsFrontend } from './agent-link/devtools-frontend.ts'
 import { mountDiscovery } from './agent-link/discovery.ts'
 import { mountOperations } from './agent-link/operations.ts'
 import { mountWebDriver } from './agent-link/webdriver.ts'
 import { mountApiKeyRoutes } from './features/api-keys/api-key-routes.ts'
+import { mountAppRoutes } from './features/apps/app-routes.ts'
 import { mountAuditRoutes } from './features/audit/audit-routes.ts'
 import { mountExportDestinationRoutes } from './features/audit-export/export-destination-routes.ts'
 import { mountAuthRoutes } from './features/auth/auth-routes.ts'
@@ -134,6 +135,7 @@ export async function createApp(
   mountCredentialRoutes(mount, services)
   mountConfigRegistryRoutes(mount, services)
   mountSearchRoutes(mount, services)
+  mountAppRoutes(mount, mountStreamsWithCallers(app, callerOf), { ...services, publicUrl })
 
   const mountForOrganizations = mountWithCallers(app, {
     access: 'organization',

@@ -57,6 +57,10 @@ export interface ServerConfig {
   readonly hasProjects: boolean
   readonly limits: LimitsConfig
   readonly configRegistry: ConfigRegistryConfig
+  /** How long the machine of an app is kept after its last invocation. */
+  readonly warmAppSeconds: number
+  /** How many deployments this server builds at once. */
+  readonly buildsAtOnce: number
   /** Absent: analyses try no intents. */
   readonly model: ModelConfig | undefined
   readonly auditRetentionDays: number
@@ -111,6 +115,12 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     hasProjects: switchedOn('BERTH_PROJECTS', text('BERTH_PROJECTS'), true),
     limits: {
       maxSessions: wholeNumber('BERTH_MAX_SESSIONS', text('BERTH_MAX_SESSIONS') ?? '1000', 1),
+      maxInvocations: wholeNumber('BERTH_MAX_INVOCATIONS', text('BERTH_MAX_INVOCATIONS') ?? '100', 1),
+      maxInvocationsPerApp: wholeNumber(
+        'BERTH_MAX_INVOCATIONS_PER_APP',
+        text('BERTH_MAX_INVOCATIONS_PER_APP') ?? '100',
+        1,
+      ),
       requestsPerMinute: wholeNumber('BERTH_RATE_LIMIT', text('BERTH_RATE_LIMIT') ?? '1200', 0),
     },
     configRegistry: {
@@ -119,6 +129,8 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       perSiteAndHour: wholeNumber('BERTH_ANALYSES_PER_SITE', text('BERTH_ANALYSES_PER_SITE') ?? '20', 1),
       pauseMilliseconds: 1_000,
     },
+    warmAppSeconds: wholeNumber('BERTH_APP_WARM_SECONDS', text('BERTH_APP_WARM_SECONDS') ?? '60', 0),
+    buildsAtOnce: wholeNumber('BERTH_BUILDS', text('BERTH_BUILDS') ?? '2', 0),
     model: model(text),
     auditRetentionDays: wholeNumber('BERTH_AUDIT_DAYS', text('BERTH_AUDIT_DAYS') ?? '365', 1),
     auditExport: {

@@ -113,6 +113,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     hasProjects: config.hasProjects,
     limits: config.limits,
     configRegistry: config.configRegistry,
+    warmAppSeconds: config.warmAppSeconds,
     model: config.model,
     egressAllow: config.egressAllow,
     audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },
@@ -144,7 +145,11 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the heartbeat', () => services.heartbeat.close())
   shutdown.add('the sessions', () => leaveSessions(config, services, driverId))
   await recoverSessions({ ...services, driver, driverId })
+  await services.invocationRunner.recover()
+  shutdown.add('the apps', () => services.warmMachines.close())
+  shutdown.add('the invocations', () => services.invocationRunner.close())
   const listening = await listen(app, config)
+  services.appEnvironment.setAddress(listening.port, config.publicUrl)
   shutdown.add('the API', () => closeApi(app, services))
   const ownSessions = await OwnSessionSocket.open({ path: ownSessionSocketPath(folders), server: app.server })
   shutdown.add("the sessions' own addresses", () => ownSessions.close())
@@ -158,7 +163,10 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
 
   // No request waits for a job. Running jobs are aborted before the resources that they use are closed.
   shutdown.add('the work of jobs', () => jobs.close())
-  await startJobs(jobs, services, { analysesAtOnce: config.configRegistry.atOnce }).catch((error: unknown) => {
+  await startJobs(jobs, services, {
+    analysesAtOnce: config.configRegistry.atOnce,
+    buildsAtOnce: config.buildsAtOnce,
+  }).catch((error: unknown) => {
     if (!shutdown.isClosing) throw error
   })
 }

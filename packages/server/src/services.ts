@@ -21,6 +21,7 @@ import type { Driver } from './drivers/driver.ts'
 import type { EgressLink } from './egress-link/egress-link.ts'
 import { ApiKeyService } from './features/api-keys/api-key-service.ts'
 import { ApiKeyStore } from './features/api-keys/api-key-store.ts'
+import { createAppServices } from './features/apps/create-app-services.ts'
 import { AuditJournal } from './features/audit/audit-journal.ts'
 import { AuditService } from './features/audit/audit-service.ts'
 import { AuditStore } from './features/audit/audit-store.ts'
@@ -122,6 +123,8 @@ export interface ServicesOptions {
   readonly search: SearchConfig
   readonly limits: LimitsConfig
   readonly configRegistry: ConfigRegistryConfig
+  /** How long the machine of an app is kept after its last invocation. */
+  readonly warmAppSeconds: number
   /** What tries the intents of analyses. */
   readonly model: ModelConfig | undefined
   readonly egressAllow: readonly string[]
@@ -237,6 +240,23 @@ export function createServices(options: ServicesOptions) {
     clock,
     logger,
   })
+  const apiKeys = new ApiKeyService({ store: new ApiKeyStore(database), projects, keys, clock })
+  const apps = createAppServices({
+    database,
+    blobs,
+    secrets,
+    organizationOf: (projectId) => organizations.organizationOf(projectId),
+    apiKeys,
+    limits,
+    sessions,
+    driver,
+    egressLink: options.egress,
+    jobs,
+    serverId: driverId,
+    warmMilliseconds: options.warmAppSeconds * 1000,
+    clock,
+    logger,
+  })
   const analyses = new AnalysisStore(database)
   const runs = new RunStore(database)
   const { pauseMilliseconds } = options.configRegistry
@@ -269,6 +289,7 @@ export function createServices(options: ServicesOptions) {
   })
 
   return {
+    ...apps,
     logger,
     blobs,
     secrets,
@@ -335,7 +356,7 @@ export function createServices(options: ServicesOptions) {
       clock,
     }),
     limits,
-    apiKeys: new ApiKeyService({ store: new ApiKeyStore(database), projects, keys, clock }),
+    apiKeys,
     sessions,
     creator,
     configRegistry: new ConfigRegistryService({
@@ -364,7 +385,7 @@ export function createServices(options: ServicesOptions) {
     updater,
     records: new SessionRecords({ tokens, profiles, clock }),
     relay: new Relay({ access, machines, logger }),
-    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, sharedBlobs], clock, logger }),
+    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, sharedBlobs, apps.deployments], clock, logger }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
   }
 }

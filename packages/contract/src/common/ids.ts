@@ -19,6 +19,9 @@ export type AuditEntryId = string & { readonly idOf: 'audit-entry' }
 export type ExportDestinationId = string & { readonly idOf: 'export-destination' }
 export type AnalysisId = string & { readonly idOf: 'analysis' }
 export type SearchId = string & { readonly idOf: 'search' }
+export type DeploymentId = string & { readonly idOf: 'deployment' }
+export type AppVersionId = string & { readonly idOf: 'app-version' }
+export type InvocationId = string & { readonly idOf: 'invocation' }
 export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
@@ -33,6 +36,9 @@ const idPrefixes = {
   search: 'srh',
   credential: 'crd',
   analysis: 'ana',
+  deployment: 'dpl',
+  'app-version': 'apv',
+  invocation: 'inv',
   'export-destination': 'exd',
   'audit-entry': 'aud',
   'credential-provider': 'cpv',

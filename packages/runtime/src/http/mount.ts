@@ -16,6 +16,8 @@ export interface Call<Params extends z.ZodType, Query extends z.ZodType, Body ex
   /** The parsed JSON body. A body of another type is read from `request.raw`. */
   readonly body: z.output<Body>
   readonly request: FastifyRequest
+  /** Chooses another status that the endpoint declares as successful. */
+  readonly setStatus: (status: number) => void
   /** Sets headers of a successful response. */
   readonly setHeaders: (headers: Readonly<Record<string, string>>) => void
   readonly signal: AbortSignal
@@ -77,8 +79,8 @@ export function mount<
 ): void {
   mountRoute(app, endpoint, options, async (call, reply) => {
     // Responses are not validated again: our own code builds them to the declared type.
-    const result = await handler(call)
     reply.code(endpoint.status)
+    const result = await handler(call)
     if (endpoint.replyType && !result) return reply.code(nothingYet).send()
     if (endpoint.replyType) return sendBinary(reply, endpoint.replyType, result as BinaryResponse)
     if (!endpoint.reply) return reply.send()
@@ -129,6 +131,7 @@ function mountRoute<Params extends z.ZodType, Query extends z.ZodType, Body exte
           !endpoint.bodyType &&
           validate(endpoint.body, request.body ?? undefined, 'body')) as z.output<Body>,
         request,
+        setStatus: (status: number) => void reply.code(status),
         setHeaders: (headers: Readonly<Record<string, string>>) => void reply.headers(headers),
         signal: abortedByClient(reply),
       }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { operations } from '@berth/contract/agent/operations.ts'
 import type { CreatedApiKey } from '@berth/contract/api-keys/api-key.ts'
-import type { ProjectId } from '@berth/contract/common/ids.ts'
+import { newId, type ProjectId } from '@berth/contract/common/ids.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { publicEndpoints } from '@berth/contract/index.ts'
 import type { Project } from '@berth/contract/projects/project.ts'
@@ -85,6 +85,16 @@ const resources: readonly Resource[] = [
     },
   },
   { path: '/search/{id}', make: (call) => made(call, '/search', { query: 'same' }) },
+  {
+    path: '/deployments/{id}',
+    make: (call) => {
+      const form = new FormData()
+      form.set('file', new Blob([new Uint8Array(zip({ name: 'index.js', content: '' }))]), 'x.zip')
+      form.set('entrypoint_rel_path', 'index.js')
+      return made(call, '/deployments', form)
+    },
+  },
+  { path: '/invocations/{id}', make: (call) => makeInvocation(call) },
   { path: '/org/projects/{id_or_name}', make: async (_call, { id }) => id },
   { path: '/projects/{id_or_name}', make: async (_call, { id }) => id },
   {
@@ -107,10 +117,36 @@ const resources: readonly Resource[] = [
   },
 ]
 
+/** By hand, since apps run in machines. */
+async function makeInvocation(call: Call): Promise<string> {
+  const [deployment] = JSON.parse((await call('GET', '/deployments')).text)
+  const { project_id } = await server.database
+    .selectFrom('deployments')
+    .select('project_id')
+    .where('id', '=', deployment.id)
+    .executeTakeFirstOrThrow()
+  const now = server.clock.now()
+  const invocation = {
+    id: newId('invocation', now),
+    project_id,
+    deployment_id: deployment.id,
+    app_name: 'same',
+    version: 'same',
+    action_name: 'same',
+    status: 'running' as const,
+    server_id: 'test',
+    created_at: now,
+    deadline: now,
+  }
+  await server.database.insertInto('invocations').values(invocation).execute()
+  return invocation.id
+}
+
 /** Bodies of operations that validate the body before they look up the resource. */
 const bodies: Readonly<Record<string, unknown>> = {
   updateProfile: { name: 'taken' },
   updateProxy: { name: 'taken' },
+  updateInvocation: { status: 'failed' },
   updateApiKey: { name: 'taken' },
 }
 
@@ -197,6 +233,8 @@ async function readAll() {
     'profiles',
     'proxies',
     'extensions',
+    'deployments',
+    'invocations',
     'credentials',
     'config_analyses',
     'credential_providers',

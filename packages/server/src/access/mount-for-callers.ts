@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Access, Endpoint } from '@berth/contract/endpoint.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import { type Call, type Handler, mount } from '@berth/runtime/http/mount.ts'
+import { type Call, type Handler, mount, mountStream } from '@berth/runtime/http/mount.ts'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { z } from 'zod'
 import type { LimitService } from '../features/limits/limit-service.ts'
@@ -32,6 +32,14 @@ export type MountForCallers = Mount<Caller>
 /** Mounts endpoints of the organization, which need an API key but no project. */
 export type MountForOrganizations = Mount<OrganizationCaller>
 
+/** The same for streams of events. */
+export type MountStreamForCallers = <Params extends z.ZodType, Query extends z.ZodType, Event extends z.ZodType>(
+  endpoint: Endpoint<Params, Query, z.ZodUndefined, Event>,
+  handler: (
+    call: Call<Params, Query, z.ZodUndefined> & { readonly caller: Caller },
+  ) => Promise<AsyncIterable<z.input<Event>>>,
+) => void
+
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set before the body is read, so that the server reads no body of an unknown caller. */
@@ -59,6 +67,18 @@ export function mountWithCallers<KnownCaller extends OrganizationCaller>(
       },
     })
   }
+}
+
+export function mountStreamsWithCallers(
+  app: FastifyInstance,
+  callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>,
+): MountStreamForCallers {
+  return (endpoint, handler) =>
+    mountStream(app, endpoint, (call) => handler({ ...call, caller: call.request.caller as Caller }), {
+      onRequest: async (request) => {
+        request.caller = await callerOf(request.headers)
+      },
+    })
 }
 
 async function requireAllowance(

@@ -12,6 +12,9 @@ type Listed =
   | 'credential_providers'
   | 'audit_export_destinations'
   | 'config_analyses'
+  | 'deployments'
+  | 'app_versions'
+  | 'invocations'
 
 /** Returns a page of the query's rows, newest first. */
 export async function newestPage<Table extends Listed, Row>(

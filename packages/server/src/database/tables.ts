@@ -1,3 +1,4 @@
+import type { DeploymentStatus, InvocationStatus } from '@berth/contract/apps/app.ts'
 import type { BrowserMemory, Region } from '@berth/contract/browsers/browser.ts'
 import type { Tags } from '@berth/contract/browsers/tags.ts'
 import type { BrowserTelemetryConfig } from '@berth/contract/browsers/telemetry-config.ts'
@@ -5,11 +6,14 @@ import type { ResolvedViewport } from '@berth/contract/browsers/viewport.ts'
 import type {
   AnalysisId,
   ApiKeyId,
+  AppVersionId,
   AuditEntryId,
   CredentialId,
   CredentialProviderId,
+  DeploymentId,
   ExportDestinationId,
   ExtensionId,
+  InvocationId,
   MachineId,
   OrganizationId,
   ProfileId,
@@ -49,6 +53,10 @@ export interface Tables {
   config_runs: ConfigRunTable
   searches: SearchTable
   page_contents: PageContentTable
+  deployments: DeploymentTable
+  app_versions: AppVersionTable
+  invocations: InvocationTable
+  app_logs: AppLogTable
 }
 
 export interface OrganizationTable {
@@ -316,4 +324,61 @@ export interface PageContentTable {
   page_key: Buffer
   sealed_content: Buffer
   fetched_at: Date
+}
+
+export interface DeploymentTable {
+  id: DeploymentId
+  project_id: ProjectId
+  status: DeploymentStatus
+  status_reason: string | null
+  version: string
+  is_forced: boolean
+  entrypoint: string
+  env_names: Json<readonly string[]>
+  sealed_env: Buffer
+  source_checksum: string
+  source_blob: string
+  dependencies_blob: string | null
+  dependencies_key: string | null
+  attempts: Generated<number>
+  key_id: ApiKeyId | null
+  sealed_key: Buffer | null
+  created_at: Date
+  updated_at: Date
+  deleted_at: Date | null
+}
+
+export interface AppVersionTable {
+  id: AppVersionId
+  deployment_id: DeploymentId
+  app_name: string
+  version: string
+  actions: Json<readonly string[]>
+  created_at: Date
+  live_project_id: ProjectId | null
+}
+
+export interface InvocationTable {
+  id: InvocationId
+  project_id: ProjectId
+  deployment_id: DeploymentId
+  app_name: string
+  version: string
+  action_name: string
+  status: InvocationStatus
+  status_reason: string | null
+  payload: string | null
+  output: string | null
+  server_id: string
+  created_at: Date
+  deadline: Date
+  finished_at: Date | null
+}
+
+export interface AppLogTable {
+  id: Generated<number>
+  deployment_id: DeploymentId
+  invocation_id: InvocationId | null
+  message: string
+  created_at: Date
 }

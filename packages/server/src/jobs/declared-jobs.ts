@@ -1,4 +1,4 @@
-import type { AnalysisId, ProxyId } from '@berth/contract/common/ids.ts'
+import type { AnalysisId, DeploymentId, InvocationId, ProjectId, ProxyId } from '@berth/contract/common/ids.ts'
 import type { Job } from './job.ts'
 
 /** Removes blobs without a row. */
@@ -68,6 +68,40 @@ export const analyseSite: Job<{ analysisId: AnalysisId }> = {
   runsOn: 'any server',
   keyOf: ({ analysisId }) => analysisId,
   limitSeconds: 60 * 60,
+}
+
+/** Builds a deployment. */
+export const buildDeployment: Job<{ deploymentId: DeploymentId }> = {
+  name: 'build-deployment',
+  runsOn: 'any server',
+  keyOf: ({ deploymentId }) => deploymentId,
+  limitSeconds: 15 * 60,
+}
+
+/** Fails the invocations of lost servers, and ends the keys of deployments that have ended. */
+export const endLostInvocations: Job<Record<string, never>> = {
+  name: 'end-lost-invocations',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '* * * * *',
+  limitSeconds: 60,
+}
+
+/** Ends the sessions of an invocation that one server has. */
+export const endInvocationSessions: Job<{ projectId: ProjectId; invocationId: InvocationId }> = {
+  name: 'end-invocation-sessions',
+  runsOn: 'one server',
+  keyOf: ({ invocationId }) => invocationId,
+  limitSeconds: 2 * 60,
+}
+
+/** Removes old invocations, and old lines of apps. */
+export const shortenAppHistory: Job<Record<string, never>> = {
+  name: 'shorten-app-history',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '41 * * * *',
+  limitSeconds: 10 * 60,
 }
 
 /** Ends analyses whose time is over. */

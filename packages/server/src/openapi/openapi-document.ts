@@ -153,11 +153,14 @@ function successOf(endpoint: Endpoint): ZodOpenApiResponseObject {
   }
 }
 
-/** Partial content has a body. The other statuses have none. */
+/** Partial content has a body, and so has an answer of JSON. The other statuses have none. */
 function otherSuccessesOf(endpoint: Endpoint): Record<string, ZodOpenApiResponseObject> {
   const others = Object.entries(endpoint.otherSuccesses ?? {}).map(([status, when]) => [
     status,
-    { description: `${STATUS_CODES[status]}. ${when}`, ...(status === '206' && contentOf(endpoint)) },
+    {
+      description: `${STATUS_CODES[status]}. ${when}`,
+      ...((status === '206' || endpoint.reply) && contentOf(endpoint)),
+    },
   ])
   return Object.fromEntries(others)
 }

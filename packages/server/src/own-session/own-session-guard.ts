@@ -5,11 +5,14 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
 import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 
+const machinePrefix = 'mch'
+
 /** Connections from machines, with the session of the machine. */
 const sessions = new WeakMap<Duplex, SessionId>()
 
 export function markAsOwnSession(socket: Duplex, session: SessionId): void {
-  sessions.set(socket, session)
+  // The machine of an app is named by itself, and is a client like any other.
+  if (!session.startsWith(machinePrefix)) sessions.set(socket, session)
 }
 
 /** The session whose machine opened the connection, or undefined for other connections. */

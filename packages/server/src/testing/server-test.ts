@@ -264,7 +264,14 @@ export class TestServer {
       audit: { folder: `${this.#parts.blobsFolder}-audit`, retentionDays: 365 },
       auditExport: options.auditExport ?? { buckets: [], endpoint: undefined },
       search: options.search ?? { providers: [], attemptLimitMilliseconds: 1_000 },
-      limits: { maxSessions: 1000, requestsPerMinute: 0, ...options.limits },
+      limits: {
+        maxSessions: 1000,
+        maxInvocations: 100,
+        maxInvocationsPerApp: 100,
+        requestsPerMinute: 0,
+        ...options.limits,
+      },
+      warmAppSeconds: 60,
       configRegistry: {
         atOnce: 2,
         perProject: 10,

@@ -13,6 +13,9 @@ const windowMilliseconds = 60_000
 /** The operator's defaults for organizations without limits of their own. */
 export interface LimitsConfig {
   readonly maxSessions: number
+  /** Of an organization without limits of its own, at once. */
+  readonly maxInvocations: number
+  readonly maxInvocationsPerApp: number
   /** Per limited operation and organization. 0 means no limit. */
   readonly requestsPerMinute: number
 }
@@ -69,6 +72,24 @@ export class LimitService {
   async takePlace<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
     return this.#store.reserve(projectId, (use, database) => {
       this.#requireSlot(use)
+      return make(database)
+    })
+  }
+
+  /** The same for an invocation of an app. */
+  async takeInvocationPlace<Made>(
+    projectId: ProjectId,
+    appName: string,
+    make: (database: Database) => Promise<Made>,
+  ): Promise<Made> {
+    const { maxInvocations, maxInvocationsPerApp } = this.#config
+    return this.#store.reserveInvocation(projectId, appName, (use, database) => {
+      const check = (owner: 'organization' | 'project' | 'app', used: number, limit: number) => {
+        if (used >= limit) throw new BerthError('invocation_limit_reached', { owner, limit })
+      }
+      check('organization', use.usedByOrganization, maxInvocations)
+      check('project', use.usedByProject, use.project ?? maxInvocations)
+      check('app', use.usedByApp, maxInvocationsPerApp)
       return make(database)
     })
   }

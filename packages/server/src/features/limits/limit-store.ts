@@ -15,6 +15,13 @@ export interface ProjectUse extends SetLimits {
   readonly usedByProject: number
 }
 
+export interface InvocationUse {
+  readonly project: number | null
+  readonly usedByOrganization: number
+  readonly usedByProject: number
+  readonly usedByApp: number
+}
+
 const liveStates = ['starting', 'active'] as const
 
 export class LimitStore {
@@ -67,6 +74,38 @@ export class LimitStore {
       // A separate statement: one that waits for the row would still see the state before the wait.
       const { all, own } = await countLive(database, limits.organizationId, projectId)
       return take({ ...limits, usedByOrganization: all, usedByProject: own }, database)
+    })
+  }
+
+  /** The same for invocations. */
+  async reserveInvocation<Taken>(
+    projectId: ProjectId,
+    appName: string,
+    take: (use: InvocationUse, database: Database) => Promise<Taken>,
+  ): Promise<Taken> {
+    return this.#database.transaction().execute(async (database) => {
+      const found = await database
+        .selectFrom('organizations')
+        .innerJoin('projects', 'projects.organization_id', 'organizations.id')
+        .select(['organizations.id as organizationId', 'projects.max_concurrent_invocations as project'])
+        .where('projects.id', '=', projectId)
+        .forNoKeyUpdate('organizations')
+        .executeTakeFirst()
+      if (!found) throw new BerthError('project_not_found')
+      const used = await database
+        .selectFrom('invocations')
+        .innerJoin('projects', 'projects.id', 'invocations.project_id')
+        .select([
+          sql<number>`count(*)::int`.as('usedByOrganization'),
+          sql<number>`(count(*) filter (where projects.id = ${projectId}))::int`.as('usedByProject'),
+          sql<number>`(count(*) filter (where projects.id = ${projectId} and app_name = ${appName}))::int`.as(
+            'usedByApp',
+          ),
+        ])
+        .where('projects.organization_id', '=', found.organizationId)
+        .where('invocations.status', 'in', ['queued', 'running'])
+        .executeTakeFirstOrThrow()
+      return take({ ...used, project: found.project }, database)
     })
   }
 

@@ -1,3 +1,4 @@
+import { invocationHeader } from '@berth/contract/apps/invocation-header.ts'
 import {
   createBrowser,
   deleteBrowser,
@@ -8,6 +9,7 @@ import {
 import type { FastifyRequest } from 'fastify'
 import type { MountForCallers } from '../../access/mount-for-callers.ts'
 import { publicUrlOf } from '../../access/public-url.ts'
+import type { InvocationService } from '../apps/invocation-service.ts'
 import type { SessionCreator } from './create/create-session.ts'
 import type { Session } from './records/session.ts'
 import type { SessionRecords } from './records/session-record.ts'
@@ -19,19 +21,26 @@ interface SessionRoutesOptions {
   readonly sessions: SessionService
   readonly updater: SessionUpdater
   readonly records: SessionRecords
+  readonly invocations: InvocationService
   readonly publicUrl: string | undefined
 }
 
 export function mountSessionRoutes(
   mount: MountForCallers,
-  { creator, sessions, updater, records, publicUrl }: SessionRoutesOptions,
+  { creator, sessions, updater, records, invocations, publicUrl }: SessionRoutesOptions,
 ): void {
   const record = (session: Session, request: FastifyRequest) =>
     records.write(session, publicUrlOf(request.raw, publicUrl))
 
-  mount(createBrowser, async ({ caller, body, request, signal }) =>
-    record(await creator.create(caller.projectId, body, signal), request),
-  )
+  mount(createBrowser, async ({ caller, body, request, signal }) => {
+    const { projectId } = caller
+    // An app may leave it to its process to say what it runs in.
+    const named = request.headers[invocationHeader]
+    const invocation = body.invocation_id ?? (named && (await invocations.findRunning(projectId, String(named))))
+    const session = await creator.create(projectId, { ...body, invocation_id: invocation || undefined }, signal)
+    await invocations.admit(session)
+    return record(session, request)
+  })
 
   mount(listBrowsers, async ({ caller, query, request }) => {
     const status = query.status ?? (query.include_deleted ? 'all' : 'active')

@@ -6,6 +6,8 @@ import type { SessionResolver } from './records/resolve-session.ts'
 import type { Session } from './records/session.ts'
 import type { SessionFilter, SessionStore } from './records/session-store.ts'
 
+export type { Session } from './records/session.ts'
+
 interface SessionServiceOptions {
   readonly store: SessionStore
   readonly resolver: SessionResolver
@@ -30,6 +32,20 @@ export class SessionService {
     const session = await this.#options.store.find(projectId, idOrName, includeDeleted)
     if (!session) throw new BerthError('session_not_found', { session: idOrName })
     return session
+  }
+
+  /** The active sessions that were created within an invocation. */
+  async listOfInvocation(projectId: ProjectId, invocationId: string): Promise<readonly Session[]> {
+    return this.#options.store.listOfInvocation(projectId, invocationId)
+  }
+
+  /** Ends those that this server has, and returns the servers that have others. */
+  async deleteOfInvocation(projectId: ProjectId, invocationId: string): Promise<readonly string[]> {
+    const { terminator, driverId } = this.#options
+    const sessions = await this.listOfInvocation(projectId, invocationId)
+    const own = sessions.filter(({ driver_id }) => driver_id === driverId)
+    await Promise.all(own.map(({ id }) => terminator.end(id)))
+    return [...new Set(sessions.map(({ driver_id }) => driver_id))].filter((id) => id !== driverId)
   }
 
   /** Ends the session and resolves when nothing of it runs. Of two deletes, one finds no session. */

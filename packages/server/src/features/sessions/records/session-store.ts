@@ -158,6 +158,19 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
+  /** The active ones that were created within an invocation, oldest first. */
+  async listOfInvocation(projectId: ProjectId, invocationId: string): Promise<readonly Session[]> {
+    return this.#database
+      .selectFrom('sessions')
+      .selectAll()
+      .where('project_id', '=', projectId)
+      .where('invocation_id', '=', invocationId)
+      .where('state', '=', 'active')
+      .orderBy('created_at')
+      .orderBy('id')
+      .execute()
+  }
+
   /** The session with the id or, failing that, the name: of a project, or one session alone. */
   async resolve(
     scope: { readonly projectId: ProjectId } | { readonly sessionId: SessionId },

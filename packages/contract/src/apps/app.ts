@@ -1,0 +1,137 @@
+import { z } from 'zod'
+import { Timestamp } from '../common/time.ts'
+
+export const maxDeploymentBytes = 100 * 1024 ** 2
+export const maxEnvironmentVariables = 256
+export const maxPayloadBytes = 4_500_000
+export const defaultVersion = 'latest'
+/** Of an invocation that its caller waits for. */
+export const syncTimeoutSeconds = 100
+
+export const AppRegion = z.literal('aws.us-east-1a').meta({ description: 'The only value.' })
+
+const Schema = z.record(z.string(), z.unknown()).nullable()
+
+export const AppAction = z
+  .object({ name: z.string(), input_schema: Schema, output_schema: Schema })
+  .meta({ id: 'AppAction' })
+
+/** Names only: values are never told. */
+const EnvironmentVariables = z
+  .record(z.string(), z.string())
+  .meta({ description: 'The names that are set. Values are always empty.' })
+
+export const AppVersion = z
+  .object({
+    id: z.string(),
+    app_name: z.string(),
+    version: z.string(),
+    region: AppRegion,
+    deployment: z.string().meta({ description: 'The deployment that serves this version.' }),
+    actions: z.array(AppAction),
+    env_vars: EnvironmentVariables,
+  })
+  .meta({ id: 'AppVersion' })
+export type AppVersion = z.infer<typeof AppVersion>
+
+export const DeploymentStatus = z.enum(['queued', 'in_progress', 'running', 'failed', 'stopped'])
+export type DeploymentStatus = z.infer<typeof DeploymentStatus>
+
+export const Deployment = z
+  .object({
+    id: z.string(),
+    created_at: Timestamp,
+    updated_at: Timestamp.nullable(),
+    region: AppRegion,
+    status: DeploymentStatus,
+    status_reason: z.string().optional(),
+    entrypoint_rel_path: z.string(),
+    env_vars: EnvironmentVariables,
+    source_type: z.literal('file'),
+    source_checksum: z.string().meta({ description: 'SHA-256 of the archive.' }),
+  })
+  .meta({ id: 'Deployment' })
+export type Deployment = z.infer<typeof Deployment>
+
+export const InvocationStatus = z.enum(['queued', 'running', 'succeeded', 'failed'])
+export type InvocationStatus = z.infer<typeof InvocationStatus>
+
+export const Invocation = z
+  .object({
+    id: z.string(),
+    app_name: z.string(),
+    version: z.string(),
+    action_name: z.string(),
+    status: InvocationStatus,
+    status_reason: z.string().optional(),
+    payload: z.string().optional().meta({ description: 'JSON text.' }),
+    output: z.string().optional().meta({ description: 'The result as JSON text.' }),
+    started_at: Timestamp,
+    finished_at: Timestamp.nullable(),
+  })
+  .meta({ id: 'Invocation' })
+export type Invocation = z.infer<typeof Invocation>
+
+const logEvent = z.object({ event: z.literal('log'), message: z.string(), timestamp: Timestamp })
+const heartbeat = z.object({ event: z.literal('sse_heartbeat'), timestamp: Timestamp })
+
+export const DeploymentEvent = z
+  .discriminatedUnion('event', [
+    logEvent,
+    z.object({ event: z.literal('deployment_state'), deployment: Deployment, timestamp: Timestamp }),
+    AppVersion.omit({ deployment: true, env_vars: true }).extend({
+      event: z.literal('app_version_summary'),
+      timestamp: Timestamp,
+    }),
+    heartbeat,
+  ])
+  .meta({ id: 'DeploymentEvent' })
+export type DeploymentEvent = z.infer<typeof DeploymentEvent>
+
+export const InvocationEvent = z
+  .discriminatedUnion('event', [
+    logEvent,
+    z.object({ event: z.literal('invocation_state'), invocation: Invocation, timestamp: Timestamp }),
+    heartbeat,
+  ])
+  .meta({ id: 'InvocationEvent' })
+export type InvocationEvent = z.infer<typeof InvocationEvent>
+
+/** JSON text; clients send an empty text for none. */
+const JsonText = z
+  .string()
+  .refine((text) => text === '' || isJson(text), { error: 'must be JSON text' })
+  .refine((text) => new TextEncoder().encode(text).length <= maxPayloadBytes, {
+    error: `must have at most ${maxPayloadBytes} bytes`,
+  })
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const Name = z.string().min(1).max(255)
+
+export const InvocationRequest = z
+  .object({
+    app_name: Name,
+    action_name: Name,
+    version: Name.default(defaultVersion),
+    payload: JsonText.optional().meta({ description: `JSON text of at most ${maxPayloadBytes} bytes.` }),
+    async: z.boolean().default(false).meta({ description: 'Answer at once, with the status `queued`.' }),
+    async_timeout_seconds: z.int().min(10).max(3600).optional().meta({ description: 'Default: 900.' }),
+  })
+  .refine(({ async, async_timeout_seconds: seconds }) => async || seconds === undefined, {
+    path: ['async_timeout_seconds'],
+    error: 'needs async',
+  })
+export type InvocationRequest = z.output<typeof InvocationRequest>
+
+export const InvocationChange = z.object({
+  status: z.enum(['succeeded', 'failed']),
+  output: JsonText.optional(),
+})

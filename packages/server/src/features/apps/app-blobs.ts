@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ProjectId } from '@berth/contract/common/ids.ts'
+import type { BlobStore } from '../../blobs/blob-store.ts'
+import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
+
+interface AppBlobsOptions {
+  readonly blobs: BlobStore
+  readonly secrets: ProjectSecrets
+}
+
+/** The sources of apps and what was installed for them, sealed with the key of their organization. */
+export class AppBlobs {
+  readonly #options: AppBlobsOptions
+
+  constructor(options: AppBlobsOptions) {
+    this.#options = options
+  }
+
+  async write(kind: 'source' | 'dependencies', projectId: ProjectId, content: Readable): Promise<string> {
+    const { blobs, secrets } = this.#options
+    const name = `app-${kind}-${randomUUID()}`
+    const sealing = await secrets.sealing(projectId, contextOf(name))
+    await pipeline(content, sealing, (sealed: AsyncIterable<Uint8Array>) => blobs.write(name, sealed))
+    return name
+  }
+
+  /** A reader must discard what it has when the stream fails. */
+  async read(projectId: ProjectId, name: string): Promise<Readable> {
+    const { blobs, secrets } = this.#options
+    const unsealing = await secrets.unsealing(projectId, contextOf(name))
+    const sealed = await blobs.read(name)
+    sealed.once('error', (error) => unsealing.destroy(error))
+    unsealing.once('close', () => sealed.destroy())
+    return sealed.pipe(unsealing)
+  }
+
+  remove(name: string): Promise<void> {
+    return this.#options.blobs.remove(name)
+  }
+}
+
+function contextOf(name: string): string {
+  return `app blob ${name}`
+}

@@ -1,0 +1,62 @@
+import type { DeploymentId, OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
+import { hostName } from '@berth/contract/egress/machine-protocol.ts'
+import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
+import type { ApiKeyService } from '../api-keys/api-key-service.ts'
+import type { DeploymentStore, StoredDeployment } from './deployment-store.ts'
+import { inMachine } from './machines/paths.ts'
+
+interface AppEnvironmentOptions {
+  readonly deployments: DeploymentStore
+  readonly keys: ApiKeyService
+  readonly organizationOf: (projectId: ProjectId) => Promise<OrganizationId>
+  readonly secrets: ProjectSecrets
+}
+
+/** What the code of a deployment finds in its environment: its own variables, and a key and an address of berth. */
+export class AppEnvironment {
+  readonly #options: AppEnvironmentOptions
+  #address = ''
+
+  constructor(options: AppEnvironmentOptions) {
+    this.#options = options
+  }
+
+  /** Where machines reach berth: at the public address, unless that is one of the host itself. */
+  setAddress(port: number, publicUrl: string | undefined): void {
+    const isLocal = publicUrl === undefined || /^(localhost|127\.|\[::1\])/.test(new URL(publicUrl).hostname)
+    this.#address = isLocal ? `http://${hostName}:${port}` : publicUrl
+  }
+
+  async seal(projectId: ProjectId, id: DeploymentId, variables: Readonly<Record<string, string>>): Promise<Buffer> {
+    return this.#options.secrets.seal(projectId, JSON.stringify(variables), `environment ${id}`)
+  }
+
+  async of(deployment: StoredDeployment): Promise<Readonly<Record<string, string>>> {
+    const { secrets } = this.#options
+    const { id, project_id: projectId, sealed_env, entrypoint } = deployment
+    const own = JSON.parse(await secrets.unseal(projectId, sealed_env, `environment ${id}`)) as Record<string, string>
+    return {
+      PATH: `${inMachine.app}/node_modules/.bin:${inMachine.programs}:/usr/local/bin:/usr/bin:/bin`,
+      KERNEL_BASE_URL: this.#address,
+      ...own,
+      KERNEL_API_KEY: await this.#keyOf(deployment),
+      ENTRYPOINT_RELPATH: entrypoint,
+    }
+  }
+
+  /** Made with the first use: for the project alone, and valid as long as the deployment. */
+  async #keyOf({ id, project_id: projectId, sealed_key }: StoredDeployment): Promise<string> {
+    const { deployments, keys, organizationOf, secrets } = this.#options
+    if (sealed_key) return secrets.unseal(projectId, sealed_key, `key ${id}`)
+    const organizationId = await organizationOf(projectId)
+    const name = `deployment ${id}`
+    const issued = await keys.createAs(
+      organizationId,
+      { id: organizationId, name },
+      { name, projectId, daysToExpire: undefined },
+    )
+    const { key, record } = issued
+    await deployments.setKey(id, { keyId: record.id, sealedKey: await secrets.seal(projectId, key, `key ${id}`) })
+    return key
+  }
+}

@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import type { Deployment, Invocation } from '@berth/contract/apps/app.ts'
+import { type DeploymentId, type InvocationId, newId, type ProjectId } from '@berth/contract/common/ids.ts'
+import { linkMode, type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
+import { type ApiAnswer, type TestProject, TestServer } from '../../testing/server-test.ts'
+import { DeploymentStore } from './deployment-store.ts'
+import { InvocationStore } from './invocation-store.ts'
+
+const server = await TestServer.open({ limits: { maxInvocations: 4, maxInvocationsPerApp: 2 } })
+after(() => server.close())
+const deployments = new DeploymentStore(server.database)
+const invocations = new InvocationStore(server.database)
+
+const source: readonly ZipMember[] = [{ name: 'index.ts', content: 'export {}' }]
+
+interface Fields {
+  readonly [name: string]: string | Blob | undefined
+}
+
+async function post<Body = { message: string }>(project: TestProject, fields: Fields): Promise<ApiAnswer<Body>> {
+  const form = new FormData()
+  const all: Fields = { file: new Blob([new Uint8Array(zip(...source))]), entrypoint_rel_path: 'index.ts', ...fields }
+  for (const [name, value] of Object.entries(all)) if (value !== undefined) form.set(name, value)
+  const response = await fetch(`${server.url}/deployments`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${project.key}` },
+    body: form,
+  })
+  return { status: response.status, body: (await response.json()) as Body } as ApiAnswer<Body>
+}
+
+const archive = (...members: readonly ZipMember[]) => new Blob([new Uint8Array(zip(...source, ...members))])
+
+const refused: readonly (readonly [what: string, fields: Fields, rule: RegExp])[] = [
+  ['no archive', { file: undefined }, /^file: is missing/],
+  ['no entrypoint', { entrypoint_rel_path: undefined }, /^entrypoint_rel_path: is missing/],
+  ['an entrypoint that is not there', { entrypoint_rel_path: 'other.ts' }, /^entrypoint_rel_path: .*no file other.ts/],
+  ['an entrypoint outside', { entrypoint_rel_path: '../index.ts' }, /^entrypoint_rel_path: .*inside/],
+  ['an entrypoint of no kind', { entrypoint_rel_path: 'index.rb' }, /^entrypoint_rel_path: must end in/],
+  ['an entrypoint in Python', { entrypoint_rel_path: 'main.py' }, /^entrypoint_rel_path: only TypeScript/],
+  ['another region', { region: 'eu' }, /^region: /],
+  ['a force that is none', { force: 'maybe' }, /^force: must be one of true, false/],
+  ['a git repository', { source: '{"type":"github"}' }, /^source: only archives/],
+  ['a variable without a name', { 'env_vars[]': 'x' }, /^env_vars: must be names/],
+  ['a variable with a bad name', { 'env_vars[A=B]': 'x' }, /^env_vars: must be names/],
+  ['an archive that is none', { file: new Blob(['no zip']) }, /^file: the archive is refused/],
+  ['an archive that leaves its folder', { file: archive({ name: '../x' }) }, /^file: the archive is refused/],
+  [
+    'a link that leaves its folder',
+    { file: archive({ name: 'x', content: '/etc/passwd', mode: linkMode }) },
+    /^file: .*leads out/,
+  ],
+  [
+    'an archive that holds more than it says',
+    { file: archive({ name: 'x', content: 'xx', claimedSize: 1 }) },
+    /^file: /,
+  ],
+]
+for (const [what, fields, rule] of refused) {
+  test(`refuses to deploy ${what}`, async () => {
+    const { status, body } = await post(await server.project(), fields)
+
+    assert.equal(status, 400)
+    assert.match(body.message, rule)
+  })
+}
+
+test('takes the variables in the spelling of any client, and tells their names only', async () => {
+  const project = await server.project()
+
+  const { status, body } = await post<Deployment>(project, { 'env_vars[A]': '1', 'env_vars.B_C': '2', version: '' })
+
+  assert.equal(status, 201, JSON.stringify(body))
+  assert.deepEqual([body.status, body.env_vars, body.source_type], ['queued', { A: '', B_C: '' }, 'file'])
+  const { body: listed } = await project.call<Deployment[]>('GET', '/deployments?limit=101')
+  assert.deepEqual(listed, [body])
+  assert.ok(!(await readStored(body.id)).includes('B_C'), 'variables are sealed')
+})
+
+async function readStored(id: string): Promise<Buffer> {
+  return (await deployments.get(id as DeploymentId)).sealed_env
+}
+
+test('a deleted deployment leaves every list at once, and is found only once', async () => {
+  const project = await server.project()
+  const { body } = await post<Deployment>(project, {})
+
+  const all = await Promise.all([1, 2].map(() => project.call('DELETE', `/deployments/${body.id}`)))
+
+  assert.deepEqual(all.map(({ status }) => status).toSorted(), [204, 404])
+  assert.deepEqual((await project.call('GET', '/deployments')).body, [])
+  assert.equal((await project.call('GET', `/deployments/${body.id}`)).status, 404)
+})
+
+const queries: readonly (readonly [path: string, rule: RegExp])[] = [
+  ['/deployments?app_version=1', /^app_version: needs app_name/],
+  ['/invocations?since=yesterday', /^since: must be a time/],
+  ['/invocations?status=lost', /^status: /],
+]
+for (const [path, rule] of queries) {
+  test(`refuses ${path}`, async () => {
+    const project = await server.project()
+    const { status, body } = await project.call<{ message: string }>('GET', path)
+
+    assert.equal(status, 400)
+    assert.match(body.message, rule)
+  })
+}
+
+/** A deployment that serves the app, without a machine. */
+async function serving(project: TestProject, name: string, version = 'latest', fields: Fields = {}) {
+  const { body } = await post<Deployment>(project, { version, ...fields })
+  const id = body.id as DeploymentId
+  await deployments.claim(id, server.clock.now())
+  const stored = await deployments.get(id)
+  return { id, ...(await deployments.publish(stored, [{ name, actions: ['act'] }], server.clock.now())) }
+}
+
+test('of two deployments of one version, the second needs force, and the first stops then', async () => {
+  const project = await server.project()
+  const first = await serving(project, 'app', '1')
+
+  const refused = await serving(project, 'app', '1')
+  const forced = await serving(project, 'app', '1', { force: 'true' })
+  const latest = [await serving(project, 'app'), await serving(project, 'app')]
+
+  assert.deepEqual([refused.published, refused.taken], [false, 'app'])
+  assert.deepEqual([forced.published, forced.stopped], [true, [first.id]])
+  assert.deepEqual(latest[1]?.stopped, [latest[0]?.id])
+  const { body } = await project.call<{ deployment: string }[]>('GET', '/apps?app_name=app&version=1')
+  assert.deepEqual(
+    body.map(({ deployment }) => deployment),
+    [forced.id],
+  )
+})
+
+async function running(project: TestProject, deployment: DeploymentId, app: string, serverId = 'other') {
+  const now = server.clock.now()
+  const row = {
+    id: newId('invocation', now),
+    project_id: project.id as ProjectId,
+    deployment_id: deployment,
+    app_name: app,
+    version: 'latest',
+    action_name: 'act',
+    status: 'running' as const,
+    status_reason: null,
+    payload: null,
+    output: null,
+    server_id: serverId,
+    created_at: now,
+    deadline: new Date(now.getTime() + 900_000),
+    finished_at: null,
+  }
+  return invocations.insert(row, server.database)
+}
+
+const invocationRules: readonly (readonly [what: string, body: object, status: number, rule: RegExp])[] = [
+  ['an unknown app', { app_name: 'none', action_name: 'act' }, 404, /no app none/],
+  ['an unknown version', { app_name: 'app', action_name: 'act', version: '7' }, 404, /version 7/],
+  ['an unknown action', { app_name: 'app', action_name: 'none' }, 404, /no action none/],
+  ['a payload that is no JSON', { app_name: 'app', action_name: 'act', payload: '{' }, 400, /^payload: must be JSON/],
+  [
+    'a payload that is too long',
+    { app_name: 'app', action_name: 'act', payload: JSON.stringify('é'.repeat(2_250_000)) },
+    400,
+    /^payload: .*4500000/,
+  ],
+  [
+    'a timeout without async',
+    { app_name: 'app', action_name: 'act', async_timeout_seconds: 60 },
+    400,
+    /^async_timeout_seconds: needs async/,
+  ],
+  [
+    'a timeout that is too long',
+    { app_name: 'app', action_name: 'act', async: true, async_timeout_seconds: 3601 },
+    400,
+    /^async_timeout_seconds: /,
+  ],
+]
+test('refuses invocations with the field and the rule', async () => {
+  const project = await server.project()
+  await serving(project, 'app')
+
+  for (const [what, body, status, rule] of invocationRules) {
+    const answer = await project.call<{ message: string }>('POST', '/invocations', body)
+    assert.equal(answer.status, status, what)
+    assert.match(answer.body.message, rule, what)
+  }
+})
+
+test('an app, a project and an organization have places for so many invocations', async () => {
+  const project = await server.project()
+  const [one, two] = [await serving(project, 'one'), await serving(project, 'two')]
+  const invoke = (app_name: string) =>
+    project.call<{ message: string }>('POST', '/invocations', { app_name, action_name: 'act', async: true })
+
+  await Promise.all([running(project, one.id, 'one'), running(project, one.id, 'one')])
+  const ofApp = await invoke('one')
+  await Promise.all([running(project, two.id, 'two'), running(project, two.id, 'two')])
+  const ofOrganization = await invoke('two')
+
+  assert.deepEqual([ofApp.status, ofOrganization.status], [429, 429])
+  assert.match(ofApp.body.message, /The app has 2 invocations/)
+  assert.match(ofOrganization.body.message, /The organization has 4 invocations/)
+})
+
+test('an invocation is found by the beginning of its id, where that is of one', async () => {
+  const project = await server.project()
+  const { id } = await serving(project, 'app')
+  const [first] = [await running(project, id, 'app'), await running(project, id, 'app')]
+  const get = (ref: string) => project.call<Invocation>('GET', `/invocations/${ref}`)
+
+  assert.equal((await get(first.id.slice(0, 23))).body.id, first.id)
+  assert.equal((await get('inv')).status, 404)
+  const { body } = await project.call<Invocation[]>('GET', `/invocations?deployment_id=${id}&since=5m&limit=1`)
+  assert.equal(body.length, 1)
+})
+
+test('of two ends of an invocation, one counts', async () => {
+  const project = await server.project()
+  const { id } = await serving(project, 'app')
+  const invocation = await running(project, id, 'app')
+  const patch = (status: string, output?: string) =>
+    project.call<Invocation>('PATCH', `/invocations/${invocation.id}`, { status, ...(output && { output }) })
+
+  const all = await Promise.all([patch('failed'), patch('succeeded', '{"a":1}')])
+
+  assert.deepEqual(all.map(({ status }) => status).toSorted(), [200, 400])
+})
+
+test('a cancel ends the sessions of the invocation, and later ones are refused', async () => {
+  const project = await server.project()
+  const { id } = await serving(project, 'app')
+  const invocation = await running(project, id, 'app')
+  const create = () => project.call('POST', '/browsers', { headless: true, invocation_id: invocation.id })
+  const browsers = () => project.call<{ browsers: unknown[] }>('GET', `/invocations/${invocation.id}/browsers`)
+  assert.equal((await create()).status, 200)
+  assert.equal((await browsers()).body.browsers.length, 1)
+
+  await project.call('PATCH', `/invocations/${invocation.id}`, { status: 'failed' })
+
+  assert.deepEqual((await browsers()).body, { browsers: [] })
+  assert.equal((await create()).status, 400)
+  assert.deepEqual((await project.call('GET', '/browsers')).body, [])
+})
+
+test('what a server leaves unfinished has failed with its next start, and long after its time anyway', async () => {
+  const project = await server.project()
+  const { id } = await serving(project, 'app')
+  const [own, lost] = [await running(project, id, 'app', 'test'), await running(project, id, 'app', 'lost')]
+  const statusOf = async (of: { id: InvocationId }) =>
+    (await project.call<Invocation>('GET', `/invocations/${of.id}`)).body.status
+
+  await server.services.invocationRunner.recover()
+  assert.deepEqual([await statusOf(own), await statusOf(lost)], ['failed', 'running'])
+  server.clock.advance(961)
+  await server.services.invocationRunner.failOverdue()
+  assert.equal(await statusOf(lost), 'failed')
+})
+
+test('a build that is interrupted again and again fails', async () => {
+  const project = await server.project()
+  const { body } = await post<Deployment>(project, {})
+  const id = body.id as DeploymentId
+  for (let attempt = 0; attempt < 3; attempt += 1) await deployments.claim(id, server.clock.now())
+
+  await server.services.builds.run(id, new AbortController().signal)
+
+  const { body: failed } = await project.call<Deployment>('GET', `/deployments/${id}`)
+  assert.deepEqual([failed.status, failed.status_reason], ['failed', 'The build was interrupted several times.'])
+})

@@ -1,0 +1,233 @@
+import { compose } from 'node:stream'
+import type { DeploymentId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
+import npmPackage from 'npm/package.json' with { type: 'json' }
+import { AgentRefusal } from '../../../agent-link/command-agent.ts'
+import type { AppBlobs } from '../app-blobs.ts'
+import type { AppEnvironment } from '../app-environment.ts'
+import type { AppLogs } from '../app-logs.ts'
+import type { DeploymentStore, StoredDeployment } from '../deployment-store.ts'
+import type { AppMachine } from '../machines/app-machine.ts'
+import { AppFailure, AppProcess, type RegisteredApps } from '../machines/app-process.ts'
+import { inMachine } from '../machines/paths.ts'
+import { runProgram } from '../machines/run-program.ts'
+import type { PreparedMachine } from '../machines/warm-machines.ts'
+import { type Manifests, manifestNames, NotInstallable, planInstall } from './install-plan.ts'
+import type { RegistrySettings } from './registry-settings.ts'
+
+const maxAttempts = 3
+const buildLimitMilliseconds = 10 * 60_000
+const prepareLimitMilliseconds = 2 * 60_000
+const lookMilliseconds = 2_000
+const maxManifestBytes = 32 * 1024 ** 2
+const maxDependencyBytes = 1024 ** 3
+const tooLarge = `What is installed has more than ${maxDependencyBytes} bytes.`
+
+interface BuildRunnerOptions {
+  readonly deployments: DeploymentStore
+  readonly blobs: AppBlobs
+  readonly environment: AppEnvironment
+  readonly logs: AppLogs
+  readonly registries: RegistrySettings
+  readonly startMachine: (signal: AbortSignal) => Promise<AppMachine>
+  /** Ends the machines of deployments that serve nothing any more, when they have nothing to do. */
+  readonly retire: (id: DeploymentId) => void
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Builds deployments, each in a machine of its own. One that a killed server has begun is begun again. */
+export class BuildRunner {
+  readonly #options: BuildRunnerOptions
+
+  constructor(options: BuildRunnerOptions) {
+    this.#options = options
+  }
+
+  async run(id: DeploymentId, jobSignal: AbortSignal): Promise<void> {
+    const { deployments, logs, clock } = this.#options
+    const deployment = await deployments.claim(id, clock.now())
+    if (!deployment) return
+    logs.notify(id)
+    if (deployment.attempts > maxAttempts) return this.#fail(id, 'The build was interrupted several times.')
+    const limit = AbortSignal.timeout(buildLimitMilliseconds)
+    const gone = new AbortController()
+    const watch = setInterval(() => void this.#look(id, gone), lookMilliseconds)
+    try {
+      await this.#build(deployment, AbortSignal.any([jobSignal, limit, gone.signal]))
+    } catch (error) {
+      if (gone.signal.aborted) return
+      if (jobSignal.aborted) throw error
+      await this.#fail(
+        id,
+        limit.aborted
+          ? `The build took longer than ${buildLimitMilliseconds / 60_000} minutes.`
+          : this.#reasonOf(error, id),
+      )
+    } finally {
+      clearInterval(watch)
+    }
+  }
+
+  /** A deployment that is deleted meanwhile needs no build. */
+  async #look(id: DeploymentId, gone: AbortController): Promise<void> {
+    if (!(await this.#options.deployments.isBuilding(id).catch(() => true))) gone.abort()
+  }
+
+  async #build(deployment: StoredDeployment, signal: AbortSignal): Promise<void> {
+    const { deployments, logs, clock, retire } = this.#options
+    const { id, version } = deployment
+    const log = logs.writer(id, null)
+    const machine = await this.#options.startMachine(signal)
+    let apps: RegisteredApps
+    try {
+      await this.#unpackSource(machine, deployment, signal)
+      await this.#install(machine, deployment, log, signal)
+      apps = await this.#load(machine, deployment, log, signal)
+    } finally {
+      await machine.stop()
+    }
+    await logs.flush()
+    const { published, taken, stopped } = await deployments.publish(deployment, apps, clock.now())
+    for (const other of stopped) {
+      logs.notify(other)
+      retire(other)
+    }
+    if (taken !== undefined) {
+      await this.#fail(id, `${taken} has a version ${version} already. Deploy with force to replace it.`)
+    } else if (published) logs.notify(id)
+  }
+
+  /** Starts a machine with all that the invocations of a deployment need. */
+  async prepare(id: DeploymentId): Promise<PreparedMachine> {
+    const { deployments, environment } = this.#options
+    const deployment = await deployments.get(id)
+    const signal = AbortSignal.timeout(prepareLimitMilliseconds)
+    const machine = await this.#options.startMachine(signal)
+    try {
+      await this.#unpackSource(machine, deployment, signal)
+      await this.#unpackDependencies(machine, deployment, signal)
+      return { machine, code: { entrypoint: deployment.entrypoint, environment: await environment.of(deployment) } }
+    } catch (error) {
+      await machine.stop()
+      throw error
+    }
+  }
+
+  /** Puts the source where the machine expects its app. */
+  async #unpackSource(machine: AppMachine, deployment: StoredDeployment, signal: AbortSignal): Promise<void> {
+    const source = await this.#options.blobs.read(deployment.project_id, deployment.source_blob)
+    await machine.operations.unpack(source, inMachine.app, signal)
+  }
+
+  /** The same for what was installed for it. */
+  async #unpackDependencies(machine: AppMachine, deployment: StoredDeployment, signal: AbortSignal): Promise<void> {
+    const { project_id: projectId, dependencies_blob: blob } = deployment
+    if (blob === null) return
+    const { operations } = machine
+    await operations.writeFile(inMachine.dependencies, await this.#options.blobs.read(projectId, blob), signal)
+    const args = ['-xzf', inMachine.dependencies, '-C', inMachine.app]
+    const exitCode = await runProgram(operations, { command: 'tar', args }, () => {}, signal)
+    if (exitCode !== 0) throw new Error('the dependencies of an app could not be unpacked')
+  }
+
+  async #install(machine: AppMachine, deployment: StoredDeployment, log: OnLine, signal: AbortSignal): Promise<void> {
+    const { deployments, registries } = this.#options
+    const { id, project_id: projectId } = deployment
+    const plan = planInstall(await readManifests(machine, signal), npmPackage.version)
+    if (!plan) return
+    const known = plan.key && (await deployments.findDependencies(projectId, plan.key))
+    if (known) {
+      log('The dependencies are those of an earlier deployment.')
+      await deployments.setDependencies(id, known, plan.key)
+      return this.#unpackDependencies(machine, { ...deployment, dependencies_blob: known }, signal)
+    }
+    log(`Installing dependencies: npm ${plan.args[1]}`)
+    const env = {
+      PATH: `${inMachine.programs}:/usr/local/bin:/usr/bin:/bin`,
+      ...(await registries.read()),
+    }
+    const request = { command: plan.command, args: plan.args, cwd: inMachine.app, env }
+    const exitCode = await runProgram(machine.operations, request, log, signal)
+    if (exitCode !== 0) throw new NotInstallable(`The dependencies could not be installed: npm ended with ${exitCode}.`)
+    await this.#keepDependencies(machine, deployment, plan.key, signal)
+  }
+
+  async #keepDependencies(
+    { operations }: AppMachine,
+    { id, project_id: projectId }: StoredDeployment,
+    key: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { blobs, deployments } = this.#options
+    const pack = `find . -name node_modules -prune -print0 | tar --null -I 'gzip -1' -cf ${inMachine.dependencies} -T -`
+    const exitCode = await runProgram(
+      operations,
+      { command: '/bin/sh', args: ['-c', pack], cwd: inMachine.app },
+      () => {},
+      signal,
+    )
+    if (exitCode !== 0) throw new NotInstallable('What was installed does not fit on the disk twice.')
+    const packed = await operations.readFile(inMachine.dependencies, signal)
+    const limited = compose(packed, limitBytes(maxDependencyBytes, tooLarge))
+    const blob = await blobs.write('dependencies', projectId, limited)
+    await deployments.setDependencies(id, blob, key)
+  }
+
+  async #load(
+    machine: AppMachine,
+    deployment: StoredDeployment,
+    log: OnLine,
+    signal: AbortSignal,
+  ): Promise<RegisteredApps> {
+    const environment = await this.#options.environment.of(deployment)
+    const code = { entrypoint: deployment.entrypoint, environment }
+    const { process, apps } = await AppProcess.start(machine.operations, code, log, signal)
+    await process.kill()
+    return apps
+  }
+
+  async #fail(id: DeploymentId, reason: string): Promise<void> {
+    const { deployments, logs, clock } = this.#options
+    await logs.flush()
+    await deployments.fail(id, reason, clock.now())
+    logs.notify(id)
+  }
+
+  /** What its owner may know. */
+  #reasonOf(error: unknown, deploymentId: DeploymentId): string {
+    const isOwners = error instanceof AppFailure || error instanceof NotInstallable
+    if (isOwners || error instanceof AgentRefusal || error instanceof BerthError) return error.message
+    if (error instanceof Error && error.message === tooLarge) return tooLarge
+    this.#options.logger.error({ err: error, deploymentId }, 'a deployment could not be built')
+    return 'The build failed for a reason that lies with this service.'
+  }
+}
+
+type OnLine = (line: string) => void
+
+async function readManifests({ operations }: AppMachine, signal: AbortSignal): Promise<Manifests> {
+  const found: Partial<Record<keyof Manifests, Buffer>> = {}
+  for (const name of manifestNames) {
+    const content = await operations.readFile(`${inMachine.app}/${name}`, signal).catch((error: unknown) => {
+      if (error instanceof AgentRefusal && error.status === 404) return undefined
+      throw error
+    })
+    if (content) found[name] = await readAll(content, name)
+  }
+  return found
+}
+
+async function readAll(content: AsyncIterable<Buffer>, name: string): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of content) {
+    bytes += chunk.length
+    if (bytes > maxManifestBytes) throw new NotInstallable(`${name}: has more than ${maxManifestBytes} bytes.`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,114 @@
+import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { BlobStore } from '../../blobs/blob-store.ts'
+import type { Database } from '../../database/database.ts'
+import type { Driver } from '../../drivers/driver.ts'
+import type { EgressLink } from '../../egress-link/egress-link.ts'
+import type { JobQueue } from '../../jobs/job-runner.ts'
+import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
+import type { ApiKeyService } from '../api-keys/api-key-service.ts'
+import type { LimitService } from '../limits/limit-service.ts'
+import type { SessionService } from '../sessions/session-service.ts'
+import { AppBlobs } from './app-blobs.ts'
+import { AppEnvironment } from './app-environment.ts'
+import { AppEvents } from './app-events.ts'
+import { AppLogStore } from './app-log-store.ts'
+import { AppLogs } from './app-logs.ts'
+import { BuildRunner } from './builds/build-runner.ts'
+import { RegistrySettings } from './builds/registry-settings.ts'
+import { DeploymentService } from './deployment-service.ts'
+import { DeploymentStore } from './deployment-store.ts'
+import { InvocationRunner } from './invocation-runner.ts'
+import { InvocationService } from './invocation-service.ts'
+import { InvocationSessions } from './invocation-sessions.ts'
+import { InvocationStore } from './invocation-store.ts'
+import { AppMachine } from './machines/app-machine.ts'
+import { WarmMachines } from './machines/warm-machines.ts'
+
+interface AppServicesOptions {
+  readonly database: Database
+  readonly blobs: BlobStore
+  readonly secrets: ProjectSecrets
+  readonly organizationOf: (projectId: ProjectId) => Promise<OrganizationId>
+  readonly apiKeys: ApiKeyService
+  readonly limits: LimitService
+  readonly sessions: SessionService
+  readonly driver: Driver
+  readonly egressLink: EgressLink
+  readonly jobs: JobQueue
+  readonly serverId: string
+  readonly warmMilliseconds: number
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Creates and connects what serves apps. */
+export function createAppServices(options: AppServicesOptions) {
+  const { database, secrets, organizationOf, limits, jobs, sessions, serverId, clock, logger } = options
+  const deploymentStore = new DeploymentStore(database)
+  const invocationStore = new InvocationStore(database)
+  const logStore = new AppLogStore(database)
+  const logs = new AppLogs({ store: logStore, clock, logger })
+  const blobs = new AppBlobs({ blobs: options.blobs, secrets })
+  const environment = new AppEnvironment({
+    deployments: deploymentStore,
+    keys: options.apiKeys,
+    organizationOf,
+    secrets,
+  })
+  const startMachine = (signal: AbortSignal) => AppMachine.start(options, signal)
+  const builds = new BuildRunner({
+    deployments: deploymentStore,
+    blobs,
+    environment,
+    logs,
+    registries: new RegistrySettings(),
+    startMachine,
+    retire: (id) => warmMachines.retire(id),
+    clock,
+    logger,
+  })
+  const warmMachines: WarmMachines = new WarmMachines({
+    prepare: (id) => builds.prepare(id),
+    warmMilliseconds: options.warmMilliseconds,
+    logger,
+  })
+  const invocationSessions = new InvocationSessions({ sessions, jobs })
+  const runner = new InvocationRunner({
+    store: invocationStore,
+    deployments: deploymentStore,
+    machines: warmMachines,
+    logs,
+    sessions: invocationSessions,
+    serverId,
+    clock,
+    logger,
+  })
+  const retire = warmMachines.retire.bind(warmMachines)
+  return {
+    appEnvironment: environment,
+    appLogs: logs,
+    appEvents: new AppEvents({
+      deployments: deploymentStore,
+      invocations: invocationStore,
+      logStore,
+      logs,
+      clock,
+    }),
+    builds,
+    warmMachines,
+    invocationRunner: runner,
+    invocationSessions,
+    deployments: new DeploymentService({ store: deploymentStore, blobs, environment, logs, jobs, retire, clock }),
+    invocations: new InvocationService({
+      store: invocationStore,
+      deployments: deploymentStore,
+      runner,
+      limits,
+      sessions: invocationSessions,
+      serverId,
+      clock,
+    }),
+  }
+}

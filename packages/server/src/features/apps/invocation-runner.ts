@@ -1,0 +1,133 @@
+import type { DeploymentId, InvocationId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { AppLogs } from './app-logs.ts'
+import type { DeploymentStore } from './deployment-store.ts'
+import type { InvocationSessions } from './invocation-sessions.ts'
+import type { InvocationEnd, InvocationStore, StoredInvocation } from './invocation-store.ts'
+import { AppFailure } from './machines/app-process.ts'
+import type { WarmMachines } from './machines/warm-machines.ts'
+
+const lookMilliseconds = 2_000
+/** What has not been ended by then, its server does not end any more. */
+const graceMilliseconds = 60_000
+const interrupted = 'The server that ran it has ended.'
+
+interface InvocationRunnerOptions {
+  readonly store: InvocationStore
+  readonly deployments: DeploymentStore
+  readonly machines: WarmMachines
+  readonly logs: AppLogs
+  readonly sessions: InvocationSessions
+  readonly serverId: string
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Somebody else has ended it. */
+class EndedElsewhere extends Error {}
+
+/** Runs the invocations of this server. None is run twice: what a server leaves unfinished has failed. */
+export class InvocationRunner {
+  readonly #options: InvocationRunnerOptions
+  readonly #running = new Map<InvocationId, AbortController>()
+
+  constructor(options: InvocationRunnerOptions) {
+    this.#options = options
+  }
+
+  /** Resolves when it has ended, whatever the result. Never rejects. */
+  start(invocation: StoredInvocation): Promise<void> {
+    const { id, deadline } = invocation
+    const { clock, logger } = this.#options
+    const ending = new AbortController()
+    this.#running.set(id, ending)
+    const left = Math.max(0, deadline.getTime() - clock.now().getTime())
+    const seconds = Math.round((deadline.getTime() - invocation.created_at.getTime()) / 1000)
+    const timer = setTimeout(() => ending.abort(new AppFailure(`It did not end within ${seconds} s.`)), left)
+    const watch = setInterval(() => void this.#look(id, ending), lookMilliseconds)
+    return this.#run(invocation, ending.signal)
+      .catch((error: unknown) => logger.error({ err: error, invocationId: id }, 'an invocation could not be ended'))
+      .finally(() => {
+        clearTimeout(timer)
+        clearInterval(watch)
+        this.#running.delete(id)
+      })
+  }
+
+  /** It may have been ended on another server. */
+  async #look(id: InvocationId, ending: AbortController): Promise<void> {
+    if (!(await this.#options.store.isUnfinished(id).catch(() => true))) ending.abort(new EndedElsewhere())
+  }
+
+  async #run(queued: StoredInvocation, signal: AbortSignal): Promise<void> {
+    const { store, machines, logs } = this.#options
+    const invocation = await store.begin(queued.id)
+    if (!invocation) return
+    const { id, deployment_id: deploymentId, app_name: app, action_name: action, payload } = invocation
+    logs.notify(deploymentId)
+    const onLine = logs.writer(deploymentId, id)
+    const call = { invocationId: id, app, action, payload: payload ?? undefined }
+    let end: InvocationEnd
+    try {
+      end = { status: 'succeeded', output: await machines.run(deploymentId, call, onLine, signal) }
+    } catch (error) {
+      if (error instanceof EndedElsewhere) return
+      end = { status: 'failed', reason: this.#reasonOf(error, id) }
+    }
+    await logs.flush()
+    await this.end(invocation, end)
+  }
+
+  /** Ends an invocation, and its code where it still runs. Says nothing when it had ended before. */
+  async end({ id }: StoredInvocation, end: InvocationEnd): Promise<StoredInvocation | undefined> {
+    const { store, clock } = this.#options
+    const ended = await store.finish(id, end, clock.now())
+    this.#running.get(id)?.abort(new EndedElsewhere())
+    if (ended) await this.#follow(ended)
+    return ended
+  }
+
+  /** What comes with the end of an invocation. Sessions of one that has succeeded are its owner's. */
+  async #follow({ id, project_id, deployment_id, status }: StoredInvocation): Promise<void> {
+    const { sessions, logs } = this.#options
+    logs.notify(deployment_id)
+    if (status === 'failed') await sessions.end(project_id, id)
+    await this.#release(deployment_id)
+  }
+
+  async #release(id: DeploymentId): Promise<void> {
+    const { deployments, clock } = this.#options
+    const { status } = await deployments.get(id)
+    if (status !== 'running') await deployments.releaseKeys(clock.now())
+  }
+
+  /** After a start: nobody runs what this server had running. */
+  async recover(): Promise<void> {
+    const { store, serverId, clock } = this.#options
+    for (const lost of await store.failLost({ serverId }, interrupted, clock.now())) await this.#follow(lost)
+  }
+
+  /** The same of servers that never came back. */
+  async failOverdue(): Promise<void> {
+    const { store, deployments, clock } = this.#options
+    const overdueSince = new Date(clock.now().getTime() - graceMilliseconds)
+    for (const lost of await store.failLost({ overdueSince }, interrupted, clock.now())) await this.#follow(lost)
+    await deployments.releaseKeys(clock.now())
+  }
+
+  /** Ends what runs here, before the server stops. */
+  async close(): Promise<void> {
+    await this.recover()
+    for (const ending of this.#running.values()) ending.abort(new EndedElsewhere())
+    await this.#options.logs.flush()
+  }
+
+  /** What its caller may know. */
+  #reasonOf(error: unknown, invocationId: InvocationId): string {
+    if (error instanceof AppFailure || error instanceof BerthError) return error.message
+    this.#options.logger.error({ err: error, invocationId }, 'an invocation could not be run')
+    return 'It could not be run, for a reason that lies with this service.'
+  }
+}

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { glob, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { after, before, test } from 'node:test'
+import type { DeploymentId } from '@berth/contract/common/ids.ts'
+import { systemClock } from '@berth/runtime/async/clock.ts'
+import { createLogger } from '@berth/runtime/process/logger.ts'
+import { type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
+import type { EgressLink } from '../../../egress-link/egress-link.ts'
+import { LocalTestbed } from '../../../testing/local-testbed.ts'
+import { AppMachine } from './app-machine.ts'
+import { inMachine } from './paths.ts'
+import { WarmMachines } from './warm-machines.ts'
+
+/*
+ * A real machine without a browser, and the framework of the official client. Nothing of it needs a network.
+ */
+
+const testbed = await LocalTestbed.open()
+const driver = await testbed.openDriverWithAgent()
+after(() => testbed.close())
+const egressLink = { openRoute: async () => {}, closeRoute: async () => {} } as unknown as EgressLink
+const signal = new AbortController().signal
+const id = 'dpl' as DeploymentId
+
+const code = `
+import Kernel from '@onkernel/sdk'
+enum Colour { Red = 'red' }
+const app = new Kernel().app('demo')
+app.action('echo', async (ctx, payload?: unknown) => { console.log('in', ctx.invocation_id); return { payload, colour: Colour.Red, pid: process.pid } })
+app.action('nothing', async (ctx) => {})
+app.action('throw', async (ctx) => { throw new Error('not today') })
+app.action('exit', async (ctx) => process.exit(3))
+app.action('circle', async (ctx) => { const it: any = {}; it.it = it; return it })
+app.action('hang', async (ctx) => { console.log('hanging'); for (;;); })
+app.action('flood', async (ctx) => { for (;;) process.stdout.write('x'.repeat(65536) + '\\n') })
+app.action('greedy', async (ctx) => { const all: Buffer[] = []; for (;;) all.push(Buffer.alloc(64 * 1024 ** 2, 1)) })
+app.action('slow', async (ctx) => { await new Promise((done) => setTimeout(done, 500)); return process.pid })
+app.action('large', async (ctx) => 'x'.repeat(5_000_000))
+`
+
+async function sdkFiles(): Promise<readonly ZipMember[]> {
+  const folder = join(import.meta.dirname, '../../../../../../node_modules/@onkernel/sdk')
+  const names = await Array.fromAsync(glob('**/*.{js,mjs,json}', { cwd: folder }))
+  return Promise.all(
+    names.map(async (name) => ({
+      name: `node_modules/@onkernel/sdk/${name}`,
+      content: await readFile(join(folder, name)),
+    })),
+  )
+}
+
+let machine: AppMachine
+const warm = new WarmMachines({
+  prepare: async () => {
+    machine = await AppMachine.start({ driver, egressLink, clock: systemClock }, signal)
+    const archive = zip(
+      { name: 'index.ts', content: code },
+      { name: 'package.json', content: '{"type":"module"}' },
+      ...(await sdkFiles()),
+    )
+    await machine.operations.unpack(Readable.from([archive]), inMachine.app, signal)
+    return {
+      machine,
+      code: { entrypoint: 'index.ts', environment: { KERNEL_API_KEY: 'sk_x', KERNEL_BASE_URL: 'http://x' } },
+    }
+  },
+  warmMilliseconds: 60_000,
+  logger: createLogger({ name: 'test', level: 'silent', json: true }),
+})
+after(() => warm.close())
+
+const lines: string[] = []
+let count = 0
+const run = (action: string, payload?: string, ending = signal, onLine = (line: string) => void lines.push(line)) =>
+  warm.run(id, { invocationId: `inv-${++count}`, app: 'demo', action, payload }, onLine, ending)
+
+before(async () => {
+  await run('nothing')
+})
+
+test('an action gets its payload, and its result and its lines are told', async () => {
+  const { pid: _pid, ...output } = JSON.parse(await run('echo', '{"a":[1,"é"]}'))
+
+  assert.deepEqual(output, { payload: { a: [1, 'é'] }, colour: 'red' })
+  assert.equal(lines.at(-1), `in inv-${count}`)
+  assert.equal(await run('nothing'), 'null')
+})
+
+const failures: readonly (readonly [what: string, action: string, reason: RegExp])[] = [
+  ['throws', 'throw', /^not today$/],
+  ['ends its process', 'exit', /exit code 3/],
+  ['returns what is no JSON', 'circle', /circular/i],
+  ['returns too much', 'large', /more than 4500000 bytes/],
+  ['takes all memory', 'greedy', /out of memory|was killed/],
+]
+for (const [what, action, reason] of failures) {
+  test(`an action that ${what} fails with the reason, and the next one runs`, async () => {
+    await assert.rejects(run(action), { message: reason })
+
+    assert.equal(await run('nothing'), 'null')
+  })
+}
+
+test('an action that never yields is ended by its signal', async () => {
+  const ending = new AbortController()
+  const hanging = run('hang', undefined, ending.signal, (line) => {
+    if (line === 'hanging') ending.abort(new Error('enough'))
+  })
+
+  await assert.rejects(hanging, { message: 'enough' })
+  assert.equal(await run('nothing'), 'null')
+})
+
+test('actions at once have processes of their own', async () => {
+  const pids = await Promise.all([run('slow'), run('slow'), run('slow')])
+
+  assert.equal(new Set(pids).size, 3)
+})
+
+test('a machine that ends fails what runs in it, and the next action gets another one', async () => {
+  const { id: before } = machine
+  const hanging = run('hang', undefined, signal, () => void driver.stop(before))
+
+  await assert.rejects(hanging, { message: /machine of the app has ended/ })
+  assert.equal(await run('nothing'), 'null')
+  assert.notEqual(machine.id, before)
+})
+
+test('a retired deployment has no machine when nothing runs in it any more', async () => {
+  const slow = run('slow')
+  warm.retire(id)
+
+  await slow
+
+  await machine.ended
+  await driver.stop(machine.id)
+  assert.deepEqual(await driver.list(), [])
+})

@@ -1,0 +1,193 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import type { MachineOperations } from './machine-operations.ts'
+import { OutputLines } from './output-lines.ts'
+import { inMachine } from './paths.ts'
+
+/** Of one invocation. An app that writes more is ended. */
+const maxOutputBytes = 4 * 1024 ** 2
+const maxReasonLength = 2_000
+const loadLimitMilliseconds = 60_000
+
+const Message = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('loaded'),
+    apps: z
+      .array(z.object({ name: z.string().min(1).max(255), actions: z.array(z.string().min(1).max(255)).max(1_000) }))
+      .min(1)
+      .max(100),
+  }),
+  z.object({ type: z.literal('load-failed'), reason: z.string() }),
+  z.object({ type: z.literal('done'), path: z.string() }),
+  z.object({ type: z.literal('failed'), reason: z.string() }),
+])
+type Message = z.infer<typeof Message>
+
+export type RegisteredApps = Extract<Message, { type: 'loaded' }>['apps']
+
+/** Something that the app did, or that happened to it: the message is for its owner. */
+export class AppFailure extends Error {}
+
+export interface AppCode {
+  /** Relative to the folder of the app. */
+  readonly entrypoint: string
+  readonly environment: Readonly<Record<string, string>>
+}
+
+export interface ActionCall {
+  readonly invocationId: string
+  readonly app: string
+  readonly action: string
+  readonly payload: string | undefined
+}
+
+type OnLine = (line: string) => void
+
+/**
+ * A process that has loaded an app and runs its actions, one at a time. Nothing that it says is trusted beyond its own
+ * invocations: the code may say anything in its place.
+ */
+export class AppProcess {
+  readonly #operations: MachineOperations
+  readonly #id: string
+  readonly #secret = randomBytes(24).toString('hex')
+  readonly #following = new AbortController()
+  readonly #end = Promise.withResolvers<never>()
+  #isOver = false
+  #message = Promise.withResolvers<Message>()
+  #onLine: OnLine
+  #outputBytes = 0
+
+  private constructor(operations: MachineOperations, id: string, onLine: OnLine) {
+    this.#operations = operations
+    this.#id = id
+    this.#onLine = onLine
+    this.#end.promise.catch(() => {}) // Whoever waits for a message sees it.
+  }
+
+  /** Starts the process and has it load the app. After a rejection nothing of it is left. */
+  static async start(
+    operations: MachineOperations,
+    { entrypoint, environment }: AppCode,
+    onLine: OnLine,
+    caller: AbortSignal,
+  ): Promise<{ readonly process: AppProcess; readonly apps: RegisteredApps }> {
+    const limit = AbortSignal.timeout(loadLimitMilliseconds)
+    const signal = AbortSignal.any([caller, limit])
+    const loader = /\.[cm]?ts$/.test(entrypoint) ? ['--import', `${inMachine.appPackages}/tsx/dist/loader.mjs`] : []
+    const id = await operations.spawn(
+      {
+        command: inMachine.node,
+        args: [
+          '--enable-source-maps',
+          ...loader,
+          inMachine.appProcess,
+          `${inMachine.app}/${entrypoint}`,
+          environment.KERNEL_BASE_URL ?? '',
+        ],
+        cwd: inMachine.app,
+        env: environment,
+      },
+      signal,
+    )
+    const started = new AppProcess(operations, id, onLine)
+    void started.#follow()
+    try {
+      await operations.write(id, `${JSON.stringify({ secret: started.#secret })}\n`, signal)
+      const message = await started.#next(signal)
+      if (message.type === 'loaded') return { process: started, apps: message.apps }
+      throw new AppFailure(message.type === 'load-failed' ? message.reason : 'The app speaks in place of its process.')
+    } catch (error) {
+      await started.kill()
+      if (caller.aborted || !limit.aborted) throw error
+      throw new AppFailure(`The app was not loaded within ${loadLimitMilliseconds / 1000} s.`, { cause: error })
+    }
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Runs an action and returns the file with its result. Throws an AppFailure where the app fails. */
+  async run({ invocationId, app, action, payload }: ActionCall, onLine: OnLine, signal: AbortSignal): Promise<string> {
+    this.#onLine = onLine
+    this.#outputBytes = 0
+    const call = { invocation_id: invocationId, app, action, ...(payload !== undefined && { payload }) }
+    await this.#operations.write(this.#id, `${JSON.stringify(call)}\n`, signal).catch((cause: unknown) => {
+      if (signal.aborted) throw signal.reason
+      throw new AppFailure('The process of the app has ended.', { cause })
+    })
+    const message = await this.#next(signal)
+    if (message.type === 'done') return message.path
+    throw new AppFailure(message.type === 'failed' ? message.reason : 'The app speaks in place of its process.')
+  }
+
+  /** Ends the process with all that it has started. */
+  async kill(): Promise<void> {
+    this.#isOver = true
+    this.#following.abort()
+    // Its machine may have gone, and then it has too.
+    await this.#operations.kill(this.#id).catch(() => {})
+  }
+
+  async #next(signal: AbortSignal): Promise<Message> {
+    const aborted = Promise.withResolvers<never>()
+    const abort = () => aborted.reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      return await Promise.race([this.#message.promise, this.#end.promise, aborted.promise])
+    } finally {
+      signal.removeEventListener('abort', abort)
+      this.#message = Promise.withResolvers()
+    }
+  }
+
+  async #follow(): Promise<void> {
+    const lines = new OutputLines((line, stream) => this.#takeLine(line, stream))
+    let end = 'The machine of the app has ended.'
+    try {
+      for await (const piece of this.#operations.output(this.#id, this.#following.signal)) {
+        if ('event' in piece) end = describeExit(piece.exit_code)
+        else this.#count(piece.data_b64.length)
+        lines.take(piece)
+      }
+    } catch (error) {
+      if (error instanceof AppFailure) end = error.message
+    }
+    this.#isOver = true
+    lines.end()
+    this.#end.reject(new AppFailure(end))
+  }
+
+  #count(encodedLength: number): void {
+    this.#outputBytes += (encodedLength * 3) / 4
+    if (this.#outputBytes <= maxOutputBytes) return
+    throw new AppFailure(`The app wrote more than ${maxOutputBytes / 1024 ** 2} MiB of output.`)
+  }
+
+  #takeLine(line: string, stream: 'stdout' | 'stderr'): void {
+    const at = stream === 'stdout' ? line.indexOf(`${this.#secret} `) : -1
+    // The app may have begun a line before.
+    if (at !== 0) this.#onLine(at === -1 ? line : line.slice(0, at))
+    if (at === -1) return
+    try {
+      const message = Message.parse(JSON.parse(line.slice(at + this.#secret.length + 1)))
+      this.#message.resolve('reason' in message ? { ...message, reason: plain(message.reason) } : message)
+    } catch {
+      this.#message.resolve({
+        type: 'failed',
+        reason: 'The app registers too much, or speaks in place of its process.',
+      })
+    }
+  }
+}
+
+function describeExit(code: number): string {
+  return code === -1 ? 'The process of the app was killed.' : `The process of the app ended with exit code ${code}.`
+}
+
+/** The database takes no NUL. */
+function plain(text: string): string {
+  return text.replaceAll('\0', '\uFFFD').slice(0, maxReasonLength)
+}
