@@ -2,7 +2,7 @@ import type { Server, Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody, retryHeaders } from '@berth/runtime/http/error-reply.ts'
 import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
-import { ownSessionOf } from '../own-session/own-session-guard.ts'
+import { isFromMachine } from '../own-session/own-session-guard.ts'
 
 export interface ConnectionLimits {
   /** The limit of all clients together. */
@@ -28,7 +28,7 @@ export function limitConnections(server: Server, { total, perAddress }: Connecti
   server.maxConnections = total
   server.on('connection', (socket) => {
     // Connections from machines have no address and are counted per session.
-    if (ownSessionOf(socket) !== undefined) return
+    if (isFromMachine(socket)) return
     const client = clientOf(socket)
     const count = (open.get(client) ?? 0) + 1
     open.set(client, count)

@@ -9,10 +9,17 @@ const machinePrefix = 'mch'
 
 /** Connections from machines, with the session of the machine. */
 const sessions = new WeakMap<Duplex, SessionId>()
+const fromMachines = new WeakSet<Duplex>()
 
 export function markAsOwnSession(socket: Duplex, session: SessionId): void {
+  fromMachines.add(socket)
   // The machine of an app is named by itself, and is a client like any other.
   if (!session.startsWith(machinePrefix)) sessions.set(socket, session)
+}
+
+/** Whether a machine opened the connection: that of a session, or of an app. Their number is limited for each machine. */
+export function isFromMachine(socket: Duplex): boolean {
+  return fromMachines.has(socket)
 }
 
 /** The session whose machine opened the connection, or undefined for other connections. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import { newId, type SessionId } from '@berth/contract/common/ids.ts'
 import { TestServer } from '../testing/server-test.ts'
 import { OwnSessionSocket } from './own-session-socket.ts'
 
@@ -147,3 +147,15 @@ async function firstLine(connection: Socket): Promise<string> {
   const [chunk] = (await once(connection, 'data')) as [Buffer]
   return chunk.toString().split('\r\n', 1)[0] ?? ''
 }
+
+test('the machine of an app is a client like any other: its key opens its project, and nothing does without', async () => {
+  const machine = newId('machine', server.clock.now())
+
+  const answer = await ask(machine, request('/browsers', { key: project.key }))
+  const withToken = await ask(machine, request(`/s/${own.session_id}/fs/file_info?path=/tmp&jwt=${tokenOf(own)}`))
+  const without = await ask(machine, request('/browsers'))
+
+  assert.match(answer, /^HTTP\/1\.1 200 /)
+  assert.match(withToken, /^HTTP\/1\.1 200 /)
+  assert.match(without, /^HTTP\/1\.1 401 /)
+})
