@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Deployment, Invocation } from '@berth/contract/apps/app.ts'
+import { createDeployment, followDeployment, followInvocation } from '@berth/contract/apps/app-endpoints.ts'
 import { type DeploymentId, type InvocationId, newId, type ProjectId } from '@berth/contract/common/ids.ts'
+import { filledPath } from '@berth/contract/endpoint.ts'
 import { linkMode, type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
 import { type ApiAnswer, type TestProject, TestServer } from '../../testing/server-test.ts'
 import { DeploymentStore } from './deployment-store.ts'
@@ -22,7 +24,7 @@ async function post<Body = { message: string }>(project: TestProject, fields: Fi
   const form = new FormData()
   const all: Fields = { file: new Blob([new Uint8Array(zip(...source))]), entrypoint_rel_path: 'index.ts', ...fields }
   for (const [name, value] of Object.entries(all)) if (value !== undefined) form.set(name, value)
-  const response = await fetch(`${server.url}/deployments`, {
+  const response = await fetch(`${server.url}${createDeployment.path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${project.key}` },
     body: form,
@@ -271,4 +273,46 @@ test('a build that is interrupted again and again fails', async () => {
 
   const { body: failed } = await project.call<Deployment>('GET', `/deployments/${id}`)
   assert.deepEqual([failed.status, failed.status_reason], ['failed', 'The build was interrupted several times.'])
+})
+
+async function eventsOf(project: TestProject, path: string): Promise<readonly { event: string }[]> {
+  const response = await fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${project.key}` } })
+  assert.equal(response.headers.get('x-sse-content-type'), 'application/json')
+  const text = await response.text()
+  return [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data))
+}
+
+test('streams of what has ended tell its log, then its state, and end', async () => {
+  const project = await server.project()
+  const { id } = await serving(project, 'app')
+  const invocation = await running(project, id, 'app')
+  server.services.appLogs.writer(id, invocation.id)('a line')
+  await server.services.appLogs.flush()
+  await project.call('PATCH', `/invocations/${invocation.id}`, { status: 'succeeded', output: '1' })
+  await serving(project, 'app')
+
+  const ofInvocation = await eventsOf(project, filledPath(followInvocation.path, { id: invocation.id }))
+  const ofDeployment = await eventsOf(project, `${filledPath(followDeployment.path, { id })}?since=`)
+
+  assert.deepEqual(
+    ofInvocation.map(({ event }) => event),
+    ['log', 'invocation_state'],
+  )
+  assert.deepEqual(
+    ofDeployment.map(({ event }) => event),
+    ['log', 'deployment_state'],
+  )
+})
+
+test('the sessions of an invocation are deleted together, as often as asked', async () => {
+  const project = await server.project()
+  const { id } = await serving(project, 'app')
+  const invocation = await running(project, id, 'app')
+  await project.call('POST', '/browsers', { headless: true, invocation_id: invocation.id })
+
+  for (let count = 0; count < 2; count += 1) {
+    const { status } = await project.call('DELETE', `/invocations/${invocation.id}/browsers`)
+    assert.equal(status, 204)
+  }
+  assert.deepEqual((await project.call('GET', '/browsers')).body, [])
 })
