@@ -123,7 +123,7 @@ export class SessionStore {
       .updateTable('sessions')
       .set({ standby_since: at })
       .where('id', '=', id)
-      .where('state', '=', 'active')
+      .where('state', 'in', runningStates)
       .where('standby_since', 'is', null)
       .execute()
   }
@@ -139,7 +139,7 @@ export class SessionStore {
         idle_since: sql`case when idle_since is null then null else greatest(idle_since, ${at}::timestamptz) end`,
       })
       .where('id', '=', id)
-      .where('state', '=', 'active')
+      .where('state', 'in', runningStates)
       .where('standby_since', 'is not', null)
       .execute()
   }
@@ -317,7 +317,9 @@ export class SessionStore {
       .where('driver_id', '=', driverId)
       .where('state', '=', 'active')
       .where('idle_since', 'is not', null)
-      .where(sql<boolean>`coalesce(standby_since, idle_since) + make_interval(secs => timeout_seconds) <= ${now}`)
+      // A lease is an activity, also when the machine is still frozen from the time before it.
+      .where(sql<boolean>`greatest(coalesce(standby_since, idle_since), leased_at)
+        + make_interval(secs => timeout_seconds) <= ${now}`)
       .execute()
     return rows.map(({ id, idle_since }) => ({ id, idleSince: idle_since as Date }))
   }
