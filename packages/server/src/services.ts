@@ -366,7 +366,7 @@ export function createServices(options: ServicesOptions) {
     store: leaseStore,
     connections,
     locks,
-    restores: [leave],
+    restores: [leave, restoreTelemetry(sessionTelemetry)],
     terminator,
     clock,
     logger,
