@@ -165,7 +165,7 @@ test('a recording plays after a forced resize, the kill of its encoder, a crash 
   assert.ok(Math.abs(three.seconds - lengthOf(last)) < 0.5, `${three.seconds} s of ${lengthOf(last)} s`)
 })
 
-test('a recording plays after berth was killed, and the session can be recorded again', async () => {
+test('a recording plays after berth was killed, and the session can be recorded again', deepOnly, async () => {
   const client = await berth.client()
   const { session_id: id } = await client.browsers.create({
     viewport: { width: 800, height: 600 },

@@ -93,9 +93,10 @@ export class PagePictures {
     if (session === undefined || session !== this.#shown?.session) return // Of a client's own.
     this.#newest = Buffer.from(data, 'base64')
     const { pipe } = this.#pages?.chromium ?? {}
-    // Chromium sends the next picture only then.
-    const acknowledge = () => pipe?.send('Page.screencastFrameAck', { sessionId }, session).catch(() => {})
-    setTimeout(acknowledge, 1000 / this.#options.framerate).unref()
+    setTimeout(() => {
+      // Chromium sends the next picture only then.
+      pipe?.send('Page.screencastFrameAck', { sessionId }, session).catch(() => {}) // It has gone.
+    }, 1000 / this.#options.framerate).unref()
   }
 
   #write(): void {
