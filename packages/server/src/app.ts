@@ -111,9 +111,9 @@ export async function createApp(
   forwarding.attach(app)
 
   if (metrics) {
-    const { sessionStore, relay, memoryWatch } = services
+    const { store, relay, memoryWatch } = services
     mountMetrics(app, {
-      activeSessions: () => sessionStore.countActive(),
+      activeSessions: () => store.countActive(),
       openRelays: () => relay.openConnections + forwarding.openConnections,
       memoryKills: () => memoryWatch.total,
     })

@@ -268,7 +268,7 @@ function addressError({ host, port }: Pick<ServerConfig, 'host' | 'port'>, cause
 
 async function leaveSessions({ stopSessions }: ServerConfig, services: Services, driverId: string): Promise<void> {
   if (stopSessions) {
-    const sessions = await services.sessionStore.listUnfinished(driverId)
+    const sessions = await services.store.listUnfinished(driverId)
     await Promise.all(sessions.map(({ id }) => services.terminator.end(id)))
   }
   services.machines.release()

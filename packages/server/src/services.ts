@@ -276,7 +276,7 @@ export function createServices(options: ServicesOptions) {
     extensions,
     sessionExtensions,
     chromeStore: new ChromeStoreService({ storeUrl: chromeStoreUrl, temporaryFolders }),
-    sessionStore: store,
+    store,
     resolver,
     machines,
     terminator,
@@ -284,7 +284,7 @@ export function createServices(options: ServicesOptions) {
     egressLink: options.egress,
     memoryWatch,
     proxies,
-    sessionEgress: egress,
+    egress,
     deletedProxies,
     lostSessions: new LostSessions({ servers, serverId: driverId, logger }),
     heartbeat: new ServerHeartbeat({

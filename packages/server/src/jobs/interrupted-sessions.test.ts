@@ -36,7 +36,7 @@ test('a session that is starting is left to its creator', async () => {
   server.host.hangNextStart()
   const creation = project.call<{ code: string }>('POST', '/browsers', { name: 'in-the-making' })
   const isStarting = async () =>
-    (await server.services.sessionStore.listUnfinished('test')).some(({ state }) => state === 'starting') &&
+    (await server.services.store.listUnfinished('test')).some(({ state }) => state === 'starting') &&
     server.host.starts.size > 0
   while (!(await isStarting())) await new Promise(setImmediate)
 

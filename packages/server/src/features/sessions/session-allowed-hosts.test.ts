@@ -12,8 +12,7 @@ const create = (project: TestProject, body: object) =>
 const update = (project: TestProject, { session_id }: Browser, body: object) =>
   project.call<Browser>('PATCH', `/browsers/${session_id}`, body)
 const messageOf = ({ body }: { readonly body: unknown }) => (body as { message: string }).message
-const settingsOf = async (session: Browser) =>
-  server.services.sessionEgress.settingsOf(await server.row(session.session_id))
+const settingsOf = async (session: Browser) => server.services.egress.settingsOf(await server.row(session.session_id))
 
 test('allowed hosts are returned in canonical form, and apply from the first request', async () => {
   const project = await server.project()

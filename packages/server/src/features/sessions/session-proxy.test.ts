@@ -43,8 +43,7 @@ function exitOf({ proxy }: EgressSettings): string {
   return proxy ? proxy.upstreams.map(({ host }) => host).join() : 'direct'
 }
 
-const settingsOf = async (session: Browser) =>
-  server.services.sessionEgress.settingsOf(await server.row(session.session_id))
+const settingsOf = async (session: Browser) => server.services.egress.settingsOf(await server.row(session.session_id))
 
 interface Row {
   readonly rule: string
