@@ -21,6 +21,7 @@ import { readJson, sendJson } from './http/json-body.ts'
 import { http } from './http/node-http.ts'
 import { replyWithError } from './http/reply-with-error.ts'
 import { LiveView } from './live-view/live-view.ts'
+import type { ServiceLogs } from './logs/service-logs.ts'
 import type { EventLog } from './reporting/event-log.ts'
 import type { StateFeed } from './reporting/state-feed.ts'
 import { ClassicSessions } from './webdriver/classic-sessions.ts'
@@ -35,6 +36,7 @@ interface AppOptions {
   readonly extensions: ExtensionSet
   readonly state: StateFeed
   readonly events: EventLog
+  readonly serviceLogs: ServiceLogs
   readonly logger: Logger
   readonly stop: () => Promise<void>
 }
@@ -94,12 +96,12 @@ function handlersOf(
   options: AppOptions,
   { webDriver, liveView, computer }: SharedParts,
 ): RouteHandlers<typeof agentRoutes> {
-  const { config, browser, extensions, state, events, logger, stop } = options
+  const { config, browser, extensions, state, events, serviceLogs, logger, stop } = options
   const { activity } = state
   // Loaded with the first operation: most of what a session can do is never asked of it.
   const operations = onFirstUse(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
-    return new OperationServer({ config, browser, logger, activity, computer })
+    return new OperationServer({ config, browser, logger, activity, computer, serviceLogs })
   })
   const extensionLoader = onFirstUse(async () => {
     const { ExtensionLoader } = await import('./extensions/extension-loader.ts')

@@ -5,6 +5,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
 import type { Browser } from '../browser/browser.ts'
 import type { Computer } from '../computer/computer.ts'
+import type { ServiceLogs } from '../logs/service-logs.ts'
 import type { Activity } from '../reporting/activity.ts'
 
 /** What operations work with. */
@@ -14,6 +15,7 @@ export interface OperationContext {
   /** For what goes on after the answer; a call in flight is counted already. */
   readonly activity: Activity
   readonly logger: Logger
+  readonly serviceLogs: ServiceLogs
   /** One for all who use mouse and keyboard. */
   readonly computer: () => Promise<Computer>
 }

@@ -11,6 +11,7 @@ import { createLogger } from '@berth/runtime/process/logger.ts'
 import { createApp } from '../app.ts'
 import type { Browser } from '../browser/browser.ts'
 import type { ExtensionSet } from '../extensions/extension-set.ts'
+import { ServiceLogs } from '../logs/service-logs.ts'
 import { EventLog } from '../reporting/event-log.ts'
 import { StateFeed } from '../reporting/state-feed.ts'
 
@@ -36,6 +37,7 @@ export class ServedApp implements AsyncDisposable {
       extensions: {} as ExtensionSet,
       state: new StateFeed(systemClock),
       events: new EventLog(systemClock),
+      serviceLogs: new ServiceLogs(systemClock),
       logger: createLogger({ name: 'agent', level: 'error', json: true }),
       stop: async () => {},
     })
