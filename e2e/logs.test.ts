@@ -64,8 +64,14 @@ test('the programs of a session have a history', async () => {
   const lines = await linesOf({ source: 'supervisor', supervisor_process: 'chromium', follow: false })
   const display = await linesOf({ source: 'supervisor', supervisor_process: 'display', follow: false })
 
-  assert.ok(lines.some((line) => line.startsWith('DevTools listening on ')), lines.join('\n'))
-  assert.ok(display.some((line) => line.includes('Xvnc')), display.join('\n'))
+  assert.ok(
+    lines.some((line) => line.startsWith('DevTools listening on ')),
+    lines.join('\n'),
+  )
+  assert.ok(
+    display.some((line) => line.includes('Xvnc')),
+    display.join('\n'),
+  )
 })
 
 test('a source without its name, and a name that is none, are refused by field', async () => {

@@ -69,7 +69,10 @@ test('viewers that break off lock nobody out, and none costs the session anythin
 for (const [what, bytes] of Object.entries({
   'another version': Buffer.from('RFB 003.003\n'),
   'an unknown message': Buffer.concat([Buffer.from('RFB 003.008\n'), Buffer.from([1, 1, 77])]),
-  'a message without end': Buffer.concat([Buffer.from('RFB 003.008\n'), Buffer.from([1, 1, 6, 0, 0, 0, 0x7f, 0, 0, 0])]),
+  'a message without end': Buffer.concat([
+    Buffer.from('RFB 003.008\n'),
+    Buffer.from([1, 1, 6, 0, 0, 0, 0x7f, 0, 0, 0]),
+  ]),
 })) {
   test(`a read-only viewer that sends ${what} is disconnected`, async () => {
     const viewer = await RfbClient.open(url('/live/read-only'))

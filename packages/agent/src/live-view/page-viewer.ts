@@ -89,21 +89,14 @@ export class PageViewer {
   }
 
   #take({ kind, bytes }: ClientMessage): void {
-    switch (kind) {
-      case 'version':
-        return this.#viewer.send(Buffer.from([1, noSecurity]))
-      case 'security':
-        return this.#viewer.send(Buffer.alloc(4))
-      case 'init':
-        return void this.#introduce()
-      case 'setEncodings':
-        return this.#agree(encodingsIn(bytes))
-      case 'updateRequest':
-        this.#request = { isForced: bytes[1] === 0 }
-        return this.#update()
-      default:
-        if (!this.#options.isReadOnly) this.#takeInput(kind, bytes)
-    }
+    if (kind === 'version') this.#viewer.send(Buffer.from([1, noSecurity]))
+    else if (kind === 'security') this.#viewer.send(Buffer.alloc(4))
+    else if (kind === 'init') void this.#introduce()
+    else if (kind === 'setEncodings') this.#agree(encodingsIn(bytes))
+    else if (kind === 'updateRequest') {
+      this.#request = { isForced: bytes[1] === 0 }
+      this.#update()
+    } else if (!this.#options.isReadOnly) this.#takeInput(kind, bytes)
   }
 
   /** The size is known with the first picture. */

@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { ReadOnlyFilter } from './read-only-filter.ts'
 
 const handshake = Buffer.from('RFB 003.008\n\x01\x01')
-const text = (length: number, rest: number) => Buffer.concat([Buffer.from([6, 0, 0, 0]), int32(length), Buffer.alloc(rest, 4)])
+const text = (length: number, rest: number) =>
+  Buffer.concat([Buffer.from([6, 0, 0, 0]), int32(length), Buffer.alloc(rest, 4)])
 
 const seen: Readonly<Record<string, Buffer>> = {
   setPixelFormat: Buffer.alloc(20),

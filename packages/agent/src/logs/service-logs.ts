@@ -13,10 +13,11 @@ export interface LogLine {
 /** The last lines of the programs that the agent keeps running, over all their runs. */
 export class ServiceLogs {
   readonly #clock: Clock
-  readonly #logs: Readonly<Record<ServiceName, LineLog>> = { chromium: new LineLog(), display: new LineLog() }
+  readonly #logs: Readonly<Record<ServiceName, LineLog>>
 
   constructor(clock: Clock) {
     this.#clock = clock
+    this.#logs = { chromium: new LineLog(clock), display: new LineLog(clock) }
   }
 
   append(service: ServiceName, line: string): void {
@@ -35,10 +36,15 @@ export class ServiceLogs {
 }
 
 class LineLog {
+  readonly #clock: Clock
   readonly #changes = new Changes()
-  #lines: LogLine[] = []
+  readonly #lines: LogLine[] = []
   /** How many were dropped before the first that is kept. */
   #dropped = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
   get lines(): readonly LogLine[] {
     return [...this.#lines]
@@ -58,7 +64,7 @@ class LineLog {
       const missed = this.#dropped - next
       if (missed > 0) {
         next = this.#dropped
-        yield { message: `${missed} lines were lost, because they were not read in time`, at: new Date() }
+        yield { message: `${missed} lines were lost, because they were not read in time`, at: this.#clock.now() }
       }
       const line = this.#lines[next - this.#dropped]
       if (!line) await this.#changes.next(signal)
