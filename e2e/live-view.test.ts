@@ -34,13 +34,17 @@ interface Watched {
   readonly disconnect: () => Promise<void>
 }
 
+/** Of berth alone, so the official client has no method for it. */
+async function getBrowserLiveView(id: string): Promise<{ readonly url: string; readonly source: string }> {
+  return client.get(`/browsers/${id}/live_view`)
+}
+
 async function startSession(headless: boolean): Promise<Watched> {
   const session = await client.browsers.create({ headless, timeout_seconds: 300, viewport })
   const connected = await chromium.connectOverCDP(session.cdp_ws_url)
   const remote = connected.contexts()[0]?.pages()[0] as Page
   await remote.setContent(recorder)
-  const shown = await berth.request(`/browsers/${session.session_id}/live_view`)
-  const { url, source } = (await shown.json()) as { url: string; source: string }
+  const { url, source } = await getBrowserLiveView(session.session_id)
   assert.equal(source, headless ? 'page' : 'display')
   assert.equal(session.browser_live_view_url, headless ? undefined : url)
   return { id: session.session_id, url, remote, disconnect: () => connected.close() }
