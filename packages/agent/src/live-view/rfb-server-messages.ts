@@ -70,6 +70,8 @@ export function readCutText(bytes: Buffer): { readonly action: number; readonly 
   if (bytes.readInt32BE(4) >= 0) return { action: clipboardActions.provide, text: bytes.toString('latin1', 8) }
   if (bytes.length < 12) return { action: 0 }
   const flags = bytes.readUInt32BE(8)
+  // Beside this bit, the others say what the client is able to do.
+  if ((flags & clipboardActions.caps) !== 0) return { action: clipboardActions.caps }
   if ((flags & clipboardActions.provide) === 0 || (flags & textFormat) === 0) return { action: flags }
   // Clients flush their stream and do not end it.
   const options = { maxOutputLength: 2 * maxClipboardBytes, finishFlush: constants.Z_SYNC_FLUSH }
