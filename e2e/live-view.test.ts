@@ -16,11 +16,11 @@ after(async () => {
   await berth[Symbol.asyncDispose]()
 })
 
-const [background, red, green, blue] = ['rgb(20, 120, 220)', 20, 120, 220]
+const colour = '20, 120, 220'
 const viewport = { width: 1024, height: 768 }
 
 /** A page that fills its window with a field, and remembers what keys and mouse did. */
-const recorder = `<body style="margin:0;background:${background}">
+const recorder = `<body style="margin:0;background:rgb(${colour})">
   <textarea style="position:fixed;top:0;left:0;width:50%;height:50%" autofocus></textarea>
   <script>
     window.events = []
@@ -34,34 +34,44 @@ interface Watched {
   readonly disconnect: () => Promise<void>
 }
 
+/** Of berth alone, so the official client has no method for it. */
+async function getBrowserLiveView(id: string): Promise<{ readonly url: string; readonly source: string }> {
+  return client.get(`/browsers/${id}/live_view`)
+}
+
 async function startSession(headless: boolean): Promise<Watched> {
   const session = await client.browsers.create({ headless, timeout_seconds: 300, viewport })
   const connected = await chromium.connectOverCDP(session.cdp_ws_url)
   const remote = connected.contexts()[0]?.pages()[0] as Page
   await remote.setContent(recorder)
-  const shown = await berth.request(`/browsers/${session.session_id}/live_view`)
-  const { url, source } = (await shown.json()) as { url: string; source: string }
+  const { url, source } = await getBrowserLiveView(session.session_id)
   assert.equal(source, headless ? 'page' : 'display')
   assert.equal(session.browser_live_view_url, headless ? undefined : url)
   return { id: session.session_id, url, remote, disconnect: () => connected.close() }
 }
 
+/** The policy of the page forbids what Playwright's own polling does. */
+async function until(viewer: Page | Frame, condition: string): Promise<void> {
+  for (const end = performance.now() + 30_000; performance.now() < end; await delay(50)) {
+    if ((await viewer.evaluate(condition)) === true) return
+  }
+  assert.fail(`this did not become true: ${condition}`)
+}
+
 async function isConnected(viewer: Page | Frame): Promise<void> {
   await viewer.locator('body[data-state=connected]').waitFor({ state: 'attached', timeout: 30_000 })
-  await viewer.waitForFunction('document.querySelector("canvas")?.width > 1', undefined, { timeout: 30_000 })
+  await until(viewer, "document.querySelector('canvas').width > 1")
 }
 
 /** Waits until the middle of the lower half has the colour, which JPEG may miss by a little. */
 async function showsBackground(viewer: Page | Frame): Promise<void> {
-  await viewer.waitForFunction(
-    ([r, g, b]) => {
-      const canvas = Reflect.get(globalThis, 'document').querySelector('canvas')
-      const [x, y] = [canvas.width / 2, canvas.height * 0.8]
-      const [red, green, blue] = canvas.getContext('2d').getImageData(x, y, 1, 1).data
-      return Math.abs(red - (r ?? 0)) + Math.abs(green - (g ?? 0)) + Math.abs(blue - (b ?? 0)) < 20
-    },
-    [red, green, blue] as const,
-    { timeout: 30_000 },
+  await until(
+    viewer,
+    `(() => {
+      const canvas = document.querySelector('canvas')
+      const pixel = canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height * 0.8, 1, 1).data
+      return [${colour}].every((part, index) => Math.abs(part - pixel[index]) < 8)
+    })()`,
   )
 }
 
@@ -151,7 +161,7 @@ for (const headless of [false, true]) {
 
       await page.keyboard.press('Control+a')
       await page.keyboard.press('Control+c')
-      await page.waitForFunction("navigator.clipboard.readText().then((text) => text.startsWith('one Ä 日本語😀'))")
+      await until(page, "navigator.clipboard.readText().then((text) => text.startsWith('one Ä 日本語😀'))")
     } finally {
       await context.close()
       await client.browsers.deleteByID(id)
@@ -218,7 +228,7 @@ test('the size changes under a viewer only by force, and the viewer follows', as
     assert.equal(refused.headers.get('x-should-retry'), 'false')
     assert.equal(((await refused.json()) as { code: string }).code, 'viewport_in_use')
     assert.equal(forced.status, 200)
-    await page.waitForFunction('document.querySelector("canvas").width === 800', undefined, { timeout: 20_000 })
+    await until(page, "document.querySelector('canvas').width === 800")
     await page.close()
     assert.equal((await fetch(`${url}&readOnly=perhaps`)).status, 400)
     assert.equal((await fetch(url.replace(/jwt=.*/, ''))).status, 401)

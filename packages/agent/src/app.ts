@@ -21,6 +21,7 @@ import { readJson, sendJson } from './http/json-body.ts'
 import { http } from './http/node-http.ts'
 import { replyWithError } from './http/reply-with-error.ts'
 import { LiveView } from './live-view/live-view.ts'
+import type { ServiceLogs } from './logs/service-logs.ts'
 import type { EventLog } from './reporting/event-log.ts'
 import type { StateFeed } from './reporting/state-feed.ts'
 import type { TelemetryCollector } from './telemetry/telemetry-collector.ts'
@@ -37,6 +38,7 @@ interface AppOptions {
   readonly state: StateFeed
   readonly events: EventLog
   readonly telemetry: TelemetryCollector
+  readonly serviceLogs: ServiceLogs
   readonly logger: Logger
   readonly stop: () => Promise<void>
 }
@@ -96,12 +98,12 @@ function handlersOf(
   options: AppOptions,
   { webDriver, liveView, computer }: SharedParts,
 ): RouteHandlers<typeof agentRoutes> {
-  const { config, browser, extensions, state, events, telemetry, logger, stop } = options
+  const { config, browser, extensions, state, events, telemetry, serviceLogs, logger, stop } = options
   const { activity } = state
   // Loaded with the first operation: most of what a session can do is never asked of it.
   const operations = onFirstUse(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
-    return new OperationServer({ config, browser, telemetry, logger, activity, computer })
+    return new OperationServer({ config, browser, telemetry, logger, activity, computer, serviceLogs })
   })
   const extensionLoader = onFirstUse(async () => {
     const { ExtensionLoader } = await import('./extensions/extension-loader.ts')

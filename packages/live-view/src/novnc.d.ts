@@ -6,6 +6,7 @@ declare module '@novnc/novnc' {
     readonly clipboard: CustomEvent<{ readonly text: string }>
   }
 
+  // biome-ignore lint/style/noDefaultExport: noVNC has no other export.
   export default class RFB {
     constructor(target: HTMLElement, channel: WebSocket, options: { readonly shared: boolean })
     scaleViewport: boolean

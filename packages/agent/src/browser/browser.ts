@@ -5,6 +5,7 @@ import { setTimeout as delay, setImmediate as immediate } from 'node:timers/prom
 import type { AgentConfig, BrowserConfiguration, ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { ExtensionSet } from '../extensions/extension-set.ts'
+import type { ServiceLogs } from '../logs/service-logs.ts'
 import type { EventLog } from '../reporting/event-log.ts'
 import type { StateFeed } from '../reporting/state-feed.ts'
 import type { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
@@ -56,6 +57,7 @@ interface BrowserOptions {
   readonly state: StateFeed
   readonly events: EventLog
   readonly telemetry: TelemetryCollector
+  readonly serviceLogs: ServiceLogs
   readonly logger: Logger
 }
 
@@ -380,12 +382,13 @@ export class Browser {
 
   async #launchWithDisplay(tabs: Tabs): Promise<Chromium> {
     const config = this.#config
-    const { extensions } = this.#options
+    const { extensions, serviceLogs } = this.#options
     await this.#ensureDisplay()
     await this.#display?.makeRoom(config.viewport)
     const { needPolicies } = extensions
     const userData = this.#userData
-    return Chromium.launch({ config, userData, tabs, needPolicies, displayName: this.#display?.name })
+    const onLine = (line: string) => serviceLogs.append('chromium', line)
+    return Chromium.launch({ config, userData, tabs, needPolicies, displayName: this.#display?.name, onLine })
   }
 
   async #ensureDisplay(): Promise<void> {
@@ -397,7 +400,7 @@ export class Browser {
   }
 
   async #startDisplay(): Promise<void> {
-    const display = await Display.start(this.#config)
+    const display = await Display.start(this.#config, (line) => this.#options.serviceLogs.append('display', line))
     this.#display = display
     this.#lostDisplay = undefined
     void display.ended.then(async (how) => {

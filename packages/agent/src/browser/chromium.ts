@@ -34,6 +34,8 @@ interface ChromiumOptions {
   /** Whether it fetches extensions that policies name. */
   readonly needPolicies: boolean
   readonly displayName: string | undefined
+  /** Called with each line that it writes. */
+  readonly onLine: (line: string) => void
 }
 
 /** One run of Chromium, from launch to exit. */
@@ -47,14 +49,17 @@ export class Chromium {
   readonly #crashed = new Set<string>()
   readonly #endpoint = Promise.withResolvers<DevToolsEndpoint>()
 
-  private constructor(flags: FlagOptions, environment: Record<string, string>) {
+  private constructor(flags: FlagOptions, environment: Record<string, string>, onLine: (line: string) => void) {
     this.#tabs = flags.tabs
     this.#program = new ChildProgram({
       program: flags.config.chromium_path,
       args: chromiumFlags(flags),
       environment,
       pipes: 2,
-      onLine: (line) => this.#readLine(line),
+      onLine: (line) => {
+        onLine(line)
+        this.#readLine(line)
+      },
     })
     const [, , , input, output] = this.#program.child.stdio
     this.pipe = new CdpPipe(input as Writable, output as Readable)
@@ -63,7 +68,7 @@ export class Chromium {
     void this.ended.then((how) => this.#endpoint.reject(new Error(`Chromium ended: ${how}`)))
   }
 
-  static async launch({ userData, displayName, ...options }: ChromiumOptions): Promise<Chromium> {
+  static async launch({ userData, displayName, onLine, ...options }: ChromiumOptions): Promise<Chromium> {
     const { config } = options
     const tabs = await userData.prepare(config, options.tabs)
     const environment = {
@@ -71,7 +76,7 @@ export class Chromium {
       PATH: '/usr/local/bin:/usr/bin:/bin',
       ...(displayName !== undefined && { DISPLAY: displayName }),
     }
-    return new Chromium({ ...options, tabs, userDataFolder: userData.folder }, environment)
+    return new Chromium({ ...options, tabs, userDataFolder: userData.folder }, environment, onLine)
   }
 
   /** Resolves when the DevTools server listens. */

@@ -62,7 +62,10 @@ export class Display {
   }
 
   /** Resolves when programs can open windows. A small display is larger at first: see `makeRoom`. */
-  static async start({ viewport, run_folder, home_folder }: AgentConfig): Promise<Display> {
+  static async start(
+    { viewport, run_folder, home_folder }: AgentConfig,
+    onLine: (line: string) => void,
+  ): Promise<Display> {
     const size = roomFor(viewport)
     await mkdir(run_folder, { recursive: true })
     const rules = join(run_folder, 'windows.xml')
@@ -79,6 +82,7 @@ export class Display {
       ],
       environment: { HOME: home_folder, PATH: '/usr/bin:/bin' },
       pipes: 1,
+      onLine,
     })
     const number = await Promise.race([displayNumber(server), server.ended])
     if (!/^\d+$/.test(number)) throw new Error(`the display did not start (${number}): ${server.lastLines}`)
@@ -88,6 +92,7 @@ export class Display {
       args: ['--config-file', rules, '--sm-disable'],
       environment: { HOME: home_folder, PATH: '/usr/bin:/bin', DISPLAY: name },
       pipes: 0,
+      onLine,
     })
     return new Display(name, size, server, windowManager)
   }

@@ -4,6 +4,7 @@ import { createLogger } from '@berth/runtime/process/logger.ts'
 import { Browser } from '../browser/browser.ts'
 import { listenOptions, readConfig } from '../config.ts'
 import { ExtensionSet } from '../extensions/extension-set.ts'
+import { ServiceLogs } from '../logs/service-logs.ts'
 import { Capture } from '../network/capture.ts'
 import { startDevToolsGuard } from '../network/devtools-guard.ts'
 import { EventLog } from '../reporting/event-log.ts'
@@ -20,11 +21,12 @@ const config = await readConfig(process.argv[2])
 const state = new StateFeed(systemClock)
 const events = new EventLog(systemClock)
 const telemetry = new TelemetryCollector(systemClock, logger)
+const serviceLogs = new ServiceLogs(systemClock)
 
 new Capture(config.egress_socket, logger).start()
 startDevToolsGuard(config.chromium_path, logger)
 const extensions = new ExtensionSet(logger, { isExpected: config.awaits_extensions })
-const browser = new Browser({ config, extensions, state, events, telemetry, logger })
+const browser = new Browser({ config, extensions, state, events, telemetry, serviceLogs, logger })
 process.on('SIGTERM', () => void stop())
 // What one connection or call has left behind is no reason to end the session of all.
 process.on('unhandledRejection', (reason) => logger.error({ err: reason }, 'a failure that nobody waited for'))
@@ -36,7 +38,7 @@ else {
 }
 
 const { createApp } = await import('../app.ts')
-createApp({ config, browser, extensions, state, events, telemetry, logger, stop }).listen(listenOptions(config))
+createApp({ config, browser, extensions, state, events, telemetry, serviceLogs, logger, stop }).listen(listenOptions(config))
 
 const reason = await browser.givenUp
 logger.error({ reason }, 'the browser is given up')

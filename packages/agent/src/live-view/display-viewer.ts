@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { ReadOnlyFilter } from './read-only-filter.ts'
-import { closeCodes, type ViewerSocket } from './viewer-socket.ts'
 import { parseViewerMessage } from './viewer-message.ts'
+import { closeCodes, type ViewerSocket } from './viewer-socket.ts'
 
 interface DisplayViewerOptions {
   /** The VNC server of the display. */

@@ -92,7 +92,7 @@ export class LiveView {
       this.#watching.delete(client)
       if (this.#watching.size === 0) this.#stopCast()
     })
-    new PageViewer(await accept(), { screencast, computer, isReadOnly, typeText: (text) => this.#type(text) })
+    new PageViewer(await accept(), { screencast, computer, isReadOnly })
   }
 
   /** One for all who watch. It ends with its browser, and its viewers come back to the next one. */

@@ -38,7 +38,8 @@ export class PageInput {
     if (mask === before) {
       if (this.#lastMove && this.#steps.at(-1) === this.#lastMove) this.#steps.pop()
       this.#lastMove = move
-      return this.add(move)
+      this.add(move)
+      return
     }
     this.add(async (screen) => {
       await screen.moveTo({ x, y })

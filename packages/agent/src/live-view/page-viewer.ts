@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { Actions } from '../computer/actions.ts'
 import type { Computer } from '../computer/computer.ts'
 import { PageInput } from './page-input.ts'
 import { type ClientMessage, encodingsIn, noSecurity, RfbClientReader, rfbVersion } from './rfb-client-reader.ts'
@@ -21,13 +22,13 @@ interface PageViewerOptions {
   readonly screencast: Screencast
   readonly computer: Computer
   readonly isReadOnly: boolean
-  readonly typeText: (text: string) => Promise<void>
 }
 
 /** How long a key waits for the text that it may paste. */
 const pasteLimitMilliseconds = 1_000
 /** A page has copied by then. */
 const copyMilliseconds = 200
+const typingLimitMilliseconds = 10_000
 const controlKeys = [0xffe3, 0xffe4]
 const copyKeys = [0x63, 0x78] // c and x
 
@@ -52,8 +53,8 @@ export class PageViewer {
     this.#options = options
     this.#input = new PageInput(options.computer)
     viewer.onMessage((data, isBinary) => {
-      if (!isBinary) return this.#takeText(data)
-      this.#read(data)
+      if (isBinary) this.#read(data)
+      else this.#takeText(data)
       return undefined
     })
     viewer.onClose(() => {
@@ -81,29 +82,32 @@ export class PageViewer {
     }
   }
 
-  #takeText(data: Buffer): Promise<void> | undefined {
+  #takeText(data: Buffer): void {
     const message = parseViewerMessage(data)
     if (!message) this.#viewer.close(closeCodes.refused, 'a text message is not understood')
-    else if (!this.#options.isReadOnly) return this.#options.typeText(message.text)
-    return undefined
+    else if (!this.#options.isReadOnly) {
+      const { text } = message
+      // Behind the keys that came before it.
+      this.#input.add((screen) =>
+        new Actions(screen, AbortSignal.timeout(typingLimitMilliseconds)).type({
+          text,
+          delay: 0,
+          smooth: false,
+          typo_chance: 0,
+        }),
+      )
+    }
   }
 
   #take({ kind, bytes }: ClientMessage): void {
-    switch (kind) {
-      case 'version':
-        return this.#viewer.send(Buffer.from([1, noSecurity]))
-      case 'security':
-        return this.#viewer.send(Buffer.alloc(4))
-      case 'init':
-        return void this.#introduce()
-      case 'setEncodings':
-        return this.#agree(encodingsIn(bytes))
-      case 'updateRequest':
-        this.#request = { isForced: bytes[1] === 0 }
-        return this.#update()
-      default:
-        if (!this.#options.isReadOnly) this.#takeInput(kind, bytes)
-    }
+    if (kind === 'version') this.#viewer.send(Buffer.from([1, noSecurity]))
+    else if (kind === 'security') this.#viewer.send(Buffer.alloc(4))
+    else if (kind === 'init') void this.#introduce()
+    else if (kind === 'setEncodings') this.#agree(encodingsIn(bytes))
+    else if (kind === 'updateRequest') {
+      this.#request = { isForced: bytes[1] === 0 }
+      this.#update()
+    } else if (!this.#options.isReadOnly) this.#takeInput(kind, bytes)
   }
 
   /** The size is known with the first picture. */

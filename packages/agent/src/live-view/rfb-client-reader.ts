@@ -36,7 +36,7 @@ const extendedPointer = -316
 /** Splits what an RFB client sends into whole messages. Throws at what is none: nothing after it can be understood. */
 export class RfbClientReader {
   #unread: Buffer = Buffer.alloc(0)
-  #handshake: MessageKind[] = ['version', 'security', 'init']
+  readonly #handshake: MessageKind[] = ['version', 'security', 'init']
   /** Whether pointer messages may have a byte more, for more than eight buttons. */
   #hasExtendedPointer = false
 
@@ -62,7 +62,8 @@ export class RfbClientReader {
   }
 
   #passHandshake({ kind, bytes }: ClientMessage): void {
-    if (kind === 'version' && !bytes.equals(rfbVersion)) throw new Error('the version of the client must be RFB 003.008')
+    if (kind === 'version' && !bytes.equals(rfbVersion))
+      throw new Error('the version of the client must be RFB 003.008')
     if (kind === 'security' && bytes[0] !== noSecurity) throw new Error('the security type of the client must be None')
     this.#handshake.shift()
   }

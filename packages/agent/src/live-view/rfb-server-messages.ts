@@ -1,4 +1,4 @@
-import { deflateSync, inflateSync } from 'node:zlib'
+import { constants, deflateSync, inflateSync } from 'node:zlib'
 import type { Frame } from './screencast.ts'
 
 export const encodings = { tight: 7, desktopSize: -223, extendedClipboard: -1063131698 } as const
@@ -70,10 +70,19 @@ export function readCutText(bytes: Buffer): { readonly action: number; readonly 
   if (bytes.readInt32BE(4) >= 0) return { action: clipboardActions.provide, text: bytes.toString('latin1', 8) }
   if (bytes.length < 12) return { action: 0 }
   const flags = bytes.readUInt32BE(8)
+  // Beside this bit, the others say what the client is able to do.
+  if ((flags & clipboardActions.caps) !== 0) return { action: clipboardActions.caps }
   if ((flags & clipboardActions.provide) === 0 || (flags & textFormat) === 0) return { action: flags }
-  const content = inflateSync(bytes.subarray(12), { maxOutputLength: maxClipboardBytes + 8 })
+  // Clients flush their stream and do not end it.
+  const options = { maxOutputLength: 2 * maxClipboardBytes, finishFlush: constants.Z_SYNC_FLUSH }
+  const content = inflateSync(bytes.subarray(12), options)
   const length = Math.min(content.readUInt32BE(0), content.length - 4)
-  return { action: clipboardActions.provide, text: content.toString('utf8', 4, 4 + length).replace(/\0$/, '') }
+  return { action: clipboardActions.provide, text: textOf(content.subarray(4, 4 + length)) }
+}
+
+/** With a zero at its end, and lines that end as in Windows. */
+function textOf(bytes: Buffer): string {
+  return bytes.toString('utf8').replace(/\0.*$/s, '').replaceAll('\r\n', '\n')
 }
 
 function extendedCutText(flags: number, content: Buffer): Buffer {

@@ -5,6 +5,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
 import type { Browser } from '../browser/browser.ts'
 import type { Computer } from '../computer/computer.ts'
+import type { ServiceLogs } from '../logs/service-logs.ts'
 import type { Activity } from '../reporting/activity.ts'
 import type { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 
@@ -16,6 +17,7 @@ export interface OperationContext {
   readonly activity: Activity
   readonly telemetry: TelemetryCollector
   readonly logger: Logger
+  readonly serviceLogs: ServiceLogs
   /** One for all who use mouse and keyboard. */
   readonly computer: () => Promise<Computer>
 }

@@ -1,6 +1,7 @@
 import { servedComputer } from '../computer/served-computer.ts'
 import { servedCurl } from '../curl/served-curl.ts'
 import { servedFs } from '../fs/served-fs.ts'
+import { servedLogs } from '../logs/served-logs.ts'
 import { servedPlaywright } from '../playwright/served-playwright.ts'
 import { servedProcesses } from '../process/served-processes.ts'
 import { servedRepl } from '../repl/served-repl.ts'
@@ -18,6 +19,7 @@ export function servedOperations(context: OperationContext): readonly ServedOper
     ...servedWebMcp(webMcp),
     ...servedFs(),
     ...servedProcesses(context),
+    ...servedLogs(context),
     ...servedCurl(context),
   ]
 }

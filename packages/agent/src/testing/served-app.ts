@@ -11,6 +11,7 @@ import { createLogger } from '@berth/runtime/process/logger.ts'
 import { createApp } from '../app.ts'
 import type { Browser } from '../browser/browser.ts'
 import type { ExtensionSet } from '../extensions/extension-set.ts'
+import { ServiceLogs } from '../logs/service-logs.ts'
 import { EventLog } from '../reporting/event-log.ts'
 import { StateFeed } from '../reporting/state-feed.ts'
 import { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
@@ -39,6 +40,7 @@ export class ServedApp implements AsyncDisposable {
       state: new StateFeed(systemClock),
       events: new EventLog(systemClock),
       telemetry: new TelemetryCollector(systemClock, logger),
+      serviceLogs: new ServiceLogs(systemClock),
       logger,
       stop: async () => {},
     })

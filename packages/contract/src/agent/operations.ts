@@ -1,6 +1,7 @@
 import { computerOperations } from './computer-operations.ts'
 import { curlOperations, rawCurlOperations } from './curl-operations.ts'
 import { fsOperations } from './fs-operations.ts'
+import { logsOperations } from './logs-operations.ts'
 import type { Operation } from './operation.ts'
 import { playwrightOperations } from './playwright-operations.ts'
 import { processOperations } from './process-operations.ts'
@@ -17,4 +18,5 @@ export const operations: readonly Operation[] = [
   ...webMcpOperations,
   ...fsOperations,
   ...processOperations,
+  ...logsOperations,
 ] as unknown as readonly Operation[]

@@ -2,7 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { webDriverSessionPattern } from '@berth/contract/agent/agent-protocol.ts'
-import { agentUpgrades, cdpUpgrade, liveViewUpgrade, readOnlyLiveViewUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
+import {
+  agentUpgrades,
+  cdpUpgrade,
+  liveViewUpgrade,
+  readOnlyLiveViewUpgrade,
+} from '@berth/contract/agent/agent-upgrades.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { findUpgrade } from '@berth/contract/upgrade.ts'
 import { errorBody, pathOf, retryHeaders, toBerthError } from '@berth/runtime/http/error-reply.ts'

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { Berth } from './testing/berth.ts'
+
+const berth = await Berth.start()
+const client = await berth.client()
+after(() => berth[Symbol.asyncDispose]())
+const { session_id: id } = await client.browsers.create({ headless: false, timeout_seconds: 300 })
+
+/** As the official client reads a stream that ends by itself. */
+async function linesOf(query: Parameters<typeof client.browsers.logs.stream>[1]): Promise<readonly string[]> {
+  const lines: string[] = []
+  for await (const { message } of await client.browsers.logs.stream(id, query)) lines.push(message)
+  return lines
+}
+
+test('a file and the programs of a session have a history', async () => {
+  await client.browsers.fs.writeFile(id, 'one\n\ntwo\n', { path: '/tmp/a.log' })
+
+  const file = await linesOf({ source: 'path', path: '/tmp/a.log', follow: false })
+  const chromium = await linesOf({ source: 'supervisor', supervisor_process: 'chromium', follow: false })
+  const display = await linesOf({ source: 'supervisor', supervisor_process: 'display', follow: false })
+
+  assert.deepEqual(file, ['one', 'two'])
+  assert.ok(
+    chromium.some((line) => line.startsWith('DevTools listening on ')),
+    chromium.join('\n'),
+  )
+  assert.ok(
+    display.some((line) => line.includes('TigerVNC')),
+    display.join('\n'),
+  )
+})

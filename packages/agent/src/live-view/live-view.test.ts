@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, test } from 'node:test'
+import { RfbClient } from '../testing/rfb-client.ts'
+import { startAgent } from '../testing/start-agent.ts'
+
+const agent = await startAgent({ headless: false })
+after(() => agent[Symbol.asyncDispose]())
+await agent.becomesReady()
+const client = await agent.connect()
+const url = (path: string) => `ws+unix:${agent.socketPath}:${path}`
+
+const { targetInfos } = await client.send('Target.getTargets')
+const { targetId } = targetInfos.find(({ type }: { type: string }) => type === 'page')
+const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true })
+const evaluate = async (expression: string) => {
+  const { result } = await client.send('Runtime.evaluate', { expression, awaitPromise: true }, sessionId)
+  return result.value
+}
+await evaluate(`document.body.innerHTML = '<textarea autofocus></textarea>'
+  document.querySelector('textarea').focus()`)
+await client.send('Page.bringToFront', {}, sessionId)
+
+const hasText = (text: string) => {
+  const field = "document.querySelector('textarea')"
+  return evaluate(`new Promise((resolve) => {
+    const look = () => ${field}.value === ${JSON.stringify(text)} ? resolve(true) : setTimeout(look, 20)
+    look()
+    setTimeout(() => resolve(${field}.value), 15000)
+  })`)
+}
+
+/** As X11 numbers them: letters of several layouts by their old and by their Unicode numbers. */
+const keysyms: Readonly<Record<string, number>> = {
+  a: 0x61,
+  ö: 0xf6,
+  ł: 0x1b3,
+  ж: 0x6d6,
+  λ: 0x7eb,
+  ש: 0xcf9,
+  '€': 0x20ac,
+  ğ: 0x0100_011f,
+  ü: 0xfc,
+  あ: 0x0100_3042,
+}
+
+test('keys of other layouts enter what they mean', async () => {
+  const viewer = await RfbClient.connect(url('/live'))
+
+  for (const keysym of Object.values(keysyms)) viewer.strike(keysym)
+
+  assert.equal(await hasText(Object.keys(keysyms).join('')), true)
+  viewer.close()
+})
+
+test('viewers that break off lock nobody out, and none costs the session anything but its own connection', async () => {
+  for (let count = 0; count < 12; count++) {
+    const broken = await RfbClient.open(url('/live'))
+    await broken.receive(12)
+    broken.close()
+  }
+
+  const viewer = await RfbClient.connect(url('/live'))
+
+  assert.ok(viewer.received > 0)
+  viewer.close()
+})
+
+for (const [what, bytes] of Object.entries({
+  'another version': Buffer.from('RFB 003.003\n'),
+  'an unknown message': Buffer.concat([Buffer.from('RFB 003.008\n'), Buffer.from([1, 1, 77])]),
+  'a message without end': Buffer.concat([
+    Buffer.from('RFB 003.008\n'),
+    Buffer.from([1, 1, 6, 0, 0, 0, 0x7f, 0, 0, 0]),
+  ]),
+})) {
+  test(`a read-only viewer that sends ${what} is disconnected`, async () => {
+    const viewer = await RfbClient.open(url('/live/read-only'))
+    const closed = once(viewer.socket, 'close')
+
+    viewer.send(bytes)
+
+    const [code] = await closed
+    assert.equal(code, 1008)
+  })
+}
+
+test('a viewer is activity for as long as it is there', async () => {
+  const idle = (isIdle: boolean) => agent.statesUntil(({ idle_since }) => (idle_since !== null) === isIdle)
+  client.terminate()
+  await idle(true)
+
+  const viewer = await RfbClient.connect(url('/live/read-only'))
+  await idle(false)
+  viewer.close()
+
+  await idle(true)
+})
