@@ -173,7 +173,7 @@ function handlersOf(
       response.once('close', activity.begin())
       const filled = await (await forms()).fill(await readJson(request))
       if (!response.destroyed) sendJson(response, 200, filled)
-      },
+    },
     record: async (request, response) => (await recorder()).record(await readJson(request), response),
     endRecording: async (request, response) => {
       ;(await recorder()).end((await readJson<{ id: string }>(request)).id)

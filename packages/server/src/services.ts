@@ -573,7 +573,12 @@ export function createServices(options: ServicesOptions) {
     downloads,
     replayTokens: new ReplayTokens(masterKey),
     relay: new Relay({ access, machines, connections, logger }),
-    blobSweep: new BlobSweep({ blobs, owners: [profiles, extensions, replays, downloads, sharedBlobs, apps.deployments], clock, logger }),
+    blobSweep: new BlobSweep({
+      blobs,
+      owners: [profiles, extensions, replays, downloads, sharedBlobs, apps.deployments],
+      clock,
+      logger,
+    }),
     health: new ServiceHealth({ database, driver, egressIsUp, version }),
   }
 }

@@ -38,7 +38,9 @@ else {
 }
 
 const { createApp } = await import('../app.ts')
-createApp({ config, browser, extensions, state, events, telemetry, serviceLogs, logger, stop }).listen(listenOptions(config))
+createApp({ config, browser, extensions, state, events, telemetry, serviceLogs, logger, stop }).listen(
+  listenOptions(config),
+)
 
 const reason = await browser.givenUp
 logger.error({ reason }, 'the browser is given up')

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type Kernel from '@onkernel/sdk'
+import { toFile } from '@onkernel/sdk'
+import { Berth } from './testing/berth.ts'
+import { zipOf } from './testing/extension-files.ts'
+import { installedVersion, PackageRegistry } from './testing/package-registry.ts'
+
+/*
+ * The official client deploys and invokes, and is the framework inside the app, unchanged.
+ */
+
+const registry = await PackageRegistry.open()
+const berth = await Berth.start({ environment: registry.environment })
+const client = await berth.client()
+after(async () => {
+  await berth[Symbol.asyncDispose]()
+  await registry[Symbol.asyncDispose]()
+})
+
+const typescript = `
+import Kernel from '@onkernel/sdk'
+import { chromium } from 'playwright-core'
+import { greeting } from './words'
+
+enum Colour { Red = 'red' }
+const kernel = new Kernel()
+const app = kernel.app('demo')
+
+app.action('echo', async (ctx, payload?: unknown) => {
+  console.log(greeting, ctx.invocation_id)
+  const { SECRET, ENTRYPOINT_RELPATH } = process.env
+  return { payload, pid: process.pid, colour: Colour.Red, SECRET, ENTRYPOINT_RELPATH }
+})
+app.action('throw', async (ctx) => { throw new Error('not today') })
+app.action('hang', async (ctx) => { console.log('hanging'); for (;;); })
+app.action('browse', async (ctx, payload: { wait?: boolean }) => {
+  const session = await kernel.browsers.create({ headless: true })
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url)
+  const page = browser.contexts()[0].pages()[0]
+  await page.setContent('<title>from an app</title>')
+  console.log('session', session.session_id)
+  if (payload.wait) await new Promise(() => setInterval(() => {}, 1000))
+  return { title: await page.title(), session: session.session_id }
+})
+app.action('look', async (ctx) => {
+  const fs = await import('node:fs')
+  const status = async (url: string) => fetch(url).then((answer) => answer.status, () => 'unreachable')
+  return {
+    files: ['/root', '/home', '/work', '/tmp'].flatMap((path) => { try { return fs.readdirSync(path) } catch { return [] } }),
+    processes: fs.readdirSync('/proc').filter((name) => /^\\d+$/.test(name)).length,
+    own: await status(process.env.KERNEL_BASE_URL + '/apps'),
+    metadata: await status('http://169.254.169.254/'),
+  }
+})
+`
+const names = ['@onkernel/sdk', 'playwright-core']
+const versions = await Promise.all(names.map(installedVersion))
+const dependencies = Object.fromEntries(names.map((name, index) => [name, versions[index] ?? '']))
+const packages = Object.fromEntries(names.map((name) => [`node_modules/${name}`, { version: dependencies[name] }]))
+const manifest = { name: 'demo', version: '1.0.0', type: 'module', dependencies }
+const demo = await zipOf({
+  'index.ts': typescript,
+  'words.ts': `export const greeting: string = 'hello from'`,
+  'package.json': JSON.stringify(manifest),
+  'package-lock.json': JSON.stringify({
+    name: 'demo',
+    version: '1.0.0',
+    lockfileVersion: 3,
+    packages: { '': { name: 'demo', version: '1.0.0', dependencies }, ...packages },
+  }),
+})
+
+async function deploy(archive: Uint8Array, settings: Partial<Kernel.DeploymentCreateParams> = {}) {
+  const file = await toFile(archive, 'source.zip')
+  const { id } = await client.deployments.create({ file, entrypoint_rel_path: 'index.ts', ...settings })
+  const events = []
+  for await (const event of await client.deployments.follow(id)) {
+    events.push(event)
+    const state = event.event === 'deployment_state' ? event.deployment.status : undefined
+    if (state === 'running' || state === 'failed' || state === 'stopped') break
+  }
+  const last = events.at(-1)
+  assert.ok(last?.event === 'deployment_state')
+  const log = events.flatMap((event) => (event.event === 'log' ? [event.message] : []))
+  return { id, events, state: last.deployment, log }
+}
+
+let first: Awaited<ReturnType<typeof deploy>>
+before(async () => {
+  first = await deploy(demo, { version: '1', env_vars: { SECRET: 'sealed', KERNEL_API_KEY: 'mine' } })
+})
+
+const invoke = (action_name: string, payload?: unknown) =>
+  client.invocations.create({
+    app_name: 'demo',
+    version: '1',
+    action_name,
+    ...(payload !== undefined && { payload: JSON.stringify(payload) }),
+  })
+const outputOf = ({ output, status_reason }: { output?: string; status_reason?: string }) =>
+  JSON.parse(output ?? assert.fail(status_reason ?? 'no output'))
+
+/** The lines of an invocation, until one matches. */
+async function waitForLine(id: string, pattern: RegExp): Promise<string> {
+  for await (const event of await client.invocations.follow(id)) {
+    if (event.event === 'log' && pattern.test(event.message)) return event.message
+  }
+  assert.fail(`no line ${pattern}: ${JSON.stringify(await client.invocations.retrieve(id))}`)
+}
+
+test('a deployment tells what it serves before it says that it runs', async () => {
+  assert.equal(first.state.status, 'running', JSON.stringify([first.state, first.log]))
+  assert.deepEqual(
+    first.events
+      .filter(({ event }) => event !== 'log')
+      .map(({ event }) => event)
+      .slice(-2),
+    ['app_version_summary', 'deployment_state'],
+  )
+  const apps = await client.apps.list({ app_name: 'demo', version: '1' })
+  assert.deepEqual(
+    apps.items.map(({ deployment, env_vars }) => ({ deployment, env_vars })),
+    [{ deployment: first.id, env_vars: { SECRET: '', KERNEL_API_KEY: '' } }],
+  )
+})
+
+test('an action gets its payload and environment, and its result and log are told', async () => {
+  const invocation = await invoke('echo', { of: ['many', 1] })
+
+  assert.equal(invocation.status, 'succeeded', invocation.status_reason ?? 'no reason')
+  const { pid: _pid, ...output } = outputOf(invocation)
+  assert.deepEqual(output, {
+    payload: { of: ['many', 1] },
+    colour: 'red',
+    SECRET: 'sealed',
+    ENTRYPOINT_RELPATH: 'index.ts',
+  })
+  assert.equal(await waitForLine(invocation.id, /hello/), `hello from ${invocation.id}`)
+  assert.equal((await client.invocations.retrieve(invocation.id.slice(0, 20))).id, invocation.id)
+})
+
+test('an action that throws has failed with its message', async () => {
+  const failed = await invoke('throw')
+
+  assert.deepEqual([failed.status, failed.status_reason], ['failed', 'not today'])
+})
+
+test('an action that never yields is ended by its cancel', async () => {
+  const { id } = await client.invocations.create({ app_name: 'demo', version: '1', action_name: 'hang', async: true })
+  await waitForLine(id, /hanging/)
+
+  const cancelled = await client.invocations.update(id, { status: 'failed' })
+
+  assert.equal(cancelled.status, 'failed')
+  await assert.rejects(client.invocations.update(id, { status: 'failed' }), { status: 400 })
+  assert.equal((await invoke('echo')).status, 'succeeded')
+})
+
+test('a session belongs to the invocation that made it, and a cancel ends it', async () => {
+  const { id } = await client.invocations.create({
+    app_name: 'demo',
+    version: '1',
+    action_name: 'browse',
+    payload: '{"wait":true}',
+    async: true,
+  })
+  const line = await waitForLine(id, /^session /)
+
+  const listed = (await (
+    await fetch(`${berth.url}/invocations/${id}/browsers`, {
+      headers: { authorization: `Bearer ${berth.apiKey}` },
+    })
+  ).json()) as { browsers: { session_id: string; cdp_ws_url: string }[] }
+  assert.deepEqual(
+    listed.browsers.map(({ session_id }) => `session ${session_id}`),
+    [line],
+  )
+
+  await client.invocations.update(id, { status: 'failed' })
+  await assert.rejects(client.browsers.retrieve(line.slice('session '.length)), { status: 404 })
+  await client.invocations.deleteBrowsers(id)
+})
+
+test('an app drives a session with Playwright', async () => {
+  const { title, session } = outputOf(await invoke('browse', {}))
+
+  assert.equal(title, 'from an app')
+  await client.browsers.deleteByID(session)
+})
+
+test('an app sees nothing of the host, and of berth what any client sees', async () => {
+  const seen = outputOf(await invoke('look'))
+
+  assert.deepEqual(
+    seen.files.filter((name: string) => /berth-e2e|trees|main/.test(name)),
+    [],
+  )
+  assert.ok(seen.processes < 20, `${seen.processes} processes`)
+  assert.equal(seen.own, 401)
+  assert.equal(seen.metadata, 'unreachable')
+})
+
+test('a version is replaced only with force, from what was installed before', async () => {
+  const fetchedBefore = registry.fetched
+
+  const refused = await deploy(demo, { version: '1' })
+  assert.equal(refused.state.status, 'failed')
+  assert.match(refused.state.status_reason ?? '', /force/)
+  const forced = await deploy(demo, { version: '1', force: true })
+
+  assert.equal(forced.state.status, 'running', forced.state.status_reason ?? '')
+  assert.equal(registry.fetched, fetchedBefore)
+  assert.equal((await client.deployments.retrieve(first.id)).status, 'stopped')
+  assert.equal((await invoke('echo')).status, 'succeeded')
+})
+
+test('what does not load has failed, with the reason of its code', async () => {
+  const { state } = await deploy(await zipOf({ 'index.mjs': `throw new Error('no luck')` }), {
+    entrypoint_rel_path: 'index.mjs',
+    version: 'broken',
+  })
+
+  assert.equal(state.status, 'failed')
+  assert.equal(state.status_reason, 'no luck')
+})
