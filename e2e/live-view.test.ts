@@ -260,3 +260,25 @@ test('so many viewers watch at once, and one more is refused', async () => {
     await disconnect()
   }
 })
+
+test('telemetry tells of viewers of a headful session', async () => {
+  const { session_id: id, browser_live_view_url: url = '' } = await client.browsers.create({
+    headless: false,
+    telemetry: { enabled: true },
+  })
+  const stream = await client.browsers.telemetry.stream(id)
+  const viewer = new WebSocket(url.replace('http', 'ws'))
+
+  viewer.once('open', () => viewer.close())
+
+  const told: { readonly type: string; readonly data?: unknown }[] = []
+  for await (const { event } of stream) {
+    if (event.type.startsWith('live_view')) told.push(event)
+    if (told.length === 2) break
+  }
+  const [begin, end] = told as { readonly type: string; readonly data: Record<string, unknown> }[]
+  assert.deepEqual([begin?.type, end?.type], ['live_view_connect', 'live_view_disconnect'])
+  assert.equal(begin?.data.session_id, end?.data.session_id)
+  assert.ok((end?.data.duration_ms as number) >= 0)
+  await client.browsers.deleteByID(id)
+})

@@ -63,7 +63,7 @@ export function createApp(options: AppOptions): Server {
     const module = await import('./computer/computer.ts')
     return new module.Computer({ browser, config })
   })
-  const liveView = new LiveView({ config, browser, activity: state.activity, computer })
+  const liveView = new LiveView({ config, browser, activity: state.activity, telemetry, computer })
   const toScreen =
     (isReadOnly: boolean): UpgradeHandler =>
     (request, client, head) =>

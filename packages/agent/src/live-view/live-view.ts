@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -7,6 +8,7 @@ import type { Chromium } from '../browser/chromium.ts'
 import { refuse } from '../cdp/cdp-relay.ts'
 import type { Computer } from '../computer/computer.ts'
 import type { Activity } from '../reporting/activity.ts'
+import type { TelemetrySink } from '../telemetry/telemetry-sink.ts'
 import type { Screencast } from './screencast.ts'
 import type { ViewerSocket } from './viewer-socket.ts'
 
@@ -21,6 +23,7 @@ interface LiveViewOptions {
   readonly config: Pick<AgentConfig, 'headless' | 'run_folder'>
   readonly browser: Browser
   readonly activity: Activity
+  readonly telemetry: TelemetrySink
   readonly computer: () => Promise<Computer>
 }
 
@@ -52,14 +55,30 @@ export class LiveView {
     }
     this.#viewers += 1
     const end = this.#options.activity.begin()
+    const reportEnd = this.#reportBegin()
     client.on('close', () => {
       this.#viewers -= 1
       end()
+      reportEnd()
     })
     try {
       await this.#show(request, client, { head, isReadOnly })
     } catch (error) {
       refuse(client, 503, `the screen cannot be reached: ${(error as Error).message}`)
+    }
+  }
+
+  /** Telemetry knows live views of headful sessions only. */
+  #reportBegin(): () => void {
+    const { config, telemetry } = this.#options
+    if (config.headless) return () => {}
+    const source = { kind: 'local_process' as const }
+    const viewer = { session_id: randomUUID() }
+    const begun = performance.now()
+    telemetry.emit({ type: 'live_view_connect', source, data: viewer })
+    return () => {
+      const data = { ...viewer, duration_ms: Math.round(performance.now() - begun) }
+      telemetry.emit({ type: 'live_view_disconnect', source, data })
     }
   }
 
