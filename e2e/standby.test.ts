@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { startPages } from './testing/pages.ts'
@@ -47,7 +48,7 @@ for (const headless of [true, false]) {
       'new Promise((done) => { const look = () => told > 1 ? done(count) : setTimeout(look, 50); look() })',
     )
 
-    await until(async () => (await countFrozen()) === 1)
+    await until('frozen sessions', async () => (await countFrozen()) === 1, { limitSeconds: 60 })
     const listed = await client.browsers.retrieve(session_id)
     const uptime = listed.usage?.uptime_ms ?? 0
     const ticks = await ticksIn(session_id, 1_500)
@@ -81,7 +82,7 @@ test('a frozen session outlives a killed server, and is woken and deleted by the
     start_url: `${pages.url}/busy`,
   })
   const other = await client.browsers.create({ headless: true, timeout_seconds: 600 })
-  await until(async () => (await countFrozen()) === 2)
+  await until('frozen sessions', async () => (await countFrozen()) === 2, { limitSeconds: 60 })
 
   await berth.signal('SIGKILL')
   const { dataFolder } = berth
@@ -101,15 +102,20 @@ test('a frozen session outlives a killed server, and is woken and deleted by the
 async function inPage(cdpUrl: string, expression: string): Promise<unknown> {
   const cdp = await CdpClient.open(cdpUrl)
   try {
-    const { targetInfos } = (await cdp.send('Target.getTargets')) as {
-      targetInfos: { type: string; targetId: string; url: string }[]
-    }
-    const page = targetInfos.find(({ type, url }) => type === 'page' && url.endsWith('/busy'))
-    const { sessionId } = await cdp.send('Target.attachToTarget', { targetId: page?.targetId, flatten: true })
+    // A create does not wait for its start page.
+    const targetId = await until('the start page', () => findStartPage(cdp), { limitSeconds: 20 })
+    const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true })
     return await cdp.evaluate(sessionId as string, expression)
   } finally {
     await cdp.close()
   }
+}
+
+async function findStartPage(cdp: CdpClient): Promise<string | undefined> {
+  const { targetInfos } = (await cdp.send('Target.getTargets')) as {
+    targetInfos: { type: string; targetId: string; url: string }[]
+  }
+  return targetInfos.find(({ type, url }) => type === 'page' && url.endsWith('/busy'))?.targetId
 }
 
 async function countFrozen(): Promise<number> {
@@ -135,12 +141,4 @@ async function ticksOf(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return Number(fields[11]) + Number(fields[12])
-}
-
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000
-  while (!(await isTrue())) {
-    assert.ok(performance.now() < deadline, 'it does not come true')
-    await delay(100)
-  }
 }
