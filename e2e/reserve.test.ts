@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { startExitProxy } from './testing/exit-proxy.ts'
@@ -26,6 +27,8 @@ after(async () => {
   await exit[Symbol.asyncDispose]()
   await rm(folder, { recursive: true })
 })
+
+const patience = { limitSeconds: 60 }
 
 /** What a page, a client and a program of a session can see of it. */
 const inPage = `JSON.stringify({
@@ -110,7 +113,7 @@ const requests: Readonly<Record<string, Parameters<typeof client.browsers.create
 for (const [what, request] of Object.entries(requests)) {
   test(`${what} from the reserve cannot be told from one that started cold`, { timeout: 120_000 }, async () => {
     const kind = request?.headless ? 'headless' : 'headful'
-    await until(async () => (await metric('berth_reserve_machines', kind)) === 1)
+    await untilReady(kind)
     const claims = await metric('berth_reserve_claims_total', kind)
 
     const claimed = await observe(request)
@@ -136,7 +139,7 @@ test('a claimed session has its profile, its extension, its proxy and its start 
     config: { host: '127.0.0.1', port: exit.port },
     protocol: 'http',
   })
-  await until(async () => (await metric('berth_reserve_machines', 'headless')) === 1)
+  await untilReady('headless')
   const claims = await metric('berth_reserve_claims_total', 'headless')
 
   const session = await client.browsers.create({
@@ -167,23 +170,15 @@ test('a claimed session has its profile, its extension, its proxy and its start 
 async function inFirstPage(cdpUrl: string, address: string, expression: string): Promise<unknown> {
   const cdp = await CdpClient.open(cdpUrl)
   try {
-    let targetId: string | undefined
-    await until(async () => {
-      const { targetInfos } = (await cdp.send('Target.getTargets')) as {
-        targetInfos: { type: string; targetId: string; url: string }[]
-      }
-      targetId = targetInfos.find(({ type, url }) => type === 'page' && url.startsWith(address))?.targetId
-      return targetId !== undefined
-    })
-    const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true })
-    return await cdp.evaluate(sessionId as string, expression)
+    const sessionId = await cdp.attachToPage((url) => url.startsWith(address))
+    return await cdp.evaluate(sessionId, expression)
   } finally {
     await cdp.close()
   }
 }
 
 test('a server that is killed during a claim leaves either its session or nothing', { timeout: 180_000 }, async () => {
-  await until(async () => (await metric('berth_reserve_machines', 'headless')) === 1)
+  await untilReady('headless')
   const before = new Set(await machineProcesses())
   assert.notEqual(before.size, 0)
   const creation = client.browsers.create({ headless: true }).catch(() => undefined)
@@ -200,11 +195,15 @@ test('a server that is killed during a claim leaves either its session or nothin
     await cdp.close()
     await client.browsers.deleteByID(session_id)
   }
-  await until(async () => !(await machineProcesses()).some((found) => before.has(found)))
+  await until(
+    'the end of every machine',
+    async () => !(await machineProcesses()).some((found) => before.has(found)),
+    patience,
+  )
 })
 
 test('a server that stops leaves nothing of its reserve', { timeout: 60_000 }, async () => {
-  await until(async () => (await metric('berth_reserve_machines', 'headless')) === 1)
+  await untilReady('headless')
 
   await berth.signal('SIGTERM')
 
@@ -223,10 +222,6 @@ async function metric(name: string, kind: string): Promise<number> {
   return Number(new RegExp(`^${name}\\{kind="${kind}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
 }
 
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000
-  while (!(await isTrue())) {
-    assert.ok(performance.now() < deadline, 'it does not come true')
-    await delay(100)
-  }
+async function untilReady(kind: string): Promise<void> {
+  await until('a machine of the reserve', async () => (await metric('berth_reserve_machines', kind)) === 1, patience)
 }

@@ -103,19 +103,10 @@ async function inPage(cdpUrl: string, expression: string): Promise<unknown> {
   const cdp = await CdpClient.open(cdpUrl)
   try {
     // A create does not wait for its start page.
-    const targetId = await until('the start page', () => findStartPage(cdp), { limitSeconds: 20 })
-    const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true })
-    return await cdp.evaluate(sessionId as string, expression)
+    return await cdp.evaluate(await cdp.attachToPage((url) => url.endsWith('/busy')), expression)
   } finally {
     await cdp.close()
   }
-}
-
-async function findStartPage(cdp: CdpClient): Promise<string | undefined> {
-  const { targetInfos } = (await cdp.send('Target.getTargets')) as {
-    targetInfos: { type: string; targetId: string; url: string }[]
-  }
-  return targetInfos.find(({ type, url }) => type === 'page' && url.endsWith('/busy'))?.targetId
 }
 
 async function countFrozen(): Promise<number> {

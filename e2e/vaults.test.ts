@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { relayToLocalhost } from './testing/localhost-relay.ts'
@@ -9,6 +10,7 @@ const pages = await startPages()
 /** The session's own localhost: a secure origin, and another site than the host's name. */
 const local = `http://127.0.0.1:${pages.port}`
 const site = pages.url
+const patience = { limitSeconds: 20 }
 const secret = 'p@ss "wörd" </script> 7Qx2'
 
 pages.serve(
@@ -123,16 +125,14 @@ async function open(url: string): Promise<string> {
   const { targetInfos } = (await cdp.send('Target.getTargets')) as { targetInfos: { targetId: string; type: string }[] }
   const page = await cdp.openPage(url)
   for (const { targetId, type } of targetInfos) if (type === 'page') await cdp.send('Target.closeTarget', { targetId })
-  await eventually(
-    async () => (await cdp.evaluate(page, `location.href !== 'about:blank' && document.readyState`)) === 'complete',
-  )
+  await isLoaded(page, "location.href !== 'about:blank' && document.readyState")
   return page
 }
 
-async function eventually(check: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 20_000; !(await check().catch(() => false)); ) {
-    assert.ok(Date.now() < end, 'it has not come true')
-  }
+/** While the page changes, nothing can be evaluated in it. */
+async function isLoaded(page: string, state: string): Promise<void> {
+  const evaluate = () => cdp.evaluate(page, state).catch(() => undefined)
+  await until('the page', async () => (await evaluate()) === 'complete', patience)
 }
 
 const fill = (targets: Record<string, string>, options: object = {}, of = item) =>
@@ -218,12 +218,13 @@ test('the page is the one with the URL, or the only one', async () => {
 
   assert.deepEqual(outcomes(await fill({ '#first': 'user' }, { page_url: url })), ['page_not_found'])
   const page = await cdp.openPage(url)
-  await eventually(async () => (await cdp.evaluate(page, 'document.readyState')) === 'complete')
+  await isLoaded(page, 'document.readyState')
   assert.deepEqual(outcomes(await fill({ '#first': 'user' })), ['ambiguous_page'])
   assert.deepEqual(outcomes(await fill({ '#first': 'user' }, { page_url: `${site}/changing` })), ['page_not_found'])
   assert.deepEqual(outcomes(await fill({ '#first': 'user' }, { page_url: url })), ['filled'])
   await cdp.openPage(url)
-  await eventually(async () => outcomes(await fill({ '#first': 'user' }, { page_url: url }))[0] === 'ambiguous_page')
+  const fillFirst = () => fill({ '#first': 'user' }, { page_url: url })
+  await until('two pages', async () => outcomes(await fillFirst())[0] === 'ambiguous_page', patience)
 })
 
 test('a value is written into no frame of another site, and on no other domain than the item names', async () => {
@@ -263,7 +264,7 @@ test('what changes while it is filled gets no further value', async () => {
 
 test('a page that hangs ends the fill in time', async () => {
   const page = await cdp.openPage(`${site}/busy`)
-  await eventually(async () => pages.requests.includes('/busy'))
+  await until('the request', () => pages.requests.includes('/busy'), patience)
   await new Promise((resolve) => cdp.send('Runtime.evaluate', { expression: '1' }, page).then(resolve, resolve))
   const begun = performance.now()
 
@@ -280,7 +281,7 @@ test('a tool of a page is called with values, and whoever calls it does not get 
     const { body } = await ask('GET', `/browsers/${session.session_id}/webmcp/tools`)
     return body.tools.find(({ tool }: Body) => tool.name === name)?.tool_ref
   }
-  await eventually(async () => (await named('fail')) !== undefined)
+  await until('the tool', async () => (await named('fail')) !== undefined, patience)
   const invoke = async (name: string, change: object = {}) =>
     ask('POST', `${item}/operations`, {
       type: 'webmcp_invoke',

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import WebSocket from 'ws'
+import { until } from '../fault/testing/until.ts'
 
 interface CdpMessage {
   readonly id?: number
@@ -45,6 +46,17 @@ export class CdpClient {
     return pending.promise.finally(() => this.#pending.delete(id))
   }
 
+  /** Attaches to the first page with such a URL, as soon as there is one. Resolves with the CDP session. */
+  async attachToPage(fits: (url: string) => boolean): Promise<string> {
+    const find = async () => {
+      const { targetInfos } = (await this.send('Target.getTargets')) as { targetInfos: TargetInfo[] }
+      return targetInfos.find(({ type, url }) => type === 'page' && fits(url))?.targetId
+    }
+    const targetId = await until('the page', find, { limitSeconds: 20 })
+    const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true })
+    return sessionId as string
+  }
+
   /** Opens a page and attaches to it. Returns the id of the CDP session. */
   async openPage(url = 'about:blank'): Promise<string> {
     const { targetId } = await this.send('Target.createTarget', { url })
@@ -83,4 +95,10 @@ export class CdpClient {
     if (message.error) pending.reject(new Error(message.error.message))
     else pending.resolve(message.result ?? {})
   }
+}
+
+interface TargetInfo {
+  readonly type: string
+  readonly targetId: string
+  readonly url: string
 }
