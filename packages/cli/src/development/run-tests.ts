@@ -26,7 +26,7 @@ const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
 // They measure times or memory, or use up what a machine has for all: processor, files, memory.
 const exclusiveTests =
-  /^bench\/|^e2e\/fault\/(leaks|many-files|part-kill|races|server-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
+  /^bench\/|^e2e\/fault\/(leaks|many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
 /** Each file starts several browsers: more of them make each other late. */
 const maxBrowserFiles = 4
 // A file that leaves something open never ends, and must not use up the time of CI.

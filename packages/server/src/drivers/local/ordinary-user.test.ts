@@ -36,7 +36,7 @@ test('all this holds for an ordinary user too', {
     '--inh-caps=-all',
     '--',
   ]
-  const args = [...identity, process.execPath, '--test', '--test-reporter=spec', ...files]
+  const args = [...identity, process.execPath, '--test', '--test-concurrency=2', '--test-reporter=spec', ...files]
   const tests = spawn('/usr/bin/setpriv', args, {
     cwd: home,
     env: { HOME: home, PATH: '/usr/bin:/bin' },
