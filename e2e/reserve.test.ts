@@ -66,11 +66,11 @@ async function observe(request: Parameters<typeof client.browsers.create>[0]): P
   const { session_id, created_at, cdp_ws_url, webdriver_ws_url, base_url, usage, ...record } = session
   assert.ok(created_at && webdriver_ws_url && base_url && usage)
   const cdp = await CdpClient.open(cdp_ws_url)
+  const sessionId = await cdp.attachToPage((url) => url.startsWith(pages.url))
   const { targetInfos } = (await cdp.send('Target.getTargets')) as {
     targetInfos: { type: string; targetId: string; url: string }[]
   }
   const targetId = targetInfos.find(({ type }) => type === 'page')?.targetId
-  const { sessionId } = (await cdp.send('Target.attachToTarget', { targetId, flatten: true })) as { sessionId: string }
   await cdp.evaluate(
     sessionId,
     "new Promise((done) => document.readyState === 'complete' ? done(1) : addEventListener('load', done))",
