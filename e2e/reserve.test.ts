@@ -67,9 +67,7 @@ async function observe(request: Parameters<typeof client.browsers.create>[0]): P
   assert.ok(created_at && webdriver_ws_url && base_url && usage)
   const cdp = await CdpClient.open(cdp_ws_url)
   const sessionId = await cdp.attachToPage((url) => url.startsWith(pages.url))
-  // Chromium names the page before it is there, and then for a moment not at all.
-  const state = "location.href !== 'about:blank' && document.readyState"
-  const isLoaded = async () => (await cdp.evaluate(sessionId, state).catch(() => undefined)) === 'complete'
+  const isLoaded = async () => (await cdp.evaluate(sessionId, 'document.readyState')) === 'complete'
   await until('the start page', isLoaded, patience)
   const { targetInfos } = (await cdp.send('Target.getTargets')) as {
     targetInfos: { type: string; targetId: string; url: string }[]

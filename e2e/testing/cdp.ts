@@ -53,8 +53,12 @@ export class CdpClient {
       return targetInfos.find(({ type, url }) => type === 'page' && fits(url))?.targetId
     }
     const targetId = await until('the page', find, { limitSeconds: 20 })
-    const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true })
-    return sessionId as string
+    const attached = await this.send('Target.attachToTarget', { targetId, flatten: true })
+    const sessionId = attached.sessionId as string
+    // A target has the URL before the page has.
+    const hasCome = async () => fits(String(await this.evaluate(sessionId, 'location.href').catch(() => '')))
+    await until('the page', hasCome, { limitSeconds: 20 })
+    return sessionId
   }
 
   /** Opens a page and attaches to it. Returns the id of the CDP session. */
