@@ -151,7 +151,7 @@ function handlersOf(
       // First, so that it captures what the rest causes.
       if (capture !== undefined) await telemetry.configure(capture)
       await browser.configure(configuration)
-      // Whoever changes the browser uses it; one that has waited for its session begins to be idle now.
+      // A change counts as activity: a browser of the reserve starts to be idle now.
       activity.restart()
       response.writeHead(204).end()
     },

@@ -144,7 +144,7 @@ export class CdpConnection {
     setTimeout(() => this.#client.destroy(), lastWordsMilliseconds).unref()
   }
 
-  /** Whoever was first has ended it. */
+  /** The first caller has ended it. */
   #report(endedBy: 'client' | 'chromium'): void {
     if (this.#isReported) return
     this.#isReported = true

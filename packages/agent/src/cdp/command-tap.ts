@@ -4,7 +4,7 @@ import type { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 
 export type DisconnectReason = 'client_close' | 'upstream_changed' | 'upstream_error' | 'context_cancelled'
 
-/** Commands that are longer are counted as lost: what is told of them is short, and they are rare. */
+/** Longer commands are counted as lost. They are rare. */
 export const maxTappedBytes = 1024 * 1024
 const reportedDomains = /"(?:Input|DOM|Page|Target|Browser|Autofill)\./
 

@@ -65,7 +65,7 @@ export class PageInput {
     if (!this.#isWorking) void this.#work()
   }
 
-  /** Whoever leaves lets everything go. */
+  /** A viewer that disconnects releases its keys and buttons. */
   release(): void {
     this.#steps = []
     const [mask, keys] = [this.#mask, [...this.#keys]]

@@ -84,7 +84,7 @@ const dragCategories: FieldReader = ({ items }) => {
   return [...new Set(groups.map((group) => (mimeGroups.includes(group) ? group : 'other')))]
 }
 
-/** What is told of each command. */
+/** The reported fields of each command. */
 export const readers: Readonly<Record<CdpCommandMethod, Fields>> = {
   'Input.dispatchMouseEvent': {
     event_type: mouseEventType,

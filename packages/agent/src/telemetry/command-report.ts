@@ -9,7 +9,7 @@ interface Command {
   readonly sessionId?: unknown
 }
 
-/** Whether commands of this method are told. */
+/** Whether commands of this method are reported. */
 export function isReported(method: unknown): method is CdpCommandMethod {
   return typeof method === 'string' && Object.hasOwn(readers, method)
 }

@@ -32,7 +32,7 @@ export class Semaphore {
     await turn.promise.finally(() => signal?.removeEventListener('abort', giveUp))
   }
 
-  /** Admits whoever waits longest. */
+  /** Admits the caller who has waited longest. */
   release(): void {
     const next = this.#waiting.shift()
     if (next) next()

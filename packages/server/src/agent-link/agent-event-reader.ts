@@ -25,7 +25,7 @@ type NumberedRecord = { readonly sequence: number } | { readonly sequence: numbe
 export interface RecordStream<Told extends NumberedRecord> {
   readonly follow: Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType<Told>>
   readonly acknowledge: Endpoint<z.ZodType, z.ZodType, typeof acknowledgeAgentEvents.body & {}>
-  /** Longer ones are none of a sound agent. */
+  /** A longer event ends the stream: no correct agent sends one. */
   readonly maxEventLength?: number
   /** The record after which reading begins; absent: the last one that was acknowledged. */
   readonly after?: number | undefined

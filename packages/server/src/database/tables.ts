@@ -475,7 +475,7 @@ export interface VaultOperationTable {
   type: 'fill' | 'webmcp_invoke'
   state: VaultOperationState
   fields: ColumnType<readonly FilledField[] | null, string | null | undefined, string | null>
-  /** When whoever performs it is gone. */
+  /** After this time the server that performs it counts as gone. */
   held_until: Date
   created_at: Date
   ended_at: Generated<Date | null>

@@ -9,7 +9,7 @@ const plainBytes = 4 * 1024
 const structuredTypes = /[/+](?:json|xml|x-www-form-urlencoded|graphql|x-ndjson)\b/i
 const textTypes = /^text\/|javascript|ecmascript|[/+]yaml\b/i
 
-/** How much of a body of this media type is told: of binary ones nothing. */
+/** How many bytes of a body of this media type are reported. Binary bodies are not. */
 export function bodyLimit(mediaType: string): number {
   if (structuredTypes.test(mediaType)) return structuredBytes
   return textTypes.test(mediaType) ? plainBytes : 0

@@ -13,7 +13,7 @@ const windowMilliseconds = 60_000
 /** The operator's defaults for organizations without limits of their own. */
 export interface LimitsConfig {
   readonly maxSessions: number
-  /** Of an organization without limits of its own, at once. */
+  /** Concurrent ones of an organization without limits of its own. */
   readonly maxInvocations: number
   readonly maxInvocationsPerApp: number
   /** Per limited operation and organization. 0 means no limit. */

@@ -151,7 +151,7 @@ export class WarmMachines {
     if (warm.users === 0) this.#end(id, warm)
   }
 
-  /** Also of one that has ended by itself, which leaves files. */
+  /** Also for a machine that has ended by itself, which leaves files. */
   #end(id: DeploymentId, warm: WarmMachine): void {
     clearTimeout(warm.timer)
     if (this.#warm.get(id) !== warm) return

@@ -40,7 +40,7 @@ export interface SessionPlace {
   readonly take: (write: (database: Database) => Promise<Session>) => Promise<Session>
   /** What the row says of it. */
   readonly columnsFor: (row: Insertable<SessionTable>) => Partial<Insertable<SessionTable>>
-  /** Whether it is its creator's at once, or waits in a pool. */
+  /** `active`: its creator uses it at once. `idle`: it waits in a pool. */
   readonly state: 'active' | 'idle'
 }
 

@@ -67,7 +67,7 @@ export class SessionProvisioner {
     return provisioned
   }
 
-  /** Nothing when the machine does not do what it is told; then nothing of it is left. */
+  /** Resolves with undefined when the machine fails. Nothing of it is left then. */
   async #provisionClaimed({ session, inputs, signal }: Provisioning): Promise<Provisioned | undefined> {
     const { machines, reserve, logger } = this.#options
     const machine = reserve.take(session.machine_id)

@@ -9,7 +9,7 @@ interface StandbyMachineOptions {
   readonly afterMilliseconds: number | undefined
   /** An earlier server has frozen it. */
   readonly isFrozen: boolean
-  /** Asked before it is frozen; whoever creates or takes up a session does not want that yet. */
+  /** Asked before it is frozen: false while its session is being created or adopted. */
   readonly mayStandBy: () => boolean
   readonly onChange: (isFrozen: boolean) => void
   readonly onFailure: (error: Error) => void

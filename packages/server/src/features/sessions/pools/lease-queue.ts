@@ -121,7 +121,7 @@ export class LeaseQueue {
     }
   }
 
-  /** Nobody is told when a server is killed whose callers came earlier: only then it is looked again without a word. */
+  /** A killed server sends no notification, so callers behind its own look again by themselves. */
   async #look(pool: PoolId): Promise<void> {
     const { exists, free } = await this.#options.store.outlook(pool)
     if (!exists)

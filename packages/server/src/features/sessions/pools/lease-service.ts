@@ -113,7 +113,7 @@ export class LeaseService {
     await machines.command(sessionId, configureAgent, { start_url: startUrl })
   }
 
-  /** Nothing of it is awaited: what comes of a start page is nobody's answer. */
+  /** The response waits for the row, and not for the agent or the start page. */
   async #prepare(
     session: Session,
     { start_url: startUrl, telemetry: asked }: BrowserPoolAcquireRequest,

@@ -85,7 +85,7 @@ class Callers {
     this.#held.set(body.session_id, body)
   }
 
-  /** A caller who goes at once has nothing. Asked of the service, which tells when it has noticed. */
+  /** A caller who disconnects at once gets no browser. Calls the service, which reports when it has noticed. */
   async #leave(): Promise<void> {
     const signal = AbortSignal.timeout(1 + this.#random(10))
     const asked = { projectId: this.#owner.id, idOrName: this.#id, request: {}, signal }

@@ -128,7 +128,7 @@ export class SessionStore {
       .execute()
   }
 
-  /** It goes on. Whoever has woken it has used it: its timeout counts from now, unless the agent tells of activity. */
+  /** It runs again. Waking it is a use: its timeout starts now, unless the agent reports activity. */
   async endStandby(id: SessionId, at: Date): Promise<void> {
     const frozenFor = sql<number>`greatest(0, extract(epoch from ${at}::timestamptz - standby_since) * 1000)::bigint`
     await this.#database
