@@ -154,7 +154,7 @@ export const createInvocation = defineEndpoint({
   reply: Invocation.pick({ id: true, action_name: true, status: true, output: true, status_reason: true }),
   status: 200,
   otherSuccesses: { 202: 'The invocation is asynchronous.' },
-  errors: ['action_not_found', 'invocation_limit_reached'],
+  errors: ['action_not_found', 'invocation_limit_reached', 'capacity_exhausted'],
 })
 
 export const listInvocations = defineEndpoint({

@@ -47,7 +47,7 @@ export const Deployment = z
     status_reason: z.string().optional(),
     entrypoint_rel_path: z.string(),
     env_vars: EnvironmentVariables,
-    source_type: z.literal('file'),
+    source_type: z.enum(['file', 'github']),
     source_checksum: z.string().meta({ description: 'SHA-256 of the archive.' }),
   })
   .meta({ id: 'Deployment' })
