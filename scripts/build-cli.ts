@@ -28,6 +28,13 @@ await build({
   logLevel: 'warning',
 })
 await chmod(program, 0o755)
-const manifest = { name: 'berth', version, description, type: 'module', bin: { berth: 'berth.mjs' }, engines: { node: '>=22' } }
+const manifest = {
+  name: 'berth',
+  version,
+  description,
+  type: 'module',
+  bin: { berth: 'berth.mjs' },
+  engines: { node: '>=22' },
+}
 await writeFile(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
 console.log(`wrote ${program}`)

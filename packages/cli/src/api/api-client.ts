@@ -43,7 +43,10 @@ export class ApiClient {
       ...(signal && { signal }),
     }).catch((error: unknown) => {
       if (signal?.aborted) throw error
-      throw new ApiFailure(`${url} cannot be reached: ${causeOf(error)} (berth login stores another address)`, 'unavailable')
+      throw new ApiFailure(
+        `${url} cannot be reached: ${causeOf(error)} (berth login stores another address)`,
+        'unavailable',
+      )
     })
     if (!response.ok) throw await failureOf(response)
     return response

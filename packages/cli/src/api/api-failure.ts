@@ -1,5 +1,13 @@
 /** Exit codes of sysexits.h. */
-const exitCodes = { usage: 64, data: 65, noInput: 66, unavailable: 69, software: 70, temporary: 75, permission: 77 } as const
+const exitCodes = {
+  usage: 64,
+  data: 65,
+  noInput: 66,
+  unavailable: 69,
+  software: 70,
+  temporary: 75,
+  permission: 77,
+} as const
 
 /** What the user is told in one line, with the exit code of its class. */
 export class ApiFailure extends Error {
@@ -22,7 +30,10 @@ export async function failureOf(response: Response): Promise<ApiFailure> {
   const { status } = response
   const text = await response.text()
   const { code, message, details = [] } = parsed(text)
-  const parts = [message ?? (text.slice(0, 200) || response.statusText), ...details.map((detail) => detail.message ?? '')]
+  const parts = [
+    message ?? (text.slice(0, 200) || response.statusText),
+    ...details.map((detail) => detail.message ?? ''),
+  ]
   const hint = hints[status] ?? (status === 500 ? 'the log of the server says more' : undefined)
   const sentence = [...new Set(parts.filter(Boolean))].join(' ')
   return new ApiFailure(`${sentence} (${[code ?? status, hint].filter(Boolean).join('; ')})`, kindOf(status))

@@ -29,7 +29,10 @@ export function jsonSchemaOf(schema: z.ZodType): (node: JsonSchema) => JsonSchem
 /** Follows references, and leaves out that a value may be null. */
 function resolve(node: JsonSchema, root: JsonSchema): JsonSchema {
   const { description, default: fallback } = node
-  const own = { ...(description !== undefined && { description }), ...(fallback !== undefined && { default: fallback }) }
+  const own = {
+    ...(description !== undefined && { description }),
+    ...(fallback !== undefined && { default: fallback }),
+  }
   if (node.override) return { ...node.override, ...own }
   if (node.$ref) {
     const target = node.$ref === '#' ? root : root.$defs?.[node.$ref.replace('#/$defs/', '')]
@@ -40,5 +43,7 @@ function resolve(node: JsonSchema, root: JsonSchema): JsonSchema {
   if (!only) return node
   if (others.length === 0) return { ...only, ...own }
   const values = choices?.flatMap((choice) => choice.enum ?? (choice.const === undefined ? [] : [choice.const]))
-  return values?.length === choices?.length ? { ...own, type: 'string', enum: values ?? [] } : { ...own, anyOf: choices ?? [] }
+  return values?.length === choices?.length
+    ? { ...own, type: 'string', enum: values ?? [] }
+    : { ...own, anyOf: choices ?? [] }
 }

@@ -22,7 +22,14 @@ let received: Received | undefined
 const server = createServer(async (request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? '', 'http://berth')
   const { authorization, 'content-type': type = '' } = request.headers
-  received = { method: request.method ?? '', path: pathname, query: searchParams, authorization, type, body: await buffer(request) }
+  received = {
+    method: request.method ?? '',
+    path: pathname,
+    query: searchParams,
+    authorization,
+    type,
+    body: await buffer(request),
+  }
   response.writeHead(204).end()
 })
 
@@ -100,7 +107,11 @@ for (const endpoint of operations) {
     assert.equal(path, endpoint.path.replaceAll(/\{\w+\}/g, 'thing%201'))
     assert.equal(authorization, 'Bearer sk_test')
     for (const flag of flags) {
-      if (flag.place === 'query') assert.ok([...query.keys()].some((name) => name.startsWith(flag.path[0] ?? '')), flag.name)
+      if (flag.place === 'query')
+        assert.ok(
+          [...query.keys()].some((name) => name.startsWith(flag.path[0] ?? '')),
+          flag.name,
+        )
       else if (type.startsWith('application/json')) {
         assert.notEqual(valueAt(JSON.parse(body.toString()), flag.path), undefined, flag.name)
       } else assert.ok(body.includes(`name="${flag.path.join('.')}`), flag.name)

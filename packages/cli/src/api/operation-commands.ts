@@ -61,7 +61,8 @@ function addOperationCommand(program: Command, endpoint: Endpoint, extra: Operat
     if (!positional.includes(flag.name)) addFlag(command, flag)
     else command.argument(flag.kind === 'list' ? `[${flag.name}...]` : `[${flag.name}]`, flag.description)
   }
-  if (endpoint.bodyType === 'application/octet-stream') command.requiredOption('--file <path>', 'what to send; - is standard input')
+  if (endpoint.bodyType === 'application/octet-stream')
+    command.requiredOption('--file <path>', 'what to send; - is standard input')
   else if (endpoint.body && !endpoint.bodyType) {
     command.option('--data <json>', 'the whole request; @path reads a file, @- standard input. Flags are put into it')
   }

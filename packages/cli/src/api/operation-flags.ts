@@ -45,7 +45,7 @@ function fieldsOf(place: FieldFlag['place'], schema: NonNullable<Endpoint['body'
   const visit = (node: JsonSchema, path: readonly string[], isRequired: boolean): readonly FieldFlag[] => {
     const { properties, required = [], description = '' } = node
     const flag = { name: path.join('-').replaceAll('_', '-'), place, path, description, isRequired }
-    if (!properties) return [{ ...flag, ...valueOf(node, resolve) }]
+    if (!properties) return [{ ...flag, ...valueKind(node, resolve) }]
     if (path.length === maxDepth) return [{ ...flag, kind: 'json', choices: [], members: [] }]
     return Object.entries(properties).flatMap(([name, member]) => {
       const isNeeded = required.includes(name) && (path.length === 0 || isRequired)
@@ -55,19 +55,25 @@ function fieldsOf(place: FieldFlag['place'], schema: NonNullable<Endpoint['body'
   return visit(resolve({ $ref: '#' }), [], true).filter(({ path }) => path.length > 0)
 }
 
-function valueOf(node: JsonSchema, resolve: (node: JsonSchema) => JsonSchema): Pick<FieldFlag, 'kind' | 'choices' | 'members'> {
+function valueKind(
+  node: JsonSchema,
+  resolve: (node: JsonSchema) => JsonSchema,
+): Pick<FieldFlag, 'kind' | 'choices' | 'members'> {
   const choices = (node.enum ?? (node.const === undefined ? [] : [node.const])).map(String)
   const isBoolean = node.type === 'boolean' || choices.toSorted().join() === 'false,true'
   if (isBoolean) return { kind: 'boolean', choices: [], members: [] }
   if (node.format === 'binary') return { kind: 'file', choices: [], members: [] }
   if (node.type === 'integer' || node.type === 'number') return { kind: 'number', choices, members: [] }
   if (node.type === 'string') return { kind: 'text', choices, members: [] }
-  if (node.type === 'array') return listOf(resolve(node.items ?? {}), resolve)
+  if (node.type === 'array') return listKind(resolve(node.items ?? {}), resolve)
   const values = typeof node.additionalProperties === 'object' ? resolve(node.additionalProperties) : {}
   return { kind: node.type === 'object' && values.type === 'string' ? 'pairs' : 'json', choices: [], members: [] }
 }
 
-function listOf(item: JsonSchema, resolve: (node: JsonSchema) => JsonSchema): Pick<FieldFlag, 'kind' | 'choices' | 'members'> {
+function listKind(
+  item: JsonSchema,
+  resolve: (node: JsonSchema) => JsonSchema,
+): Pick<FieldFlag, 'kind' | 'choices' | 'members'> {
   if (item.type === 'string') return { kind: 'list', choices: (item.enum ?? []).map(String), members: [] }
   const members = Object.entries(item.properties ?? {}).map(([name, member]) => ({
     name,

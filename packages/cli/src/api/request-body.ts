@@ -18,7 +18,8 @@ export async function textOf(value: string): Promise<string> {
 /** The file at the path; `-` is standard input. */
 export async function fileOf(path: string): Promise<File> {
   if (path === '-') return new File([new Uint8Array(await buffer(process.stdin))], 'stdin')
-  const content = await openAsBlob(path).catch(unreadable(path))
+  // It throws at once where there is no file.
+  const content = await Promise.try(() => openAsBlob(path)).catch(unreadable(path))
   return new File([content], basename(path))
 }
 
@@ -60,7 +61,11 @@ function appendField(form: FormData, name: string, value: unknown): void {
   else for (const [key, each] of Object.entries(value)) appendField(form, `${name}[${key}]`, each)
 }
 
-async function appendParts(form: FormData, { name, path, members }: FieldFlag, values: readonly string[]): Promise<void> {
+async function appendParts(
+  form: FormData,
+  { name, path, members }: FieldFlag,
+  values: readonly string[],
+): Promise<void> {
   for (const [index, value] of values.entries()) {
     for (const part of value.split(',')) {
       const [key, content] = pairOf(name, part)

@@ -1,6 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress'
 
-export type EncodedBody = NonNullable<RequestInit["body"]>
+export type EncodedBody = NonNullable<RequestInit['body']>
 
 /** Smaller uploads end before anybody looks. */
 const minShownBytes = 1024 ** 2

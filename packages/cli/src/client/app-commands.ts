@@ -49,7 +49,9 @@ export function addAppCommands(program: Command): void {
     program
       .command('deploy <entrypoint>')
       .summary('deploy the folder of an app')
-      .description('Sends the folder of the entrypoint, without what .gitignore names, and follows the build to its end.')
+      .description(
+        'Sends the folder of the entrypoint, without what .gitignore names, and follows the build to its end.',
+      )
       .option('--version <version>', 'the version of the app', 'latest')
       .option('--force', 'replace a version that exists')
       .option('--env <NAME=value>', 'an environment variable; may be repeated', collect, []),
@@ -147,7 +149,10 @@ async function printLogs(app: string, { follow, since, version, invocation, ...f
   const client = await ApiClient.open(flags)
   const query = { since: since ?? (follow ? '5s' : '5m') }
   const { stream, id } = invocation
-    ? { stream: followInvocation, id: (await client.call<AppStatus>(getInvocation as Endpoint, { params: { id: invocation } })).id }
+    ? {
+        stream: followInvocation,
+        id: (await client.call<AppStatus>(getInvocation as Endpoint, { params: { id: invocation } })).id,
+      }
     : { stream: followDeployment, id: await deploymentOf(client, app, version) }
   const quiet = new AbortController()
   // Without --follow, what has been written so far comes at once.

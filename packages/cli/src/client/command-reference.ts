@@ -36,7 +36,13 @@ function sectionOf(words: readonly string[], command: Command): string {
   const options = command.options.filter((option) => !option.hidden && !common.has(option.long ?? ''))
   const lines = options.map((option) => `- \`${option.flags}\`${describe(option)}`)
   const summary = command.summary() || command.description()
-  return [`## berth ${[...words, ...given].join(' ')}`, '', `${sentence(summary)}`, ...(lines.length > 0 ? ['', ...lines] : []), ''].join('\n')
+  return [
+    `## berth ${[...words, ...given].join(' ')}`,
+    '',
+    `${sentence(summary)}`,
+    ...(lines.length > 0 ? ['', ...lines] : []),
+    '',
+  ].join('\n')
 }
 
 function describe({ description, argChoices }: Option): string {

@@ -32,7 +32,9 @@ export function addCopyCommand(program: Command): void {
   const command = commandGroup(program, ['browsers'])
     .command('cp <source> <target>')
     .summary('copy a file or a folder to a session, or from one')
-    .description('A path in a session is <id_or_name>:/path. A folder arrives as a folder at the target, or as a ZIP archive where the target ends with .zip.')
+    .description(
+      'A path in a session is <id_or_name>:/path. A folder arrives as a folder at the target, or as a ZIP archive where the target ends with .zip.',
+    )
   withApiFlags(command).action(async (source: string, target: string, flags: ApiFlags) => {
     const [from, to] = [sessionPathOf(source), sessionPathOf(target)]
     const client = await ApiClient.open(flags)

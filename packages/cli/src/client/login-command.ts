@@ -32,7 +32,8 @@ export function addLoginCommands(program: Command): void {
     .action(async (given?: string) => {
       const { current, servers } = await readSavedServers()
       const name = given ?? current
-      if (name === undefined || !servers[name]) throw new ApiFailure(`no server is stored as ${name ?? 'default'}`, 'usage')
+      if (name === undefined || !servers[name])
+        throw new ApiFailure(`no server is stored as ${name ?? 'default'}`, 'usage')
       const { [name]: _forgotten, ...others } = servers
       const next = current === name ? Object.keys(others)[0] : current
       await writeSavedServers({ ...(next !== undefined && { current: next }), servers: others })

@@ -41,22 +41,21 @@ async function openShell(
 
   // One request at a time, so that keys arrive in their order. What is typed meanwhile goes with the next one.
   let typed: Buffer[] = []
-  let sending: Promise<void> | undefined
+  let isSending = false
   const send = async () => {
+    if (isSending) return
+    isSending = true
     while (typed.length > 0) {
       const data = Buffer.concat(typed)
       typed = []
       await client.send(writeProcessInput as Endpoint, { params, body: { data_b64: data.toString('base64') } })
     }
+    isSending = false
   }
   const onInput = (chunk: Buffer) => {
     typed.push(chunk)
     // The program may have ended: its exit code comes by the stream.
-    sending ??= send()
-      .catch(() => undefined)
-      .finally(() => {
-        sending = undefined
-      })
+    void send().catch(() => undefined)
   }
   const onResize = () => void client.send(resizeTerminal as Endpoint, { params, body: size() }).catch(() => undefined)
 
@@ -74,6 +73,7 @@ async function openShell(
   } finally {
     stdin.setRawMode(false).pause().off('data', onInput)
     stdout.off('resize', onResize)
-    if (!hasEnded) await client.send(killProcess as Endpoint, { params, body: { signal: 'KILL' } }).catch(() => undefined)
+    if (!hasEnded)
+      await client.send(killProcess as Endpoint, { params, body: { signal: 'KILL' } }).catch(() => undefined)
   }
 }
