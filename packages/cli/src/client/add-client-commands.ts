@@ -5,6 +5,7 @@ import { addOperationCommands } from '../api/operation-commands.ts'
 import { addAppCommands } from './app-commands.ts'
 import { addCopyCommand } from './copy-command.ts'
 import { addLoginCommands } from './login-command.ts'
+import { addMcpCommand } from './mcp-command.ts'
 import { operationExtras } from './operation-extras.ts'
 import { addShellCommand } from './shell-command.ts'
 
@@ -16,6 +17,7 @@ export function addClientCommands(program: Command): void {
   addOperationCommands(program, operationExtras)
   addShellCommand(program)
   addCopyCommand(program)
+  addMcpCommand(program)
   summarizeGroups(program.commands)
   tab(program)
 }
