@@ -167,6 +167,11 @@ export const errorCatalogue = {
     status: 404,
     sentence: () => 'The browser has no page open.',
   },
+  element_not_found: {
+    status: 404,
+    sentence: (details: { ref: string }) =>
+      `ref: there is no element ${details.ref} in the page any more. Take a snapshot.`,
+  },
   target_not_found: { status: 404, sentence: (details: { reason: string }) => details.reason },
   tool_not_found: {
     status: 404,
@@ -425,6 +430,21 @@ export const errorCatalogue = {
   internal_error: {
     status: 500,
     sentence: () => 'An unexpected error happened. It was logged with the x-request-id of this answer.',
+  },
+  page_wait_timed_out: {
+    status: 504,
+    retry: false,
+    sentence: (details: { reason: string }) => `The page did not come to it in time: ${details.reason}`,
+  },
+  navigation_failed: {
+    status: 502,
+    retry: false,
+    sentence: (details: { reason: string }) => `url: the page did not load: ${details.reason}`,
+  },
+  element_not_usable: {
+    status: 409,
+    retry: false,
+    sentence: (details: { ref: string; reason: string }) => `ref: ${details.ref} ${details.reason}`,
   },
   page_not_answering: {
     status: 500,
