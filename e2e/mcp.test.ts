@@ -60,12 +60,23 @@ test('offers the same tools over HTTP and standard input', async () => {
   assert.deepEqual(other.tools, tools)
   assert.ok(tools.every(({ description, inputSchema }) => description && inputSchema.type === 'object'))
   assert.deepEqual(
-    tools.map(({ name }) => name).filter((name) => !name.startsWith('page_')),
+    tools.map(({ name }) => name),
     [
       ...['get_connection_context', 'manage_browsers', 'manage_profiles', 'manage_projects', 'manage_api_keys'],
       ...['manage_browser_pools', 'manage_proxies', 'manage_extensions', 'manage_credentials'],
       ...['manage_credential_providers', 'manage_replays', 'manage_apps', 'computer_action', 'browser_curl'],
-      ...['execute_playwright_code', 'exec_command', 'search_docs'],
+      ...[
+        'execute_playwright_code',
+        'exec_command',
+        'snapshot',
+        'navigate',
+        'click',
+        'type',
+        'select',
+        'press',
+        'upload',
+      ],
+      ...['wait_for', 'tabs', 'extract', 'screenshot', 'download', 'search_docs'],
     ],
   )
 })
@@ -159,6 +170,34 @@ for (const [name, args, read, expected] of calls) {
     assert.deepEqual(read((await succeed(name, args)) as never), expected)
   })
 }
+
+test('works in a page by its references', async () => {
+  const say = async (name: string, args: Record<string, unknown> = {}) => {
+    const { text, isError } = await call(http, name, { session_id, ...args })
+    assert.equal(isError, false, text)
+    return text
+  }
+  const page = `data:text/html,<title>Form</title><form onsubmit="document.title=q.value;return false"><input id=q aria-label=Text><select id=s aria-label=Size><option>S<option>L</select><button>Send</button></form><h1>Heading</h1>`
+
+  assert.match(await say('navigate', { url: page }), /^t1 "Form" data:/)
+  const text = await say('snapshot')
+  const [, box] = /(e\d+) textbox "Text"/.exec(text) ?? []
+  const [, list] = /(e\d+) combobox "Size"/.exec(text) ?? []
+  await say('select', { ref: list, values: ['L'] })
+  await say('type', { ref: box, text: 'sent' })
+  await say('press', { ref: box, key: 'Enter' })
+  assert.match(await say('wait_for', { url: 'data:' }), /"sent"/)
+  assert.match(await say('snapshot', { changes: true }), /^\+ .*textbox "Text" ="sent" focused$/m)
+  assert.match(await say('extract'), /# Heading/)
+  assert.match(await say('tabs', { action: 'open', url: 'about:blank' }), /^t2 /)
+  assert.match(await say('tabs', { action: 'close', tab_id: 't2' }), /^t1 .*\(in front\)$/)
+  const { content } = await call(http, 'screenshot', { session_id })
+  assert.deepEqual(
+    content.map(({ type }) => type),
+    ['image', 'text'],
+  )
+  assert.deepEqual(JSON.parse(await say('download')), [])
+})
 
 test('acts on the screen, and shows it', async () => {
   const actions = [

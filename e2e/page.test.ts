@@ -1,5 +1,22 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import {
+  activateTab,
+  clickElement,
+  closeTab,
+  extractPage,
+  listTabs,
+  navigatePage,
+  openTab,
+  pressPageKey,
+  selectOptions,
+  snapshotPage,
+  takeMarkedScreenshot,
+  typeIntoElement,
+  uploadToElement,
+  waitForPage,
+} from '@berth/contract/agent/page-operations.ts'
+import { type Endpoint, filledPath } from '@berth/contract/endpoint.ts'
 import { Berth } from './testing/berth.ts'
 import { relayToLocalhost } from './testing/localhost-relay.ts'
 import { startPages } from './testing/pages.ts'
@@ -70,27 +87,37 @@ const client = await berth.client()
 const { session_id: id } = await client.browsers.create({ headless: true, timeout_seconds: 600 })
 await relayToLocalhost(client, id, pages.port)
 
+type Operation = Pick<Endpoint, 'method' | 'path'>
+
 interface Failure {
   readonly code: string
   readonly message: string
 }
 
-async function send(path: string, body?: object, method = 'POST'): Promise<{ status: number; answer: unknown }> {
+async function send(
+  { method, path }: Operation,
+  body?: object,
+  params: Readonly<Record<string, string>> = {},
+): Promise<{ status: number; answer: unknown }> {
   const headers = { 'content-type': 'application/json' }
   const init = { method, ...(body && { headers, body: JSON.stringify(body) }) }
-  const response = await berth.request(`/browsers/${id}/page/${path}`, init)
+  const response = await berth.request(filledPath(path, { id_or_name: id, ...params }), init)
   const text = await response.text()
   return { status: response.status, answer: text ? JSON.parse(text) : undefined }
 }
 
-async function succeed<Answer>(path: string, body?: object, method?: string): Promise<Answer> {
-  const { status, answer } = await send(path, body, method)
-  assert.ok(status < 300, `${path}: ${JSON.stringify(answer)}`)
+async function succeed<Answer>(
+  operation: Operation,
+  body?: object,
+  params?: Readonly<Record<string, string>>,
+): Promise<Answer> {
+  const { status, answer } = await send(operation, body, params)
+  assert.ok(status < 300, `${operation.path}: ${JSON.stringify(answer)}`)
   return answer as Answer
 }
 
-async function fail(path: string, body: object): Promise<string> {
-  const { status, answer } = await send(path, body)
+async function fail(operation: Operation, body: object): Promise<string> {
+  const { status, answer } = await send(operation, body)
   const { code, message } = answer as Failure
   return `${status} ${code} ${message}`
 }
@@ -102,7 +129,7 @@ interface Snapshot {
   readonly is_truncated: boolean
 }
 
-const snapshot = (options: object = {}) => succeed<Snapshot>('snapshot', options)
+const snapshot = (options: object = {}) => succeed<Snapshot>(snapshotPage, options)
 
 /** The reference in front of the line. */
 async function refOf(line: string): Promise<string> {
@@ -112,7 +139,7 @@ async function refOf(line: string): Promise<string> {
   return ref
 }
 
-const openForm = () => succeed('navigate', { url: `${site}/form` })
+const openForm = () => succeed(navigatePage, { url: `${site}/form` })
 before(openForm)
 
 test('reads a page as text with references', async () => {
@@ -152,18 +179,18 @@ test('reads a page as text with references', async () => {
 })
 
 test('fills in a form and sends it', async () => {
-  await succeed('type', { ref: await refOf('textbox "Name"'), text: 'Ada' })
-  await succeed('type', { ref: await refOf('textbox "Name"'), text: ' L.', append: true })
-  await succeed('type', { ref: await refOf('textbox "Day"'), text: '2026-12-24' })
-  await succeed('type', { ref: await refOf('textbox "Password"'), text: '' })
-  await succeed('select', { ref: await refOf('combobox "Size"'), values: ['Large'] })
-  await succeed('click', { ref: await refOf('checkbox') })
+  await succeed(typeIntoElement, { ref: await refOf('textbox "Name"'), text: 'Ada' })
+  await succeed(typeIntoElement, { ref: await refOf('textbox "Name"'), text: ' L.', append: true })
+  await succeed(typeIntoElement, { ref: await refOf('textbox "Day"'), text: '2026-12-24' })
+  await succeed(typeIntoElement, { ref: await refOf('textbox "Password"'), text: '' })
+  await succeed(selectOptions, { ref: await refOf('combobox "Size"'), values: ['Large'] })
+  await succeed(clickElement, { ref: await refOf('checkbox') })
   await client.browsers.fs.writeFile(id, 'content', { path: '/tmp/list.txt' })
-  await succeed('upload', { ref: await refOf('file'), paths: ['/tmp/list.txt'] })
-  await succeed('type', { ref: await refOf('textbox "Note"'), text: 'new note' })
+  await succeed(uploadToElement, { ref: await refOf('file'), paths: ['/tmp/list.txt'] })
+  await succeed(typeIntoElement, { ref: await refOf('textbox "Note"'), text: 'new note' })
   const { text } = await snapshot({ changes: true })
-  await succeed('click', { ref: await refOf('button "Send"') })
-  const { title } = await succeed<Snapshot>('wait_for', { text: 'Order' })
+  await succeed(clickElement, { ref: await refOf('button "Send"') })
+  const { title } = await succeed<Snapshot>(waitForPage, { text: 'Order' })
 
   assert.match(text, /^- .*\n\+ (.*\n\+ )?.*textbox "Note" ="new note" focused$/m)
   assert.equal(title, 'sent name=Ada L.,day=2026-12-24,secret=,size=l,gift=yes,list=list.txt')
@@ -171,19 +198,19 @@ test('fills in a form and sends it', async () => {
 
 test('clicks in shadow trees, on cards, far away, and in frames of both kinds', async () => {
   await openForm()
-  await succeed('click', { ref: await refOf('button "In shadow"') })
+  await succeed(clickElement, { ref: await refOf('button "In shadow"') })
   assert.equal((await snapshot()).title, 'in shadow')
-  await succeed('click', { ref: await refOf('clickable "A card"') })
+  await succeed(clickElement, { ref: await refOf('clickable "A card"') })
   assert.equal((await snapshot()).title, 'clicked')
-  await succeed('click', { ref: await refOf('button "Far away"') })
+  await succeed(clickElement, { ref: await refOf('button "Far away"') })
   await refOf('button "Pressed"')
 
   const { text } = await snapshot({ max_chars: 100_000 })
   const boxes = [...text.matchAll(/(\w+) textbox "Word"/g)].map(([, ref]) => ref)
   const buttons = [...text.matchAll(/(\w+) button "Do"/g)].map(([, ref]) => ref)
   for (const [index, ref] of boxes.entries()) {
-    await succeed('type', { ref, text: `word ${index}`, submit: true })
-    await succeed('click', { ref: buttons[index] })
+    await succeed(typeIntoElement, { ref, text: `word ${index}`, submit: true })
+    await succeed(clickElement, { ref: buttons[index] })
     await refOf(`button "Done word ${index}"`)
   }
   assert.equal(boxes.length, 2)
@@ -194,27 +221,33 @@ test('says why an element cannot be used', async () => {
   const accept = await refOf('button "Accept"')
 
   assert.match(
-    await fail('click', { ref: under }),
+    await fail(clickElement, { ref: under }),
     /^409 element_not_usable ref: e\d+ is covered by button "Accept" \(e\d+\)\.$/,
   )
-  assert.match(await fail('click', { ref: await refOf('button "Cancel"') }), /^409 .* is disabled\.$/)
-  assert.match(await fail('type', { ref: accept, text: 'x' }), /^409 .* takes no text\.$/)
-  assert.match(await fail('select', { ref: accept, values: ['x'] }), /^409 .* is no list of options\.$/)
-  assert.match(await fail('select', { ref: await refOf('combobox'), values: ['x'] }), /^409 .* has no option "x"\.$/)
-  assert.match(await fail('upload', { ref: accept, paths: ['/tmp/list.txt'] }), /^409 .* is no field for files\.$/)
-  assert.match(await fail('upload', { ref: accept, paths: ['/tmp/none'] }), /^404 file_not_found/)
-  assert.match(await fail('press', { key: 'Nokey' }), /^400 invalid_input key: there is no key "Nokey"/)
-  await succeed('click', { ref: accept })
-  assert.match(await fail('click', { ref: accept }), /^404 element_not_found ref: there is no element e\d+/)
-  await succeed('click', { ref: under })
-  assert.match(await fail('click', { ref: 'e99999' }), /^404 element_not_found/)
-  assert.match(await fail('click', { ref: 'button' }), /^400 invalid_input ref: must be a reference/)
+  assert.match(await fail(clickElement, { ref: await refOf('button "Cancel"') }), /^409 .* is disabled\.$/)
+  assert.match(await fail(typeIntoElement, { ref: accept, text: 'x' }), /^409 .* takes no text\.$/)
+  assert.match(await fail(selectOptions, { ref: accept, values: ['x'] }), /^409 .* is no list of options\.$/)
+  assert.match(
+    await fail(selectOptions, { ref: await refOf('combobox'), values: ['x'] }),
+    /^409 .* has no option "x"\.$/,
+  )
+  assert.match(
+    await fail(uploadToElement, { ref: accept, paths: ['/tmp/list.txt'] }),
+    /^409 .* is no field for files\.$/,
+  )
+  assert.match(await fail(uploadToElement, { ref: accept, paths: ['/tmp/none'] }), /^404 file_not_found/)
+  assert.match(await fail(pressPageKey, { key: 'Nokey' }), /^400 invalid_input key: there is no key "Nokey"/)
+  await succeed(clickElement, { ref: accept })
+  assert.match(await fail(clickElement, { ref: accept }), /^404 element_not_found ref: there is no element e\d+/)
+  await succeed(clickElement, { ref: under })
+  assert.match(await fail(clickElement, { ref: 'e99999' }), /^404 element_not_found/)
+  assert.match(await fail(clickElement, { ref: 'button' }), /^400 invalid_input ref: must be a reference/)
 })
 
 test('reads a page as Markdown', async () => {
   await openForm()
 
-  const { markdown } = await succeed<{ markdown: string }>('extract')
+  const { markdown } = await succeed<{ markdown: string }>(extractPage)
 
   assert.match(markdown, /^# Order \*now\*\n\nFresh \*\*bread\*\*, every day\.\n/)
   assert.match(markdown, /\| Item \| Price \|\n\|---\|---\|\n\| Bread \| 3 € \|/)
@@ -227,7 +260,7 @@ test('takes a picture with the references on it', async () => {
   await openForm()
   const name = await refOf('textbox "Name"')
 
-  const { png_b64, marks } = await succeed<{ png_b64: string; marks: { ref: string }[] }>('screenshot')
+  const { png_b64, marks } = await succeed<{ png_b64: string; marks: { ref: string }[] }>(takeMarkedScreenshot)
 
   assert.equal(Buffer.from(png_b64, 'base64').subarray(1, 4).toString(), 'PNG')
   assert.ok(marks.some(({ ref }) => ref === name))
@@ -235,41 +268,44 @@ test('takes a picture with the references on it', async () => {
 
 test('goes, goes back, and waits', async () => {
   await openForm()
-  const second = await succeed<Snapshot>('navigate', { url: `${site}/second` })
-  await succeed('wait_for', { text: 'late text' })
-  const back = await succeed<Snapshot>('navigate', { history: 'back' })
+  const second = await succeed<Snapshot>(navigatePage, { url: `${site}/second` })
+  await succeed(waitForPage, { text: 'late text' })
+  const back = await succeed<Snapshot>(navigatePage, { history: 'back' })
 
   assert.equal(second.title, 'Second')
   assert.equal(back.title, 'Order')
   assert.match(
-    await fail('navigate', { url: 'http://127.0.0.1:9/' }),
+    await fail(navigatePage, { url: 'http://127.0.0.1:9/' }),
     /^502 navigation_failed url: the page did not load: net::ERR_/,
   )
-  assert.match(await fail('navigate', {}), /^400 invalid_input url: give either url or history/)
+  assert.match(await fail(navigatePage, {}), /^400 invalid_input url: give either url or history/)
   assert.match(
-    await fail('wait_for', { text: 'never', timeout_ms: 200 }),
+    await fail(waitForPage, { text: 'never', timeout_ms: 200 }),
     /^504 page_wait_timed_out .*does not show "never"/,
   )
 })
 
 test('opens, lists, uses and closes tabs', async () => {
-  const opened = await succeed<{ tab_id: string }>('tabs', { url: `${site}/second` })
-  const { tabs } = await succeed<{ tabs: { tab_id: string; is_active: boolean }[] }>('tabs', undefined, 'GET')
+  const opened = await succeed<{ tab_id: string }>(openTab, { url: `${site}/second` })
+  const { tabs } = await succeed<{ tabs: { tab_id: string; is_active: boolean }[] }>(listTabs)
   const first = tabs.find(({ tab_id }) => tab_id !== opened.tab_id)
   const inFront = await snapshot()
-  await succeed(`tabs/${first?.tab_id}/activate`, {})
+  await succeed(activateTab, undefined, { tab_id: first?.tab_id ?? '' })
   const other = await snapshot({ tab_id: opened.tab_id })
-  const { status } = await send(`tabs/${opened.tab_id}`, undefined, 'DELETE')
+  const { status } = await send(closeTab, undefined, { tab_id: opened.tab_id })
 
   assert.equal(tabs.length, 2)
   assert.equal(inFront.title, 'Second')
   assert.equal(other.title, 'Second')
   assert.equal(status, 204)
-  assert.match(await fail('snapshot', { tab_id: opened.tab_id }), /^404 target_not_found tab_id: there is no tab t\d+/)
+  assert.match(
+    await fail(snapshotPage, { tab_id: opened.tab_id }),
+    /^404 target_not_found tab_id: there is no tab t\d+/,
+  )
 })
 
 test('cuts a large page, and reads all of it in time', async () => {
-  await succeed('navigate', { url: `${site}/large` })
+  await succeed(navigatePage, { url: `${site}/large` })
   const cut = await snapshot({ max_chars: 1_000 })
   const whole = await snapshot({ max_chars: 200_000 })
   const usable = await snapshot({ max_chars: 200_000, interactive: true })
@@ -282,8 +318,8 @@ test('cuts a large page, and reads all of it in time', async () => {
 })
 
 test('does not wait for a page that hangs', async () => {
-  await succeed('navigate', { url: `${site}/hung` })
-  await succeed('click', { ref: await refOf('button "Hang"') })
+  await succeed(navigatePage, { url: `${site}/hung` })
+  await succeed(clickElement, { ref: await refOf('button "Hang"') })
 
-  assert.match(await fail('snapshot', {}), /page_not_answering/)
+  assert.match(await fail(snapshotPage, {}), /page_not_answering/)
 })

@@ -3,11 +3,12 @@ import type { Tool } from '../tool.ts'
 import { manageBrowsers } from './browser-tools.ts'
 import { contextTool } from './context-tool.ts'
 import { docsTool } from './docs-tool.ts'
+import { pageTools } from './page-tools.ts'
 import { resourceTools } from './resource-tools.ts'
 import { sessionTools } from './session-tools.ts'
 
 export function allTools(docs: DocsSearch): readonly Tool[] {
-  return [contextTool, manageBrowsers, ...resourceTools, ...sessionTools, docsTool(docs)]
+  return [contextTool, manageBrowsers, ...resourceTools, ...sessionTools, ...pageTools, docsTool(docs)]
 }
 
 const files = 'exec_command and execute_playwright_code read and write files'
@@ -18,7 +19,6 @@ const streams = 'a stream; a tool answers once'
 /** Why an operation has no tool, by operation or by tag. scripts/check-lists.ts reads it. */
 export const withoutTool: Readonly<Record<string, string>> = {
   'Browser Filesystem': files,
-  'Browser Downloads': files,
   'Browser Processes': 'exec_command runs programs to their end',
   'Browser REPL': 'execute_playwright_code runs code',
   'Browser WebMCP': 'the tools of a page come by its own means',
