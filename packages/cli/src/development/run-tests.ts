@@ -1,12 +1,13 @@
 import { existsSync, statSync } from 'node:fs'
-import { glob } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
+import { glob, mkdtemp, rm } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { StartError } from '@berth/server/start-error.ts'
 import { checkoutFolder, printLine } from '../output.ts'
+import { writeBatches } from './test-batches.ts'
 
 export interface TestCounts {
   readonly passed: number
@@ -18,6 +19,8 @@ interface Stage {
   readonly name: string
   readonly files: readonly string[]
   readonly concurrency: number
+  /** How many processes run the files. Absent: each file has its own. */
+  readonly batches?: number
   /** A module with what all files share. */
   readonly setup?: string
 }
@@ -29,6 +32,8 @@ const exclusiveTests =
   /^bench\/|^e2e\/fault\/(leaks|many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
 /** Each file starts several browsers: more of them make each other late. */
 const maxBrowserFiles = 4
+/** Fewer files have processes of their own, which show their results as they come. */
+const minBatchedFiles = 16
 // A file that leaves something open never ends, and must not use up the time of CI.
 const silenceLimitMilliseconds = 4 * 60 * 1000
 const postgresSetup = join(checkoutFolder, 'packages/server/src/testing/test-postgres-setup.ts')
@@ -70,7 +75,9 @@ export function stagesOf(files: readonly string[], parallel: number): readonly S
     {
       name: 'tests without browsers',
       files: withoutBrowsers,
-      concurrency: parallel,
+      // Most of them load the server, and some of them wait.
+      ...(withoutBrowsers.length > minBatchedFiles && { batches: parallel * 4 }),
+      concurrency: parallel * 2,
       ...(withoutBrowsers.length > 1 && { setup: postgresSetup }),
     },
     {
@@ -87,16 +94,18 @@ export function stagesOf(files: readonly string[], parallel: number): readonly S
   return stages.filter((stage) => stage.files.length > 0)
 }
 
-async function runStage({ name, files, concurrency, setup }: Stage): Promise<TestCounts> {
-  printLine(`${name}: ${files.length} files, ${concurrency} at a time`)
+async function runStage({ name, files, concurrency, batches, setup }: Stage): Promise<TestCounts> {
+  const inBatches = batches === undefined ? '' : ` in ${batches} processes`
+  printLine(`${name}: ${files.length} files${inBatches}, ${concurrency} at a time`)
+  const folder = await mkdtemp(join(tmpdir(), 'berth-tests-'))
   const counts = { passed: 0, failed: 0, skipped: 0 }
   const stop = new AbortController()
   const silence = setTimeout(() => stop.abort(new Error(silenceMessage)), silenceLimitMilliseconds)
   const tests = run({
-    files: files.map((file) => join(checkoutFolder, file)),
+    files: batches === undefined ? files.map(inCheckout) : [...(await writeBatches(files, { count: batches, folder }))],
     concurrency,
     ...(setup !== undefined && { globalSetupPath: setup }),
-    timeout: silenceLimitMilliseconds,
+    ...(batches === undefined && { timeout: silenceLimitMilliseconds }),
     cwd: checkoutFolder,
     signal: stop.signal,
   })
@@ -111,5 +120,10 @@ async function runStage({ name, files, concurrency, setup }: Stage): Promise<Tes
   report.pipe(process.stdout, { end: false })
   await finished(report)
   clearTimeout(silence)
+  await rm(folder, { recursive: true })
   return counts
+}
+
+function inCheckout(file: string): string {
+  return join(checkoutFolder, file)
 }

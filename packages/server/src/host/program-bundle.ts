@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { systemClock } from '@berth/runtime/async/clock.ts'
 import { exists } from '@berth/runtime/files/exists.ts'
 import { BundleCache, type BundledFile } from './bundle-cache.ts'
 
@@ -63,7 +64,7 @@ async function bundle(
   cache: BundleCache,
 ): Promise<readonly BundledFile[]> {
   const { build, stop } = await import('esbuild')
-  const startedAt = Date.now()
+  const startedAt = systemClock.now().getTime()
   const { outputFiles, metafile } = await build({
     entryPoints: { ...entries },
     external: [...packages],
