@@ -9,7 +9,7 @@ import { CdpClient } from './testing/cdp.ts'
 import { within } from './testing/within.ts'
 
 test('pings are answered while a tab is busy, and quiet clients stay connected (case 5)', async () => {
-  await using berth = await Berth.start()
+  await using berth = await Berth.borrow()
   const client = await berth.client()
   const { cdp_ws_url } = await client.browsers.create({ headless: true, timeout_seconds: 300 })
 

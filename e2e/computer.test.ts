@@ -29,7 +29,7 @@ pages.serve(
     addEventListener('mousemove', () => moves++, true)
   </script>`,
 )
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()

@@ -14,7 +14,7 @@ import { agentProcess, memoryMiB } from './testing/processes.ts'
 
 const mebibyte = 1024 * 1024
 const linkMode = 0o120777
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 after(() => berth[Symbol.asyncDispose]())
 const client = await berth.client()
 const session = await client.browsers.create({ headless: true, timeout_seconds: 600 })

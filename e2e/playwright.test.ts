@@ -17,7 +17,7 @@ pages.serve(
   '/never',
   (_request, response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('<title>Never'),
 )
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()

@@ -8,7 +8,7 @@ import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { listProcesses, memoryMiB, serviceProcesses } from './testing/processes.ts'
 
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 after(() => berth[Symbol.asyncDispose]())
 
 /** The official client's two routes: through the API, and directly to the session. */
