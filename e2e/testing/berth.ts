@@ -158,15 +158,14 @@ export class Berth {
     return this.#log.join('\n')
   }
 
-  /** The official client. Every response is validated against the OpenAPI document. */
-  async client(): Promise<Kernel> {
-    return new Kernel({
-      apiKey: this.apiKey,
-      baseURL: this.url,
-      maxRetries: 0,
-      defaultHeaders: connectionHeaders,
-      fetch: await createCheckedFetch(this.url),
-    })
+  /**
+   * The official client. Every response is validated against the OpenAPI document. `directly` names the subresources that
+   * it calls at the session's own address, if they are not the usual ones.
+   */
+  async client({ directly }: { readonly directly?: string } = {}): Promise<Kernel> {
+    const options = { apiKey: this.apiKey, baseURL: this.url, maxRetries: 0, defaultHeaders: connectionHeaders }
+    const checked = { ...options, fetch: await createCheckedFetch(this.url) }
+    return directly === undefined ? new Kernel(checked) : createRouted(directly, checked)
   }
 
   /** Sends a plain request with the key. */
@@ -208,6 +207,16 @@ export class Berth {
     this.#backing = undefined
     await backing?.[Symbol.asyncDispose]()
     if (this.#ownsFolder) await rm(this.dataFolder, { recursive: true, force: true })
+  }
+}
+
+/** The client reads once from the environment which subresources it calls directly. Other files share the environment. */
+export function createRouted(subresources: string, options: ConstructorParameters<typeof Kernel>[0]): Kernel {
+  process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = subresources
+  try {
+    return new Kernel(options)
+  } finally {
+    Reflect.deleteProperty(process.env, 'KERNEL_BROWSER_ROUTING_SUBRESOURCES')
   }
 }
 
