@@ -47,7 +47,7 @@ test('every file runs in one stage, and only files that measure or use up the ma
     [4, 3, 1],
   )
   const alone = stages.at(-1)?.files ?? []
-  assert.ok(alone.includes('bench/run-bench.test.ts') && alone.includes('e2e/fault/leaks.test.ts'))
+  assert.ok(alone.includes('bench/run-bench.test.ts') && alone.includes('e2e/fault/shortage.test.ts'))
   assert.deepEqual(
     alone.filter((file) => file.startsWith('packages/agent/')),
     [],
