@@ -90,7 +90,7 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
       // Most of them load the server.
       ...batch(withoutBrowsers, () => true, parallel * 4),
       // Some of them wait.
-      concurrency: parallel * 2,
+      concurrency: parallel + 1,
       ...(withoutBrowsers.length > 1 && { setup: postgresSetup }),
     },
     {
