@@ -19,7 +19,7 @@ pages.serve(
   '/form',
   `<!doctype html><title>Form</title><button onclick="console.log('clicked'); document.title = 'Clicked'">Send</button>`,
 )
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 const client = await berth.client()
 after(async () => {
   await berth[Symbol.asyncDispose]()

@@ -9,12 +9,12 @@ import { CdpClient } from './testing/cdp.ts'
 import { within } from './testing/within.ts'
 
 test('pings are answered while a tab is busy, and quiet clients stay connected (case 5)', async () => {
-  await using berth = await Berth.start()
+  await using berth = await Berth.borrow()
   const client = await berth.client()
   const { cdp_ws_url } = await client.browsers.create({ headless: true, timeout_seconds: 300 })
 
   // The long form lasts until every keep-alive of berth is due, the short one as long as the tab is busy.
-  const seconds = rounds({ short: 15, deep: 75 })
+  const seconds = rounds({ short: 10, deep: 75 })
   const pinger = await CdpClient.open(cdp_ws_url)
   const quiet = await CdpClient.open(cdp_ws_url)
   const silent = await CdpClient.open(cdp_ws_url, { autoPong: false })
@@ -24,7 +24,7 @@ test('pings are answered while a tab is busy, and quiet clients stay connected (
       id: 9_999_999,
       sessionId: page,
       method: 'Runtime.evaluate',
-      params: { expression: 'for (const end = Date.now() + 12_000; Date.now() < end; );' },
+      params: { expression: 'for (const end = Date.now() + 7_000; Date.now() < end; );' },
     }),
   )
 

@@ -17,7 +17,7 @@ import { memoryMiB, serviceProcesses } from './testing/processes.ts'
 import { within } from './testing/within.ts'
 
 const mebibyte = 1024 * 1024
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 const client = await berth.client()
 after(() => berth[Symbol.asyncDispose]())
 

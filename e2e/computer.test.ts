@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import type Kernel from '@onkernel/sdk'
 import { APIError } from '@onkernel/sdk'
+import { deepOnly } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { startPages } from './testing/pages.ts'
@@ -29,28 +30,27 @@ pages.serve(
     addEventListener('mousemove', () => moves++, true)
   </script>`,
 )
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
 })
 
 /** The official client's two routes: through the API, and directly to the session. */
-const ways = { 'over the API': await routedClient(''), directly: await routedClient('computer') }
-
-async function routedClient(subresources: string): Promise<Kernel> {
-  process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = subresources
-  return berth.client()
+const ways = {
+  'over the API': await berth.client({ directly: '' }),
+  directly: await berth.client({ directly: 'computer' }),
 }
 
-for (const [way, headless] of [
-  ['over the API', false],
-  ['directly', true],
-  ['directly', false],
-  ['over the API', true],
+for (const [way, headless, isInShortForm] of [
+  ['over the API', false, true],
+  ['directly', true, true],
+  ['directly', false, false],
+  ['over the API', true, false],
 ] as const) {
   const client = ways[way]
-  suite(`computer controls ${way}, ${headless ? 'headless' : 'headful'}`, { timeout: 60_000 }, () => {
+  const options = { timeout: 60_000, ...(!isInShortForm && deepOnly) }
+  suite(`computer controls ${way}, ${headless ? 'headless' : 'headful'}`, options, () => {
     let id = ''
     let cdp: CdpClient
     let page = ''

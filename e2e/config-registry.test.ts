@@ -88,10 +88,6 @@ const refusal = html('<h1>Access denied</h1>', 'Access denied')
 
 pages.serve('/plain', html(article))
 pages.serve(
-  '/script',
-  html(`<script>setTimeout(() => { document.body.innerHTML = ${JSON.stringify(article)} }, 900)</script>`),
-)
-pages.serve(
   '/headless',
   html(`<div></div><script>
 document.querySelector('div').innerHTML = navigator.userAgent.includes('Headless') || navigator.webdriver
@@ -102,7 +98,11 @@ pages.serve('/address', ({ socket }, response) =>
 )
 pages.serve('/nobody', (_request, response) => respond(response, 403, refusal))
 pages.serve('/slow', (_request, response) => setTimeout(() => respond(response, 200, html(article)), 3_000))
-pages.serve('/login', html('<form>Sign in <input name=user><input type=password><button>Log in</button></form>'))
+const login = '<form>Sign in <input name=user><input type=password><button>Log in</button></form>'
+pages.serve(
+  '/login',
+  html(`<script>setTimeout(() => { document.body.innerHTML = ${JSON.stringify(login)} }, 900)</script>`),
+)
 pages.serve('/payment', (_request, response) => respond(response, 402, html('<h1>Payment required</h1>')))
 let flakes = 0
 pages.serve('/flaky', (_request, response) =>
@@ -116,15 +116,14 @@ pages.serve('/forbidden', html(article))
 type Row = readonly [what: string, path: string, more: object, found: string, guidance?: RegExp]
 
 const usualRows: readonly Row[] = [
-  ['a plain site', '/plain', {}, 'headless direct'],
-  ['a site that needs scripts', '/script', {}, 'headless direct'],
   ['a site that keeps out what it sees to be headless', '/headless', {}, 'headless+stealth direct'],
   ['a site that keeps addresses out', '/address', {}, 'headless isp DE'],
-  ['a login', '/login', {}, 'headless direct', /login/],
+  ['a login that scripts make', '/login', {}, 'headless direct', /login/],
   ['a page that robots.txt forbids', '/forbidden', {}, 'target_not_evaluable'],
 ]
 /** Each takes many visits, and no other kind of evidence. */
 const deepRows: readonly Row[] = [
+  ['a plain site', '/plain', {}, 'headless direct'],
   [
     'the site that keeps addresses out, without a proxy',
     '/address',

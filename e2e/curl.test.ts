@@ -96,9 +96,8 @@ after(async () => {
   site.closeAllConnections()
   site.close()
 })
-process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = ''
-const overApi = await berth.client()
-delete process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES // The client's default routes curl directly to the session.
+const overApi = await berth.client({ directly: '' })
+// The client's default routes curl directly to the session.
 const direct = await berth.client()
 const session = await direct.browsers.create({
   headless: true,

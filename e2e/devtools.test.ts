@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { chromium } from 'playwright-core'
 import { Berth } from './testing/berth.ts'
 
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 const client = await berth.client()
 after(() => berth[Symbol.asyncDispose]())
 const { session_id: id, cdp_ws_url } = await client.browsers.create({ headless: true, timeout_seconds: 300 })

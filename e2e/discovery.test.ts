@@ -6,7 +6,7 @@ import openCdp from 'chrome-remote-interface'
 import { chromium } from 'playwright-core'
 import { Berth } from './testing/berth.ts'
 
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 after(() => berth[Symbol.asyncDispose]())
 const client = await berth.client()
 const session = await client.browsers.create({ headless: true, timeout_seconds: 600 })

@@ -9,7 +9,7 @@ import { agentProcess, memoryMiB } from './testing/processes.ts'
 
 const mebibyte = 1024 * 1024
 const pages = await startPages()
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 const client = await berth.client()
 const { fs } = client.browsers
 after(async () => {

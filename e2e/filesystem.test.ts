@@ -4,17 +4,17 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { after, test } from 'node:test'
-import Kernel, { toFile } from '@onkernel/sdk'
+import { toFile } from '@onkernel/sdk'
 import { ZipFile } from 'yazl'
 import { deepOnly } from './fault/testing/deep.ts'
 import { until } from './fault/testing/until.ts'
-import { Berth } from './testing/berth.ts'
+import { Berth, createRouted } from './testing/berth.ts'
 import { createCheckedFetch } from './testing/checked-fetch.ts'
 import { agentProcess, memoryMiB } from './testing/processes.ts'
 
 const mebibyte = 1024 * 1024
 const linkMode = 0o120777
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 after(() => berth[Symbol.asyncDispose]())
 const client = await berth.client()
 const session = await client.browsers.create({ headless: true, timeout_seconds: 600 })
@@ -50,8 +50,7 @@ for (const subresources of ['', 'fs'] as const) {
 
   test(`the official client does everything with files ${form}`, async () => {
     const addresses: string[] = []
-    process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = subresources
-    const caller = new Kernel({
+    const caller = createRouted(subresources, {
       apiKey: berth.apiKey,
       baseURL: berth.url,
       maxRetries: 0,

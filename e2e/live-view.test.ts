@@ -7,7 +7,7 @@ import { chromium, type Frame, type Page } from 'playwright-core'
 import { WebSocket } from 'ws'
 import { Berth } from './testing/berth.ts'
 
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 const client = await berth.client()
 const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
 const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })

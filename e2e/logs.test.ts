@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Berth } from './testing/berth.ts'
 
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 const client = await berth.client()
 after(() => berth[Symbol.asyncDispose]())
 const { session_id: id } = await client.browsers.create({ headless: false, timeout_seconds: 300 })

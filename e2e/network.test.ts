@@ -263,8 +263,8 @@ test('another site loads while hundreds of connections stay open', { timeout: 12
 })
 
 test('large bodies arrive complete, and a refusal during an upload is read', { timeout: 300_000 }, async () => {
-  const downloadBytes = rounds({ short: 64, deep: 1_500 }) * mebibyte
-  const uploadBytes = rounds({ short: 20, deep: 100 }) * mebibyte
+  const downloadBytes = rounds({ short: 32, deep: 1_500 }) * mebibyte
+  const uploadBytes = rounds({ short: 10, deep: 100 }) * mebibyte
   const part = Buffer.alloc(mebibyte, 'x')
   pages.serve('/large', (_request, response) => {
     let left = downloadBytes / mebibyte

@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { Berth } from './testing/berth.ts'
 import { operationTable } from './testing/operation-table.ts'
 
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 after(() => berth[Symbol.asyncDispose]())
 const client = await berth.client()
 const session = await client.browsers.create({ headless: true })

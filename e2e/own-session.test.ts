@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { Berth } from './testing/berth.ts'
 import { hostName } from './testing/pages.ts'
 
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 const client = await berth.client()
 const [own, other] = await Promise.all([
   client.browsers.create({ headless: true, timeout_seconds: 120 }),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import Kernel from '@onkernel/sdk'
+import type Kernel from '@onkernel/sdk'
 import { until } from './fault/testing/until.ts'
-import { Berth } from './testing/berth.ts'
+import { Berth, createRouted } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { createCheckedFetch } from './testing/checked-fetch.ts'
 import { startPages } from './testing/pages.ts'
@@ -17,7 +17,7 @@ pages.serve(
   '/never',
   (_request, response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('<title>Never'),
 )
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
@@ -44,10 +44,9 @@ async function operation(path: string, init: RequestInit = {}): Promise<Response
 }
 
 test('code has the same result, output and errors under both roots', async () => {
-  process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = 'playwright'
   const routed: string[] = []
   const checkedFetch = await createCheckedFetch(berth.url)
-  const direct = new Kernel({
+  const direct = createRouted('playwright', {
     apiKey: berth.apiKey,
     baseURL: berth.url,
     maxRetries: 0,
@@ -56,7 +55,6 @@ test('code has the same result, output and errors under both roots', async () =>
       return String(input).includes('jwt=') ? fetch(input, init) : checkedFetch(input, init)
     },
   })
-  delete process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES
   await direct.browsers.retrieve(session.session_id)
 
   for (const through of [client, direct]) {

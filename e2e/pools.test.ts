@@ -9,7 +9,7 @@ import { startPages } from './testing/pages.ts'
 
 const pages = await startPages()
 pages.serve('/page', '<!doctype html><title>Page</title><h1>here</h1>')
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 const client = await berth.client()
 after(async () => {
   await berth[Symbol.asyncDispose]()

@@ -8,11 +8,14 @@ import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { listProcesses, memoryMiB, serviceProcesses } from './testing/processes.ts'
 
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 after(() => berth[Symbol.asyncDispose]())
 
 /** The official client's two routes: through the API, and directly to the session. */
-const clients = { 'over the API': await routedClient(''), directly: await routedClient('process') }
+const clients = {
+  'over the API': await berth.client({ directly: '' }),
+  directly: await berth.client({ directly: 'process' }),
+}
 const [headless, headful] = await Promise.all([
   clients['over the API'].browsers.create({ headless: true }),
   clients['over the API'].browsers.create({ headless: false }),
@@ -20,11 +23,6 @@ const [headless, headful] = await Promise.all([
 const id = headless.session_id
 // The client learns the direct route from a response that contains the session.
 await clients.directly.browsers.retrieve(id)
-
-async function routedClient(subresources: string): Promise<Kernel> {
-  process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = subresources
-  return berth.client()
-}
 
 for (const [way, client] of Object.entries(clients)) {
   const exec = (command: string, ...args: string[]) => client.browsers.process.exec(id, { command, args })

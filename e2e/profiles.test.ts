@@ -121,6 +121,9 @@ test('the official client creates, lists, renames and deletes profiles', async (
   assert.deepEqual(await Array.fromAsync(client.profiles.list()), [])
 })
 
+/** What a session with a profile adds to it is the same with a display. */
+const savesOf = (headless: boolean) => rounds({ short: headless ? 2 : 1, deep: 10 })
+
 for (const headless of [true, false]) {
   const kind = headless ? 'headless' : 'headful'
 
@@ -129,7 +132,7 @@ for (const headless of [true, false]) {
     const profile = await client.profiles.create({ name: `kept-${kind}` })
     assert.equal((await client.profiles.download(profile.id)).status, 202)
 
-    for (let round = 0; round < rounds({ short: 2, deep: 10 }); round++) {
+    for (let round = 0; round < savesOf(headless); round++) {
       const run = `${kind}-${round}`
       const first = await client.browsers.create({
         chrome_policy,
@@ -245,7 +248,7 @@ test('an update loads a profile into a running session, under the same addresses
     const tabs = await targetsOf(session)
     {
       await using attached = await attach(session)
-      assert.deepEqual(await read(attached.context), all(`${kind}-${rounds({ short: 2, deep: 10 }) - 1}`))
+      assert.deepEqual(await read(attached.context), all(`${kind}-${savesOf(headless) - 1}`))
       await write(attached.page, `updated-${kind}`)
     }
     const profile = { name: `kept-${kind}` }
@@ -334,7 +337,7 @@ test('kill -9 of the server during a save leaves either the old or the new state
   let expected = ['start']
   const client = await berth.client()
   await client.profiles.create({ name: 'killed' })
-  for (let round = 0; round < rounds({ short: 4, deep: 30 }); round++) {
+  for (let round = 0; round < rounds({ short: 3, deep: 30 }); round++) {
     const client = await berth.client()
     const session = await client.browsers.create({
       chrome_policy,

@@ -26,7 +26,7 @@ pages.serve(
   <iframe src="http://localhost:${pages.port}/inner"></iframe>`,
 )
 pages.serve('/inner', '<!doctype html><title>Inner</title><h1>Inner</h1>')
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()

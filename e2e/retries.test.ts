@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import Kernel from '@onkernel/sdk'
 import { Berth } from './testing/berth.ts'
 
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 after(() => berth[Symbol.asyncDispose]())
 
 /** Times out after a second and retries. Every operation here takes longer. */

@@ -90,9 +90,10 @@ test('a stopped server leaves its sessions running, and the next one adopts them
   await again.close()
 })
 
-test('a server stops its sessions if it is configured to', async () => {
+test('a server serves no metrics and stops its sessions if it is configured to', async () => {
   await using folder = await temporaryFolder()
-  const first = await Berth.start({ dataFolder: folder.path, flags: ['--stop-sessions'] })
+  const first = await Berth.start({ dataFolder: folder.path, flags: ['--stop-sessions', '--no-metrics'] })
+  assert.equal((await first.request('/metrics')).status, 404)
   const { session_id } = await (await first.client()).browsers.create({ headless: true })
 
   assert.equal(await first.signal('SIGTERM'), 0)
@@ -137,12 +138,6 @@ test('a used port, a used folder, an unusable folder and a missing database prin
     assert.doesNotMatch(failure.errors, /\n\s+at /, 'no stack trace')
     assert.equal(failure.errors.trim().split('\n').length, 1, failure.errors)
   }
-})
-
-test('metrics can be switched off', async () => {
-  await using berth = await Berth.start({ flags: ['--no-metrics'] })
-
-  assert.equal((await berth.request('/metrics')).status, 404)
 })
 
 test('--help and an unknown command print an explanation', async () => {

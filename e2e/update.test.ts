@@ -8,7 +8,7 @@ import { startPages } from './testing/pages.ts'
 import { browserProcess } from './testing/processes.ts'
 
 const pages = await startPages()
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 const client = await berth.client()
 after(async () => {
   await berth[Symbol.asyncDispose]()

@@ -81,7 +81,7 @@ pages.serve(
     execute: (input) => { throw new Error('no ' + input.login.password) } })</script>`,
 )
 
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()

@@ -16,7 +16,7 @@ pages.serve(
   '/form',
   `<!doctype html><title>Form</title><input><button onclick="document.title = document.querySelector('input').value">Send</button>`,
 )
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 const client = await berth.client()
 after(async () => {
   await berth[Symbol.asyncDispose]()

@@ -38,7 +38,7 @@ pages.serve(
 )
 pages.serve('/custom', '<!doctype html><title>Custom</title>')
 pages.serve('/next', '<!doctype html><title>Next</title>')
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()

@@ -1,12 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Kernel from '@onkernel/sdk'
 import { createCheckedFetch } from './checked-fetch.ts'
 import { rememberLog } from './machine-of.ts'
+import { allowedOwnPages } from './pages.ts'
 import { SharedBerths } from './shared-berths.ts'
 
 const launcher = join(import.meta.dirname, '../../berth')
@@ -52,6 +55,8 @@ export class Berth {
   readonly #log: string[]
   readonly #ownsFolder: boolean
   #backing: Backing | undefined
+  /** Its server is that of this process, which other test files use later. */
+  readonly #isBorrowed: boolean
 
   private constructor(
     ready: ReadyMessage,
@@ -60,6 +65,7 @@ export class Berth {
     child: ChildProcess,
     log: string[],
     ownsFolder: boolean,
+    isBorrowed = false,
   ) {
     this.url = ready.base_url
     this.apiKey = apiKey
@@ -68,6 +74,7 @@ export class Berth {
     this.#child = child
     this.#log = log
     this.#ownsFolder = ownsFolder
+    this.#isBorrowed = isBorrowed
   }
 
   static readonly testKey = 'sk_e2e_0123456789abcdefghij'
@@ -89,6 +96,44 @@ export class Berth {
     for (let count = 1; count < serverCount; count++) await shared.start({ ...others, environment })
     berth.#backing = shared
     return berth
+  }
+
+  static #ofProcess: Promise<Berth> | undefined
+  static #borrowers = 0
+
+  /**
+   * A project of its own in the berth of this process, for tests that need nothing of its options or organization. Its
+   * sessions reach the pages of this process. Several servers behind one address are started for each file.
+   */
+  static async borrow(): Promise<Berth> {
+    const environment = { BERTH_EGRESS_ALLOW: await allowedOwnPages() }
+    if (serverCount > 1) return Berth.start({ environment })
+    if ((await Berth.#ofProcess)?.hasEnded) Berth.#ofProcess = undefined
+    Berth.#ofProcess ??= Berth.#startForProcess(environment)
+    const berth = await Berth.#ofProcess
+    const client = new Kernel({ apiKey: berth.apiKey, baseURL: berth.url })
+    const { id } = await client.projects.create({ name: randomUUID() })
+    const { key } = await client.apiKeys.create({ name: id, project_id: id })
+    Berth.#borrowers += 1
+    const ready: ReadyMessage = { event: 'ready', base_url: berth.url, api_key: null, pid: berth.pid }
+    return new Berth(ready, key, berth.dataFolder, berth.#child, berth.#log, false, true)
+  }
+
+  /** Ends with the process, which it does not keep running. */
+  static async #startForProcess(environment: Readonly<Record<string, string>>): Promise<Berth> {
+    const berth = await Berth.startOne({ environment })
+    berth.#child.unref()
+    for (const output of [berth.#child.stdout, berth.#child.stderr]) (output as Socket).unref()
+    process.on('beforeExit', end)
+    return berth
+
+    // The hooks of the test runner may begin then, and return what is borrowed.
+    function end(): void {
+      if (Berth.#borrowers > 0) return
+      process.off('beforeExit', end)
+      berth.#child.ref()
+      void berth[Symbol.asyncDispose]()
+    }
   }
 
   static async startOne({
@@ -113,15 +158,14 @@ export class Berth {
     return this.#log.join('\n')
   }
 
-  /** The official client. Every response is validated against the OpenAPI document. */
-  async client(): Promise<Kernel> {
-    return new Kernel({
-      apiKey: this.apiKey,
-      baseURL: this.url,
-      maxRetries: 0,
-      defaultHeaders: connectionHeaders,
-      fetch: await createCheckedFetch(this.url),
-    })
+  /**
+   * The official client. Every response is validated against the OpenAPI document. `directly` names the subresources that
+   * it calls at the session's own address, if they are not the usual ones.
+   */
+  async client({ directly }: { readonly directly?: string } = {}): Promise<Kernel> {
+    const options = { apiKey: this.apiKey, baseURL: this.url, maxRetries: 0, defaultHeaders: connectionHeaders }
+    const checked = { ...options, fetch: await createCheckedFetch(this.url) }
+    return directly === undefined ? new Kernel(checked) : createRouted(directly, checked)
   }
 
   /** Sends a plain request with the key. */
@@ -132,29 +176,47 @@ export class Berth {
     })
   }
 
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  }
+
   /** Sends the signal to the server and waits for it to exit. */
   async signal(signal: NodeJS.Signals): Promise<number | null> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#child.exitCode
+    if (this.hasEnded) return this.#child.exitCode
     const ended = once(this.#child, 'exit')
     process.kill(this.pid, signal)
     const [code] = (await ended) as [number | null]
     return code
   }
 
-  /** Ends server and sessions and removes the data folder. */
+  /** Ends server and sessions and removes the data folder. Of a borrowed one, ends the sessions. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+    if (!this.hasEnded) {
       const client = new Kernel({ apiKey: this.apiKey, baseURL: this.url })
       const pools = await Array.fromAsync(client.browserPools.list())
       await Promise.all(pools.map(({ id }) => client.browserPools.delete(id, { force: true })))
       const sessions = await Array.fromAsync(client.browsers.list())
       await Promise.all(sessions.map(({ session_id }) => client.browsers.deleteByID(session_id).catch(() => {})))
     }
+    if (this.#isBorrowed) {
+      Berth.#borrowers -= 1
+      return
+    }
     await this.signal('SIGTERM')
     const backing = this.#backing
     this.#backing = undefined
     await backing?.[Symbol.asyncDispose]()
     if (this.#ownsFolder) await rm(this.dataFolder, { recursive: true, force: true })
+  }
+}
+
+/** The client reads once from the environment which subresources it calls directly. Other files share the environment. */
+export function createRouted(subresources: string, options: ConstructorParameters<typeof Kernel>[0]): Kernel {
+  process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = subresources
+  try {
+    return new Kernel(options)
+  } finally {
+    Reflect.deleteProperty(process.env, 'KERNEL_BROWSER_ROUTING_SUBRESOURCES')
   }
 }
 

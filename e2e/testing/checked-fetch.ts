@@ -18,12 +18,20 @@ interface Operation {
   >
 }
 
-/**
- * Creates a fetch that validates every response of the API against berth's OpenAPI document: the status is declared by
- * the operation, the body matches its schema, and the declared headers are present.
- */
-export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch> {
-  const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as OpenApiDocument
+interface Description {
+  readonly document: OpenApiDocument
+  /** Its validators, once they have been used. */
+  readonly ajv: Ajv2020
+  readonly routes: readonly { readonly path: string; readonly pattern: RegExp }[]
+}
+
+const descriptions = new Map<string, Description>()
+
+/** Berths of one process have the same document. To compile its schemas takes long. */
+function describedBy(text: string): Description {
+  const known = descriptions.get(text)
+  if (known) return known
+  const document = JSON.parse(text) as OpenApiDocument
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
   ajv.addSchema(document, 'openapi')
@@ -31,6 +39,17 @@ export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch>
     path,
     pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
   }))
+  const description = { document, ajv, routes }
+  descriptions.set(text, description)
+  return description
+}
+
+/**
+ * Creates a fetch that validates every response of the API against berth's OpenAPI document: the status is declared by
+ * the operation, the body matches its schema, and the declared headers are present.
+ */
+export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch> {
+  const { document, ajv, routes } = describedBy(await (await fetch(`${baseUrl}/openapi.json`)).text())
 
   return async (input, init) => {
     const response = await fetch(input, init)

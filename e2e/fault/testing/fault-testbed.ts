@@ -27,10 +27,21 @@ export class FaultTestbed {
 
   /** Stops whatever is left, also after a test that failed half-way. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#last?.signal('SIGKILL')
-    // A new server finds what the last one left.
-    const last = await Berth.start({ dataFolder: this.folder })
-    await last[Symbol.asyncDispose]()
+    if (this.#last) await this.#end(this.#last)
     await rm(this.folder, { recursive: true, force: true })
+  }
+
+  async #end(last: Berth): Promise<void> {
+    if (!last.hasEnded) {
+      const hasEnded = await last[Symbol.asyncDispose]().then(
+        () => true,
+        () => false,
+      )
+      if (hasEnded) return
+      await last.signal('SIGKILL')
+    }
+    // A new server finds what the last one left.
+    const next = await Berth.start({ dataFolder: this.folder })
+    await next[Symbol.asyncDispose]()
   }
 }

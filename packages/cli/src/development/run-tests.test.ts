@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { checkoutFolder } from '../output.ts'
 import { findTestFiles, stagesOf } from './run-tests.ts'
@@ -15,9 +15,10 @@ test('without names, the tests of all packages and the end-to-end tests are foun
 })
 
 test('a test is named by its path, a folder above it, or a part of its path', async () => {
-  for (const part of [import.meta.filename, import.meta.dirname, 'development/run-t']) {
+  for (const part of [import.meta.filename, 'development/run-t']) {
     assert.deepEqual(await findTestFiles([part]), [self])
   }
+  assert.ok((await findTestFiles([import.meta.dirname])).every((file) => dirname(file) === dirname(self)))
 })
 
 test('the checkout itself stands for all of its tests', async () => {
@@ -38,15 +39,15 @@ test('a name that matches no test is an error, even beside others', async () => 
 test('every file runs in one stage, and only files that measure or use up the machine run alone', async () => {
   const files = await findTestFiles([])
 
-  const stages = stagesOf(files, 2)
+  const stages = stagesOf(files, new Set(files.filter((file) => /^e2e.[a-m]/.test(file))), 2)
 
-  assert.deepEqual(stages.flatMap((stage) => stage.files).toSorted(), files)
+  assert.deepEqual(stages.flatMap((stage) => [...stage.files, ...stage.batched]).toSorted(), files)
   assert.deepEqual(
     stages.map(({ concurrency }) => concurrency),
-    [2, 2, 1],
+    [3, 3, 1],
   )
   const alone = stages.at(-1)?.files ?? []
-  assert.ok(alone.includes('bench/run-bench.test.ts') && alone.includes('e2e/fault/leaks.test.ts'))
+  assert.ok(alone.includes('bench/run-bench.test.ts') && alone.includes('e2e/fault/shortage.test.ts'))
   assert.deepEqual(
     alone.filter((file) => file.startsWith('packages/agent/')),
     [],

@@ -1,12 +1,13 @@
 import { existsSync, statSync } from 'node:fs'
-import { glob } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
+import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { StartError } from '@berth/server/start-error.ts'
 import { checkoutFolder, printLine } from '../output.ts'
+import { writeBatches } from './test-batches.ts'
 
 export interface TestCounts {
   readonly passed: number
@@ -17,6 +18,9 @@ export interface TestCounts {
 interface Stage {
   readonly name: string
   readonly files: readonly string[]
+  /** Those that share processes. */
+  readonly batched: readonly string[]
+  readonly batches: number
   readonly concurrency: number
   /** A module with what all files share. */
   readonly setup?: string
@@ -26,12 +30,15 @@ const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
 // They measure times or memory, or use up what a machine has for all: processor, files, memory.
 const exclusiveTests =
-  /^bench\/|^e2e\/fault\/(leaks|many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
-/** Each file starts several browsers: more of them make each other late. */
+  /^bench\/|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
+/** Each starts several browsers: more of them make each other late. One more than processors, because they also wait. */
 const maxBrowserFiles = 4
+/** Fewer files have processes of their own, which show their results as they come. */
+const minBatchedFiles = 16
 // A file that leaves something open never ends, and must not use up the time of CI.
 const silenceLimitMilliseconds = 4 * 60 * 1000
 const postgresSetup = join(checkoutFolder, 'packages/server/src/testing/test-postgres-setup.ts')
+const borrowing = 'Berth.borrow()'
 const silenceMessage = 'nothing happened for 4 minutes: a test hangs, or its file left something open'
 
 /** Finds all test files, or those whose path is or contains one of `parts`. */
@@ -54,7 +61,7 @@ function isSelected(file: string, part: string): boolean {
 /** Runs the files, those that need the machine for themselves one at a time and last, and shows the results as they come. */
 export async function runTestFiles(files: readonly string[]): Promise<TestCounts> {
   const total = { passed: 0, failed: 0, skipped: 0 }
-  for (const stage of stagesOf(files, availableParallelism())) {
+  for (const stage of stagesOf(files, await findBorrowers(files), availableParallelism())) {
     const counts = await runStage(stage)
     total.passed += counts.passed
     total.failed += counts.failed
@@ -63,40 +70,74 @@ export async function runTestFiles(files: readonly string[]): Promise<TestCounts
   return total
 }
 
-export function stagesOf(files: readonly string[], parallel: number): readonly Stage[] {
+/** Files that use the berth of their process. */
+async function findBorrowers(files: readonly string[]): Promise<ReadonlySet<string>> {
+  const borrowers = await Promise.all(
+    files.map(async (file) => {
+      const isBorrower = file.startsWith('e2e/') && (await readFile(inCheckout(file), 'utf8')).includes(borrowing)
+      return isBorrower ? [file] : []
+    }),
+  )
+  return new Set(borrowers.flat())
+}
+
+export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string>, parallel: number): readonly Stage[] {
   const withoutBrowsers = files.filter((file) => !browserTests.test(file))
   const withBrowsers = files.filter((file) => browserTests.test(file))
   const stages = [
     {
       name: 'tests without browsers',
-      files: withoutBrowsers,
-      concurrency: parallel,
+      // Most of them load the server.
+      ...batch(withoutBrowsers, () => true, parallel * 4),
+      // Some of them wait.
+      concurrency: parallel + 1,
       ...(withoutBrowsers.length > 1 && { setup: postgresSetup }),
     },
     {
       name: 'tests with browsers',
-      files: withBrowsers.filter((file) => !exclusiveTests.test(file)),
-      concurrency: Math.min(parallel, maxBrowserFiles),
+      ...batch(
+        withBrowsers.filter((file) => !exclusiveTests.test(file)),
+        (file) => borrowers.has(file),
+        parallel * 2,
+      ),
+      concurrency: Math.min(parallel + 1, maxBrowserFiles),
     },
     {
       name: 'tests that need the machine for themselves',
-      files: withBrowsers.filter((file) => exclusiveTests.test(file)),
+      ...batch(
+        withBrowsers.filter((file) => exclusiveTests.test(file)),
+        () => false,
+        0,
+      ),
       concurrency: 1,
     },
   ]
-  return stages.filter((stage) => stage.files.length > 0)
+  return stages.filter(({ files, batched }) => files.length + batched.length > 0)
 }
 
-async function runStage({ name, files, concurrency, setup }: Stage): Promise<TestCounts> {
-  printLine(`${name}: ${files.length} files, ${concurrency} at a time`)
+/** Files share processes if they are many. */
+function batch(
+  files: readonly string[],
+  canShare: (file: string) => boolean,
+  batches: number,
+): Pick<Stage, 'files' | 'batched' | 'batches'> {
+  const batched = files.filter(canShare)
+  if (batched.length < minBatchedFiles) return { files, batched: [], batches: 0 }
+  return { files: files.filter((file) => !canShare(file)), batched, batches }
+}
+
+async function runStage({ name, files, batched, batches, concurrency, setup }: Stage): Promise<TestCounts> {
+  printLine(`${name}: ${files.length + batched.length} files, ${concurrency} processes at a time`)
+  const folder = await mkdtemp(join(tmpdir(), 'berth-tests-'))
   const counts = { passed: 0, failed: 0, skipped: 0 }
   const stop = new AbortController()
   const silence = setTimeout(() => stop.abort(new Error(silenceMessage)), silenceLimitMilliseconds)
   const tests = run({
-    files: files.map((file) => join(checkoutFolder, file)),
+    // The longest first.
+    files: [...(await writeBatches(batched, { count: batches, folder })), ...files.map(inCheckout)],
     concurrency,
     ...(setup !== undefined && { globalSetupPath: setup }),
-    timeout: silenceLimitMilliseconds,
+    ...(batched.length === 0 && { timeout: silenceLimitMilliseconds }),
     cwd: checkoutFolder,
     signal: stop.signal,
   })
@@ -111,5 +152,10 @@ async function runStage({ name, files, concurrency, setup }: Stage): Promise<Tes
   report.pipe(process.stdout, { end: false })
   await finished(report)
   clearTimeout(silence)
+  await rm(folder, { recursive: true })
   return counts
+}
+
+function inCheckout(file: string): string {
+  return join(checkoutFolder, file)
 }

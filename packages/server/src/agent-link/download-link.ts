@@ -9,8 +9,8 @@ import { AgentRefusal } from './command-agent.ts'
 
 /** Where Chromium puts what pages download, unless a client chooses another folder. */
 const downloadsFolder = '/home/kernel/Downloads'
-/** The name of a file while it is downloaded. */
-const unfinished = /\.crdownload$/
+/** The names of a file while it is downloaded, before and after its own is known. */
+const unfinished = /\.crdownload$|^\.(org\.chromium\.Chromium|com\.google\.Chrome)\.\w{6}$/
 const listLimitMilliseconds = 10_000
 /** Some ten thousand files. */
 const maxListBytes = 4 * 1024 ** 2

@@ -62,10 +62,13 @@ test('a delete does not wait for a hanging update, on either server', async () =
   const update = project.call('PATCH', `/browsers/${id}`, { viewport: { width: 640, height: 480 } })
   await resizing.promise
 
+  const deleting = performance.now()
   const deleted = await project.on(second).call('DELETE', `/browsers/${id}`)
+  const milliseconds = performance.now() - deleting
   hanging.resolve()
 
   assert.equal(deleted.status, 204)
+  assert.ok(milliseconds < 10_000, `the delete took ${milliseconds} ms`)
   assert.equal((await update).status, 404)
 })
 

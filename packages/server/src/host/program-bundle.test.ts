@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
@@ -21,16 +21,17 @@ test('makes one folder of the programs, named after what is in it, and keeps tho
   )
   await writeFile(programs.entries.other, "console.log('other')")
   const target = join(folder, 'agent')
+  const cache = join(folder, 'cache')
 
   await greet('good day')
-  const first = await bundlePrograms(programs, target)
-  assert.equal(await bundlePrograms(programs, target), first)
+  const first = await bundlePrograms(programs, target, cache)
+  assert.equal(await bundlePrograms(programs, target, cache), first)
   const { stdout } = await run(process.execPath, [join(first, 'agent.mjs')])
   // Looks like a machine that uses the program.
   const user = spawn('tail', ['-f', join(first, 'agent.mjs')])
   await once(user, 'spawn')
   await greet('good night')
-  const second = await bundlePrograms(programs, target)
+  const second = await bundlePrograms(programs, target, cache)
 
   assert.equal(stdout, 'good day function function\n')
   assert.notEqual(second, first)
@@ -40,6 +41,40 @@ test('makes one folder of the programs, named after what is in it, and keeps tho
 
   user.kill()
   await once(user, 'close')
-  await bundlePrograms(programs, target)
+  await bundlePrograms(programs, target, cache)
   assert.deepEqual(await readdir(target), [basename(second)])
+})
+
+test('bundles again only what has changed, for another data folder too', async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-test-'))
+  context.after(() => rm(folder, { recursive: true }))
+  const programs = { entries: { agent: join(folder, 'main.ts') }, packages: ['ws'] }
+  const cache = join(folder, 'cache')
+  const cached = async () => join(cache, (await readdir(cache))[0] ?? '')
+  const bundleInto = async (name: string) => basename(await bundlePrograms(programs, join(folder, name), cache))
+  await writeFile(programs.entries.agent, "console.log('one')")
+
+  const first = await bundleInto('first')
+  const { ino } = await stat(await cached())
+  const again = await bundleInto('second')
+
+  assert.equal(again, first)
+  assert.equal((await stat(await cached())).ino, ino)
+
+  await truncate(join(await cached(), 'agent.mjs'))
+  assert.equal(await bundleInto('third'), first)
+
+  await writeFile(programs.entries.agent, "console.log('two')")
+  assert.notEqual(await bundleInto('fourth'), first)
+})
+
+test('bundles without a cache where none can be written', async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-test-'))
+  context.after(() => rm(folder, { recursive: true }))
+  const programs = { entries: { agent: join(folder, 'main.ts') }, packages: ['ws'] }
+  await writeFile(programs.entries.agent, "console.log('one')")
+
+  const path = await bundlePrograms(programs, join(folder, 'agent'), join(programs.entries.agent, 'cache'))
+
+  assert.equal((await stat(join(path, 'agent.mjs'))).isFile(), true)
 })

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { systemClock } from '@berth/runtime/async/clock.ts'
 import { exists } from '@berth/runtime/files/exists.ts'
-import { build, stop } from 'esbuild'
+import { BundleCache, type BundledFile } from './bundle-cache.ts'
 
 /** Programs that run without access to berth's own folders. Bundling also avoids stripping types at each start. */
 export interface BundledPrograms {
@@ -13,13 +14,21 @@ export interface BundledPrograms {
   readonly packages: readonly string[]
 }
 
+/** Beside Node's cache of compiled modules, for all data folders. */
+const checkoutCache = join(import.meta.dirname, '../../../../.tools/bundles')
+
 /**
  * Creates a folder with the programs, named after its content, and returns its path. Code that is loaded on demand is
  * in separate files, so that a start reads little. Other folders are removed when no machine uses them.
  */
-export async function bundlePrograms({ entries, packages }: BundledPrograms, folder: string): Promise<string> {
+export async function bundlePrograms(
+  { entries, packages }: BundledPrograms,
+  folder: string,
+  cacheFolder = checkoutCache,
+): Promise<string> {
   await mkdir(folder, { recursive: true })
-  const bundling = lastBundle.then(() => bundle(entries, packages))
+  const cache = new BundleCache({ folder: cacheFolder, name: JSON.stringify([entries, packages, process.version]) })
+  const bundling = lastBundle.then(async () => (await cache.read()) ?? bundle(entries, packages, cache))
   lastBundle = bundling.catch(() => {})
   const files = await bundling
   const sources = packages.map(folderOfPackage)
@@ -49,21 +58,20 @@ export async function bundleForBrowsers(entry: string): Promise<Buffer> {
 /** Runs one bundle at a time: the first one stops the bundler's helper process, which would abort the other. */
 let lastBundle: Promise<unknown> = Promise.resolve()
 
-interface BundledFile {
-  readonly name: string
-  readonly code: Uint8Array
-}
-
 async function bundle(
   entries: BundledPrograms['entries'],
   packages: BundledPrograms['packages'],
+  cache: BundleCache,
 ): Promise<readonly BundledFile[]> {
-  const { outputFiles } = await build({
+  const { build, stop } = await import('esbuild')
+  const startedAt = systemClock.now().getTime()
+  const { outputFiles, metafile } = await build({
     entryPoints: { ...entries },
     external: [...packages],
     bundle: true,
     splitting: true,
     write: false,
+    metafile: true,
     outdir: '.',
     outExtension: { '.js': '.mjs' },
     platform: 'node',
@@ -77,10 +85,13 @@ async function bundle(
   })
   // The helper process would otherwise run as long as the server.
   await stop()
-  return outputFiles.map(({ path, contents }) => ({ name: basename(path), code: contents }))
+  const files = outputFiles.map(({ path, contents }) => ({ name: basename(path), code: contents }))
+  await cache.write(files, Object.keys(metafile.inputs), startedAt)
+  return files
 }
 
 async function bundlePage(entry: string): Promise<Buffer> {
+  const { build, stop } = await import('esbuild')
   const { outputFiles } = await build({
     entryPoints: [entry],
     bundle: true,

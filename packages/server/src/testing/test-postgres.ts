@@ -39,6 +39,9 @@ export class TestPostgres {
     })
     await postgres.start()
     const opened = new TestPostgres(postgres, [folders.data, folders.runtime])
+    // Nothing of a run has to survive a power failure.
+    await runStatement(opened.connectionString, 'alter system set fsync = off')
+    await runStatement(opened.connectionString, 'select pg_reload_conf()')
     await runStatement(opened.connectionString, `create database ${template}`)
     const database = openDatabase(databaseIn(opened.connectionString, template), logger)
     await migrate(database)

@@ -1,4 +1,4 @@
-import { type ClientRequestOptions, type IRequestClient, OnePasswordConnect, type OPConnect } from '@1password/connect'
+import type { ClientRequestOptions, IRequestClient, OPConnect } from '@1password/connect'
 import { z } from 'zod'
 import { type ProviderClient, ProviderFailure, type ProviderItem, type ProviderVault } from './provider-client.ts'
 
@@ -31,11 +31,11 @@ export class OnePasswordClient implements ProviderClient {
   }
 
   async listVaults(token: string): Promise<readonly ProviderVault[]> {
-    return vaultsOf(this.#connect(token))
+    return vaultsOf(await this.#connect(token))
   }
 
   async listItems(token: string): Promise<readonly ProviderItem[]> {
-    const connect = this.#connect(token)
+    const connect = await this.#connect(token)
     const open = [...(await vaultsOf(connect))]
     if (open.length > maxVaults) throw new ProviderFailure(`The token opens more than ${maxVaults} vaults.`)
     const items: ProviderItem[] = []
@@ -46,11 +46,13 @@ export class OnePasswordClient implements ProviderClient {
     return items.toSorted((one, other) => pathOf(one).localeCompare(pathOf(other)))
   }
 
-  #connect(token: string): OPConnect {
+  async #connect(token: string): Promise<OPConnect> {
     const { connectUrl, limitMilliseconds } = this.#options
     if (connectUrl === undefined) {
       throw new ProviderFailure('This service knows no 1Password Connect server. Its operator sets the address.')
     }
+    // On demand: its HTTP client, which is not used, takes a sixth of the time to load the server.
+    const { OnePasswordConnect } = await import('@1password/connect')
     const httpClient = new BoundedRequests(AbortSignal.timeout(limitMilliseconds), limitMilliseconds)
     // Without the trailing slash, the library would drop the last segment of the path.
     return OnePasswordConnect({ serverURL: `${connectUrl.replace(/\/$/, '')}/`, token, httpClient })

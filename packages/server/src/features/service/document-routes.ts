@@ -4,7 +4,6 @@ import { StaticResponse } from '@berth/runtime/http/static-response.ts'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { openApiDocument } from '../../openapi/openapi-document.ts'
 
 const pagePath = '/docs'
 
@@ -30,19 +29,23 @@ const pageHeaders = {
   'cross-origin-opener-policy': 'same-origin',
 }
 
+/** The plugin demands one for the routes that are replaced below. */
+const unreadDocument = { openapi: '3.1.0', info: { title: 'berth', version: '' }, paths: {} }
+
 /**
  * Serves the API document for programs (`/openapi.json`, `/spec.json`) and for people (`/docs`). The page loads nothing
  * from other hosts.
  */
 export async function mountDocumentRoutes(app: FastifyInstance): Promise<void> {
-  const document = openApiDocument()
-  const answer = new StaticResponse('application/json; charset=utf-8', Buffer.from(JSON.stringify(document)))
-  for (const path of ['/openapi.json', '/spec.json']) {
-    app.get(path, (request, reply) => answer.send(request, reply))
+  let answer: Promise<StaticResponse> | undefined
+  const answerDocument = async (request: FastifyRequest, reply: FastifyReply) => {
+    answer ??= writeDocument()
+    return (await answer).send(request, reply)
   }
+  for (const path of ['/openapi.json', '/spec.json']) app.get(path, answerDocument)
   await app.register(async (scope) => {
     scope.addHook('onSend', async (_request, reply) => void reply.headers(pageHeaders))
-    await scope.register(swagger, { mode: 'static', specification: { document: document as never } })
+    await scope.register(swagger, { mode: 'static', specification: { document: unreadDocument } })
     await scope.register(swaggerUi, {
       routePrefix: pagePath,
       staticCSP: pagePolicy,
@@ -50,15 +53,21 @@ export async function mountDocumentRoutes(app: FastifyInstance): Promise<void> {
       // The key stays in the memory of the page: every script of this origin could read localStorage, at any later
       // time.
       uiConfig: { docExpansion: 'list', validatorUrl: null, persistAuthorization: false },
-      uiHooks: { onRequest: answerDocument },
+      uiHooks: { onRequest: replacePluginRoutes },
     })
   })
 
-  /** Replaces the plugin's route, which builds the document again for each request. */
-  async function answerDocument(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
+  /** The page's own document has to be that of all, and sent from one buffer. */
+  async function replacePluginRoutes(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
     const path = pathOf(request.url)
-    if (path === `${pagePath}/json`) return answer.send(request, reply)
+    if (path === `${pagePath}/json`) return answerDocument(request, reply)
     if (path === `${pagePath}/yaml`) throw new BerthError('route_not_found', { method: request.method, path })
     return undefined
   }
+}
+
+/** On demand: most servers start and end without a reader, and it takes longer than mounting all routes. */
+async function writeDocument(): Promise<StaticResponse> {
+  const { openApiDocument } = await import('../../openapi/openapi-document.ts')
+  return new StaticResponse('application/json; charset=utf-8', Buffer.from(JSON.stringify(openApiDocument())))
 }

@@ -55,6 +55,7 @@ test('finished downloads are listed and read while the session lives, and afterw
     folder: { isFolder: true, mode: 'drwxr-xr-x' },
     link: { content, mode: 'lrwxrwxrwx' },
     'half.bin.crdownload': { content },
+    '.org.chromium.Chromium.FUiE78': { content },
   }
   const { project, id, list } = await sessionWith(files, { keep_downloads: true })
   const whole = ['a ü.bin', 'empty'].map((name) => ({

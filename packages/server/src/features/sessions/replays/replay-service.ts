@@ -62,6 +62,8 @@ export class ReplayService {
   readonly #known = new Set<ReplayId>()
   /** The rows of those that have ended, until they say so. */
   readonly #finishing = new Map<ReplayId, Promise<void>>()
+  /** Sessions between two segments. */
+  readonly #changing = new Set<SessionId>()
   readonly #closing = new AbortController()
 
   constructor(options: ReplayServiceOptions) {
@@ -162,6 +164,8 @@ export class ReplayService {
 
   /** The session is about to lose its machine. */
   async endOfSession(sessionId: SessionId): Promise<void> {
+    // Nothing is recorded then, and a change that hangs ends with the machine only.
+    if (this.#changing.has(sessionId)) return
     await this.#queue.run(sessionId, () => this.#endAll(sessionId, 'session_ended'))
   }
 
@@ -178,9 +182,11 @@ export class ReplayService {
     await this.#queue.run(sessionId, async () => {
       const interrupted = this.#runningOf(sessionId)
       await this.#endAll(sessionId, 'viewport_changed')
+      this.#changing.add(sessionId)
       try {
         await change()
       } finally {
+        this.#changing.delete(sessionId)
         await Promise.all(interrupted.map((running) => this.#continue(sessionId, running)))
       }
     })

@@ -161,9 +161,12 @@ test('a delete does not wait for an update, which then finds no session', async 
   })
   await resizing.promise
 
+  const deleting = performance.now()
   const deleted = await project.call('DELETE', `/browsers/${session.session_id}`)
+  const milliseconds = performance.now() - deleting
 
   assert.equal(deleted.status, 204)
+  assert.ok(milliseconds < 10_000, `the delete took ${milliseconds} ms`)
   const { status, body } = await update
   assert.deepEqual([status, body.code], [404, 'session_not_found'])
   const { body: record } = await project.call('GET', `/browsers/${session.session_id}?include_deleted=true`)
