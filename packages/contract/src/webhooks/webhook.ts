@@ -83,12 +83,9 @@ export const WebhookUpdateRequest = z.object({
   url: WebhookUrl.optional(),
   description: Description.optional().meta({ description: 'An empty text removes it.' }),
   event_types: EventTypes.optional().meta({ description: 'Null: every event.' }),
-  enabled: z
-    .boolean()
-    .optional()
-    .meta({
-      description: 'False cancels what waits to be delivered. Events of the time until true are not delivered.',
-    }),
+  enabled: z.boolean().optional().meta({
+    description: 'False cancels what waits to be delivered. Events of the time until true are not delivered.',
+  }),
 })
 export type WebhookUpdateRequest = z.output<typeof WebhookUpdateRequest>
 

@@ -55,6 +55,7 @@ export class SessionTerminator {
     const { machines, profiles, replays, downloads, store, events } = this.#options
     const session = await store.findEnding(id)
     if (!session) return
+    await machines.endClients(id)
     await Promise.all([replays.endOfSession(id), downloads.keep(session)])
     await profiles.save(session)
     await machines.stop(session)

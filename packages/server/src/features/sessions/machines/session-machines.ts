@@ -258,6 +258,11 @@ export class SessionMachines {
     return commandAgent(this.get(id), endpoint, body, options)
   }
 
+  /** Ends the connections of its clients. One that is frozen has none. */
+  async endClients(id: SessionId): Promise<void> {
+    if (!this.isFrozen(id)) await this.#options.telemetry.endClients(id)
+  }
+
   /** Ends the session's machine, whatever it is doing, and removes all of it. */
   async stop({ id, machine_id }: SessionOnMachine): Promise<void> {
     const live = this.#live.get(id)
