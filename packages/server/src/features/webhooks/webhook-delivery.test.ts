@@ -215,6 +215,21 @@ test('a webhook that is too far behind is disabled, and a caller cannot make it 
   assert.deepEqual(await list(owner, webhook, 'status=pending'), [])
 })
 
+test('what a transaction has written for a webhook that was disabled meanwhile does not wait for ever', async () => {
+  await using receiver = await WebhookReceiver.open()
+  const owner = await server.project()
+  const webhook = await create(owner, receiver, { event_types: ['session.created'] })
+  await owner.session()
+  await sql`update webhooks set is_enabled = false, disabled_reason = 'requested', disabled_at = now()
+    where id = ${webhook.id}`.execute(server.database)
+
+  await deliver()
+  await server.services.webhooks.tend()
+
+  const [delivery] = await list(owner, webhook)
+  assert.deepEqual([delivery?.status, receiver.received.length], ['canceled', 0])
+})
+
 test('of two servers one delivers each, and what a killed one had taken is delivered by the other', async () => {
   await using receiver = await WebhookReceiver.open()
   const other = await server.sibling('other')

@@ -154,6 +154,7 @@ export class WebhookService {
     for (const id of await store.disableOverfull(maxPending, now)) {
       logger.warn({ webhookId: id }, 'a webhook is disabled: too many deliveries wait')
     }
+    await store.cancelOfDisabled()
     const before = new Date(now.getTime() - retentionDays * 86_400_000)
     while ((await deliveries.removeOld(before, removedAtOnce)) === removedAtOnce) signal?.throwIfAborted()
   }

@@ -1,6 +1,6 @@
 import type { ProjectId, WebhookId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
-import type { WebhookDisabledReason } from '@berth/contract/webhooks/webhook.ts'
+import { testEventType, type WebhookDisabledReason } from '@berth/contract/webhooks/webhook.ts'
 import { type Insertable, type Selectable, sql, type Transaction, type Updateable } from 'kysely'
 import type { Database } from '../../database/database.ts'
 import { newestPage } from '../../database/newest-page.ts'
@@ -104,6 +104,15 @@ export class WebhookStore {
       .returning('id')
       .executeTakeFirst()
     return deleted !== undefined
+  }
+
+  /** Cancels what a transaction has written that began before its webhook was disabled. */
+  async cancelOfDisabled(): Promise<void> {
+    await sql`
+      update webhook_deliveries set status = 'canceled' from webhooks
+      where webhooks.id = webhook_id and not is_enabled and status = 'pending' and event_type <> ${testEventType}`.execute(
+      this.#database,
+    )
   }
 
   /** Disables those with more deliveries waiting than this, and returns them. */
