@@ -40,7 +40,12 @@ const drive = 'connects by ws and by http, fills in and sends a form'
 
 export const clients: readonly Client[] = [
   {
-    ...node('@onkernel/sdk', '0.84.0', 'onkernel-sdk/try.mjs', 'creates, finds, controls, and deletes a session'),
+    ...node(
+      '@onkernel/sdk',
+      '0.84.0',
+      'onkernel-sdk/try.mjs',
+      'creates, finds, controls, and deletes a session; telemetry',
+    ),
     needsSession: false,
   },
   {
@@ -48,7 +53,7 @@ export const clients: readonly Client[] = [
       'kernel',
       '0.131.0',
       'kernel/try.py',
-      'creates, finds, controls, and deletes a session; config registry; searches; vaults',
+      'creates, finds, controls, and deletes a session; telemetry; config registry; searches; vaults',
     ),
     needsSession: false,
   },

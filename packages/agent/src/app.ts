@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentConfig, BrowserConfiguration } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentRoutes } from '@berth/contract/agent/agent-routes.ts'
 import { agentUpgrades } from '@berth/contract/agent/agent-upgrades.ts'
@@ -30,6 +31,7 @@ import { answerWebDriver } from './webdriver/webdriver-server.ts'
 
 /** No limit: how long a body may stop is for whoever reads it to say. */
 const bodiesTakeTheirTime = 0
+const tellingMilliseconds = 5
 
 interface AppOptions {
   readonly config: AgentConfig
@@ -72,7 +74,7 @@ export function createApp(options: AppOptions): Server {
   const server = http.createServer({ requestTimeout: bodiesTakeTheirTime })
   mountRoutes(server, {
     routes: agentRoutes,
-    handlers: handlersOf(options, { webDriver, liveView, computer }),
+    handlers: handlersOf(options, { webDriver, liveView, computer, cdp }),
     upgrades: agentUpgrades,
     upgradeHandlers: {
       cdp: toChromium,
@@ -89,6 +91,7 @@ export function createApp(options: AppOptions): Server {
 }
 
 interface SharedParts {
+  readonly cdp: CdpRelay
   readonly webDriver: ClassicSessions
   readonly liveView: LiveView
   readonly computer: () => Promise<Computer>
@@ -96,7 +99,7 @@ interface SharedParts {
 
 function handlersOf(
   options: AppOptions,
-  { webDriver, liveView, computer }: SharedParts,
+  { webDriver, liveView, computer, cdp }: SharedParts,
 ): RouteHandlers<typeof agentRoutes> {
   const { config, browser, extensions, state, events, telemetry, serviceLogs, logger, stop } = options
   const { activity } = state
@@ -137,6 +140,12 @@ function handlersOf(
     },
     reportMemoryKills: async (request, response) => {
       await telemetry.reportMemoryKills((await readJson<{ processes: number }>(request)).processes)
+      response.writeHead(204).end()
+    },
+    endClients: async (_request, response) => {
+      cdp.endAll()
+      // What is told of that is on its way to the server before the answer.
+      await delay(tellingMilliseconds)
       response.writeHead(204).end()
     },
     stop: async (_request, response) => {

@@ -113,6 +113,14 @@ export const errorCatalogue = {
     sentence: (details: { destination: string }) =>
       `There is no telemetry destination with the id or name ${details.destination}.`,
   },
+  webhook_not_found: {
+    status: 404,
+    sentence: (details: { webhook: string }) => `There is no webhook with the id ${details.webhook}.`,
+  },
+  webhook_delivery_not_found: {
+    status: 404,
+    sentence: (details: { delivery: string }) => `The webhook has no delivery ${details.delivery}.`,
+  },
   totp_secret_not_found: { status: 404, sentence: () => 'The credential has no TOTP secret.' },
   // The message omits the requested id: people paste keys in its place, and clients log messages.
   api_key_not_found: { status: 404, sentence: () => 'There is no API key with this id.' },
@@ -279,6 +287,17 @@ export const errorCatalogue = {
       `A telemetry destination of this organization has the name ${details.name}.`,
   },
   otlp_destination_in_use: { status: 409, sentence: () => 'An active session exports its telemetry there.' },
+  webhook_limit_reached: {
+    status: 409,
+    retry: false,
+    sentence: (details: { limit: number }) => `The project has ${details.limit} webhooks, which is its limit.`,
+  },
+  webhook_disabled: { status: 409, retry: false, sentence: () => 'The webhook is disabled. Enable it first.' },
+  webhook_backlog_full: {
+    status: 409,
+    retry: false,
+    sentence: (details: { limit: number }) => `${details.limit} deliveries of the webhook wait already.`,
+  },
   session_name_taken: {
     status: 409,
     retry: false,

@@ -128,6 +128,18 @@ import {
   updateVaultProviderConfig,
 } from './vaults/provider-config-endpoints.ts'
 import { deleteVault, getVault, getVaultEncryptionKey, listVaults, upsertVault } from './vaults/vault-endpoints.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  getWebhook,
+  getWebhookDelivery,
+  listWebhookDeliveries,
+  listWebhooks,
+  redeliverWebhook,
+  rotateWebhookSecret,
+  testWebhook,
+  updateWebhook,
+} from './webhooks/webhook-endpoints.ts'
 
 const projectEndpoints = [
   createProject,
@@ -251,6 +263,16 @@ export const publicEndpoints: readonly Endpoint[] = [
   getOtlpDestination,
   updateOtlpDestination,
   deleteOtlpDestination,
+  createWebhook,
+  listWebhooks,
+  getWebhook,
+  updateWebhook,
+  deleteWebhook,
+  rotateWebhookSecret,
+  testWebhook,
+  listWebhookDeliveries,
+  getWebhookDelivery,
+  redeliverWebhook,
   getOrgLimits,
   updateOrgLimits,
   getOrgEntitlements,

@@ -47,6 +47,7 @@ import { mountCollectionRoutes } from './features/vaults/collection/collection-r
 import { mountItemRoutes } from './features/vaults/items/item-routes.ts'
 import { mountProviderConfigRoutes } from './features/vaults/provider-configs/provider-config-routes.ts'
 import { mountVaultRoutes } from './features/vaults/vault-routes.ts'
+import { mountWebhookRoutes } from './features/webhooks/webhook-routes.ts'
 import { type ConnectionLimits, defaultConnectionLimits } from './ingress/connection-limits.ts'
 import { createIngressServer } from './ingress/ingress-server.ts'
 import { restrictToOwnSession } from './own-session/own-session-guard.ts'
@@ -166,6 +167,7 @@ export async function createApp(
   mountItemRoutes(mount, { ...services, publicUrl })
   mountConfigRegistryRoutes(mount, services)
   mountSearchRoutes(mount, services)
+  mountWebhookRoutes(mount, services)
   mountTelemetryRoutes(app, mount, { ...services, callerOf, sessionRoot })
   mountAppRoutes(mount, mountStreamsWithCallers(app, callerOf), { ...services, publicUrl })
 

@@ -71,6 +71,7 @@ export interface ServerConfig {
   readonly auditRetentionDays: number
   readonly auditExport: AuditExportConfig
   readonly telemetryRetentionDays: number
+  readonly webhookRetentionDays: number
   readonly onePassword: OnePasswordOptions
   readonly search: SearchConfig
   readonly replays: ReplaysConfig
@@ -148,6 +149,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     model: model(text),
     auditRetentionDays: wholeNumber('BERTH_AUDIT_DAYS', text('BERTH_AUDIT_DAYS') ?? '365', 1),
     telemetryRetentionDays: wholeNumber('BERTH_TELEMETRY_DAYS', text('BERTH_TELEMETRY_DAYS') ?? '30', 1),
+    webhookRetentionDays: wholeNumber('BERTH_WEBHOOK_DAYS', text('BERTH_WEBHOOK_DAYS') ?? '7', 1),
     auditExport: {
       buckets: listOf(text('BERTH_AUDIT_EXPORT_BUCKETS') ?? ''),
       endpoint: webAddress('BERTH_AUDIT_EXPORT_ENDPOINT', text('BERTH_AUDIT_EXPORT_ENDPOINT')),

@@ -46,6 +46,7 @@ const memoryWatchIntervalMilliseconds = 2_000
 const heartbeatIntervalMilliseconds = 10_000
 const standbyMilliseconds = 5_000
 const reserveIntervalMilliseconds = 1_000
+const webhookIntervalMilliseconds = 1_000
 
 /** Starts the server of this host and returns once it is ready. It stops on SIGTERM and SIGINT. */
 export async function serve(flags: ServeFlags): Promise<void> {
@@ -121,6 +122,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },
     auditExport: config.auditExport,
     telemetryRetentionDays: config.telemetryRetentionDays,
+    webhooks: { retentionDays: config.webhookRetentionDays },
     onePassword: config.onePassword,
     search: config.search,
     standbyMilliseconds: config.hasStandby ? standbyMilliseconds : undefined,
@@ -175,6 +177,8 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the reaper', () => reaper.close())
   shutdown.add('the reserve', () => services.reserve.close())
   services.reserve.start(reserveIntervalMilliseconds)
+  await services.webhookDeliverer.start(webhookIntervalMilliseconds)
+  shutdown.add('the webhooks', () => services.webhookDeliverer.close())
   announceReady({ config, port: listening.port, apiKey })
 
   // No request waits for a job. Running jobs are aborted before the resources that they use are closed.
@@ -293,7 +297,7 @@ function addressError({ host, port }: Pick<ServerConfig, 'host' | 'port'>, cause
 async function leaveSessions({ stopSessions }: ServerConfig, services: Services, driverId: string): Promise<void> {
   if (stopSessions) {
     const sessions = await services.store.listUnfinished(driverId)
-    await Promise.all(sessions.map(({ id }) => services.terminator.end(id)))
+    await Promise.all(sessions.map(({ id }) => services.terminator.end(id, 'server_stopped')))
   }
   await services.replays.close()
   services.machines.release()

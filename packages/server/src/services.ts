@@ -114,6 +114,11 @@ import { TelemetryService } from './features/telemetry/telemetry-service.ts'
 import { TelemetryStore } from './features/telemetry/telemetry-store.ts'
 import { TelemetryWriter } from './features/telemetry/telemetry-writer.ts'
 import { createVaultServices } from './features/vaults/create-vault-services.ts'
+import { DeliveryStore } from './features/webhooks/delivery-store.ts'
+import { WebhookDeliverer } from './features/webhooks/webhook-deliverer.ts'
+import { WebhookSecrets } from './features/webhooks/webhook-secrets.ts'
+import { WebhookService } from './features/webhooks/webhook-service.ts'
+import { WebhookStore } from './features/webhooks/webhook-store.ts'
 import { LostSessions } from './jobs/end-lost-sessions.ts'
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
 
@@ -149,6 +154,8 @@ export interface ServicesOptions {
   readonly audit: { readonly folder: string; readonly retentionDays: number }
   readonly auditExport: AuditExportConfig
   readonly telemetryRetentionDays: number
+  /** How long deliveries are listed, and how long an endpoint may take to answer. */
+  readonly webhooks: { readonly retentionDays: number; readonly attemptLimitMilliseconds?: number }
   readonly search: SearchConfig
   readonly replays: ReplaysConfig
   readonly downloads: DownloadsConfig
@@ -219,6 +226,26 @@ export function createServices(options: ServicesOptions) {
   })
   sessionTelemetry.onStored((id, stored) => otlpExporter.export(id, stored))
   events.on('sessionEnded', (id) => otlpExporter.unbind(id))
+  const webhookDeliveries = new DeliveryStore(database, driverId)
+  const webhookSecrets = new WebhookSecrets(secrets)
+  const webhooks = new WebhookService({
+    store: new WebhookStore(database),
+    deliveries: webhookDeliveries,
+    secrets: webhookSecrets,
+    guard,
+    retentionDays: options.webhooks.retentionDays,
+    clock,
+    logger,
+  })
+  const webhookDeliverer = new WebhookDeliverer({
+    store: webhookDeliveries,
+    secrets: webhookSecrets,
+    guard,
+    attemptLimitMilliseconds: options.webhooks.attemptLimitMilliseconds,
+    clock,
+    logger,
+    version,
+  })
   const machines = new SessionMachines({
     driver,
     store,
@@ -228,6 +255,7 @@ export function createServices(options: ServicesOptions) {
     standbyMilliseconds: options.standbyMilliseconds,
     clock,
     telemetry: sessionTelemetry,
+    recordCrash: (...crash) => webhookDeliveries.recordCrash(...crash),
     logger,
   })
   const profiles = new ProfileService({
@@ -306,7 +334,7 @@ export function createServices(options: ServicesOptions) {
   events.on('machineEnded', (id) => {
     memoryWatch
       .check(id)
-      .then(() => terminator.end(id))
+      .then(() => terminator.end(id, 'machine_ended'))
       .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })
 
@@ -440,6 +468,8 @@ export function createServices(options: ServicesOptions) {
 
   return {
     ...apps,
+    webhooks,
+    webhookDeliverer,
     logger,
     blobs,
     secrets,

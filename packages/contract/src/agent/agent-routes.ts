@@ -19,6 +19,7 @@ export const agentRoutes = {
   followTelemetry: { method: 'GET', path: '/telemetry/events', isStream: true },
   acknowledgeTelemetry: { method: 'POST', path: '/telemetry/acknowledgement' },
   reportMemoryKills: { method: 'POST', path: '/telemetry/memory-kills' },
+  endClients: { method: 'POST', path: '/clients/end' },
   stop: { method: 'POST', path: '/stop' },
   configure: { method: 'POST', path: '/configuration' },
   fetchPage: { method: 'POST', path: '/page' },

@@ -30,6 +30,8 @@ export type ReplayId = string & { readonly idOf: 'replay' }
 export type DeploymentId = string & { readonly idOf: 'deployment' }
 export type AppVersionId = string & { readonly idOf: 'app-version' }
 export type InvocationId = string & { readonly idOf: 'invocation' }
+export type WebhookId = string & { readonly idOf: 'webhook' }
+export type WebhookDeliveryId = string & { readonly idOf: 'webhook-delivery' }
 export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
@@ -58,6 +60,8 @@ const idPrefixes = {
   'vault-event': 'vev',
   'vault-operation': 'vop',
   'vault-provider-config': 'vpc',
+  webhook: 'whk',
+  'webhook-delivery': 'whd',
 } as const
 type IdKind = keyof typeof idPrefixes
 

@@ -97,6 +97,7 @@ const resources: readonly Resource[] = [
       return JSON.parse(text).analysis.id
     },
   },
+  { path: '/webhooks/{id}', make: (call) => made(call, '/webhooks', { url: 'https://receiver.example' }) },
   { path: '/search/{id}', make: (call) => made(call, '/search', { query: 'same' }) },
   {
     path: '/deployments/{id}',
@@ -267,6 +268,8 @@ async function readAll() {
     'audit_export_destinations',
     'searches',
     'replays',
+    'webhooks',
+    'webhook_deliveries',
     'projects',
     'api_keys',
   ] as const

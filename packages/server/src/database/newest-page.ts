@@ -19,6 +19,8 @@ type Listed =
   | 'deployments'
   | 'app_versions'
   | 'invocations'
+  | 'webhooks'
+  | 'webhook_deliveries'
 
 /** Returns a page of the query's rows, newest first. */
 export async function newestPage<Table extends Listed, Row>(

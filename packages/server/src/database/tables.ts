@@ -30,6 +30,8 @@ import type {
   VaultItemId,
   VaultOperationId,
   VaultProviderConfigId,
+  WebhookDeliveryId,
+  WebhookId,
 } from '@berth/contract/common/ids.ts'
 import type { AnalysisStatus } from '@berth/contract/config-registry/config-registry.ts'
 import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
@@ -39,9 +41,15 @@ import type { ReplayEndReason } from '@berth/contract/replays/replay.ts'
 import type { ItemField } from '@berth/contract/vaults/item-field.ts'
 import type { FilledField } from '@berth/contract/vaults/item-operation.ts'
 import type { VaultItemStatus } from '@berth/contract/vaults/vault-item.ts'
+import type {
+  WebhookAttempt,
+  WebhookDeliveryStatus,
+  WebhookDisabledReason,
+  WebhookEventType,
+} from '@berth/contract/webhooks/webhook.ts'
 import type { ColumnType, Generated } from 'kysely'
 import type { AnalysisResult, Configuration, RunOutcome, Visit } from '../features/config-registry/analysis.ts'
-import type { SessionState } from '../features/sessions/records/session-state.ts'
+import type { SessionEndReason, SessionState } from '../features/sessions/records/session-state.ts'
 import type { VaultOperationState } from '../features/vaults/operations/operation-state.ts'
 import type { LinkedVault, VaultPublicKey } from '../features/vaults/vault.ts'
 import type { TotpSettings } from '../secrets/totp.ts'
@@ -86,6 +94,8 @@ export interface Tables {
   app_versions: AppVersionTable
   invocations: InvocationTable
   app_logs: AppLogTable
+  webhooks: WebhookTable
+  webhook_deliveries: WebhookDeliveryTable
 }
 
 export interface OrganizationTable {
@@ -253,6 +263,8 @@ export interface SessionTable {
   leased_at: Generated<Date | null>
   /** How often it was leased. Tokens of earlier leases are not valid any more. */
   lease_number: Generated<number>
+  /** Null: a caller has ended it, or it has not ended. */
+  end_reason: Generated<SessionEndReason | null>
 }
 
 /** What a lease can change and its release with reuse restores. */
@@ -585,4 +597,37 @@ export interface DownloadPartTable {
   number: number
   blob: string
   size_bytes: number
+}
+
+export interface WebhookTable {
+  id: WebhookId
+  project_id: ProjectId
+  url: string
+  description: string | null
+  event_types: readonly WebhookEventType[] | null
+  is_enabled: Generated<boolean>
+  disabled_reason: WebhookDisabledReason | null
+  disabled_at: Date | null
+  failing_since: Date | null
+  sealed_secret: Buffer
+  sealed_previous_secret: Buffer | null
+  previous_secret_expires_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+export interface WebhookDeliveryTable {
+  id: WebhookDeliveryId
+  webhook_id: WebhookId
+  event_id: string
+  event_type: string
+  payload: string
+  status: Generated<WebhookDeliveryStatus>
+  attempt_count: Generated<number>
+  next_attempt_at: Generated<Date>
+  claimed_until: Date | null
+  claimed_by: string | null
+  attempts: ColumnType<readonly WebhookAttempt[], string | undefined, string>
+  redelivery_of: string | null
+  created_at: Generated<Date>
 }

@@ -38,6 +38,15 @@ export const rotateTelemetry: Job<Record<string, never>> = {
   limitSeconds: 10 * 60,
 }
 
+/** Removes old deliveries of webhooks, and disables webhooks that are too far behind. */
+export const tendWebhooks: Job<Record<string, never>> = {
+  name: 'tend-webhooks',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '* * * * *',
+  limitSeconds: 10 * 60,
+}
+
 /** Removes searches that have expired, and old pages from their cache. */
 export const expireSearches: Job<Record<string, never>> = {
   name: 'expire-searches',

@@ -18,6 +18,7 @@ import {
   shortenAuditLog,
   sweepBlobs,
   tendPools,
+  tendWebhooks,
 } from './declared-jobs.ts'
 import type { JobRunner } from './job-runner.ts'
 
@@ -41,6 +42,7 @@ type Workers = Pick<
   | 'replays'
   | 'searchExpiry'
   | 'telemetry'
+  | 'webhooks'
 >
 
 interface StartJobsOptions {
@@ -63,11 +65,13 @@ export async function startJobs(
   const { invocations, invocationSessions } = workers
   const { audit, auditExporter, blobSweep, deletedProxies, downloads, lostSessions, replays, searchExpiry, telemetry } =
     workers
+  const { webhooks } = workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
     runner.work(exportAuditLog, (_data, signal) => auditExporter.run(signal)),
     runner.work(shortenAuditLog, () => audit.removeOld()),
     runner.work(rotateTelemetry, () => telemetry.rotate()),
+    runner.work(tendWebhooks, (_data, signal) => webhooks.tend(signal)),
     runner.work(expireSearches, () => searchExpiry.run()),
     runner.work(expireSessionFiles, async () => {
       await replays.expire()

@@ -10,6 +10,7 @@ import {
   acknowledgeAgentEvents,
   acknowledgeAgentTelemetry,
   configureAgent,
+  endClients,
   endRecording,
   type FetchPageReply,
   type FetchPageRequest,
@@ -191,6 +192,7 @@ export class FakeAgent {
       else this.takeExtensions(request.raw, reply.raw)
     })
     mount(app, getAgentState, () => this.#state)
+    mount(app, endClients, () => {})
     mount(app, stopAgent, ({ request }) => {
       request.raw.socket.once('close', () => this.kill())
     })

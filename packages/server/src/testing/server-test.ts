@@ -83,6 +83,7 @@ export interface TestServerOptions {
   /** Absent: off. It is filled when a test says so. */
   readonly reserve?: ReserveConfig
   readonly replays?: Partial<ReplaysConfig>
+  readonly webhookLimitMilliseconds?: number
 }
 
 interface TestParts {
@@ -276,6 +277,10 @@ export class TestServer {
       audit: { folder: `${this.#parts.blobsFolder}-audit`, retentionDays: 365 },
       auditExport: options.auditExport ?? { buckets: [], endpoint: undefined },
       telemetryRetentionDays: 30,
+      webhooks: {
+        retentionDays: 7,
+        ...(options.webhookLimitMilliseconds && { attemptLimitMilliseconds: options.webhookLimitMilliseconds }),
+      },
       search: options.search ?? { providers: [], attemptLimitMilliseconds: 1_000 },
       replays: { retentionDays: 7, maxBytes: 500 * 1024 ** 2, maxProjectBytes: 1024 ** 3, ...options.replays },
       downloads: { retentionDays: 7, maxBytes: 20 * 1024 ** 2 },

@@ -98,7 +98,7 @@ export class SessionCreator {
       throw new BerthError('session_ended_while_starting')
     }
     // Its machine went before the row said that it is usable, when its end was still this call's own affair.
-    await terminator.end(id)
+    await terminator.end(id, 'machine_ended')
     throw new BerthError('session_start_failed', { reason: 'its machine ended.' })
   }
 
