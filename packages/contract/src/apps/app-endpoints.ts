@@ -60,7 +60,7 @@ export const createDeployment = defineEndpoint({
   summary: 'Deploy the apps of a source folder',
   description:
     'Answers at once; the events of the deployment tell how the build goes. The archive has at most 100 MiB. Serves ' +
-    'TypeScript and JavaScript.',
+    'TypeScript, JavaScript and Python.',
   tag: 'Deployments',
   access: 'project',
   body: z.object({

@@ -11,17 +11,24 @@ export interface BundledPrograms {
   readonly entries: Readonly<Record<string, string>>
   /** Packages that are copied unchanged, because they load files of their own at run time. */
   readonly packages: readonly string[]
+  /** Files that are copied unchanged, by their names. */
+  readonly files?: Readonly<Record<string, string>>
 }
 
 /**
  * Creates a folder with the programs, named after its content, and returns its path. Code that is loaded on demand is
  * in separate files, so that a start reads little. Other folders are removed when no machine uses them.
  */
-export async function bundlePrograms({ entries, packages }: BundledPrograms, folder: string): Promise<string> {
+export async function bundlePrograms(programs: BundledPrograms, folder: string): Promise<string> {
+  const { entries, packages } = programs
   await mkdir(folder, { recursive: true })
   const bundling = lastBundle.then(() => bundle(entries, packages))
   lastBundle = bundling.catch(() => {})
-  const files = await bundling
+  const copied = Object.entries(programs.files ?? {}).map(async ([name, source]) => ({
+    name,
+    code: await readFile(source),
+  }))
+  const files = [...(await bundling), ...(await Promise.all(copied))]
   const sources = packages.map(folderOfPackage)
   const path = join(folder, await nameOf(files, sources))
   if (!(await exists(path))) {

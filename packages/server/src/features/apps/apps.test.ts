@@ -38,7 +38,6 @@ const refused: readonly (readonly [what: string, fields: Fields, rule: RegExp])[
   ['an entrypoint that is not there', { entrypoint_rel_path: 'other.ts' }, /^entrypoint_rel_path: .*no file other.ts/],
   ['an entrypoint outside', { entrypoint_rel_path: '../index.ts' }, /^entrypoint_rel_path: .*inside/],
   ['an entrypoint of no kind', { entrypoint_rel_path: 'index.rb' }, /^entrypoint_rel_path: must end in/],
-  ['an entrypoint in Python', { entrypoint_rel_path: 'main.py' }, /^entrypoint_rel_path: only TypeScript/],
   ['another region', { region: 'eu' }, /^region: /],
   ['a force that is none', { force: 'maybe' }, /^force: must be one of true, false/],
   ['a git repository', { source: '{"type":"github"}' }, /^source: only archives/],

@@ -7,6 +7,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { type FieldPath, readMultipart } from '@berth/runtime/http/multipart.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import { z } from 'zod'
+import { entrypointPattern } from './machines/app-runtime.ts'
 
 /** A complete deployment, whose archive is in a file. */
 export interface DeploymentUpload {
@@ -91,12 +92,8 @@ function plainEntrypoint(text: string): string {
     throw refusal('entrypoint_rel_path: must be a path inside the archive.')
   }
   const entrypoint = names.join('/')
-  if (entrypoint.endsWith('.py')) {
-    const reason = 'only TypeScript and JavaScript are served here.'
-    throw new BerthError('field_not_supported', { field: 'entrypoint_rel_path', reason })
-  }
-  if (!/\.[cm]?[jt]s$/.test(entrypoint)) {
-    throw refusal('entrypoint_rel_path: must end in .ts, .js, .mts, .mjs, .cts or .cjs.')
+  if (!entrypointPattern.test(entrypoint)) {
+    throw refusal('entrypoint_rel_path: must end in .ts, .js, .mts, .mjs, .cts, .cjs or .py.')
   }
   return entrypoint
 }

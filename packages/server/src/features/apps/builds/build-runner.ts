@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { compose } from 'node:stream'
 import type { DeploymentId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
@@ -6,16 +7,19 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
 import npmPackage from 'npm/package.json' with { type: 'json' }
 import { AgentRefusal } from '../../../agent-link/command-agent.ts'
+import { uvProgram, uvVersion } from '../../../host/uv.ts'
 import type { AppBlobs } from '../app-blobs.ts'
 import type { AppEnvironment } from '../app-environment.ts'
 import type { AppLogs } from '../app-logs.ts'
 import type { DeploymentStore, StoredDeployment } from '../deployment-store.ts'
 import type { AppMachine } from '../machines/app-machine.ts'
 import { AppFailure, AppProcess, type RegisteredApps } from '../machines/app-process.ts'
+import { runtimeOf, runtimePlaces } from '../machines/app-runtime.ts'
 import { inMachine } from '../machines/paths.ts'
 import { runProgram } from '../machines/run-program.ts'
 import type { PreparedMachine } from '../machines/warm-machines.ts'
-import { type Manifests, manifestNames, NotInstallable, planInstall } from './install-plan.ts'
+import { manifestNamesOf, planInstall } from './install-plan.ts'
+import { type Manifests, NotInstallable } from './install-step.ts'
 import type { RegistrySettings } from './registry-settings.ts'
 
 const maxAttempts = 3
@@ -125,19 +129,21 @@ export class BuildRunner {
 
   /** The same for what was installed for it. */
   async #unpackDependencies(machine: AppMachine, deployment: StoredDeployment, signal: AbortSignal): Promise<void> {
-    const { project_id: projectId, dependencies_blob: blob } = deployment
+    const { project_id: projectId, dependencies_blob: blob, entrypoint } = deployment
     if (blob === null) return
     const { operations } = machine
+    const { folder } = runtimePlaces[runtimeOf(entrypoint)]
     await operations.writeFile(inMachine.dependencies, await this.#options.blobs.read(projectId, blob), signal)
-    const args = ['-xzf', inMachine.dependencies, '-C', inMachine.app]
-    const exitCode = await runProgram(operations, { command: 'tar', args }, () => {}, signal)
+    const unpack = `mkdir -p ${folder} && tar -xzf ${inMachine.dependencies} -C ${folder} && rm ${inMachine.dependencies}`
+    const exitCode = await runProgram(operations, { command: '/bin/sh', args: ['-c', unpack] }, () => {}, signal)
     if (exitCode !== 0) throw new Error('the dependencies of an app could not be unpacked')
   }
 
   async #install(machine: AppMachine, deployment: StoredDeployment, log: OnLine, signal: AbortSignal): Promise<void> {
     const { deployments, registries } = this.#options
-    const { id, project_id: projectId } = deployment
-    const plan = planInstall(await readManifests(machine, signal), npmPackage.version)
+    const { id, project_id: projectId, entrypoint } = deployment
+    const tools = { npmVersion: npmPackage.version, uvVersion: existsSync(uvProgram) ? uvVersion : undefined }
+    const plan = planInstall(entrypoint, await readManifests(machine, entrypoint, signal), tools)
     if (!plan) return
     const known = plan.key && (await deployments.findDependencies(projectId, plan.key))
     if (known) {
@@ -145,28 +151,30 @@ export class BuildRunner {
       await deployments.setDependencies(id, known, plan.key)
       return this.#unpackDependencies(machine, { ...deployment, dependencies_blob: known }, signal)
     }
-    log(`Installing dependencies: npm ${plan.args[1]}`)
-    const env = {
-      PATH: `${inMachine.programs}:/usr/local/bin:/usr/bin:/bin`,
-      ...(await registries.read()),
+    const path = { PATH: `${inMachine.programs}:/usr/local/bin:/usr/bin:/bin` }
+    const addresses = await registries.of(runtimeOf(entrypoint))
+    for (const { title, command, args, env } of plan.steps) {
+      log(`Installing dependencies: ${title}`)
+      const request = { command, args, cwd: inMachine.app, env: { ...path, ...addresses, ...env } }
+      const exitCode = await runProgram(machine.operations, request, log, signal)
+      if (exitCode === 0) continue
+      throw new NotInstallable(`The dependencies could not be installed: ${title} ended with ${exitCode}.`)
     }
-    const request = { command: plan.command, args: plan.args, cwd: inMachine.app, env }
-    const exitCode = await runProgram(machine.operations, request, log, signal)
-    if (exitCode !== 0) throw new NotInstallable(`The dependencies could not be installed: npm ended with ${exitCode}.`)
     await this.#keepDependencies(machine, deployment, plan.key, signal)
   }
 
   async #keepDependencies(
     { operations }: AppMachine,
-    { id, project_id: projectId }: StoredDeployment,
+    { id, project_id: projectId, entrypoint }: StoredDeployment,
     key: string | undefined,
     signal: AbortSignal,
   ): Promise<void> {
     const { blobs, deployments } = this.#options
-    const pack = `find . -name node_modules -prune -print0 | tar --null -I 'gzip -1' -cf ${inMachine.dependencies} -T -`
+    const { folder, list } = runtimePlaces[runtimeOf(entrypoint)]
+    const pack = `${list} | tar --null -I 'gzip -1' -cf ${inMachine.dependencies} -T -`
     const exitCode = await runProgram(
       operations,
-      { command: '/bin/sh', args: ['-c', pack], cwd: inMachine.app },
+      { command: '/bin/sh', args: ['-c', pack], cwd: folder },
       () => {},
       signal,
     )
@@ -209,9 +217,9 @@ export class BuildRunner {
 
 type OnLine = (line: string) => void
 
-async function readManifests({ operations }: AppMachine, signal: AbortSignal): Promise<Manifests> {
-  const found: Partial<Record<keyof Manifests, Buffer>> = {}
-  for (const name of manifestNames) {
+async function readManifests({ operations }: AppMachine, entrypoint: string, signal: AbortSignal): Promise<Manifests> {
+  const found: Record<string, Buffer> = {}
+  for (const name of manifestNamesOf(entrypoint)) {
     const content = await operations.readFile(`${inMachine.app}/${name}`, signal).catch((error: unknown) => {
       if (error instanceof AgentRefusal && error.status === 404) return undefined
       throw error
