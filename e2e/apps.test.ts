@@ -4,6 +4,7 @@ import type Kernel from '@onkernel/sdk'
 import { toFile } from '@onkernel/sdk'
 import { Berth } from './testing/berth.ts'
 import { zipOf } from './testing/extension-files.ts'
+import { GitServer } from './testing/git-server.ts'
 import { installedVersion, PackageRegistry } from './testing/package-registry.ts'
 
 /*
@@ -11,11 +12,19 @@ import { installedVersion, PackageRegistry } from './testing/package-registry.ts
  */
 
 const registry = await PackageRegistry.open()
-const berth = await Berth.start({ environment: registry.environment })
+const git = await GitServer.open()
+const berth = await Berth.start({
+  environment: {
+    ...registry.environment,
+    ...git.environment,
+    BERTH_EGRESS_ALLOW: `${registry.environment.BERTH_EGRESS_ALLOW},${git.environment.BERTH_EGRESS_ALLOW}`,
+  },
+})
 const client = await berth.client()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await registry[Symbol.asyncDispose]()
+  await git[Symbol.asyncDispose]()
 })
 
 const typescript = `
@@ -59,7 +68,7 @@ const versions = await Promise.all(names.map(installedVersion))
 const dependencies = Object.fromEntries(names.map((name, index) => [name, versions[index] ?? '']))
 const packages = Object.fromEntries(names.map((name) => [`node_modules/${name}`, { version: dependencies[name] }]))
 const manifest = { name: 'demo', version: '1.0.0', type: 'module', dependencies }
-const demo = await zipOf({
+const source = {
   'index.ts': typescript,
   'words.ts': `export const greeting: string = 'hello from'`,
   'package.json': JSON.stringify(manifest),
@@ -69,11 +78,21 @@ const demo = await zipOf({
     lockfileVersion: 3,
     packages: { '': { name: 'demo', version: '1.0.0', dependencies }, ...packages },
   }),
-})
+}
+const demo = await zipOf(source)
 
 async function deploy(archive: Uint8Array, settings: Partial<Kernel.DeploymentCreateParams> = {}) {
   const file = await toFile(archive, 'source.zip')
-  const { id } = await client.deployments.create({ file, entrypoint_rel_path: 'index.ts', ...settings })
+  return follow(await client.deployments.create({ file, entrypoint_rel_path: 'index.ts', ...settings }))
+}
+
+async function deployRepository(source: Partial<Kernel.DeploymentCreateParams.Source>, version: string) {
+  const all = { type: 'github', ref: 'main', entrypoint: 'index.ts', url: '', ...source } as const
+  return follow(await client.deployments.create({ source: all, version }))
+}
+
+/** Until it runs or does not. */
+async function follow({ id }: { readonly id: string }) {
   const events = []
   for await (const event of await client.deployments.follow(id)) {
     events.push(event)
@@ -223,4 +242,62 @@ test('what does not load has failed, with the reason of its code', async () => {
 
   assert.equal(state.status, 'failed')
   assert.equal(state.status_reason, 'no luck')
+})
+
+test('a repository is deployed by branch, tag and commit, and neither hooks nor submodules of it do anything', async () => {
+  const files = Object.fromEntries(Object.entries(source).map(([name, content]) => [`app/${name}`, content]))
+  const hostile = {
+    '.gitmodules': `[submodule "x"]\n\tpath = x\n\turl = ${git.url}/owner/other\n`,
+    '.gitattributes': '*.ts filter=run\n',
+    'hooks/post-checkout': '#!/bin/sh\ntouch /home/kernel/app/run\n',
+  }
+  const { url, commit } = await git.add('demo', { files: { ...files, ...hostile } }, 'ghp_secret')
+  const auth = { method: 'github_token', token: 'ghp_secret' } as const
+
+  const all = await Promise.all(
+    ['main', 'v1', commit].map((ref, index) => deployRepository({ url, ref, path: 'app', auth }, `git-${index}`)),
+  )
+
+  for (const { state, log } of all) assert.equal(state.status, 'running', JSON.stringify([state.status_reason, log]))
+  const { source_type, source_url, source_ref, source_path, source_checksum, entrypoint_rel_path } = (
+    all[1] ?? assert.fail()
+  ).state as unknown as Readonly<Record<string, string>>
+  assert.deepEqual(
+    [source_type, source_url, source_ref, source_path, entrypoint_rel_path],
+    ['github', url, 'v1', 'app', 'index.ts'],
+  )
+  assert.match(source_checksum ?? '', /^[0-9a-f]{64}$/)
+  assert.deepEqual(
+    git.requests.filter((request) => !request.includes('/owner/demo')),
+    [],
+  )
+  const ran = await client.invocations.create({ app_name: 'demo', version: 'git-2', action_name: 'echo' })
+  assert.equal(ran.status, 'succeeded', ran.status_reason ?? '')
+})
+
+test('a repository that cannot be fetched, or leads elsewhere, fails and tells no token', async () => {
+  const auth = { method: 'github_token', token: 'ghp_wrong' } as const
+  const linking = await git.add('linking', { files: { 'index.ts': '' }, links: { out: '/etc/passwd' } })
+  const plain = await git.add('plain', { files: { 'index.ts': '' } })
+  const locked = await git.add('locked', { files: { 'index.ts': '' } }, 'ghp_other')
+  const before = registry.fetched
+
+  const failures: readonly (readonly [Partial<Kernel.DeploymentCreateParams.Source>, RegExp])[] = [
+    [{ url: locked.url, auth }, /^source: the repository could not be fetched/],
+    [{ url: linking.url, ref: 'other' }, /^source: the repository could not be fetched/],
+    [{ url: linking.url, path: 'none' }, /^source: the repository could not be fetched/],
+    [{ url: linking.url }, /^source: .*leads out/],
+    [{ url: plain.url, entrypoint: 'none.ts' }, /^source.entrypoint: the repository holds no file none.ts/],
+    [{ url: git.redirect('to-host', `http://127.0.0.1:${new URL(berth.url).port}`) }, /could not be fetched/],
+    [{ url: git.redirect('to-metadata', 'http://169.254.169.254/latest') }, /could not be fetched/],
+    [{ url: git.redirect('to-file', 'file:///etc') }, /could not be fetched/],
+  ]
+  const all = await Promise.all(failures.map(([source], index) => deployRepository(source, `bad-${index}`)))
+
+  for (const [index, { state, events }] of all.entries()) {
+    assert.equal(state.status, 'failed')
+    assert.match(state.status_reason ?? '', failures[index]?.[1] ?? /^$/, JSON.stringify(failures[index]?.[0]))
+    assert.doesNotMatch(JSON.stringify(events), /ghp_wrong|eC1hY2Nlc3MtdG9rZW4/)
+  }
+  assert.equal(registry.fetched, before)
 })

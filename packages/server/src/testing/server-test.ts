@@ -287,6 +287,7 @@ export class TestServer {
         ...options.limits,
       },
       warmAppSeconds: 60,
+      gitHubUrl: 'https://github.com',
       configRegistry: {
         atOnce: 2,
         perProject: 10,

@@ -40,7 +40,6 @@ const refused: readonly (readonly [what: string, fields: Fields, rule: RegExp])[
   ['an entrypoint of no kind', { entrypoint_rel_path: 'index.rb' }, /^entrypoint_rel_path: must end in/],
   ['another region', { region: 'eu' }, /^region: /],
   ['a force that is none', { force: 'maybe' }, /^force: must be one of true, false/],
-  ['a git repository', { source: '{"type":"github"}' }, /^source: only archives/],
   ['a variable without a name', { 'env_vars[]': 'x' }, /^env_vars: must be names/],
   ['a variable with a bad name', { 'env_vars[A=B]': 'x' }, /^env_vars: must be names/],
   ['an archive that is none', { file: new Blob(['no zip']) }, /^file: the archive is refused/],
@@ -56,6 +55,108 @@ const refused: readonly (readonly [what: string, fields: Fields, rule: RegExp])[
     /^file: /,
   ],
 ]
+const repository = { type: 'github', url: 'https://github.com/owner/name', ref: 'main', entrypoint: 'index.ts' }
+const from = (change: object): Fields => ({
+  file: undefined,
+  entrypoint_rel_path: undefined,
+  source: JSON.stringify({ ...repository, ...change }),
+})
+const refusedRepositories: readonly (readonly [what: string, fields: Fields, rule: RegExp])[] = [
+  ['text that is no JSON', { ...from({}), source: '{' }, /^source: must be JSON/],
+  ['a part twice', { ...from({}), 'source[ref]': 'main' }, /^source: must come once/],
+  ['both kinds', { source: JSON.stringify(repository) }, /^source: must not be given with file/],
+  ['two entrypoints', { ...from({}), entrypoint_rel_path: 'a.ts' }, /^entrypoint_rel_path: must not be given with/],
+  ['another type', from({ type: 'gitlab' }), /^source.type: must be github/],
+  ['a field of newer clients', from({ depth: 1 }), /^source: must not have the field depth/],
+  ['a field of newer clients by its name', { ...from({}), source: undefined, 'source[depth]': '1' }, /^source/],
+  ...[
+    'ssh://git@github.com/owner/name',
+    'file:///etc',
+    'ext::sh -c id',
+    'https://other.example/owner/name',
+    'https://github.com:444/owner/name',
+    'http://github.com/owner/name',
+    'https://user:secret@github.com/owner/name',
+    'https://github.com/owner/name/tree/main',
+    'https://github.com/owner/..',
+    'https://github.com/owner/name?x',
+    '--upload-pack=id',
+  ].map((url) => [`the URL ${url}`, from({ url }), /^source.url: must be a repository/] as const),
+  ...['--upload-pack=id', '+main', 'a:b', 'a..b', 'a b', 'refs/*', 'main\n', '@{-1}', 'a^'].map(
+    (ref) => [`the reference ${JSON.stringify(ref)}`, from({ ref }), /^source.ref: must be a branch/] as const,
+  ),
+  ['a folder outside', from({ path: '../x' }), /^source.path: must be a path inside/],
+  ['an entrypoint outside', from({ entrypoint: '/etc/x.ts' }), /^source.entrypoint: must be a path inside/],
+  ['a token that is none', from({ auth: { method: 'github_token', token: 'a\r\nb: c' } }), /^source.auth.token: /],
+  ['another kind of credentials', from({ auth: { method: 'password', token: 'x' } }), /^source.auth.method: /],
+]
+for (const [what, fields, rule] of refusedRepositories) {
+  test(`refuses a repository with ${what}`, async () => {
+    const { status, body } = await post(await server.project(), fields)
+
+    assert.equal(status, 400)
+    assert.match(body.message, rule)
+  })
+}
+
+const spellings: Readonly<Record<string, Fields>> = {
+  JSON: { source: JSON.stringify({ ...repository, path: 'a/b/', auth: { method: 'github_token', token: 'ghp_1' } }) },
+  brackets: {
+    ...Object.fromEntries(Object.entries(repository).map(([name, value]) => [`source[${name}]`, value])),
+    'source[path]': 'a/b',
+    'source[auth][method]': 'github_token',
+    'source[auth][token]': 'ghp_1',
+  },
+  dots: {
+    ...Object.fromEntries(Object.entries(repository).map(([name, value]) => [`source.${name}`, value])),
+    'source.path': './a/b',
+    'source.auth.method': 'github_token',
+    'source.auth.token': 'ghp_1',
+  },
+}
+for (const [spelling, fields] of Object.entries(spellings)) {
+  test(`takes a repository in ${spelling}, and tells everything but its token`, async () => {
+    const project = await server.project()
+
+    const { status, body } = await post<Deployment>(project, { ...from({}), source: undefined, ...fields })
+
+    assert.equal(status, 201, JSON.stringify(body))
+    const { source_type, source_url, source_ref, source_path, entrypoint_rel_path, source_checksum } = body
+    assert.deepEqual(
+      { source_type, source_url, source_ref, source_path, entrypoint_rel_path, source_checksum },
+      {
+        source_type: 'github',
+        source_url: repository.url,
+        source_ref: 'main',
+        source_path: 'a/b',
+        entrypoint_rel_path: 'index.ts',
+        source_checksum: undefined,
+      },
+    )
+    assert.doesNotMatch(JSON.stringify((await project.call('GET', `/deployments/${body.id}`)).body), /ghp_1/)
+    const stored = await deployments.get(body.id as DeploymentId)
+    assert.doesNotMatch(JSON.stringify(stored), /ghp_1/)
+    assert.ok(!stored.sealed_token?.includes('ghp_1'), 'tokens are sealed')
+  })
+}
+
+test('a token is kept no longer than it is needed', async () => {
+  const project = await server.project()
+  const tokenOf = async (id: string) => (await deployments.get(id as DeploymentId)).sealed_token
+  const deploy = async () => {
+    const { body } = await post<Deployment>(project, from({ auth: { method: 'github_token', token: 'ghp_1' } }))
+    assert.ok(await tokenOf(body.id))
+    return body.id
+  }
+  const [fetched, failed, deleted] = [await deploy(), await deploy(), await deploy()]
+
+  await deployments.setSource(fetched as DeploymentId, { checksum: 'x', blob: 'x' })
+  await deployments.fail(failed as DeploymentId, 'no luck', server.clock.now())
+  await project.call('DELETE', `/deployments/${deleted}`)
+
+  assert.deepEqual(await Promise.all([fetched, failed, deleted].map(tokenOf)), [null, null, null])
+})
+
 for (const [what, fields, rule] of refused) {
   test(`refuses to deploy ${what}`, async () => {
     const { status, body } = await post(await server.project(), fields)

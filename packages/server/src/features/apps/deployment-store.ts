@@ -122,6 +122,16 @@ export class DeploymentStore {
       .execute()
   }
 
+  /** What was fetched for it. Nothing needs the token any more. */
+  async setSource(id: DeploymentId, { checksum, blob }: { checksum: string; blob: string }): Promise<void> {
+    await this.#database
+      .updateTable('deployments')
+      .set({ source_checksum: checksum, source_blob: blob, sealed_token: null })
+      .where('id', '=', id)
+      .where('source_blob', 'is', null)
+      .execute()
+  }
+
   /** What deployments of the same organization have installed for the same lock file. */
   async findDependencies(projectId: ProjectId, key: string): Promise<string | undefined> {
     const found = await this.#database
@@ -210,7 +220,7 @@ export class DeploymentStore {
   async fail(id: DeploymentId, reason: string, now: Date): Promise<void> {
     await this.#database
       .updateTable('deployments')
-      .set({ status: 'failed', status_reason: reason, updated_at: now })
+      .set({ status: 'failed', status_reason: reason, sealed_token: null, updated_at: now })
       .where('id', '=', id)
       .where('status', 'in', building)
       .execute()
@@ -223,6 +233,7 @@ export class DeploymentStore {
         .updateTable('deployments')
         .set({
           deleted_at: now,
+          sealed_token: null,
           updated_at: now,
           status: sql`case when status = 'failed' then 'failed' else 'stopped' end`,
         })
@@ -305,7 +316,9 @@ export class DeploymentStore {
       .where('status', 'in', live)
       .where((where) => where.or([where('source_blob', 'in', names), where('dependencies_blob', 'in', names)]))
       .execute()
-    return rows.flatMap(({ source_blob, dependencies_blob }) => [source_blob, dependencies_blob ?? source_blob])
+    return rows.flatMap(({ source_blob, dependencies_blob }) =>
+      [source_blob, dependencies_blob].filter((name) => name !== null),
+    )
   }
 }
 

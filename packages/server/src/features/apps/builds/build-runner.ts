@@ -1,5 +1,8 @@
-import { existsSync } from 'node:fs'
+import { createWriteStream, existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { compose } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { maxDeploymentBytes } from '@berth/contract/apps/app.ts'
 import type { DeploymentId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
@@ -7,10 +10,13 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
 import npmPackage from 'npm/package.json' with { type: 'json' }
 import { AgentRefusal } from '../../../agent-link/command-agent.ts'
+import type { TemporaryFolders } from '../../../blobs/temporary-folders.ts'
 import { uvProgram, uvVersion } from '../../../host/uv.ts'
-import type { AppBlobs } from '../app-blobs.ts'
+import type { ProjectSecrets } from '../../../secrets/project-secrets.ts'
+import { type AppBlobs, keepSource } from '../app-blobs.ts'
 import type { AppEnvironment } from '../app-environment.ts'
 import type { AppLogs } from '../app-logs.ts'
+import { checkSource } from '../check-source.ts'
 import type { DeploymentStore, StoredDeployment } from '../deployment-store.ts'
 import type { AppMachine } from '../machines/app-machine.ts'
 import { AppFailure, AppProcess, type RegisteredApps } from '../machines/app-process.ts'
@@ -21,6 +27,7 @@ import type { PreparedMachine } from '../machines/warm-machines.ts'
 import { manifestNamesOf, planInstall } from './install-plan.ts'
 import { type Manifests, NotInstallable } from './install-step.ts'
 import type { RegistrySettings } from './registry-settings.ts'
+import { packRepository, tokenContext } from './repository.ts'
 
 const maxAttempts = 3
 const buildLimitMilliseconds = 10 * 60_000
@@ -28,11 +35,14 @@ const prepareLimitMilliseconds = 2 * 60_000
 const lookMilliseconds = 2_000
 const maxManifestBytes = 32 * 1024 ** 2
 const maxDependencyBytes = 1024 ** 3
+const largeRepository = `source: the archive of the repository has more than ${maxDeploymentBytes} bytes.`
 const tooLarge = `What is installed has more than ${maxDependencyBytes} bytes.`
 
 interface BuildRunnerOptions {
   readonly deployments: DeploymentStore
   readonly blobs: AppBlobs
+  readonly secrets: ProjectSecrets
+  readonly temporaryFolders: TemporaryFolders
   readonly environment: AppEnvironment
   readonly logs: AppLogs
   readonly registries: RegistrySettings
@@ -88,7 +98,8 @@ export class BuildRunner {
     const machine = await this.#options.startMachine(signal)
     let apps: RegisteredApps
     try {
-      await this.#unpackSource(machine, deployment, signal)
+      const blob = await this.#fetchSource(machine, deployment, log, signal)
+      await this.#unpackSource(machine, { ...deployment, source_blob: blob }, signal)
       await this.#install(machine, deployment, log, signal)
       apps = await this.#load(machine, deployment, log, signal)
     } finally {
@@ -121,9 +132,38 @@ export class BuildRunner {
     }
   }
 
+  /** Of a repository, in the state of its first fetch. Nothing where there is something already. */
+  async #fetchSource(
+    machine: AppMachine,
+    { id, project_id: projectId, entrypoint, ...source }: StoredDeployment,
+    log: OnLine,
+    signal: AbortSignal,
+  ): Promise<string> {
+    if (source.source_blob !== null) return source.source_blob
+    const { deployments, blobs, secrets, temporaryFolders } = this.#options
+    const { source_url: url, source_ref: ref, source_path: path, sealed_token: sealed } = source
+    if (url === null || ref === null) throw new Error('a deployment has no source')
+    log(`Fetching ${url} at ${ref}`)
+    const token = sealed ? await secrets.unseal(projectId, sealed, tokenContext(id)) : undefined
+    const packed = await packRepository(machine, { url, ref, path: path ?? undefined, token }, log, signal)
+    await using folder = await temporaryFolders.make()
+    const file = join(folder.path, 'source.zip')
+    const content = await machine.operations.readFile(packed, signal)
+    await pipeline(content, limitBytes(maxDeploymentBytes, largeRepository), createWriteStream(file), { signal })
+    await checkSource(file, entrypoint, { entrypoint: 'source.entrypoint', archive: 'source' })
+    const kept = await keepSource(blobs, projectId, file)
+    await deployments.setSource(id, kept)
+    return kept.blob
+  }
+
   /** Puts the source where the machine expects its app. */
-  async #unpackSource(machine: AppMachine, deployment: StoredDeployment, signal: AbortSignal): Promise<void> {
-    const source = await this.#options.blobs.read(deployment.project_id, deployment.source_blob)
+  async #unpackSource(
+    machine: AppMachine,
+    { project_id: projectId, source_blob: blob }: Pick<StoredDeployment, 'project_id' | 'source_blob'>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (blob === null) throw new Error('a deployment has no source')
+    const source = await this.#options.blobs.read(projectId, blob)
     await machine.operations.unpack(source, inMachine.app, signal)
   }
 
@@ -209,7 +249,7 @@ export class BuildRunner {
   #reasonOf(error: unknown, deploymentId: DeploymentId): string {
     const isOwners = error instanceof AppFailure || error instanceof NotInstallable
     if (isOwners || error instanceof AgentRefusal || error instanceof BerthError) return error.message
-    if (error instanceof Error && error.message === tooLarge) return tooLarge
+    if (error instanceof Error && [tooLarge, largeRepository].includes(error.message)) return error.message
     this.#options.logger.error({ err: error, deploymentId }, 'a deployment could not be built')
     return 'The build failed for a reason that lies with this service.'
   }

@@ -2,13 +2,12 @@ import { execFile } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { hostName } from '@berth/contract/egress/machine-protocol.ts'
 import { LoadingCache } from '@berth/runtime/async/loading-cache.ts'
 import { uvPython } from '../../../host/uv.ts'
+import { addressInMachine } from '../machines/address-in-machine.ts'
 import type { Runtime } from '../machines/app-runtime.ts'
 
 const limitMilliseconds = 20_000
-const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
 type Variables = Readonly<Record<string, string>>
 
@@ -65,14 +64,4 @@ export function indexesIn(config: string): Variables {
     ...(main !== undefined && { UV_DEFAULT_INDEX: main }),
     ...(others.length > 0 && { UV_INDEX: others.join(' ') }),
   }
-}
-
-/** One on the host itself has another name in a machine. */
-function addressInMachine(address: string): string | undefined {
-  const url = URL.parse(address)
-  if (!url) return undefined
-  if (loopback.test(url.hostname)) url.hostname = hostName
-  url.username = ''
-  url.password = ''
-  return url.href
 }

@@ -15,4 +15,5 @@ export const inMachine = {
   /** Package managers that only the build needs. */
   tools: '/home/kernel/.berth/tools',
   dependencies: '/tmp/dependencies.tgz',
+  sourceArchive: '/tmp/source.zip',
 } as const
