@@ -51,13 +51,16 @@ export class AppEnvironment {
     if (sealed_key) return secrets.unseal(projectId, sealed_key, `key ${id}`)
     const organizationId = await organizationOf(projectId)
     const name = `deployment ${id}`
-    const issued = await keys.createAs(
+    const prepared = await keys.prepare(
       organizationId,
       { id: organizationId, name },
       { name, projectId, daysToExpire: undefined },
     )
-    const { key, record } = issued
-    await deployments.setKey(id, { keyId: record.id, sealedKey: await secrets.seal(projectId, key, `key ${id}`) })
-    return key
+    const sealedKey = await secrets.seal(projectId, prepared.key, `key ${id}`)
+    const stored = await deployments.takeKey(id, async (database) => {
+      const { id: keyId } = await prepared.insert(database)
+      return { keyId, sealedKey }
+    })
+    return secrets.unseal(projectId, stored, `key ${id}`)
   }
 }

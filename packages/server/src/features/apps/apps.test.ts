@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Deployment, Invocation } from '@berth/contract/apps/app.ts'
 import { type DeploymentId, type InvocationId, newId, type ProjectId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
 import { linkMode, type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
 import { type ApiAnswer, type TestProject, TestServer } from '../../testing/server-test.ts'
 import { DeploymentStore } from './deployment-store.ts'
@@ -413,4 +414,57 @@ test('the sessions of an invocation are deleted together, as often as asked', as
     assert.equal(status, 204)
   }
   assert.deepEqual((await project.call('GET', '/browsers')).body, [])
+})
+
+test('a host without room refuses an invocation that is waited for, and fails one that is not, with its reason', async () => {
+  const project = await server.project()
+  await serving(project, 'app')
+  const invoke = async (fields: object) => {
+    server.host.failNextStart(new BerthError('capacity_exhausted', { reason: 'the fake host is full.' }))
+    const body = { app_name: 'app', action_name: 'act', ...fields }
+    return project.call<Invocation & { code: string; message: string }>('POST', '/invocations', body)
+  }
+
+  const waiting = await invoke({})
+  const later = await invoke({ async: true })
+
+  assert.deepEqual(
+    [waiting.status, waiting.headers.get('x-should-retry'), waiting.body.code],
+    [529, 'true', 'capacity_exhausted'],
+  )
+  assert.match(waiting.body.message, /the fake host is full/)
+  assert.equal(later.status, 202)
+  await eventsOf(project, `/invocations/${later.body.id}/events`)
+  const { body: all } = await project.call<Invocation[]>('GET', '/invocations')
+  assert.deepEqual(
+    all.map(({ status, status_reason }) => [status, /the fake host is full/.test(status_reason ?? '')]),
+    [
+      ['failed', true],
+      ['failed', true],
+    ],
+  )
+})
+
+test('of two first uses of a deployment, one makes its key, and a key that cannot be kept does not exist', async () => {
+  const project = await server.project()
+  const { id } = await serving(project, 'app')
+  const deployment = await deployments.get(id)
+  const environmentOf = () => server.services.appEnvironment.of(deployment)
+  const keys = async () => (await project.call<{ id: string; name: string }[]>('GET', '/org/api_keys')).body
+  const before = (await keys()).length
+
+  const broken = deployments.takeKey(id, async (database) => {
+    const owner = await server.database.selectFrom('organizations').select('id').executeTakeFirstOrThrow()
+    const creator = { id: owner.id, name: null }
+    const request = { name: 'lost', projectId: null, daysToExpire: undefined }
+    await (await server.services.apiKeys.prepare(owner.id, creator, request)).insert(database)
+    throw new Error('killed')
+  })
+  await assert.rejects(broken, { message: 'killed' })
+  const [first, second] = await Promise.all([environmentOf(), environmentOf()])
+
+  assert.ok(first?.KERNEL_API_KEY)
+  assert.equal(first?.KERNEL_API_KEY, second?.KERNEL_API_KEY)
+  const after = await keys()
+  assert.deepEqual([after.length - before, after.some(({ name }) => name === 'lost')], [1, false])
 })

@@ -114,12 +114,27 @@ export class DeploymentStore {
     return found !== undefined
   }
 
-  async setKey(id: DeploymentId, { keyId, sealedKey }: DeploymentKey): Promise<void> {
-    await this.#database
-      .updateTable('deployments')
-      .set({ key_id: keyId, sealed_key: sealedKey })
-      .where('id', '=', id)
-      .execute()
+  /**
+   * The key of the deployment, sealed, which is made with the first use. Of two first uses one makes it, and a key exists
+   * only together with its deployment's row.
+   */
+  async takeKey(id: DeploymentId, make: (database: Database) => Promise<DeploymentKey>): Promise<Buffer> {
+    return this.#database.transaction().execute(async (database) => {
+      const { sealed_key: known } = await database
+        .selectFrom('deployments')
+        .select('sealed_key')
+        .where('id', '=', id)
+        .forNoKeyUpdate()
+        .executeTakeFirstOrThrow()
+      if (known) return known
+      const { keyId, sealedKey } = await make(database)
+      await database
+        .updateTable('deployments')
+        .set({ key_id: keyId, sealed_key: sealedKey })
+        .where('id', '=', id)
+        .execute()
+      return sealedKey
+    })
   }
 
   /** What was fetched for it. Nothing needs the token any more. */
