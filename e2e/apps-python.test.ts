@@ -61,6 +61,18 @@ def unmarked(ctx: KernelContext):
     return session.session_id
 
 
+@app.action("follow")
+def follow(ctx: KernelContext, payload: dict):
+    with Kernel() as client:
+        invocation = [event.event for event in client.invocations.follow(payload["invocation"])]
+        deployment = []
+        for event in client.deployments.follow(payload["deployment"]):
+            deployment.append(event.event)
+            if event.event == "deployment_state":
+                break
+    return {"invocation": invocation, "deployment": sorted(set(deployment))}
+
+
 @app.action("raise")
 async def fail(ctx: KernelContext):
     raise ValueError("not today")
@@ -202,6 +214,18 @@ test('a session that the client in Python creates belongs to the invocation', as
     [JSON.parse(output)],
   )
   await client.invocations.deleteBrowsers(id)
+})
+
+test('the client in Python reads the streams', async () => {
+  const { id } = await invoke('echo', {})
+  const { items } = await client.apps.list({ app_name: 'snake' })
+
+  const { output, status_reason } = await invoke('follow', { invocation: id, deployment: items[0]?.deployment })
+
+  assert.ok(output, status_reason ?? '')
+  const { invocation, deployment } = JSON.parse(output)
+  assert.deepEqual(invocation, ['log', 'invocation_state'])
+  assert.ok(deployment.includes('deployment_state'), deployment.join())
 })
 
 test('what does not install has failed, with the words of the installer in its log', async () => {

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type Kernel from '@onkernel/sdk'
 import { toFile } from '@onkernel/sdk'
+import { deepOnly } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
 import { zipOf } from './testing/extension-files.ts'
 import { GitServer } from './testing/git-server.ts'
 import { installedVersion, PackageRegistry } from './testing/package-registry.ts'
+import { sdkApp } from './testing/sdk-app.ts'
 
 /*
  * The official client deploys and invokes, and is the framework inside the app, unchanged.
@@ -300,4 +302,84 @@ test('a repository that cannot be fetched, or leads elsewhere, fails and tells n
     assert.doesNotMatch(JSON.stringify(events), /ghp_wrong|eC1hY2Nlc3MtdG9rZW4/)
   }
   assert.equal(registry.fetched, before)
+})
+
+const lockOf = (spelling: string) => ({ dependencies: { '@onkernel/sdk': `${spelling}:./sdk` } })
+const managers: readonly (readonly [spec: string, lockName: string, lock: string, manifest?: object])[] = [
+  [
+    'pnpm@10.34.9',
+    'pnpm-lock.yaml',
+    `lockfileVersion: '9.0'
+settings:
+  autoInstallPeers: true
+  excludeLinksFromLockfile: false
+importers:
+  .:
+    dependencies:
+      '@onkernel/sdk':
+        specifier: file:./sdk
+        version: file:sdk
+packages:
+  '@onkernel/sdk@file:sdk':
+    resolution: {directory: sdk, type: directory}
+snapshots:
+  '@onkernel/sdk@file:sdk': {}
+`,
+  ],
+  ['yarn@1.22.22', 'yarn.lock', `# yarn lockfile v1\n\n\n"@onkernel/sdk@file:./sdk":\n  version "0.84.0"\n`],
+  [
+    '@yarnpkg/cli-dist@4.18.1',
+    'yarn.lock',
+    `__metadata:
+  version: 10
+  cacheKey: 10c0
+
+"@onkernel/sdk@portal:./sdk::locator=demo%40workspace%3A.":
+  version: 0.0.0-use.local
+  resolution: "@onkernel/sdk@portal:./sdk::locator=demo%40workspace%3A."
+  languageName: node
+  linkType: soft
+
+"demo@workspace:.":
+  version: 0.0.0-use.local
+  resolution: "demo@workspace:."
+  dependencies:
+    "@onkernel/sdk": "portal:./sdk"
+  languageName: unknown
+  linkType: soft
+`,
+    lockOf('portal'),
+  ],
+  [
+    `@oven/bun-linux-${process.arch === 'x64' ? 'x64-baseline' : 'aarch64'}@1.4.5`,
+    'bun.lock',
+    JSON.stringify({
+      lockfileVersion: 2,
+      configVersion: 1,
+      workspaces: { '': { name: 'demo', ...lockOf('file') } },
+      packages: { '@onkernel/sdk': ['@onkernel/sdk@file:sdk', {}] },
+    }),
+  ],
+]
+test('the lock file of every package manager is respected', deepOnly, async () => {
+  for (const [spec] of managers) await registry.add(spec)
+  const code = `
+    import Kernel from '@onkernel/sdk'
+    new Kernel().app('locked').action('act', async (ctx) => 'ran')`
+
+  for (const [spec, lockName, lock, own = lockOf('file')] of managers) {
+    const archive = await sdkApp(
+      {
+        'index.mjs': code,
+        'package.json': JSON.stringify({ name: 'demo', version: '1.0.0', type: 'module', ...own }),
+        [lockName]: lock,
+      },
+      'sdk',
+    )
+    const { state, log } = await deploy(archive, { entrypoint_rel_path: 'index.mjs', version: spec })
+
+    assert.equal(state.status, 'running', JSON.stringify([spec, state.status_reason, log]))
+    const { output } = await client.invocations.create({ app_name: 'locked', version: spec, action_name: 'act' })
+    assert.equal(output, '"ran"', spec)
+  }
 })

@@ -468,3 +468,14 @@ test('of two first uses of a deployment, one makes its key, and a key that canno
   const after = await keys()
   assert.deepEqual([after.length - before, after.some(({ name }) => name === 'lost')], [1, false])
 })
+
+test('what was installed for a lock file is for the projects of its organization alone', async () => {
+  const [project, stranger] = [await server.project(), await server.project()]
+  const { body: sibling } = await project.call<{ id: ProjectId }>('POST', '/org/projects', { name: 'sibling' })
+  const { id } = await serving(project, 'app')
+
+  await deployments.setDependencies(id, 'blob', 'key')
+
+  const found = [project.id, sibling.id, stranger.id].map((of) => deployments.findDependencies(of as ProjectId, 'key'))
+  assert.deepEqual(await Promise.all(found), ['blob', 'blob', undefined])
+})

@@ -5,9 +5,14 @@ interface PackageManager {
   readonly locks: readonly string[]
   /** As the package of npm, in the version that the lock file asks for. */
   readonly package: (lock: string) => string
+  /** In the folder of packages. Absent: the one of its name. */
+  readonly program?: string
   readonly args: (lock: string) => readonly string[]
   readonly env?: Readonly<Record<string, string>>
 }
+
+/** Bun's own package chooses one of these by an install script, which npm does not run. The first runs on every processor. */
+const bunProcessor = process.arch === 'x64' ? 'x64-baseline' : 'aarch64'
 
 /** In the order in which their lock files count, where an app has several and does not name one. */
 const managers: Readonly<Record<string, PackageManager>> = {
@@ -21,7 +26,8 @@ const managers: Readonly<Record<string, PackageManager>> = {
   },
   bun: {
     locks: ['bun.lock', 'bun.lockb'],
-    package: () => 'bun@1',
+    package: () => `@oven/bun-linux-${bunProcessor}@1`,
+    program: `@oven/bun-linux-${bunProcessor}/bin/bun`,
     args: () => ['install', '--frozen-lockfile'],
     env: { BUN_INSTALL_CACHE_DIR: '/tmp/bun-cache', DO_NOT_TRACK: '1' },
   },
@@ -64,21 +70,28 @@ export function planNodeInstall(manifests: Manifests, npmVersion: string): Insta
   const lockName = managers[name]?.locks.find((lock) => manifests[lock])
   const lock = lockName === undefined ? undefined : manifests[lockName]?.toString()
   // Scripts of the app itself may do anything with its source, which is no part of the key.
-  const isSame = lock !== undefined && !workspaces && !scripts.some((script) => ownScripts.includes(script))
+  // Neither is a folder of it, which all but npm copy.
+  const copiesFolders = name !== 'npm' && /\b(file|directory|portal):/.test(lock ?? '')
+  const isSame =
+    lock !== undefined && !workspaces && !copiesFolders && !scripts.some((script) => ownScripts.includes(script))
   const key = (of: string) =>
     isSame ? installKey([of, npmVersion, process.version, process.arch], manifests) : undefined
   if (name === 'npm' || lock === undefined) {
     const command = lock === undefined ? 'install' : 'ci'
     return { steps: [npmStep(`npm ${command}`, [command])], key: key('npm') }
   }
-  const { package: packageOf, args, env } = managers[name] as PackageManager
+  const { package: packageOf, args, env, program = `.bin/${name}` } = managers[name] as PackageManager
   const tool = name === named && version !== '' ? ofVersion(packageOf(lock), version) : packageOf(lock)
   const own = args(lock)
-  const program = `${inMachine.tools}/node_modules/.bin/${name}`
   return {
     steps: [
       npmStep(tool, ['install', '--no-save', '--prefix', inMachine.tools, tool]),
-      { title: `${name} ${own[0]}`, command: program, args: own, ...(env && { env }) },
+      {
+        title: `${name} ${own[0]}`,
+        command: `${inMachine.tools}/node_modules/${program}`,
+        args: own,
+        ...(env && { env }),
+      },
     ],
     key: key(tool),
   }
