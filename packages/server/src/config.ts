@@ -64,6 +64,8 @@ export interface ServerConfig {
   readonly configRegistry: ConfigRegistryConfig
   /** How long the machine of an app is kept after its last invocation. */
   readonly warmAppSeconds: number
+  /** Where the repositories of apps are. */
+  readonly gitHubUrl: string
   /** How many deployments this server builds at once. */
   readonly buildsAtOnce: number
   /** Absent: analyses try no intents. */
@@ -145,6 +147,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       pauseMilliseconds: 1_000,
     },
     warmAppSeconds: wholeNumber('BERTH_APP_WARM_SECONDS', text('BERTH_APP_WARM_SECONDS') ?? '60', 0),
+    gitHubUrl: webAddress('BERTH_GITHUB_URL', text('BERTH_GITHUB_URL')) ?? 'https://github.com',
     buildsAtOnce: wholeNumber('BERTH_BUILDS', text('BERTH_BUILDS') ?? '2', 0),
     model: model(text),
     auditRetentionDays: wholeNumber('BERTH_AUDIT_DAYS', text('BERTH_AUDIT_DAYS') ?? '365', 1),

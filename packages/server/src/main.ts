@@ -117,6 +117,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     limits: config.limits,
     configRegistry: config.configRegistry,
     warmAppSeconds: config.warmAppSeconds,
+    gitHubUrl: config.gitHubUrl,
     model: config.model,
     egressAllow: config.egressAllow,
     audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },

@@ -163,6 +163,7 @@ export interface ServicesOptions {
   readonly configRegistry: ConfigRegistryConfig
   /** How long the machine of an app is kept after its last invocation. */
   readonly warmAppSeconds: number
+  readonly gitHubUrl: string
   /** What tries the intents of analyses. */
   readonly model: ModelConfig | undefined
   readonly egressAllow: readonly string[]
@@ -432,6 +433,8 @@ export function createServices(options: ServicesOptions) {
     jobs,
     serverId: driverId,
     warmMilliseconds: options.warmAppSeconds * 1000,
+    gitHubUrl: options.gitHubUrl,
+    temporaryFolders,
     clock,
     logger,
   })

@@ -535,8 +535,12 @@ export interface DeploymentTable {
   entrypoint: string
   env_names: Json<readonly string[]>
   sealed_env: Buffer
-  source_checksum: string
-  source_blob: string
+  source_checksum: string | null
+  source_blob: string | null
+  source_url: string | null
+  source_ref: string | null
+  source_path: string | null
+  sealed_token: Buffer | null
   dependencies_blob: string | null
   dependencies_key: string | null
   attempts: Generated<number>

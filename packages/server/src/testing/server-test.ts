@@ -292,6 +292,7 @@ export class TestServer {
         ...options.limits,
       },
       warmAppSeconds: 60,
+      gitHubUrl: 'https://github.com',
       configRegistry: {
         atOnce: 2,
         perProject: 10,

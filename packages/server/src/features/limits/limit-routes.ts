@@ -37,7 +37,7 @@ function limitsRecord({ maxSessions, projectDefault, used, vaults }: CurrentLimi
 
 const minHealthCheckSeconds = 20 * 60
 
-function entitlements({ maxSessions }: CurrentLimits): OrgEntitlements {
+function entitlements({ maxSessions, maxInvocations, maxInvocationsPerApp }: CurrentLimits): OrgEntitlements {
   const here = { enabled: true }
   const notYet = { enabled: false }
   return {
@@ -66,8 +66,8 @@ function entitlements({ maxSessions }: CurrentLimits): OrgEntitlements {
     },
     limits: {
       max_concurrent_browsers: maxSessions,
-      max_concurrent_invocations: 0,
-      default_max_concurrent_invocations_per_app: 0,
+      max_concurrent_invocations: maxInvocations,
+      default_max_concurrent_invocations_per_app: maxInvocationsPerApp,
       max_vaults: null,
     },
   }

@@ -25,6 +25,8 @@ export interface CurrentLimits {
   readonly projectDefault: number | null
   readonly used: number
   readonly vaults: number
+  readonly maxInvocations: number
+  readonly maxInvocationsPerApp: number
 }
 
 /** How many requests of a limited operation remain in this minute. */
@@ -51,7 +53,15 @@ export class LimitService {
 
   async read(organizationId: OrganizationId): Promise<CurrentLimits> {
     const { organization, projectDefault, used, vaults } = await this.#store.read(organizationId)
-    return { maxSessions: organization ?? this.#config.maxSessions, projectDefault, used, vaults }
+    const { maxSessions, maxInvocations, maxInvocationsPerApp } = this.#config
+    return {
+      maxSessions: organization ?? maxSessions,
+      projectDefault,
+      used,
+      vaults,
+      maxInvocations,
+      maxInvocationsPerApp,
+    }
   }
 
   /** Zero removes the limit. Undefined leaves it unchanged. */
