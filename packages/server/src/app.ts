@@ -25,6 +25,7 @@ import { mountCredentialProviderRoutes } from './features/credential-providers/c
 import { mountCredentialRoutes } from './features/credentials/credential-routes.ts'
 import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
 import { mountLimitRoutes } from './features/limits/limit-routes.ts'
+import { mountConnectionRoutes } from './features/managed-auth/connection-routes.ts'
 import { mountOtlpDestinationRoutes } from './features/otlp/otlp-destination-routes.ts'
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountProjectRoutes } from './features/projects/project-routes.ts'
@@ -158,6 +159,22 @@ export async function createApp(
   mountSearchRoutes(mount, services)
   mountTelemetryRoutes(app, mount, { ...services, callerOf, sessionRoot })
   mountAppRoutes(mount, mountStreamsWithCallers(app, callerOf), { ...services, publicUrl })
+
+  const callerWithHandoff = async (headers: IncomingHttpHeaders) =>
+    (await services.authFlows.callerOf(headers)) ?? callerOf(headers)
+  mountConnectionRoutes(
+    {
+      app,
+      mount,
+      mountForHandoffs: mountWithCallers(app, {
+        access: 'project',
+        callerOf: callerWithHandoff,
+        limits: services.limits,
+      }),
+      mountStreamForHandoffs: mountStreamsWithCallers(app, callerWithHandoff, { nameOf: ({ event }) => event }),
+    },
+    { ...services, publicUrl },
+  )
 
   const mountForOrganizations = mountWithCallers(app, {
     access: 'organization',
