@@ -26,6 +26,7 @@ import { mountCredentialRoutes } from './features/credentials/credential-routes.
 import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
 import { mountLimitRoutes } from './features/limits/limit-routes.ts'
 import { mountConnectionRoutes } from './features/managed-auth/connection-routes.ts'
+import { mountHostedPage } from './features/managed-auth/hosted/hosted-page.ts'
 import { mountOtlpDestinationRoutes } from './features/otlp/otlp-destination-routes.ts'
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountProjectRoutes } from './features/projects/project-routes.ts'
@@ -136,6 +137,7 @@ export async function createApp(
   mountServiceRoutes(app, services.health)
   await mountDocumentRoutes(app)
   mountCollectionRoutes(app, services)
+  mountHostedPage(app, { publicUrl })
   mountDiscovery(app, { access: services.access, machines: services.machines, publicUrl })
   mountDevToolsFrontend(app, { ...services, publicUrl })
   mountLiveViewPage(app, { access: services.access, publicUrl })
