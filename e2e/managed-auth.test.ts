@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
+import { chromium } from 'playwright-core'
 import { HostView } from './fault/testing/holdings.ts'
 import { until } from './fault/testing/until.ts'
 import { Berth, oneServerOnly } from './testing/berth.ts'
@@ -185,6 +186,56 @@ test(
     assert.ok(!berth.log.includes(password), 'the log does not tell the password')
   },
 )
+
+test('a person without a key logs in on the hosted page, whose address opens once', async () => {
+  const connection = await connections.create({
+    domain: hostName,
+    profile_name: 'bob',
+    login_url: `${pages.url}/login`,
+    save_credentials: false,
+  })
+  const { hosted_url: url } = await connections.login(connection.id)
+  const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+  const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
+  try {
+    const context = await browser.newContext({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' })
+    const page = await context.newPage()
+    const faults: string[] = []
+    page.on('pageerror', (error) => faults.push(String(error)))
+    page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
+    await page.goto(`${url}&success_url=${encodeURIComponent('about-app://done?a=1')}`)
+    assert.ok(!page.url().includes('code='), 'the code leaves the address')
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByLabel('Email').fill(user)
+    await page.getByLabel('Password', { exact: true }).fill('wrong')
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('alert').filter({ hasText: 'The password is wrong.' }).waitFor()
+    assert.equal(await page.getByLabel('Password', { exact: true }).getAttribute('aria-invalid'), '')
+    // The token is kept for the tab.
+    await page.reload()
+    await page.getByLabel('Email').fill(user)
+    await page.getByLabel('Password', { exact: true }).fill(password)
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Code of your authenticator app').fill(currentCodes()[0] ?? '')
+    const width = await page.evaluate('document.documentElement.scrollWidth')
+    assert.ok(Number(width) <= 360, 'it fits a phone')
+    await page
+      .getByRole('button', { name: 'Verify' })
+      .or(page.getByRole('button', { name: 'Continue' }))
+      .click()
+    await page.getByRole('heading', { name: `You are logged in to ${hostName}` }).waitFor()
+    assert.equal((await connections.retrieve(connection.id)).status, 'AUTHENTICATED')
+    const again = await context.newPage()
+    await again.goto(url)
+    await again.getByRole('heading', { name: 'This link is not valid any more' }).waitFor()
+    assert.deepEqual(
+      faults.filter((fault) => !fault.includes('about-app')),
+      [],
+    )
+  } finally {
+    await browser.close()
+  }
+})
 
 /** The shortest interval is longer than a test. */
 async function checkNow(connectionId: string): Promise<void> {

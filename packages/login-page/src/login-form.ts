@@ -4,6 +4,9 @@ import type { LoginChoice, LoginField, LoginState } from './login-state.ts'
 
 type Submit = (body: SubmitBody) => void
 
+/** What was entered and is no secret, by the label of its field: a site that refuses a password asks for all again. */
+const entered = new Map<string, string>()
+
 /** The fields and choices of a login. */
 export function loginForm(state: LoginState, submit: Submit): HTMLElement {
   const fields = state.fields ?? []
@@ -32,6 +35,9 @@ function fieldForm(state: LoginState, fields: readonly LoginField[], submit: Sub
     }
     missing[0]?.input.focus()
     if (missing.length > 0) return
+    for (const { field, input } of inputs) {
+      if (field.type === 'identifier' && field.label) entered.set(field.label, input.value)
+    }
     const given = inputs.filter(({ input }) => input.value !== '')
     submit({
       ...question(state),
@@ -67,6 +73,7 @@ function inputOf(field: LoginField, index: number) {
     'aria-describedby': `${id}-hint ${id}-fault`,
     autofocus: index === 0,
   })
+  if (field.type === 'identifier') input.value = entered.get(field.label ?? '') ?? ''
   const fault = make('p', { id: `${id}-fault`, class: 'fault' }, isRejected ? 'The site has refused this.' : '')
   const hint = [field.required === false ? 'Optional.' : '', field.hint ?? ''].filter(Boolean).join(' ')
   const row = make(

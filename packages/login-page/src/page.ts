@@ -41,9 +41,12 @@ async function start(): Promise<void> {
   } catch (error) {
     sessionStorage.removeItem(kept)
     const isKnown = error instanceof LoginIsOver
-    draw('over', 'This link is not valid any more', [
-      make('p', {}, isKnown ? error.message : 'The page could not be opened. Check your connection and load it again.'),
-      make('p', {}, 'Ask whoever sent you here for a new link.'),
+    const reason = isKnown
+      ? 'It was used already, or its login is over.'
+      : 'The page could not be opened. Check your connection and load it again.'
+    draw('over', isKnown ? 'This link is not valid any more' : 'No connection', [
+      make('p', {}, reason),
+      make('p', {}, 'If that does not help, ask whoever sent you here for a new link.'),
     ])
   }
 }

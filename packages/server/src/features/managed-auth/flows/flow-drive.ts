@@ -35,6 +35,8 @@ export class FlowDrive {
   means: Promise<LoginMeans | undefined> | undefined
   /** How often the page was looked at since the last action. */
   looks = 0
+  /** When the page is looked at next, while somebody is asked. */
+  noticeAt = 0
   /** How often the page did not take what was typed. */
   refusals = 0
 

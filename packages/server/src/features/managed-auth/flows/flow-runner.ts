@@ -8,8 +8,11 @@ import type { FlowCompletion } from './flow-completion.ts'
 import { FlowDrive } from './flow-drive.ts'
 import type { FlowSignals } from './flow-signals.ts'
 import type { FlowFailure } from './flow-state.ts'
-import type { FlowSteps } from './flow-steps.ts'
+import type { FlowSteps, Step } from './flow-steps.ts'
 import type { FlowStore, StoredFlow } from './flow-store.ts'
+
+/** How often the page is looked at while a person is asked. */
+const noticeMilliseconds = 5_000
 
 interface FlowRunnerOptions {
   readonly store: FlowStore
@@ -128,7 +131,7 @@ export class FlowRunner {
   }
 
   async #drive(id: AuthFlowId, signal: AbortSignal): Promise<void> {
-    const { store, steps, signals } = this.#options
+    const { store, steps } = this.#options
     let drive: FlowDrive | undefined
     for (;;) {
       signal.throwIfAborted()
@@ -147,11 +150,19 @@ export class FlowRunner {
         continue
       }
       const step = { flow, connection, drive, signal }
-      if (flow.step === 'AWAITING_INPUT') await signals.next(flow.connection_id, signal)
+      if (flow.step === 'AWAITING_INPUT') await this.#awaitInput(step)
       else if (flow.step === 'AWAITING_EXTERNAL_ACTION') await steps.watch(step)
       else if (flow.sealed_answer) await steps.useAnswer(step)
       else await steps.proceed(step)
     }
+  }
+
+  async #awaitInput(step: Step): Promise<void> {
+    const { signals, steps } = this.#options
+    await signals.next(step.flow.connection_id, step.signal)
+    if (performance.now() < step.drive.noticeAt) return
+    step.drive.noticeAt = performance.now() + noticeMilliseconds
+    await steps.notice(step)
   }
 
   async #expire({ connection_id, expires_at, waits_until }: StoredFlow): Promise<boolean> {

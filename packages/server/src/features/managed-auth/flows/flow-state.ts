@@ -1,4 +1,4 @@
-import type { FlowStatus, FlowStep, ManagedAuthBrowserConfig } from '@berth/contract/managed-auth/connection.ts'
+import type { FlowStep, ManagedAuthBrowserConfig } from '@berth/contract/managed-auth/connection.ts'
 
 /*
  * The states of a flow, as (status, step):
@@ -21,8 +21,6 @@ export const nextSteps: Readonly<Record<FlowStep, readonly FlowStep[]>> = {
   SUBMITTING: ['SUBMITTING', 'AWAITING_INPUT', 'AWAITING_EXTERNAL_ACTION', 'COMPLETED'],
   COMPLETED: [],
 }
-
-export const finalStatuses: readonly FlowStatus[] = ['SUCCESS', 'FAILED', 'EXPIRED', 'CANCELED']
 
 export const flowMilliseconds = 20 * 60_000
 export const inputMilliseconds = 10 * 60_000

@@ -39,7 +39,8 @@ interface FlowStepsOptions {
   readonly clock: Clock
 }
 
-interface Step {
+/** A flow as it was read, and the browser that it is driven in. */
+export interface Step {
   readonly flow: StoredFlow
   readonly connection: StoredConnection
   readonly drive: FlowDrive
@@ -77,6 +78,13 @@ export class FlowSteps {
     const decision = decide(page, this.#view(flow, means, drive))
     if (decision.do === 'look') return
     await this.#carryOut(decision, { flow, connection, drive, signal }, page, means)
+  }
+
+  /** A person may log in by hand instead of answering, in the live view. */
+  async notice({ flow, drive, signal }: Step): Promise<void> {
+    const page = await drive.observe(flow)
+    signal.throwIfAborted()
+    if (page.state === 'logged_in') await this.#succeed(flow, page)
   }
 
   /** Types or presses what was answered, with the stored values of the same page. */

@@ -2,6 +2,7 @@ import type { AuthConnectionId, AuthFlowId, ReplayId, SessionId } from '@berth/c
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import type { Database } from '../../../database/database.ts'
 import type { AuthFlowTable } from '../../../database/tables.ts'
+import { nextSteps } from './flow-state.ts'
 
 export type StoredFlow = Selectable<AuthFlowTable>
 
@@ -92,10 +93,13 @@ export class FlowStore {
 
   /** Changes the flow while it is as it was read. Undefined when somebody else has changed it. */
   async change(
-    { id, version }: StoredFlow,
+    { id, version, step }: StoredFlow,
     columns: Updateable<AuthFlowTable>,
     now: Date,
   ): Promise<StoredFlow | undefined> {
+    if (columns.step && columns.step !== step && !nextSteps[step].includes(columns.step)) {
+      throw new Error(`a flow does not go from ${step} to ${columns.step}`)
+    }
     return this.#database
       .updateTable('auth_flows')
       .set({ ...columns, version: version + 1, updated_at: now })

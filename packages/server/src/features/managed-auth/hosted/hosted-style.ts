@@ -39,7 +39,7 @@ button { font: inherit; cursor: pointer; border-radius: .625rem; }
 [data-state='failed'] h1::before { content: "\\26A0"; color: var(--bad); margin-right: .5rem; }
 details { margin-top: 1.5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
 summary { cursor: pointer; color: var(--accent); font-weight: 600; font-size: .9375rem; }
-iframe { width: 100%; aspect-ratio: 16 / 10; min-height: 16rem; margin-top: .75rem; border: 1px solid var(--line); border-radius: .625rem; background: #202124; }
+iframe { width: 100%; aspect-ratio: 16 / 9; min-height: 16rem; margin-top: .75rem; border: 1px solid var(--line); border-radius: .625rem; background: #202124; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 h1:focus-visible { outline: 0; }
 noscript { display: block; }
