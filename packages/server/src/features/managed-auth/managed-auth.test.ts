@@ -1,97 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type {
-  ConnectionEvent,
-  LoginResponse,
-  ManagedAuth,
-  TimelineEvent,
-} from '@berth/contract/managed-auth/connection.ts'
-import type { OrgLimits } from '@berth/contract/organizations/organization-endpoints.ts'
 import type { Profile } from '@berth/contract/profiles/profile.ts'
-import { FakeLogin, type FakeLoginSite } from '../../testing/fake-login.ts'
-import { type TestProject, TestServer } from '../../testing/server-test.ts'
+import { TestServer } from '../../testing/server-test.ts'
+import { connect, host, login, password, submit, until, withCode } from './testing/logins.ts'
 
 const server = await TestServer.open()
 after(() => server.close())
 
-const password = 'planted-p@ss'
-
-/** User name and password on one page, then a code by SMS. */
-const withCode: FakeLoginSite = {
-  first: 'login',
-  pages: {
-    login: {
-      state: 'form',
-      fields: [
-        { name: 'email', purpose: 'email' },
-        { name: 'password', purpose: 'password' },
-      ],
-      choices: [{ kind: 'sso', label: 'Continue with Acme', provider: 'acme' }],
-      submit: (values) => (values.password === password ? 'code' : 'refused'),
-      choose: () => 'home',
-    },
-    refused: {
-      state: 'form',
-      fields: [
-        { name: 'email', purpose: 'email' },
-        { name: 'password', purpose: 'password', is_rejected: true },
-      ],
-      about: { problem: 'credentials_invalid', website_error: 'Wrong password' },
-      submit: (values) => (values.password === password ? 'code' : 'refused'),
-    },
-    code: {
-      state: 'form',
-      fields: [{ name: 'code', purpose: 'sms_code' }],
-      submit: ({ code }) => (code === '123456' ? 'home' : 'code'),
-    },
-    home: { state: 'logged_in' },
-  },
-  check: () => 'yes',
-}
-
-interface Failure {
-  readonly code: string
-  readonly message: string
-  readonly existing_id?: string
-}
-
-const base = { domain: 'site.test', profile_name: 'ann' }
-
-async function connect(project: TestProject, more: object = {}): Promise<ManagedAuth> {
-  const { status, body } = await project.call<ManagedAuth>('POST', '/auth/connections', { ...base, ...more })
-  assert.equal(status, 201, JSON.stringify(body))
-  return body
-}
-
-const login = async (project: TestProject, id: string, body?: object) =>
-  (await project.call<LoginResponse>('POST', `/auth/connections/${id}/login`, body)).body
-const read = async (project: TestProject, id: string) =>
-  (await project.call<ManagedAuth>('GET', `/auth/connections/${id}`)).body
-const submit = (project: TestProject, id: string, body: object) =>
-  project.call<{ accepted: boolean } & Failure>('POST', `/auth/connections/${id}/submit`, body)
-
-async function until(project: TestProject, id: string, isSo: (state: ManagedAuth) => boolean): Promise<ManagedAuth> {
-  for (let look = 0; look < 500; look += 1) {
-    const state = await read(project, id)
-    if (isSo(state)) return state
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  throw new Error(`never so: ${JSON.stringify(await read(project, id))}`)
-}
-
-/** Hosts the site for one test, and tells which browsers it had. */
-function host(site: FakeLoginSite): FakeLogin[] {
-  const made: FakeLogin[] = []
-  server.host.login = () => {
-    const browser = new FakeLogin(site)
-    made.push(browser)
-    return browser
-  }
-  return made
-}
-
 test('a login asks for what is missing, in both spellings, and ends with a profile and a credential', async () => {
-  const browsers = host(withCode)
+  const browsers = host(server, withCode)
   const project = await server.project()
   const connection = await connect(project)
   assert.deepEqual(
@@ -162,5 +79,3 @@ test('a login asks for what is missing, in both spellings, and ends with a profi
   assert.deepEqual([row.state, row.profile_save_changes], ['deleted', true])
   assert.equal((await submit(project, connection.id, { field_values: { f0: '1' } })).body.code, 'no_active_flow')
 })
-
-export type Events = ConnectionEvent | TimelineEvent | OrgLimits

@@ -52,12 +52,17 @@ export class FlowStore {
 
   /** Begins a flow that nobody waits for, unless one is in progress. */
   async beginUnlessBusy(flow: Insertable<AuthFlowTable>, database = this.#database): Promise<StoredFlow | undefined> {
-    return database
-      .insertInto('auth_flows')
-      .values(flow)
-      .onConflict((conflict) => conflict.column('connection_id').where('status', '=', 'IN_PROGRESS').doNothing())
-      .returningAll()
-      .executeTakeFirst()
+    return (
+      database
+        .insertInto('auth_flows')
+        .values(flow)
+        // A literal: with a parameter, the general plan of a prepared statement would not find the partial index.
+        .onConflict((conflict) =>
+          conflict.column('connection_id').where('status', '=', sql.lit<'IN_PROGRESS'>('IN_PROGRESS')).doNothing(),
+        )
+        .returningAll()
+        .executeTakeFirst()
+    )
   }
 
   async find(id: AuthFlowId): Promise<StoredFlow | undefined> {
