@@ -22,6 +22,7 @@ import { readJson, sendJson } from './http/json-body.ts'
 import { http } from './http/node-http.ts'
 import { replyWithError } from './http/reply-with-error.ts'
 import { LiveView } from './live-view/live-view.ts'
+import { loginRequests } from './login/login-requests.ts'
 import type { ServiceLogs } from './logs/service-logs.ts'
 import type { EventLog } from './reporting/event-log.ts'
 import type { StateFeed } from './reporting/state-feed.ts'
@@ -183,6 +184,7 @@ function handlersOf(
       const filled = await (await forms()).fill(await readJson(request))
       if (!response.destroyed) sendJson(response, 200, filled)
     },
+    ...loginRequests(browser, activity),
     record: async (request, response) => (await recorder()).record(await readJson(request), response),
     endRecording: async (request, response) => {
       ;(await recorder()).end((await readJson<{ id: string }>(request)).id)

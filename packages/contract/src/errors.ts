@@ -51,6 +51,16 @@ export const errorCatalogue = {
     sentence: (details: { invocation: string; status: string }) =>
       `The invocation ${details.invocation} has finished: it is ${details.status}.`,
   },
+  no_active_flow: {
+    status: 400,
+    retry: false,
+    sentence: () => 'No login of this connection waits for an answer.',
+  },
+  handoff_code_invalid: {
+    status: 400,
+    retry: false,
+    sentence: () => 'code: is not the code of a login of this connection.',
+  },
   unauthorized: {
     status: 401,
     sentence: (details: { reason: string }) => details.reason,
@@ -61,6 +71,10 @@ export const errorCatalogue = {
     status: 403,
     retry: false,
     sentence: (details: { reason: string }) => `The values may not be filled in there: ${details.reason}.`,
+  },
+  auth_connection_not_found: {
+    status: 404,
+    sentence: (details: { connection: string }) => `There is no connection with the id ${details.connection}.`,
   },
   project_not_found: { status: 404, sentence: () => 'Project not found or inactive.' },
   projects_disabled: { status: 404, sentence: () => 'The operator of this service has disabled projects.' },
@@ -219,6 +233,13 @@ export const errorCatalogue = {
     status: 408,
     sentence: () => 'The body did not arrive in time.',
   },
+  auth_connection_exists: {
+    status: 409,
+    publicCode: 'already_exists',
+    retry: false,
+    sentence: (details: { profile: string; domain: string }) =>
+      `The profile ${details.profile} has a connection to ${details.domain} already.`,
+  },
   credential_name_taken: {
     status: 409,
     retry: false,
@@ -366,6 +387,11 @@ export const errorCatalogue = {
     retry: false,
     sentence: (details: { reason: string }) => details.reason,
   },
+  handoff_code_used: {
+    status: 410,
+    retry: false,
+    sentence: () => 'code: it was used already, or its login is over. Begin another login.',
+  },
   body_too_large: {
     status: 413,
     sentence: (details: { limitBytes: number }) => `The body is larger than ${details.limitBytes} bytes.`,
@@ -382,6 +408,16 @@ export const errorCatalogue = {
   range_not_satisfiable: {
     status: 416,
     sentence: (details: { sizeBytes: number }) => `range: lies beyond the ${details.sizeBytes} bytes of the file.`,
+  },
+  stale_interaction: {
+    status: 422,
+    retry: false,
+    sentence: () => 'interaction_id: the login asks for something else by now. Read its state again.',
+  },
+  submission_refused: {
+    status: 422,
+    retry: false,
+    sentence: (details: { field: string; reason: string }) => `${details.field}: ${details.reason}`,
   },
   session_limit_reached: {
     status: 429,
@@ -602,6 +638,8 @@ interface BerthErrorOptions extends ErrorOptions {
   readonly retryAfterSeconds?: number
   /** Why a request of the browser failed. */
   readonly netError?: NetError
+  /** What exists already. */
+  readonly existingId?: string
 }
 
 /** Chromium's number and name: -105, `ERR_NAME_NOT_RESOLVED`. */
@@ -619,6 +657,7 @@ export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly retryAfterSeconds: number | undefined
   readonly faults: readonly ErrorDetail[] | undefined
   readonly netError: NetError | undefined
+  readonly existingId: string | undefined
 
   constructor(
     code: Code,
@@ -634,5 +673,6 @@ export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
     this.retryAfterSeconds = options?.retryAfterSeconds ?? entry.retryAfterSeconds
     this.faults = options?.faults
     this.netError = options?.netError
+    this.existingId = options?.existingId
   }
 }

@@ -80,6 +80,18 @@ import {
   loadExtensions,
   uploadExtension,
 } from './extensions/extension-endpoints.ts'
+import {
+  createAuthConnection,
+  deleteAuthConnection,
+  exchangeHandoffCode,
+  followAuthConnection,
+  getAuthConnection,
+  listAuthConnections,
+  listAuthTimeline,
+  loginAuthConnection,
+  submitAuthConnection,
+  updateAuthConnection,
+} from './managed-auth/connection-endpoints.ts'
 import { getOrgEntitlements, getOrgLimits, updateOrgLimits } from './organizations/organization-endpoints.ts'
 import {
   createProfile,
@@ -221,6 +233,16 @@ export const publicEndpoints: readonly Endpoint[] = [
   deleteCredentialProvider,
   testCredentialProvider,
   listCredentialProviderItems,
+  createAuthConnection,
+  listAuthConnections,
+  getAuthConnection,
+  updateAuthConnection,
+  deleteAuthConnection,
+  loginAuthConnection,
+  submitAuthConnection,
+  followAuthConnection,
+  listAuthTimeline,
+  exchangeHandoffCode,
   upsertVault,
   listVaults,
   getVault,

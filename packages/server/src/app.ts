@@ -26,6 +26,8 @@ import { mountCredentialProviderRoutes } from './features/credential-providers/c
 import { mountCredentialRoutes } from './features/credentials/credential-routes.ts'
 import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
 import { mountLimitRoutes } from './features/limits/limit-routes.ts'
+import { mountConnectionRoutes } from './features/managed-auth/connection-routes.ts'
+import { mountHostedPage } from './features/managed-auth/hosted/hosted-page.ts'
 import { mountMcp } from './features/mcp/mcp-endpoint.ts'
 import { mountOtlpDestinationRoutes } from './features/otlp/otlp-destination-routes.ts'
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
@@ -146,6 +148,7 @@ export async function createApp(
   mountServiceRoutes(app, services.health)
   await mountDocumentRoutes(app)
   mountCollectionRoutes(app, services)
+  mountHostedPage(app, { publicUrl })
   mountDiscovery(app, { access: services.access, machines: services.machines, publicUrl })
   mountDevToolsFrontend(app, { ...services, publicUrl })
   mountLiveViewPage(app, { access: services.access, publicUrl })
@@ -170,6 +173,22 @@ export async function createApp(
   mountWebhookRoutes(mount, services)
   mountTelemetryRoutes(app, mount, { ...services, callerOf, sessionRoot })
   mountAppRoutes(mount, mountStreamsWithCallers(app, callerOf), { ...services, publicUrl })
+
+  const callerWithHandoff = async (headers: IncomingHttpHeaders) =>
+    (await services.authFlows.callerOf(headers)) ?? callerOf(headers)
+  mountConnectionRoutes(
+    {
+      app,
+      mount,
+      mountForHandoffs: mountWithCallers(app, {
+        access: 'project',
+        callerOf: callerWithHandoff,
+        limits: services.limits,
+      }),
+      mountStreamForHandoffs: mountStreamsWithCallers(app, callerWithHandoff, { nameOf: ({ event }) => event }),
+    },
+    { ...services, publicUrl },
+  )
 
   const mountForOrganizations = mountWithCallers(app, {
     access: 'organization',

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { Region } from '@berth/contract/browsers/browser.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
+import { minHealthCheckSeconds } from '@berth/contract/managed-auth/connection.ts'
 import { parseToolsets, type Toolset } from '@berth/mcp/toolsets.ts'
 import type { BlobsConfig } from './blobs/open-blobs.ts'
 import { type DriverName, driverNames } from './drivers/driver-names.ts'
@@ -139,6 +140,12 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
         1,
       ),
       requestsPerMinute: wholeNumber('BERTH_RATE_LIMIT', text('BERTH_RATE_LIMIT') ?? '1200', 0),
+      maxAuthConnections: optionalNumber('BERTH_MAX_AUTH_CONNECTIONS', text('BERTH_MAX_AUTH_CONNECTIONS')),
+      minHealthCheckSeconds: wholeNumber(
+        'BERTH_MIN_HEALTH_CHECK_SECONDS',
+        text('BERTH_MIN_HEALTH_CHECK_SECONDS') ?? String(minHealthCheckSeconds),
+        minHealthCheckSeconds,
+      ),
     },
     configRegistry: {
       atOnce: wholeNumber('BERTH_ANALYSES', text('BERTH_ANALYSES') ?? '2', 0),
@@ -308,6 +315,10 @@ function mebibytes(name: string, text: string): number {
 function wholeNumber(name: string, text: string, minimum: number): number {
   if (/^\d{1,9}$/.test(text) && Number(text) >= minimum) return Number(text)
   throw new StartError(`${name} must be a whole number of at least ${minimum}`, 64)
+}
+
+function optionalNumber(name: string, text: string | undefined): number | null {
+  return text === undefined ? null : wholeNumber(name, text, 0)
 }
 
 function count(name: string, value: string | undefined, otherwise: number): number {

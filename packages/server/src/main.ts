@@ -47,6 +47,7 @@ const heartbeatIntervalMilliseconds = 10_000
 const standbyMilliseconds = 5_000
 const reserveIntervalMilliseconds = 1_000
 const webhookIntervalMilliseconds = 1_000
+const authUpkeepIntervalMilliseconds = 5_000
 
 /** Starts the server of this host and returns once it is ready. It stops on SIGTERM and SIGINT. */
 export async function serve(flags: ServeFlags): Promise<void> {
@@ -161,6 +162,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   await services.replays.finishInterrupted()
   await recoverSessions({ ...services, driver, driverId })
   await services.invocationRunner.recover()
+  shutdown.add('the logins', () => services.authFlowRunner.close())
   shutdown.add('the apps', () => services.warmMachines.close())
   shutdown.add('the invocations', () => services.invocationRunner.close())
   const listening = await listen(app, config)
@@ -168,6 +170,9 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the API', () => closeApi(app, services))
   await services.poolUpkeep.start()
   shutdown.add('the browser pools', () => services.poolUpkeep.close())
+  await services.authFlowRunner.recover()
+  services.authUpkeep.start(authUpkeepIntervalMilliseconds)
+  shutdown.add('the upkeep of logins', () => services.authUpkeep.close())
   const ownSessions = await OwnSessionSocket.open({ path: ownSessionSocketPath(folders), server: app.server })
   shutdown.add("the sessions' own addresses", () => ownSessions.close())
   await policy.setOwn(ownAddresses(listening, config.publicUrl))

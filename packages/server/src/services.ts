@@ -2,6 +2,7 @@ import { fetchPage } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Region } from '@berth/contract/browsers/browser.ts'
 import type { OtlpDestinationId, SessionId } from '@berth/contract/common/ids.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
+import { ReplayRequest } from '@berth/contract/replays/replay.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
@@ -50,6 +51,7 @@ import { ExtensionService } from './features/extensions/extension-service.ts'
 import { ExtensionStore } from './features/extensions/extension-store.ts'
 import { LimitService, type LimitsConfig } from './features/limits/limit-service.ts'
 import { LimitStore } from './features/limits/limit-store.ts'
+import { createManagedAuth } from './features/managed-auth/create-managed-auth.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
 import { OtlpDestinationService } from './features/otlp/otlp-destination-service.ts'
 import { OtlpDestinationStore } from './features/otlp/otlp-destination-store.ts'
@@ -438,6 +440,46 @@ export function createServices(options: ServicesOptions) {
     clock,
     logger,
   })
+  const records = new SessionRecords({ tokens, profiles, pools: poolStore, clock })
+  const credentials = new CredentialService({ store: new CredentialStore(database), secrets, clock })
+  const credentialProviders = new CredentialProviderService({
+    store: new ProviderStore(database),
+    secrets,
+    client: new OnePasswordClient(options.onePassword),
+    clock,
+  })
+  const managedAuth = createManagedAuth({
+    database,
+    secrets,
+    masterKey,
+    credentials,
+    credentialProviders,
+    profiles,
+    limits,
+    sessions: {
+      createSession: creator.create.bind(creator),
+      findSession: (projectId, id) => store.find(projectId, id, false),
+      keepChanges: async (id) => void (await store.update(id, { profile_save_changes: true })),
+      endSession: async (id) => {
+        await terminator.end(id)
+        // Somebody else may have begun to end it.
+        await terminator.finish(id)
+      },
+      record: (projectId, session) => replays.start({ projectId, session }, ReplayRequest.parse({})),
+      command: machines.command.bind(machines),
+    },
+    checkBrowser: (projectId, request) => requests.select(projectId, request),
+    proxyId: async (projectId, proxy) => (await proxies.select(projectId, proxy, 'browser.proxy')).id,
+    liveViewUrl: async (projectId, id, publicUrl) => {
+      const session = await store.find(projectId, id, false)
+      return session && (await records.liveView(session, publicUrl)).url
+    },
+    jobs,
+    serverId: driverId,
+    clock,
+    logger,
+  })
+  events.on('sessionEnded', (id) => managedAuth.authFlowRunner.noteSessionEnded(id))
   const analyses = new AnalysisStore(database)
   const runs = new RunStore(database)
   const { pauseMilliseconds } = options.configRegistry
@@ -563,13 +605,9 @@ export function createServices(options: ServicesOptions) {
       retentionDays: options.telemetryRetentionDays,
       clock,
     }),
-    credentials: new CredentialService({ store: new CredentialStore(database), secrets, clock }),
-    credentialProviders: new CredentialProviderService({
-      store: new ProviderStore(database),
-      secrets,
-      client: new OnePasswordClient(options.onePassword),
-      clock,
-    }),
+    credentials,
+    credentialProviders,
+    ...managedAuth,
     ...vaultParts,
     limits,
     apiKeys,
@@ -601,7 +639,7 @@ export function createServices(options: ServicesOptions) {
     searchConfig: options.search,
     searchExpiry: new SearchExpiry({ searches, pages }),
     updater,
-    records: new SessionRecords({ tokens, profiles, pools: poolStore, clock }),
+    records,
     replays,
     downloads,
     replayTokens: new ReplayTokens(masterKey),

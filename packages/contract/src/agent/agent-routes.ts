@@ -6,6 +6,7 @@ import {
   agentProfilePath,
   agentWebDriverPath,
 } from './agent-protocol.ts'
+import { loginRoutes } from './login-routes.ts'
 
 /**
  * Every request that an agent answers; its websockets are in `agent-upgrades.ts`. Without schemas, which are in
@@ -25,6 +26,7 @@ export const agentRoutes = {
   fetchPage: { method: 'POST', path: '/page' },
   findFormFields: { method: 'POST', path: '/form-fields' },
   fillFormFields: { method: 'POST', path: '/form-fields/values' },
+  ...loginRoutes,
   record: { method: 'POST', path: '/recordings' },
   endRecording: { method: 'POST', path: '/recordings/end' },
   loadProfile: { method: 'PUT', path: agentProfilePath },

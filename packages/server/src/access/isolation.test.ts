@@ -81,6 +81,10 @@ const resources: readonly Resource[] = [
     make: (call) =>
       made(call, '/credentials', { name: 'same', domain: 'example.com', values: {}, totp_secret: 'AAAA' }),
   },
+  {
+    path: '/auth/connections/{id}',
+    make: (call) => made(call, '/auth/connections', { domain: 'same.example', profile_name: 'of-connection' }),
+  },
   { path: '/vaults/{id_or_name}', make: (call) => made(call, '/vaults', { name: 'same' }) },
   {
     path: '/vault-provider-configs/{id_or_name}',
@@ -168,6 +172,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateInvocation: { status: 'failed' },
   updateApiKey: { name: 'taken' },
   releaseBrowser: { session_id: 'any' },
+  submitAuthConnection: { selected_choice_id: 'any' },
   upsertVaultItem: { type: 'credential', spec: { provider: 'kernel', fields: [{ name: 'user', type: 'text' }] } },
   updateVaultItem: { type: 'credential', version: 1, spec: {} },
   performVaultItemOperation: { type: 'collect' },
@@ -260,6 +265,8 @@ async function readAll() {
     'deployments',
     'invocations',
     'credentials',
+    'auth_connections',
+    'auth_flows',
     'vaults',
     'vault_items',
     'vault_provider_configs',

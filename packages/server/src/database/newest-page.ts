@@ -15,6 +15,7 @@ type Listed =
   | 'config_analyses'
   | 'browser_pools'
   | 'vaults'
+  | 'auth_connections'
   | 'vault_provider_configs'
   | 'deployments'
   | 'app_versions'

@@ -9,6 +9,9 @@ import type {
   ApiKeyId,
   AppVersionId,
   AuditEntryId,
+  AuthCheckId,
+  AuthConnectionId,
+  AuthFlowId,
   CredentialId,
   CredentialProviderId,
   DeploymentId,
@@ -34,6 +37,14 @@ import type {
   WebhookId,
 } from '@berth/contract/common/ids.ts'
 import type { AnalysisStatus } from '@berth/contract/config-registry/config-registry.ts'
+import type { LoginEvidence, LoginPage } from '@berth/contract/agent/login-page.ts'
+import type {
+  ConnectionStatus,
+  FlowStatus,
+  FlowStep,
+  FlowType,
+  ManagedAuthBrowserConfig,
+} from '@berth/contract/managed-auth/connection.ts'
 import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
 import type { ProxyType } from '@berth/contract/proxies/proxy.ts'
 import type { Targeting } from '@berth/contract/proxies/targeting.ts'
@@ -49,6 +60,7 @@ import type {
 } from '@berth/contract/webhooks/webhook.ts'
 import type { ColumnType, Generated } from 'kysely'
 import type { AnalysisResult, Configuration, RunOutcome, Visit } from '../features/config-registry/analysis.ts'
+import type { FlowOptions, HumanNeed } from '../features/managed-auth/flows/flow-state.ts'
 import type { SessionEndReason, SessionState } from '../features/sessions/records/session-state.ts'
 import type { VaultOperationState } from '../features/vaults/operations/operation-state.ts'
 import type { LinkedVault, VaultPublicKey } from '../features/vaults/vault.ts'
@@ -80,6 +92,9 @@ export interface Tables {
   config_runs: ConfigRunTable
   searches: SearchTable
   page_contents: PageContentTable
+  auth_connections: AuthConnectionTable
+  auth_flows: AuthFlowTable
+  auth_checks: AuthCheckTable
   vaults: VaultTable
   vault_items: VaultItemTable
   vault_collections: VaultCollectionTable
@@ -436,6 +451,91 @@ export interface PageContentTable {
   page_key: Buffer
   sealed_content: Buffer
   fetched_at: Date
+}
+
+export interface AuthConnectionTable {
+  id: AuthConnectionId
+  project_id: ProjectId
+  domain: string
+  profile_name: string
+  profile_id: ProfileId | null
+  login_url: string | null
+  credential_id: CredentialId | null
+  credential_provider_id: CredentialProviderId | null
+  credential_path: string | null
+  credential_auto: boolean
+  allowed_domains: ColumnType<readonly string[] | null, string | null, string | null>
+  health_check_interval: number
+  health_checks: boolean
+  auto_reauth: boolean
+  save_credentials: boolean
+  record_session: boolean
+  browser: Json<ManagedAuthBrowserConfig>
+  status: ConnectionStatus
+  last_auth_check_at: Date | null
+  authenticated_at: Date | null
+  post_login_url: string | null
+  evidence: ColumnType<LoginEvidence | null, string | null, string | null>
+  requirements: ColumnType<readonly HumanNeed[] | null, string | null, string | null>
+  refused_credential: string | null
+  next_check_at: Date | null
+  version: Generated<number>
+  created_at: Date
+  updated_at: Date
+}
+
+export interface AuthFlowTable {
+  id: AuthFlowId
+  connection_id: AuthConnectionId
+  flow_type: FlowType
+  is_attended: boolean
+  status: FlowStatus
+  step: FlowStep
+  server_id: string | null
+  session_id: SessionId | null
+  options: Json<FlowOptions>
+  page: ColumnType<LoginPage | null, string | null | undefined, string | null>
+  known_refs: ColumnType<readonly string[], string | undefined, string>
+  interaction_id: Generated<string | null>
+  sealed_answer: Generated<Buffer | null>
+  sealed_inputs: Generated<Buffer | null>
+  typed: ColumnType<readonly string[], string | undefined, string>
+  acting_on: Generated<string | null>
+  requirements: ColumnType<readonly HumanNeed[], string | undefined, string>
+  led_to: ColumnType<readonly string[], string | undefined, string>
+  website_error: Generated<string | null>
+  external_action_message: Generated<string | null>
+  error_code: Generated<string | null>
+  error_message: Generated<string | null>
+  post_login_url: Generated<string | null>
+  evidence: ColumnType<LoginEvidence | null, string | null | undefined, string | null>
+  sso_provider: Generated<string | null>
+  replay_id: Generated<ReplayId | null>
+  telemetry_captured: Generated<boolean>
+  handoff_hash: Buffer | null
+  sealed_handoff: Buffer | null
+  handoff_used_at: Generated<Date | null>
+  handoff_tries: Generated<number>
+  version: Generated<number>
+  created_at: Date
+  updated_at: Date
+  expires_at: Date
+  waits_until: Generated<Date | null>
+  ended_at: Generated<Date | null>
+}
+
+export interface AuthCheckTable {
+  id: AuthCheckId
+  connection_id: AuthConnectionId
+  status: Generated<ConnectionStatus | null>
+  previous_status: ConnectionStatus
+  error_code: Generated<string | null>
+  error_message: Generated<string | null>
+  session_id: Generated<SessionId | null>
+  replay_id: Generated<ReplayId | null>
+  telemetry_captured: Generated<boolean>
+  created_at: Date
+  ended_at: Generated<Date | null>
 }
 
 export interface VaultTable {

@@ -3,6 +3,8 @@ import {
   analyseSite,
   applyLease,
   buildDeployment,
+  checkAuthConnection,
+  cleanUpAuth,
   detachProxy,
   endInvocationSessions,
   endLostInvocations,
@@ -13,6 +15,7 @@ import {
   exportAuditLog,
   fillPool,
   followDeletedProxy,
+  reauthenticate,
   rotateTelemetry,
   shortenAppHistory,
   shortenAuditLog,
@@ -28,6 +31,7 @@ type Workers = Pick<
   | 'appLogs'
   | 'audit'
   | 'auditExporter'
+  | 'authHealthChecks'
   | 'blobSweep'
   | 'builds'
   | 'configRegistry'
@@ -54,6 +58,8 @@ interface StartJobsOptions {
 
 /** A pool whose browsers start slowly does not keep the others waiting. */
 const poolsFilledAtOnce = 2
+/** Checks take seconds, logins can take minutes. */
+const loginsAtOnce = 2
 
 /** All jobs and their handlers. */
 export async function startJobs(
@@ -63,6 +69,7 @@ export async function startJobs(
 ): Promise<void> {
   const { analysisRunner, appLogs, builds, configRegistry, invocationRunner, leases, poolFiller } = workers
   const { invocations, invocationSessions } = workers
+  const { authHealthChecks } = workers
   const { audit, auditExporter, blobSweep, deletedProxies, downloads, lostSessions, replays, searchExpiry, telemetry } =
     workers
   const { webhooks } = workers
@@ -86,6 +93,11 @@ export async function startJobs(
     ...Array.from({ length: poolsFilledAtOnce }, () =>
       runner.work(fillPool, ({ poolId }, signal) => poolFiller.fill(poolId, signal)),
     ),
+    ...Array.from({ length: loginsAtOnce }, () => [
+      runner.work(checkAuthConnection, ({ connectionId }, signal) => authHealthChecks.check(connectionId, signal)),
+      runner.work(reauthenticate, ({ flowId }, signal) => authHealthChecks.reauthenticate(flowId, signal)),
+    ]).flat(),
+    runner.work(cleanUpAuth, () => authHealthChecks.cleanUp()),
     runner.work(endLostInvocations, () => invocationRunner.failOverdue()),
     runner.work(endInvocationSessions, (data) => invocationSessions.endOwn(data.projectId, data.invocationId)),
     runner.work(shortenAppHistory, async () => {

@@ -191,6 +191,7 @@ export class TestServer {
     })
     await this.#app.listen({ port: this.#parts.port, host: '127.0.0.1' })
     await this.#services.poolUpkeep.start()
+    await this.#services.authFlowRunner.recover()
     if (!this.#parts.options.isShared) return
     await this.#services.heartbeat.start(never)
     this.#services.heartbeat.close()
@@ -199,6 +200,7 @@ export class TestServer {
   /** Simulates a killed server: rows and machines remain. */
   async crash(): Promise<void> {
     await this.#services.poolUpkeep.close()
+    await this.#services.authFlowRunner.close()
     this.#services.relay.close()
     this.#services.vaultItemChanges.close()
     this.#services.forwarding.close()
@@ -289,6 +291,8 @@ export class TestServer {
         maxInvocations: 100,
         maxInvocationsPerApp: 100,
         requestsPerMinute: 0,
+        maxAuthConnections: null,
+        minHealthCheckSeconds: 300,
         ...options.limits,
       },
       warmAppSeconds: 60,
