@@ -8,6 +8,7 @@ import { publicEndpoints } from '@berth/contract/index.ts'
 import type { Project } from '@berth/contract/projects/project.ts'
 import { type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
 import { sql } from 'kysely'
+import { WebSocket } from 'ws'
 import { FakeProviders } from '../testing/fake-providers.ts'
 import { type TestProject, TestServer } from '../testing/server-test.ts'
 import { newApiKey } from './secrets.ts'
@@ -368,6 +369,41 @@ test('the token of one session opens no operation of another', async () => {
     if (status !== 401) faults.push(`${method} ${path}: ${status}`)
   }
   assert.deepEqual(faults, [])
+})
+
+test('the token of a live view without input opens nothing else of its session', async () => {
+  const session = await victimProject.session({ headless: true })
+  const own = await callOf(victimProject, {})('GET', `/browsers/${session.session_id}/live_view`)
+  const address = new URL(JSON.parse(own.text).read_only_url)
+  const token = address.searchParams.get('jwt')
+  const below = `/s/${session.session_id}`
+  const paths = [
+    ...operations.map(({ method, agentPath }) => [method, `${below}${agentPath.replaceAll(/\{\w+\}/g, '1')}`] as const),
+    ...['/json', '/json/version', `${below}/json/list`, `${below}/telemetry/stream`].map(
+      (path) => ['GET', path] as const,
+    ),
+    ['POST', `${below}/webdriver/session`],
+  ] as const
+
+  const faults: string[] = []
+  for (const [method, path] of paths) {
+    const { status } = await fetch(`${server.url}${path}?jwt=${token}`, { method })
+    const asBearer = await fetch(`${server.url}${path}`, { method, headers: { authorization: `Bearer ${token}` } })
+    if (status !== 401 || asBearer.status !== 401) faults.push(`${method} ${path}: ${status}, ${asBearer.status}`)
+  }
+  for (const path of ['/cdp', '/devtools/browser/1', '/devtools/page/1', '/webdriver', '/live/read-only']) {
+    const url = `${server.url.replace('http', 'ws')}${below}${path}?jwt=${token}`
+    const refused = await new Promise((resolve) => {
+      const socket = new WebSocket(url).on('error', () => {}).on('open', () => resolve('open'))
+      socket.on('unexpected-response', (_request, response) => resolve(response.statusCode))
+    })
+    if (refused !== 401) faults.push(`websocket ${path}: ${refused}`)
+  }
+  const page = await fetch(`${server.url}${address.pathname}?jwt=${token}&readOnly=false`)
+
+  assert.deepEqual(faults, [])
+  assert.equal(page.status, 200)
+  assert.match(await page.text(), /data-read-only="true"/)
 })
 
 test('a foreign key opens no operation below the address of a session', async () => {
