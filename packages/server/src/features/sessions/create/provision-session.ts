@@ -4,7 +4,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { commandAgent } from '../../../agent-link/command-agent.ts'
-import type { Driver, Machine, ReachableMachine } from '../../../drivers/driver.ts'
+import type { Driver, ReachableMachine } from '../../../drivers/driver.ts'
 import type { SessionTelemetry } from '../../telemetry/session-telemetry-service.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
@@ -12,7 +12,7 @@ import type { SessionMachines } from '../machines/session-machines.ts'
 import { windowOf } from '../machines/session-viewport.ts'
 import type { Session } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
-import type { Reserve } from '../reserve/reserve.ts'
+import type { ChosenMachine, Reserve } from '../reserve/reserve.ts'
 import { type LaunchInputs, machineSpec } from './machine-spec.ts'
 import type { SessionRequest } from './session-request.ts'
 
@@ -36,7 +36,8 @@ interface Provisioning {
   readonly session: Session
   readonly request: SessionRequest
   readonly inputs: LaunchInputs
-  readonly isClaimed: boolean
+  /** Its machine, if that is one of the reserve. */
+  readonly claimed: ChosenMachine | undefined
   readonly signal: AbortSignal
 }
 
@@ -57,25 +58,26 @@ export class SessionProvisioner {
   /** Resolves when the browser can be used. After a rejection nothing of any machine is left. */
   async provision(provisioning: Provisioning): Promise<Provisioned> {
     const { profile } = provisioning.inputs
-    const { session, isClaimed } = provisioning
+    const { session, claimed } = provisioning
     const provisioned =
-      (isClaimed && (await this.#provisionClaimed(provisioning))) ||
+      (claimed && (await this.#provisionClaimed(provisioning, claimed))) ||
       (await this.#provisionCold(
-        isClaimed ? { ...provisioning, session: await this.#newMachine(session) } : provisioning,
+        claimed ? { ...provisioning, session: await this.#newMachine(session) } : provisioning,
       ))
     if (profile) this.#options.profiles.noteUse(profile.id)
     return provisioned
   }
 
   /** Resolves with undefined when the machine fails. Nothing of it is left then. */
-  async #provisionClaimed({ session, inputs, signal }: Provisioning): Promise<Provisioned | undefined> {
+  async #provisionClaimed(
+    { session, inputs, signal }: Provisioning,
+    { machine, awake }: ChosenMachine,
+  ): Promise<Provisioned | undefined> {
     const { machines, reserve, logger } = this.#options
-    const machine = reserve.take(session.machine_id)
     try {
-      if (!machine) throw new BerthError('session_start_failed', { reason: 'its machine ended.' })
       const deliver = (reachable: ReachableMachine, either: AbortSignal) =>
         this.#configure(session, inputs, reachable, either)
-      const start = () => this.#letGo(machine)
+      const start = () => awake.then(() => machine)
       return { session, ...(await machines.provision({ session, start, deliver, signal })) }
     } catch (error) {
       const isOfMachine = error instanceof BerthError && machineFailures.includes(error.code)
@@ -84,12 +86,6 @@ export class SessionProvisioner {
       reserve.noteMiss('failed')
       return undefined
     }
-  }
-
-  async #letGo(machine: Machine): Promise<Machine> {
-    const { driver } = this.#options
-    await Promise.all([driver.raisePriority(machine.id), driver.thaw(machine.id)])
-    return machine
   }
 
   async #newMachine(session: Session): Promise<Session> {

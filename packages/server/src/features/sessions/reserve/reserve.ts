@@ -30,6 +30,14 @@ interface ReadyMachine {
   hasEnded: boolean
 }
 
+/** A machine that a create has chosen. It has begun to run, and nobody else is given it. */
+export interface ChosenMachine {
+  readonly machine: Machine
+  readonly kind: ReserveKind
+  /** Rejects when it cannot run. */
+  readonly awake: Promise<void>
+}
+
 const bootLimitMilliseconds = 60_000
 const defaultSettleMilliseconds = 1_500
 /** Of creates that follow each other closer than that, the last one is waited for. */
@@ -45,6 +53,8 @@ const maxAgeMilliseconds = 60 * 60_000
 export class Reserve {
   readonly #options: ReserveOptions
   readonly #ready = new Map<MachineId, ReadyMachine>()
+  /** Those that creates have chosen, and have not claimed yet. */
+  readonly #chosen = new Map<MachineId, ReadyMachine>()
   readonly #abort = new AbortController()
   #creates: readonly PastCreate[] = []
   #createsUnderWay = 0
@@ -87,7 +97,7 @@ export class Reserve {
     clearInterval(this.#timer)
     this.#abort.abort(new Error('the server stops'))
     await this.#round
-    await Promise.all([...this.#ready.keys()].map((id) => this.#remove(id)))
+    await Promise.all([...this.#ready.keys(), ...this.#chosen.keys()].map((id) => this.#remove(id)))
   }
 
   /** A create is under way, until the disposal: the reserve leaves the processor to it. */
@@ -103,19 +113,42 @@ export class Reserve {
     }
   }
 
-  /** Takes a machine of the kind, if there is one, when the transaction is committed. */
-  async claim(kind: ReserveKind, database: Database): Promise<MachineId | undefined> {
-    return this.isOff || this.sizes[kind] === 0 ? undefined : this.#options.store.claim(kind, database)
+  /** Chooses the oldest machine of the kind, if there is one, and lets it run: it needs a moment, as the database does. */
+  choose(kind: ReserveKind): ChosenMachine | undefined {
+    const [id, ready] = [...this.#ready].find(([, one]) => one.kind === kind) ?? []
+    if (!id || !ready || this.#abort.signal.aborted) return undefined
+    this.#ready.delete(id)
+    this.#chosen.set(id, ready)
+    const { driver } = this.#options
+    const awake = Promise.all([driver.raisePriority(id), driver.thaw(id)]).then(() => {})
+    awake.catch(() => {}) // Whoever gives it to a session waits for it.
+    return { machine: ready.machine, kind, awake }
   }
 
-  /** Hands over a claimed machine; nothing when it has ended meanwhile, or was never of the reserve. */
-  take(machineId: MachineId): Machine | undefined {
-    const ready = this.#ready.get(machineId)
-    if (!ready) return undefined
-    this.#ready.delete(machineId)
-    if (ready.hasEnded) return undefined
-    this.claims.set(ready.kind, (this.claims.get(ready.kind) ?? 0) + 1)
-    return ready.machine
+  /** Gives a chosen machine to a session, if nobody has removed it, when the transaction is committed. */
+  claim({ machine }: ChosenMachine, database: Database): Promise<boolean> {
+    return this.#options.store.claim(machine.id, database)
+  }
+
+  /** The session has the machine for good. */
+  noteClaim({ machine, kind }: ChosenMachine): void {
+    this.#chosen.delete(machine.id)
+    this.claims.set(kind, (this.claims.get(kind) ?? 0) + 1)
+  }
+
+  /** No session has come of the create that has chosen the machine, which has done nothing but run. */
+  async putBack({ machine: { id }, awake }: ChosenMachine): Promise<void> {
+    const ready = this.#chosen.get(id)
+    try {
+      await awake
+      await this.#options.driver.freeze(id)
+      this.#chosen.delete(id)
+      if (ready && !this.#abort.signal.aborted) this.#ready.set(id, ready)
+    } catch (error) {
+      this.#chosen.delete(id)
+      await this.#remove(id)
+      this.#noteFailure(error as Error)
+    }
   }
 
   noteMiss(reason: ReserveMiss): void {
@@ -190,16 +223,15 @@ export class Reserve {
       await this.#firstPage(machine)
       await driver.freeze(id)
       const ready: ReadyMachine = { machine, kind, readyAt: performance.now(), version, hasEnded: false }
-      this.#ready.set(id, ready)
       void machine.ended.then(() => {
         ready.hasEnded = true
       })
       await store.insert(id, kind, clock.now())
+      this.#ready.set(id, ready)
       const seconds = (performance.now() - begunAt) / 1000
       this.#boots = { count: this.#boots.count + 1, seconds: this.#boots.seconds + seconds }
       logger.debug({ machineId: id, kind, seconds }, 'a machine of the reserve is ready')
     } catch (error) {
-      this.#ready.delete(id)
       await driver.stop(id)
       throw error
     }
@@ -223,6 +255,7 @@ export class Reserve {
     const { store, driver } = this.#options
     if (!(await store.remove(id))) return false
     this.#ready.delete(id)
+    this.#chosen.delete(id)
     await driver.stop(id)
     return true
   }
