@@ -13,6 +13,7 @@ import { windowOf } from '../machines/session-viewport.ts'
 import type { Session } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { ChosenMachine, Reserve } from '../reserve/reserve.ts'
+import { isForProfiles } from '../reserve/reserve-kind.ts'
 import { type LaunchInputs, machineSpec } from './machine-spec.ts'
 import type { SessionRequest } from './session-request.ts'
 
@@ -71,12 +72,14 @@ export class SessionProvisioner {
   /** Resolves with undefined when the machine fails. Nothing of it is left then. */
   async #provisionClaimed(
     { session, inputs, signal }: Provisioning,
-    { machine, awake }: ChosenMachine,
+    { machine, kind, awake }: ChosenMachine,
   ): Promise<Provisioned | undefined> {
     const { machines, reserve, logger } = this.#options
     try {
       const deliver = (reachable: ReachableMachine, either: AbortSignal) =>
-        this.#configure(session, inputs, reachable, either)
+        isForProfiles(kind)
+          ? this.#launchWith(session, inputs, reachable, either)
+          : this.#configure(session, inputs, reachable, either)
       const start = () => awake.then(() => machine)
       return { session, ...(await machines.provision({ session, start, deliver, signal })) }
     } catch (error) {
@@ -148,17 +151,34 @@ export class SessionProvisioner {
     signal: AbortSignal,
   ): Promise<void> {
     const { profiles, sessionExtensions } = this.#options
-    const { viewport, kiosk_mode, headless, start_url } = session
-    const configuration = { viewport: windowOf(viewport), ...(!headless && { kiosk_mode }) }
-    await commandAgent(machine, configureAgent, configuration, {
-      limitMilliseconds: configurationLimitMilliseconds,
-      signal,
-    })
-    const tabs = start_url === null ? 'restore' : 'blank'
+    await configureWindow(session, machine, signal)
+    const tabs = session.start_url === null ? 'restore' : 'blank'
     if (profile?.hasState) await profiles.load(profile.id, machine, { tabs, signal })
     if (extensions.length > 0) await sessionExtensions.give(machine, extensions, signal)
     await this.#configurePages(session, machine)
   }
+
+  /** The same to an agent that launches its browser with the profile: that comes last, and extensions go along. */
+  async #launchWith(
+    session: Session,
+    inputs: LaunchInputs,
+    machine: ReachableMachine,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await configureWindow(session, machine, signal)
+    await this.#deliver(session, inputs, machine, signal)
+  }
+}
+
+/** What a machine of the reserve is not started with. */
+async function configureWindow(
+  { viewport, kiosk_mode, headless }: Session,
+  machine: ReachableMachine,
+  signal: AbortSignal,
+): Promise<void> {
+  const configuration = { viewport: windowOf(viewport), ...(!headless && { kiosk_mode }) }
+  const options = { limitMilliseconds: configurationLimitMilliseconds, signal }
+  await commandAgent(machine, configureAgent, configuration, options)
 }
 
 /** Of a machine that was claimed; the rest would be the same with any other. */
