@@ -2,6 +2,7 @@ import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
+import { unwaitedCommit } from '../../database/unwaited-commit.ts'
 import { liveStates, pooledStates } from '../sessions/records/session-state.ts'
 
 /** The limits that were set. Null means none. */
@@ -143,7 +144,7 @@ export class LimitStore {
 
   /**
    * Counts a request and returns the number of requests in its minute. A server whose clock is behind counts in the
-   * newest minute.
+   * newest minute. What a crash of the database loses of the count harms nobody.
    */
   async countRequest(
     organizationId: OrganizationId,
@@ -159,7 +160,7 @@ export class LimitStore {
           window_start: sql`greatest(excluded.window_start, request_counts.window_start)`,
         }),
       )
-      .returning(['requests', 'window_start as windowStart'])
+      .returning(['requests', 'window_start as windowStart', unwaitedCommit])
       .executeTakeFirstOrThrow()
   }
 }
