@@ -64,7 +64,14 @@ test('offers the same tools over HTTP and standard input', async () => {
     [
       ...['get_connection_context', 'manage_browsers', 'manage_profiles', 'manage_projects', 'manage_api_keys'],
       ...['manage_browser_pools', 'manage_proxies', 'manage_extensions', 'manage_credentials'],
-      ...['manage_credential_providers', 'manage_replays', 'manage_apps', 'computer_action', 'browser_curl'],
+      ...[
+        'manage_credential_providers',
+        'manage_auth_connections',
+        'manage_replays',
+        'manage_apps',
+        'computer_action',
+        'browser_curl',
+      ],
       ...[
         'execute_playwright_code',
         'exec_command',
@@ -139,6 +146,7 @@ const calls: readonly (readonly [string, Record<string, unknown>, (answer: never
     'login',
   ],
   ['manage_credential_providers', { action: 'list' }, ({ items }: Listed) => items, []],
+  ['manage_auth_connections', { action: 'list' }, ({ items }: Listed) => items, []],
   ['manage_replays', { action: 'list', session_id: 'mcp' }, ({ items }: Listed) => items, []],
   ['manage_apps', { action: 'list_apps' }, ({ items }: Listed) => items, []],
   [

@@ -1,5 +1,6 @@
 import type { DocsSearch } from '../docs-search.ts'
 import type { Tool } from '../tool.ts'
+import { manageAuthConnections } from './auth-tools.ts'
 import { manageBrowsers } from './browser-tools.ts'
 import { contextTool } from './context-tool.ts'
 import { docsTool } from './docs-tool.ts'
@@ -8,7 +9,15 @@ import { resourceTools } from './resource-tools.ts'
 import { sessionTools } from './session-tools.ts'
 
 export function allTools(docs: DocsSearch): readonly Tool[] {
-  return [contextTool, manageBrowsers, ...resourceTools, ...sessionTools, ...pageTools, docsTool(docs)]
+  return [
+    contextTool,
+    manageBrowsers,
+    ...resourceTools,
+    manageAuthConnections,
+    ...sessionTools,
+    ...pageTools,
+    docsTool(docs),
+  ]
 }
 
 const files = 'exec_command and execute_playwright_code read and write files'
@@ -27,6 +36,10 @@ export const withoutTool: Readonly<Record<string, string>> = {
   listPlaywrightExecutors: 'execute_playwright_code uses the default executor',
   deletePlaywrightExecutor: 'execute_playwright_code uses the default executor',
   streamTelemetry: streams,
+  followAuthConnection: 'manage_auth_connections waits for it',
+  listAuthTimeline: people,
+  updateAuthConnection: people,
+  exchangeHandoffCode: 'of the hosted page',
   followDeployment: streams,
   followInvocation: streams,
   downloadReplay: people,
@@ -50,4 +63,5 @@ export const withoutTool: Readonly<Record<string, string>> = {
   'Telemetry Destinations': people,
   Organization: people,
   Service: people,
+  Webhooks: people,
 }
