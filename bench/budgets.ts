@@ -4,6 +4,7 @@ import { screenshotName } from './measurements/computer.ts'
 import { createName } from './measurements/create.ts'
 import { evaluateName } from './measurements/evaluate.ts'
 import { idleBeyondBrowser, idleName } from './measurements/idle.ts'
+import { clickName, mcpName, snapshotName } from './measurements/mcp.ts'
 import { beyondBrowser, memoryName } from './measurements/memory.ts'
 import { messageDirections, messageName } from './measurements/messages.ts'
 import { downloadName, requestsName } from './measurements/network.ts'
@@ -74,6 +75,16 @@ const budgets: readonly Budget[] = [
     limit: 1.5,
   },
   { text: wakeName, unit: 'ms', value: (own) => own(wakeName), limit: 20 },
+  { text: clickName, unit: 'ms', value: (own) => own(clickName), limit: 50 },
+  { text: snapshotName, unit: 'ms', value: (own) => own(snapshotName), limit: 100 },
+  ...(['@playwright/mcp', 'chrome-devtools-mcp'] as const).map(
+    (other): Budget => ({
+      text: `mcp: tokens of the answers, to ${other}`,
+      unit: 'times',
+      value: (own) => own(mcpName('berth', 'tokens')) / own(mcpName(other, 'tokens')),
+      limit: 1,
+    }),
+  ),
   {
     text: 'Runtime.evaluate, p50, to direct',
     unit: 'times',

@@ -8,6 +8,7 @@ export const measurementNames = [
   'network',
   'computer',
   'telemetry',
+  'mcp',
   'memory',
   'idle',
   'api',

@@ -5,6 +5,7 @@ import { measureCreate } from './create.ts'
 import { measureEvaluate } from './evaluate.ts'
 import { measureGrowth } from './growth.ts'
 import { measureIdle } from './idle.ts'
+import { measureMcp } from './mcp.ts'
 import type { Measurement } from './measurement.ts'
 import { measureMemory } from './memory.ts'
 import { measureMessages } from './messages.ts'
@@ -22,6 +23,7 @@ export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
   network: measureNetwork,
   computer: measureComputer,
   telemetry: measureTelemetry,
+  mcp: measureMcp,
   memory: measureMemory,
   idle: measureIdle,
   api: measureApi,
