@@ -8,6 +8,7 @@ import { beyondBrowser, memoryName } from './measurements/memory.ts'
 import { messageDirections, messageName } from './measurements/messages.ts'
 import { downloadName, requestsName } from './measurements/network.ts'
 import { readyName, readyWithSettings, wakeName } from './measurements/ready.ts'
+import { eventRateName, pageWorkName } from './measurements/telemetry.ts'
 
 export interface Verdict {
   readonly budget: string
@@ -127,6 +128,15 @@ const budgets: readonly Budget[] = [
   ...(['headless', 'headful'] as const).map((shape): Budget => {
     return { text: screenshotName(shape), unit: 'ms', value: (own) => own(screenshotName(shape)), limit: 60 }
   }),
+  ...[['default', 5] as const, ['all', 15] as const].map(([captured, limit]): Budget => {
+    return {
+      text: `${pageWorkName(captured)}, more than off`,
+      unit: '%',
+      value: (own) => (own(pageWorkName(captured)) / own(pageWorkName('off')) - 1) * 100,
+      limit,
+    }
+  }),
+  { text: eventRateName, unit: 'events/s', value: (own) => own(eventRateName), limit: 5000, isMinimum: true },
   { text: 'reads of a session', unit: 'requests/s', value: (own) => own(apiRateName), limit: 2000, isMinimum: true },
 ]
 

@@ -7,6 +7,7 @@ export const measurementNames = [
   'screenshots',
   'network',
   'computer',
+  'telemetry',
   'memory',
   'idle',
   'api',

@@ -2,20 +2,31 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type Kernel from '@onkernel/sdk'
 import { toFile } from '@onkernel/sdk'
+import { deepOnly } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
 import { zipOf } from './testing/extension-files.ts'
+import { GitServer } from './testing/git-server.ts'
 import { installedVersion, PackageRegistry } from './testing/package-registry.ts'
+import { sdkApp } from './testing/sdk-app.ts'
 
 /*
  * The official client deploys and invokes, and is the framework inside the app, unchanged.
  */
 
 const registry = await PackageRegistry.open()
-const berth = await Berth.start({ environment: registry.environment })
+const git = await GitServer.open()
+const berth = await Berth.start({
+  environment: {
+    ...registry.environment,
+    ...git.environment,
+    BERTH_EGRESS_ALLOW: `${registry.environment.BERTH_EGRESS_ALLOW},${git.environment.BERTH_EGRESS_ALLOW}`,
+  },
+})
 const client = await berth.client()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await registry[Symbol.asyncDispose]()
+  await git[Symbol.asyncDispose]()
 })
 
 const typescript = `
@@ -59,7 +70,7 @@ const versions = await Promise.all(names.map(installedVersion))
 const dependencies = Object.fromEntries(names.map((name, index) => [name, versions[index] ?? '']))
 const packages = Object.fromEntries(names.map((name) => [`node_modules/${name}`, { version: dependencies[name] }]))
 const manifest = { name: 'demo', version: '1.0.0', type: 'module', dependencies }
-const demo = await zipOf({
+const source = {
   'index.ts': typescript,
   'words.ts': `export const greeting: string = 'hello from'`,
   'package.json': JSON.stringify(manifest),
@@ -69,11 +80,21 @@ const demo = await zipOf({
     lockfileVersion: 3,
     packages: { '': { name: 'demo', version: '1.0.0', dependencies }, ...packages },
   }),
-})
+}
+const demo = await zipOf(source)
 
 async function deploy(archive: Uint8Array, settings: Partial<Kernel.DeploymentCreateParams> = {}) {
   const file = await toFile(archive, 'source.zip')
-  const { id } = await client.deployments.create({ file, entrypoint_rel_path: 'index.ts', ...settings })
+  return follow(await client.deployments.create({ file, entrypoint_rel_path: 'index.ts', ...settings }))
+}
+
+async function deployRepository(source: Partial<Kernel.DeploymentCreateParams.Source>, version: string) {
+  const all = { type: 'github', ref: 'main', entrypoint: 'index.ts', url: '', ...source } as const
+  return follow(await client.deployments.create({ source: all, version }))
+}
+
+/** Until it runs or does not. */
+async function follow({ id }: { readonly id: string }) {
   const events = []
   for await (const event of await client.deployments.follow(id)) {
     events.push(event)
@@ -223,4 +244,142 @@ test('what does not load has failed, with the reason of its code', async () => {
 
   assert.equal(state.status, 'failed')
   assert.equal(state.status_reason, 'no luck')
+})
+
+test('a repository is deployed by branch, tag and commit, and neither hooks nor submodules of it do anything', async () => {
+  const files = Object.fromEntries(Object.entries(source).map(([name, content]) => [`app/${name}`, content]))
+  const hostile = {
+    '.gitmodules': `[submodule "x"]\n\tpath = x\n\turl = ${git.url}/owner/other\n`,
+    '.gitattributes': '*.ts filter=run\n',
+    'hooks/post-checkout': '#!/bin/sh\ntouch /home/kernel/app/run\n',
+  }
+  const { url, commit } = await git.add('demo', { files: { ...files, ...hostile } }, 'ghp_secret')
+  const auth = { method: 'github_token', token: 'ghp_secret' } as const
+
+  const all = await Promise.all(
+    ['main', 'v1', commit].map((ref, index) => deployRepository({ url, ref, path: 'app', auth }, `git-${index}`)),
+  )
+
+  for (const { state, log } of all) assert.equal(state.status, 'running', JSON.stringify([state.status_reason, log]))
+  const { source_type, source_url, source_ref, source_path, source_checksum, entrypoint_rel_path } = (
+    all[1] ?? assert.fail()
+  ).state as unknown as Readonly<Record<string, string>>
+  assert.deepEqual(
+    [source_type, source_url, source_ref, source_path, entrypoint_rel_path],
+    ['github', url, 'v1', 'app', 'index.ts'],
+  )
+  assert.match(source_checksum ?? '', /^[0-9a-f]{64}$/)
+  assert.deepEqual(
+    git.requests.filter((request) => !request.includes('/owner/demo')),
+    [],
+  )
+  const ran = await client.invocations.create({ app_name: 'demo', version: 'git-2', action_name: 'echo' })
+  assert.equal(ran.status, 'succeeded', ran.status_reason ?? '')
+})
+
+test('a repository that cannot be fetched, or leads elsewhere, fails and tells no token', async () => {
+  const auth = { method: 'github_token', token: 'ghp_wrong' } as const
+  const linking = await git.add('linking', { files: { 'index.ts': '' }, links: { out: '/etc/passwd' } })
+  const plain = await git.add('plain', { files: { 'index.ts': '' } })
+  const locked = await git.add('locked', { files: { 'index.ts': '' } }, 'ghp_other')
+  const before = registry.fetched
+
+  const failures: readonly (readonly [Partial<Kernel.DeploymentCreateParams.Source>, RegExp])[] = [
+    [{ url: locked.url, auth }, /^source: the repository could not be fetched/],
+    [{ url: linking.url, ref: 'other' }, /^source: the repository could not be fetched/],
+    [{ url: linking.url, path: 'none' }, /^source: the repository could not be fetched/],
+    [{ url: linking.url }, /^source: .*leads out/],
+    [{ url: plain.url, entrypoint: 'none.ts' }, /^source.entrypoint: the repository holds no file none.ts/],
+    [{ url: git.redirect('to-host', `http://127.0.0.1:${new URL(berth.url).port}`) }, /could not be fetched/],
+    [{ url: git.redirect('to-metadata', 'http://169.254.169.254/latest') }, /could not be fetched/],
+    [{ url: git.redirect('to-file', 'file:///etc') }, /could not be fetched/],
+  ]
+  const all = await Promise.all(failures.map(([source], index) => deployRepository(source, `bad-${index}`)))
+
+  for (const [index, { state, events }] of all.entries()) {
+    assert.equal(state.status, 'failed')
+    assert.match(state.status_reason ?? '', failures[index]?.[1] ?? /^$/, JSON.stringify(failures[index]?.[0]))
+    assert.doesNotMatch(JSON.stringify(events), /ghp_wrong|eC1hY2Nlc3MtdG9rZW4/)
+  }
+  assert.equal(registry.fetched, before)
+})
+
+const lockOf = (spelling: string) => ({ dependencies: { '@onkernel/sdk': `${spelling}:./sdk` } })
+const managers: readonly (readonly [spec: string, lockName: string, lock: string, manifest?: object])[] = [
+  [
+    'pnpm@10.34.9',
+    'pnpm-lock.yaml',
+    `lockfileVersion: '9.0'
+settings:
+  autoInstallPeers: true
+  excludeLinksFromLockfile: false
+importers:
+  .:
+    dependencies:
+      '@onkernel/sdk':
+        specifier: file:./sdk
+        version: file:sdk
+packages:
+  '@onkernel/sdk@file:sdk':
+    resolution: {directory: sdk, type: directory}
+snapshots:
+  '@onkernel/sdk@file:sdk': {}
+`,
+  ],
+  ['yarn@1.22.22', 'yarn.lock', `# yarn lockfile v1\n\n\n"@onkernel/sdk@file:./sdk":\n  version "0.84.0"\n`],
+  [
+    '@yarnpkg/cli-dist@4.18.1',
+    'yarn.lock',
+    `__metadata:
+  version: 10
+  cacheKey: 10c0
+
+"@onkernel/sdk@portal:./sdk::locator=demo%40workspace%3A.":
+  version: 0.0.0-use.local
+  resolution: "@onkernel/sdk@portal:./sdk::locator=demo%40workspace%3A."
+  languageName: node
+  linkType: soft
+
+"demo@workspace:.":
+  version: 0.0.0-use.local
+  resolution: "demo@workspace:."
+  dependencies:
+    "@onkernel/sdk": "portal:./sdk"
+  languageName: unknown
+  linkType: soft
+`,
+    lockOf('portal'),
+  ],
+  [
+    `@oven/bun-linux-${process.arch === 'x64' ? 'x64-baseline' : 'aarch64'}@1.4.5`,
+    'bun.lock',
+    JSON.stringify({
+      lockfileVersion: 2,
+      configVersion: 1,
+      workspaces: { '': { name: 'demo', ...lockOf('file') } },
+      packages: { '@onkernel/sdk': ['@onkernel/sdk@file:sdk', {}] },
+    }),
+  ],
+]
+test('the lock file of every package manager is respected', deepOnly, async () => {
+  for (const [spec] of managers) await registry.add(spec)
+  const code = `
+    import Kernel from '@onkernel/sdk'
+    new Kernel().app('locked').action('act', async (ctx) => 'ran')`
+
+  for (const [spec, lockName, lock, own = lockOf('file')] of managers) {
+    const archive = await sdkApp(
+      {
+        'index.mjs': code,
+        'package.json': JSON.stringify({ name: 'demo', version: '1.0.0', type: 'module', ...own }),
+        [lockName]: lock,
+      },
+      'sdk',
+    )
+    const { state, log } = await deploy(archive, { entrypoint_rel_path: 'index.mjs', version: spec })
+
+    assert.equal(state.status, 'running', JSON.stringify([spec, state.status_reason, log]))
+    const { output } = await client.invocations.create({ app_name: 'locked', version: spec, action_name: 'act' })
+    assert.equal(output, '"ran"', spec)
+  }
 })

@@ -30,12 +30,15 @@ const recorder = `<body style="margin:0;background:rgb(${colour})">
 interface Watched {
   readonly id: string
   readonly url: string
+  readonly readOnlyUrl: string
   readonly remote: Page
   readonly disconnect: () => Promise<void>
 }
 
 /** Of berth alone, so the official client has no method for it. */
-async function getBrowserLiveView(id: string): Promise<{ readonly url: string; readonly source: string }> {
+async function getBrowserLiveView(
+  id: string,
+): Promise<{ readonly url: string; readonly read_only_url: string; readonly source: string }> {
   return client.get(`/browsers/${id}/live_view`)
 }
 
@@ -44,10 +47,10 @@ async function startSession(headless: boolean): Promise<Watched> {
   const connected = await chromium.connectOverCDP(session.cdp_ws_url)
   const remote = connected.contexts()[0]?.pages()[0] as Page
   await remote.setContent(recorder)
-  const { url, source } = await getBrowserLiveView(session.session_id)
+  const { url, read_only_url: readOnlyUrl, source } = await getBrowserLiveView(session.session_id)
   assert.equal(source, headless ? 'page' : 'display')
   assert.equal(session.browser_live_view_url, headless ? undefined : url)
-  return { id: session.session_id, url, remote, disconnect: () => connected.close() }
+  return { id: session.session_id, url, readOnlyUrl, remote, disconnect: () => connected.close() }
 }
 
 /** The policy of the page forbids what Playwright's own polling does. */
@@ -83,6 +86,22 @@ async function hasValue(remote: Page, expected: string): Promise<void> {
     .waitForFunction(`document.querySelector('textarea').value === ${wanted}`, undefined, { timeout: 20_000 })
     .catch(async () => assert.equal(await value(remote), expected))
 }
+
+/** What noVNC would send if it were not told to be read-only. */
+const inputBesideThePage = `new Promise((resolve) => {
+  const socket = new WebSocket(location.href.replace('http', 'ws'))
+  socket.binaryType = 'arraybuffer'
+  const answers = ['RFB 003.008\\n', [1], [1]]
+  socket.onmessage = () => {
+    const answer = answers.shift()
+    if (answer) return socket.send(typeof answer === 'string' ? new TextEncoder().encode(answer) : Uint8Array.from(answer))
+    socket.onmessage = resolve
+    const pointer = [5, 1, 0, 100, 0, 250]
+    const key = [4, 1, 0, 0, 0, 0, 0, 0x61]
+    socket.send(JSON.stringify({ type: 'text', text: 'typed' }))
+    socket.send(Uint8Array.from([2, 0, 0, 1, 0, 0, 0, 7, ...pointer, ...key, 3, 0, 0, 0, 0, 0, 0, 8, 0, 8]))
+  }
+})`
 
 /** In the field, which is in the upper left of the page; a display shows more of the browser above it. */
 async function clickField(page: Page): Promise<void> {
@@ -170,38 +189,29 @@ for (const headless of [false, true]) {
   })
 
   test(`a read-only viewer of a ${kind} session reaches it with no input, even without the page`, async () => {
-    const { url, remote, id, disconnect } = await startSession(headless)
-    const page = await browser.newPage({ viewport: { width: 900, height: 700 } })
+    const { url, readOnlyUrl, remote, id, disconnect } = await startSession(headless)
     const events = () => remote.evaluate('events.length')
+    // Whoever has the second address cannot make the full one of it.
+    const addresses = [`${url}&readOnly=true`, readOnlyUrl.replace('readOnly=true', 'readOnly=false')]
     try {
-      await page.goto(`${url}&readOnly=true`)
-      await isConnected(page)
-      await showsBackground(page)
-      const before = await events()
+      for (const address of addresses) {
+        const page = await browser.newPage({ viewport: { width: 900, height: 700 } })
+        await page.goto(address)
+        await isConnected(page)
+        await showsBackground(page)
+        const before = await events()
 
-      await clickField(page)
-      await page.keyboard.type('nothing')
-      await page.mouse.wheel(0, 200)
-      // What noVNC would send if it were not told to be read-only.
-      await page.evaluate(`new Promise((resolve) => {
-        const socket = new WebSocket(location.href.replace('http', 'ws'))
-        socket.binaryType = 'arraybuffer'
-        const answers = ['RFB 003.008\\n', [1], [1]]
-        socket.onmessage = () => {
-          const answer = answers.shift()
-          if (answer) return socket.send(typeof answer === 'string' ? new TextEncoder().encode(answer) : Uint8Array.from(answer))
-          socket.onmessage = resolve
-          const pointer = [5, 1, 0, 100, 0, 250]
-          const key = [4, 1, 0, 0, 0, 0, 0, 0x61]
-          socket.send(JSON.stringify({ type: 'text', text: 'typed' }))
-          socket.send(Uint8Array.from([2, 0, 0, 1, 0, 0, 0, 7, ...pointer, ...key, 3, 0, 0, 0, 0, 0, 0, 8, 0, 8]))
-        }
-      })`)
+        await clickField(page)
+        await page.keyboard.type('nothing')
+        await page.mouse.wheel(0, 200)
+        await page.evaluate(inputBesideThePage)
 
-      assert.equal(await value(remote), '')
-      assert.equal(await events(), before)
+        assert.equal(await value(remote), '')
+        assert.equal(await events(), before)
+        await page.close()
+      }
+      assert.equal((await fetch(readOnlyUrl.replace('/live?', '/json/version?'))).status, 401)
     } finally {
-      await page.close()
       await client.browsers.deleteByID(id)
       await disconnect()
     }

@@ -43,7 +43,7 @@ after(() => {
 const connectUrl = `http://127.0.0.1:${(connect.address() as AddressInfo).port}`
 const berth = await Berth.start({
   flags: ['--log-level', 'trace'],
-  environment: { BERTH_ONEPASSWORD_CONNECT_URL: connectUrl },
+  environment: { BERTH_ONEPASSWORD_CONNECT_URL: connectUrl, BERTH_EGRESS_ALLOW: new URL(connectUrl).host },
 })
 after(() => berth[Symbol.asyncDispose]())
 
@@ -62,7 +62,9 @@ async function call(method: string, path: string, body?: unknown, key = berth.ap
   // The key of a vault item is a name.
   const madeKey = record.key?.startsWith('sk_') ? record.key : undefined
   if (madeKey) made[`the key ${record.name}`] = madeKey
-  answers.push(JSON.stringify([...response.headers]) + text.replaceAll(madeKey ?? '\0', ''))
+  const madeSecret = record.secret?.startsWith('whsec_') ? record.secret : undefined
+  if (madeSecret) made[`a secret of a webhook, by ${path}`] = madeSecret
+  answers.push(JSON.stringify([...response.headers]) + text.replaceAll(madeKey ?? madeSecret ?? '\0', ''))
   return record
 }
 
@@ -105,6 +107,9 @@ async function useSecrets(): Promise<void> {
   await call('POST', `/proxies/${proxy.id}/check`)
   await call('POST', '/proxies', { type: 'custom', config: { ...config, port: refused } })
 
+  const webhook = await call('POST', '/webhooks', { url: connectUrl })
+  await call('POST', `/webhooks/${webhook.id}/rotate_secret`)
+  await call('POST', `/webhooks/${webhook.id}/test`)
   const key = await call('POST', '/org/api_keys', { name: 'first' })
   await call('POST', `/org/api_keys/${key.id}/rotate`, {})
   await call('POST', '/profiles', { name: 'by-key' }, made['the key first'])
@@ -118,6 +123,7 @@ async function useSecrets(): Promise<void> {
     headless: true,
     proxy: { id: String(proxy.id) },
   } as never)
+  await call('GET', `/webhooks/${webhook.id}/deliveries`)
   const now = Date.now()
   const [start, end] = [now - 600_000, now + 600_000].map((time) => new Date(time).toISOString())
   await call('GET', `/audit-logs?start=${start}&end=${end}`)

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
-import Kernel from '@onkernel/sdk'
+import Kernel, { toFile } from '@onkernel/sdk'
 import { chromium } from 'playwright-core'
 import { until } from './fault/testing/until.ts'
 import { Berth, launch } from './testing/berth.ts'
@@ -14,6 +14,7 @@ import { CdpClient } from './testing/cdp.ts'
 import { createCheckedFetch } from './testing/checked-fetch.ts'
 import { zipOf } from './testing/extension-files.ts'
 import { hostName, startPages } from './testing/pages.ts'
+import { sdkApp } from './testing/sdk-app.ts'
 import { SharedBerths } from './testing/shared-berths.ts'
 
 const pages = await startPages()
@@ -174,6 +175,38 @@ test('of twenty clients that compete for the last session on two servers, one ge
   const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.status] : []))
   assert.deepEqual([created.length, refused], [1, Array(19).fill(429)])
   for (const { session_id } of [...before, ...created]) await both.browsers.deleteByID(session_id)
+})
+
+test('an app is built once and invoked through either server, which also ends and tells what the other runs', async () => {
+  const code = `
+    import Kernel from '@onkernel/sdk'
+    const app = new Kernel().app('shared')
+    app.action('echo', async (ctx, payload) => payload)
+    app.action('hang', async (ctx) => { console.log('hanging'); for (;;); })`
+  const file = await toFile(await sdkApp({ 'index.mjs': code }), 'source.zip')
+  const { id: deployment } = await one.deployments.create({ file, entrypoint_rel_path: 'index.mjs' })
+  for await (const event of await two.deployments.follow(deployment)) {
+    if (event.event === 'deployment_state' && event.deployment.status === 'running') break
+  }
+  const of = (action_name: string) => ({ app_name: 'shared', version: 'latest', action_name })
+
+  const outputs = await Promise.all(
+    [one, two].map((client, index) => client.invocations.create({ ...of('echo'), payload: `[${index}]` })),
+  )
+  const { id } = await one.invocations.create({ ...of('hang'), async: true })
+  for await (const event of await two.invocations.follow(id)) {
+    if (event.event === 'log' && event.message === 'hanging') break
+  }
+  const cancelled = await two.invocations.update(id, { status: 'failed' })
+
+  assert.deepEqual(
+    outputs.map(({ output }) => output),
+    ['[0]', '[1]'],
+  )
+  assert.equal(cancelled.status, 'failed')
+  assert.deepEqual((await one.invocations.retrieve(id)).status, 'failed')
+  assert.equal((await one.invocations.create({ ...of('echo'), payload: '2' })).output, '2')
+  await two.deployments.delete(deployment)
 })
 
 const other = 'http://127.0.0.1:9'

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import Kernel from '@onkernel/sdk'
 import { chromium, type Page } from 'playwright-core'
@@ -62,6 +64,18 @@ pages.serve(
    <iframe src="${at('newassets.hcaptcha.com', '/captcha/v1/frame')}" width=300 height=200></iframe>`,
 )
 pages.serve('/captcha/v1/frame', '<!doctype html>Are you human?')
+pages.serve(
+  '/slide',
+  `<!doctype html><title>Slide</title><script src="${at('static.geetest.com', '/v4/gt4.js')}"></script>
+   <div class=geetest_holder style="width:300px;height:80px">Slide to verify</div><input name=geetest_validate type=hidden>`,
+)
+let isHeld = false
+pages.serve('/hold', (_request, response) => {
+  const challenge = `<script src="${at('captcha.px-cdn.net', '/PX1/captcha.js')}"></script>
+    <div id=px-captcha style="width:300px;height:80px">Press and hold</div>`
+  response.writeHead(200, { 'content-type': 'text/html' })
+  response.end(`<!doctype html><title>Hold</title>${isHeld ? 'Welcome' : challenge}`)
+})
 
 class Reading {
   readonly events: Envelope[] = []
@@ -102,6 +116,21 @@ const categories = [
   'screenshot',
   'platform',
 ]
+
+interface ApiDocument {
+  // biome-ignore lint/suspicious/noExplicitAny: schemas of JSON Schema
+  readonly components: { readonly schemas: Readonly<Record<string, any>> }
+}
+
+/** Types that this file does not cause, each with the test that does. */
+const causedElsewhere: Readonly<Record<string, string>> = {
+  live_view_connect: 'live-view.test.ts',
+  live_view_disconnect: 'live-view.test.ts',
+  monitor_events_lost: '../packages/server/src/features/telemetry/telemetry.test.ts',
+  monitor_init_failed: '../packages/agent/src/telemetry/telemetry-collector.test.ts',
+  // Without control groups the memory of machines is not limited.
+  ...(process.geteuid?.() !== 0 && { system_oom_kill: 'telemetry.test.ts' }),
+}
 
 test('every type of event comes from its cause, over the official client', { timeout: 120_000 }, async (context) => {
   const { id: proxyId = '' } = await client.proxies.create({
@@ -220,6 +249,17 @@ test('every type of event comes from its cause, over the official client', { tim
 
     const { data: result } = await seen.next('captcha_challenge_result')
     assert.deepEqual([result.status, result.challenge_id], ['solved', started.challenge_id])
+
+    await page.goto(at('shop.test', '/slide'))
+    await seen.next('captcha_solve_started', ({ captcha_type }) => captcha_type === 'geetest')
+    await page.goto(at('shop.test', '/hold'))
+    const left = await seen.next('captcha_challenge_result', ({ captcha_type }) => captcha_type === 'geetest')
+    assert.equal(left.data.status, 'abandoned')
+    await seen.next('captcha_solve_started', ({ captcha_type }) => captcha_type === 'press_and_hold')
+    isHeld = true
+    await page.reload()
+    const held = await seen.next('captcha_challenge_result', ({ captcha_type }) => captcha_type === 'press_and_hold')
+    assert.equal(held.data.status, 'solved')
   })
 
   await context.test('tabs, and changes that take effect at once', async () => {
@@ -284,6 +324,17 @@ test('every type of event comes from its cause, over the official client', { tim
       'there is no gap',
     )
   })
+
+  await context.test('no type is without a cause', async () => {
+    const document = (await (await fetch(`${berth.url}/openapi.json`)).json()) as ApiDocument
+    const types: readonly string[] = document.components.schemas.BrowserTelemetryEvent.properties.type.enum
+    const without = types.filter((type) => seen.of(type).length === 0)
+
+    assert.deepEqual(without.toSorted(), Object.keys(causedElsewhere).toSorted())
+    for (const [type, path] of Object.entries(causedElsewhere)) {
+      assert.ok(readFileSync(join(import.meta.dirname, path), 'utf8').includes(`'${type}'`), `${type} in ${path}`)
+    }
+  })
 })
 
 test('with the default set no page can notice telemetry, and nothing of pages is told', async () => {
@@ -298,6 +349,13 @@ test('with the default set no page can notice telemetry, and nothing of pages is
   const told = new Set(seen.events.map(({ event }) => event.category))
   assert.deepEqual([...told].toSorted(), ['connection', 'control'])
   assert.ok(cdp)
+
+  await chromium.connectOverCDP(session.cdp_ws_url)
   await client.browsers.deleteByID(session.session_id)
   await seen.ended
+  assert.deepEqual(
+    seen.of('cdp_disconnect').map(({ data }) => data.reason),
+    ['client_close', 'context_cancelled'],
+    'the end of the session ends its connections',
+  )
 })

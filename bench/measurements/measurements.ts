@@ -11,6 +11,7 @@ import { measureMessages } from './messages.ts'
 import { measureNetwork } from './network.ts'
 import { measureReady } from './ready.ts'
 import { measureScreenshots } from './screenshots.ts'
+import { measureTelemetry } from './telemetry.ts'
 
 export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
   create: measureCreate,
@@ -20,6 +21,7 @@ export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
   screenshots: measureScreenshots,
   network: measureNetwork,
   computer: measureComputer,
+  telemetry: measureTelemetry,
   memory: measureMemory,
   idle: measureIdle,
   api: measureApi,

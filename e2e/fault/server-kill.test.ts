@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
 import { FaultTestbed } from './testing/fault-testbed.ts'
@@ -9,9 +12,12 @@ import { until } from './testing/until.ts'
 
 test('five live sessions with clients continue unchanged after kill -9 of the server', async () => {
   await using testbed = await FaultTestbed.open()
+  await using receiver = await startWebhookReceiver()
   // A timeout starts with the standby, which would start again after the kill.
-  const environment = { BERTH_STANDBY: 'off' }
+  const environment = { BERTH_STANDBY: 'off', BERTH_EGRESS_ALLOW: `127.0.0.1:${receiver.port}` }
   const first = await testbed.start({ environment })
+  const webhook = { url: `http://127.0.0.1:${receiver.port}/`, event_types: ['session.created'] }
+  assert.equal((await call(first, 'POST', '/webhooks', webhook)).status, 201)
   const port = new URL(first.url).port
   const sessions = []
   for (const [index, headless] of [true, false, true, false, true].entries()) {
@@ -32,6 +38,8 @@ test('five live sessions with clients continue unchanged after kill -9 of the se
   const cut = clients.slice(0, 4).map(({ socket }) => once(socket, 'close'))
   await first.signal('SIGKILL')
   await Promise.all(cut)
+  assert.ok(receiver.held > 0, 'deliveries were on their way')
+  receiver.answers = true
   const second = await testbed.start({ environment, flags: ['--port', port] })
 
   const { body: listed } = await call<{ session_id: string }[]>(second, 'GET', '/browsers')
@@ -55,7 +63,31 @@ test('five live sessions with clients continue unchanged after kill -9 of the se
   assert.ok(idleSeconds >= 9.9, `it was idle for ${idleSeconds} s`)
   assert.ok(idleSeconds < 16, `its timer went on through the restart, and it ended after ${idleSeconds} s`)
   assert.ok(await isActive(second, 'five-0'), 'the others stay')
+  const created = new Set(sessions.map(({ session_id }) => session_id))
+  await until('what the webhook had to be told', () => receiver.taken.symmetricDifference(created).size === 0, {
+    limitSeconds: 20,
+  })
 })
+
+/** Takes webhooks as soon as it answers. Until then it holds them. */
+async function startWebhookReceiver() {
+  const state = { answers: false, held: 0, taken: new Set<string>() }
+  const server = createServer(async (request, response) => {
+    const event = (await json(request)) as { data: { session_id: string } }
+    if (!state.answers) {
+      state.held += 1
+      return
+    }
+    state.taken.add(event.data.session_id)
+    response.writeHead(204).end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = async () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return Object.assign(state, { port: (server.address() as AddressInfo).port, [Symbol.asyncDispose]: close })
+}
 
 test('after a power failure the next start ends dead sessions, leaves nothing of them, and serves', async () => {
   await using testbed = await FaultTestbed.open()

@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { cacheFolder } from '../clients/install-client.ts'
 import { hostName } from './pages.ts'
+
+const run = promisify(execFile)
 
 const nodeModules = join(import.meta.dirname, '../../node_modules')
 
@@ -15,6 +18,7 @@ export class PackageRegistry implements AsyncDisposable {
   fetched = 0
   readonly #server: Server
   readonly #tarballs = new Map<string, Promise<Buffer>>()
+  readonly #manifests = new Map<string, { readonly version: string }>()
 
   private constructor() {
     this.#server = createServer((request, response) => {
@@ -30,6 +34,19 @@ export class PackageRegistry implements AsyncDisposable {
     registry.#server.listen(0, '127.0.0.1')
     await once(registry.#server, 'listening')
     return registry
+  }
+
+  /** Downloads a package that is not installed here, as `name@version`, once per machine, and serves it. */
+  async add(spec: string): Promise<void> {
+    const name = spec.slice(0, spec.lastIndexOf('@'))
+    const folder = join(cacheFolder, 'npm-packages', spec.replaceAll('/', '-'))
+    await mkdir(folder, { recursive: true })
+    const find = async () => (await readdir(folder)).find((file) => file.endsWith('.tgz'))
+    if ((await find()) === undefined) await run('npm', ['pack', '--silent', '--pack-destination', folder, spec])
+    const tarball = join(folder, (await find()) ?? '')
+    const { stdout } = await run('tar', ['-xzOf', tarball, 'package/package.json'])
+    this.#manifests.set(name, JSON.parse(stdout))
+    this.#tarballs.set(name, readFile(tarball))
   }
 
   get #port(): number {
@@ -55,7 +72,7 @@ export class PackageRegistry implements AsyncDisposable {
       this.#tarballs.set(name, tarball)
       return { type: 'application/octet-stream', body: await tarball }
     }
-    const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+    const manifest = this.#manifests.get(name) ?? JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
     const { version } = manifest
     const dist = { tarball: `http://${host}/${name}.tgz` }
     const body = { name, 'dist-tags': { latest: version }, versions: { [version]: { ...manifest, dist } } }
@@ -71,7 +88,7 @@ export class PackageRegistry implements AsyncDisposable {
 
 async function pack(folder: string): Promise<Buffer> {
   const args = ['-C', folder, '--transform', 's,^\\.,package,', '-czf', '-', '.']
-  const { stdout } = await promisify(execFile)('tar', args, { encoding: 'buffer', maxBuffer: 256 * 1024 ** 2 })
+  const { stdout } = await run('tar', args, { encoding: 'buffer', maxBuffer: 256 * 1024 ** 2 })
   return stdout
 }
 

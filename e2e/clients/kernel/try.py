@@ -16,6 +16,30 @@ client.browsers.fs.write_file(id, b"content", path="/tmp/file")
 assert client.browsers.fs.read_file(id, path="/tmp/file").read() == b"content"
 assert client.browsers.computer.capture_screenshot(id).read()[1:4] == b"PNG"
 client.browsers.delete_by_id(id)
+
+destination = client.telemetry.destinations.create(
+    name="collector", endpoint="https://collector.example", headers={"Authorization": "secret"}
+)
+assert destination.headers == {"authorization": ""}, destination
+assert client.telemetry.destinations.retrieve("collector") == destination
+observed = client.browsers.create(
+    headless=True,
+    telemetry={
+        "browser": {"console": {"enabled": True}},
+        "export": {"otlp": {"destination": {"name": "collector"}}},
+    },
+)
+assert observed.telemetry.export.otlp.destination == destination.id, observed
+log = "await page.evaluate(() => console.log('told'))"
+with client.browsers.telemetry.stream(observed.session_id, type=["console_log"]) as stream:
+    client.browsers.playwright.execute(observed.session_id, code=log)
+    told = next(iter(stream))
+assert (told.event.type, told.event.data.text) == ("console_log", "told"), told
+client.browsers.delete_by_id(observed.session_id)
+stored = list(client.browsers.telemetry.events(observed.session_id, type=["console_log"], limit=1))
+assert [one.seq for one in stored] == [told.seq], stored
+assert client.telemetry.destinations.update("collector", headers={"Authorization": None}).headers == {}
+client.telemetry.destinations.delete("collector")
 try:
     client.browsers.retrieve(id)
     raise SystemExit("the deleted session is still there")

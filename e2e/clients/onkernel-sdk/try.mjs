@@ -18,3 +18,29 @@ const picture = Buffer.from(await (await client.browsers.computer.captureScreens
 assert.equal(picture.subarray(1, 4).toString(), 'PNG')
 await client.browsers.deleteByID(id)
 await assert.rejects(client.browsers.retrieve(id), (error) => error.status === 404)
+
+const { session_id: observed } = await client.browsers.create({
+  headless: true,
+  telemetry: { browser: { console: { enabled: true } } },
+})
+const log = (text) =>
+  client.browsers.playwright.execute(observed, { code: `await page.evaluate(() => console.log('${text}'))` })
+const nextLog = async (stream) => {
+  for await (const { seq, event } of stream) if (event.type === 'console_log') return { seq, text: event.data.text }
+}
+const live = await client.browsers.telemetry.stream(observed)
+await log('first')
+const first = await nextLog(live)
+assert.equal(first.text, 'first')
+await log('second')
+const resumed = await client.browsers.telemetry.stream(observed, { 'Last-Event-ID': String(first.seq) })
+assert.equal((await nextLog(resumed)).text, 'second')
+const ended = Array.fromAsync(await client.browsers.telemetry.stream(observed, { replay: 'all' }))
+await client.browsers.deleteByID(observed)
+const seen = await ended
+assert.deepEqual(
+  seen.map(({ seq }) => seq),
+  seen.map((_, index) => index + 1),
+)
+const stored = await Array.fromAsync(client.browsers.telemetry.events(observed, { limit: 2 }))
+assert.deepEqual(stored, seen)

@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentConfig, BrowserConfiguration } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentRoutes } from '@berth/contract/agent/agent-routes.ts'
 import { agentUpgrades } from '@berth/contract/agent/agent-upgrades.ts'
@@ -21,6 +22,7 @@ import { readJson, sendJson } from './http/json-body.ts'
 import { http } from './http/node-http.ts'
 import { replyWithError } from './http/reply-with-error.ts'
 import { LiveView } from './live-view/live-view.ts'
+import { loginRequests } from './login/login-requests.ts'
 import type { ServiceLogs } from './logs/service-logs.ts'
 import type { EventLog } from './reporting/event-log.ts'
 import type { StateFeed } from './reporting/state-feed.ts'
@@ -30,6 +32,7 @@ import { answerWebDriver } from './webdriver/webdriver-server.ts'
 
 /** No limit: how long a body may stop is for whoever reads it to say. */
 const bodiesTakeTheirTime = 0
+const tellingMilliseconds = 5
 
 interface AppOptions {
   readonly config: AgentConfig
@@ -72,7 +75,7 @@ export function createApp(options: AppOptions): Server {
   const server = http.createServer({ requestTimeout: bodiesTakeTheirTime })
   mountRoutes(server, {
     routes: agentRoutes,
-    handlers: handlersOf(options, { webDriver, liveView, computer }),
+    handlers: handlersOf(options, { webDriver, liveView, computer, cdp }),
     upgrades: agentUpgrades,
     upgradeHandlers: {
       cdp: toChromium,
@@ -89,6 +92,7 @@ export function createApp(options: AppOptions): Server {
 }
 
 interface SharedParts {
+  readonly cdp: CdpRelay
   readonly webDriver: ClassicSessions
   readonly liveView: LiveView
   readonly computer: () => Promise<Computer>
@@ -96,7 +100,7 @@ interface SharedParts {
 
 function handlersOf(
   options: AppOptions,
-  { webDriver, liveView, computer }: SharedParts,
+  { webDriver, liveView, computer, cdp }: SharedParts,
 ): RouteHandlers<typeof agentRoutes> {
   const { config, browser, extensions, state, events, telemetry, serviceLogs, logger, stop } = options
   const { activity } = state
@@ -139,6 +143,12 @@ function handlersOf(
       await telemetry.reportMemoryKills((await readJson<{ processes: number }>(request)).processes)
       response.writeHead(204).end()
     },
+    endClients: async (_request, response) => {
+      cdp.endAll()
+      // What is told of that is on its way to the server before the answer.
+      await delay(tellingMilliseconds)
+      response.writeHead(204).end()
+    },
     stop: async (_request, response) => {
       await stop()
       response.writeHead(204).end()
@@ -174,6 +184,7 @@ function handlersOf(
       const filled = await (await forms()).fill(await readJson(request))
       if (!response.destroyed) sendJson(response, 200, filled)
     },
+    ...loginRequests(browser, activity),
     record: async (request, response) => (await recorder()).record(await readJson(request), response),
     endRecording: async (request, response) => {
       ;(await recorder()).end((await readJson<{ id: string }>(request)).id)

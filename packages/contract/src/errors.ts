@@ -51,6 +51,16 @@ export const errorCatalogue = {
     sentence: (details: { invocation: string; status: string }) =>
       `The invocation ${details.invocation} has finished: it is ${details.status}.`,
   },
+  no_active_flow: {
+    status: 400,
+    retry: false,
+    sentence: () => 'No login of this connection waits for an answer.',
+  },
+  handoff_code_invalid: {
+    status: 400,
+    retry: false,
+    sentence: () => 'code: is not the code of a login of this connection.',
+  },
   unauthorized: {
     status: 401,
     sentence: (details: { reason: string }) => details.reason,
@@ -61,6 +71,10 @@ export const errorCatalogue = {
     status: 403,
     retry: false,
     sentence: (details: { reason: string }) => `The values may not be filled in there: ${details.reason}.`,
+  },
+  auth_connection_not_found: {
+    status: 404,
+    sentence: (details: { connection: string }) => `There is no connection with the id ${details.connection}.`,
   },
   project_not_found: { status: 404, sentence: () => 'Project not found or inactive.' },
   projects_disabled: { status: 404, sentence: () => 'The operator of this service has disabled projects.' },
@@ -112,6 +126,14 @@ export const errorCatalogue = {
     status: 404,
     sentence: (details: { destination: string }) =>
       `There is no telemetry destination with the id or name ${details.destination}.`,
+  },
+  webhook_not_found: {
+    status: 404,
+    sentence: (details: { webhook: string }) => `There is no webhook with the id ${details.webhook}.`,
+  },
+  webhook_delivery_not_found: {
+    status: 404,
+    sentence: (details: { delivery: string }) => `The webhook has no delivery ${details.delivery}.`,
   },
   totp_secret_not_found: { status: 404, sentence: () => 'The credential has no TOTP secret.' },
   // The message omits the requested id: people paste keys in its place, and clients log messages.
@@ -167,6 +189,11 @@ export const errorCatalogue = {
     status: 404,
     sentence: () => 'The browser has no page open.',
   },
+  element_not_found: {
+    status: 404,
+    sentence: (details: { ref: string }) =>
+      `ref: there is no element ${details.ref} in the page any more. Take a snapshot.`,
+  },
   target_not_found: { status: 404, sentence: (details: { reason: string }) => details.reason },
   tool_not_found: {
     status: 404,
@@ -205,6 +232,13 @@ export const errorCatalogue = {
   request_timeout: {
     status: 408,
     sentence: () => 'The body did not arrive in time.',
+  },
+  auth_connection_exists: {
+    status: 409,
+    publicCode: 'already_exists',
+    retry: false,
+    sentence: (details: { profile: string; domain: string }) =>
+      `The profile ${details.profile} has a connection to ${details.domain} already.`,
   },
   credential_name_taken: {
     status: 409,
@@ -274,6 +308,17 @@ export const errorCatalogue = {
       `A telemetry destination of this organization has the name ${details.name}.`,
   },
   otlp_destination_in_use: { status: 409, sentence: () => 'An active session exports its telemetry there.' },
+  webhook_limit_reached: {
+    status: 409,
+    retry: false,
+    sentence: (details: { limit: number }) => `The project has ${details.limit} webhooks, which is its limit.`,
+  },
+  webhook_disabled: { status: 409, retry: false, sentence: () => 'The webhook is disabled. Enable it first.' },
+  webhook_backlog_full: {
+    status: 409,
+    retry: false,
+    sentence: (details: { limit: number }) => `${details.limit} deliveries of the webhook wait already.`,
+  },
   session_name_taken: {
     status: 409,
     retry: false,
@@ -342,6 +387,11 @@ export const errorCatalogue = {
     retry: false,
     sentence: (details: { reason: string }) => details.reason,
   },
+  handoff_code_used: {
+    status: 410,
+    retry: false,
+    sentence: () => 'code: it was used already, or its login is over. Begin another login.',
+  },
   body_too_large: {
     status: 413,
     sentence: (details: { limitBytes: number }) => `The body is larger than ${details.limitBytes} bytes.`,
@@ -358,6 +408,16 @@ export const errorCatalogue = {
   range_not_satisfiable: {
     status: 416,
     sentence: (details: { sizeBytes: number }) => `range: lies beyond the ${details.sizeBytes} bytes of the file.`,
+  },
+  stale_interaction: {
+    status: 422,
+    retry: false,
+    sentence: () => 'interaction_id: the login asks for something else by now. Read its state again.',
+  },
+  submission_refused: {
+    status: 422,
+    retry: false,
+    sentence: (details: { field: string; reason: string }) => `${details.field}: ${details.reason}`,
   },
   session_limit_reached: {
     status: 429,
@@ -425,6 +485,21 @@ export const errorCatalogue = {
   internal_error: {
     status: 500,
     sentence: () => 'An unexpected error happened. It was logged with the x-request-id of this answer.',
+  },
+  page_wait_timed_out: {
+    status: 504,
+    retry: false,
+    sentence: (details: { reason: string }) => `The page did not come to it in time: ${details.reason}`,
+  },
+  navigation_failed: {
+    status: 502,
+    retry: false,
+    sentence: (details: { reason: string }) => `url: the page did not load: ${details.reason}`,
+  },
+  element_not_usable: {
+    status: 409,
+    retry: false,
+    sentence: (details: { ref: string; reason: string }) => `ref: ${details.ref} ${details.reason}`,
   },
   page_not_answering: {
     status: 500,
@@ -563,6 +638,8 @@ interface BerthErrorOptions extends ErrorOptions {
   readonly retryAfterSeconds?: number
   /** Why a request of the browser failed. */
   readonly netError?: NetError
+  /** What exists already. */
+  readonly existingId?: string
 }
 
 /** Chromium's number and name: -105, `ERR_NAME_NOT_RESOLVED`. */
@@ -580,6 +657,7 @@ export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly retryAfterSeconds: number | undefined
   readonly faults: readonly ErrorDetail[] | undefined
   readonly netError: NetError | undefined
+  readonly existingId: string | undefined
 
   constructor(
     code: Code,
@@ -595,5 +673,6 @@ export class BerthError<Code extends ErrorCode = ErrorCode> extends Error {
     this.retryAfterSeconds = options?.retryAfterSeconds ?? entry.retryAfterSeconds
     this.faults = options?.faults
     this.netError = options?.netError
+    this.existingId = options?.existingId
   }
 }

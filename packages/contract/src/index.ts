@@ -80,6 +80,18 @@ import {
   loadExtensions,
   uploadExtension,
 } from './extensions/extension-endpoints.ts'
+import {
+  createAuthConnection,
+  deleteAuthConnection,
+  exchangeHandoffCode,
+  followAuthConnection,
+  getAuthConnection,
+  listAuthConnections,
+  listAuthTimeline,
+  loginAuthConnection,
+  submitAuthConnection,
+  updateAuthConnection,
+} from './managed-auth/connection-endpoints.ts'
 import { getOrgEntitlements, getOrgLimits, updateOrgLimits } from './organizations/organization-endpoints.ts'
 import {
   createProfile,
@@ -128,6 +140,18 @@ import {
   updateVaultProviderConfig,
 } from './vaults/provider-config-endpoints.ts'
 import { deleteVault, getVault, getVaultEncryptionKey, listVaults, upsertVault } from './vaults/vault-endpoints.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  getWebhook,
+  getWebhookDelivery,
+  listWebhookDeliveries,
+  listWebhooks,
+  redeliverWebhook,
+  rotateWebhookSecret,
+  testWebhook,
+  updateWebhook,
+} from './webhooks/webhook-endpoints.ts'
 
 const projectEndpoints = [
   createProject,
@@ -209,6 +233,16 @@ export const publicEndpoints: readonly Endpoint[] = [
   deleteCredentialProvider,
   testCredentialProvider,
   listCredentialProviderItems,
+  createAuthConnection,
+  listAuthConnections,
+  getAuthConnection,
+  updateAuthConnection,
+  deleteAuthConnection,
+  loginAuthConnection,
+  submitAuthConnection,
+  followAuthConnection,
+  listAuthTimeline,
+  exchangeHandoffCode,
   upsertVault,
   listVaults,
   getVault,
@@ -251,6 +285,16 @@ export const publicEndpoints: readonly Endpoint[] = [
   getOtlpDestination,
   updateOtlpDestination,
   deleteOtlpDestination,
+  createWebhook,
+  listWebhooks,
+  getWebhook,
+  updateWebhook,
+  deleteWebhook,
+  rotateWebhookSecret,
+  testWebhook,
+  listWebhookDeliveries,
+  getWebhookDelivery,
+  redeliverWebhook,
   getOrgLimits,
   updateOrgLimits,
   getOrgEntitlements,

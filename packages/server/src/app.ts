@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
+import type { Toolset } from '@berth/mcp/toolsets.ts'
 import { errorBody, pathOf, replyWithErrors, sendError, toBerthError } from '@berth/runtime/http/error-reply.ts'
 import { acceptJsonBodies } from '@berth/runtime/http/json-body.ts'
 import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
@@ -25,6 +26,9 @@ import { mountCredentialProviderRoutes } from './features/credential-providers/c
 import { mountCredentialRoutes } from './features/credentials/credential-routes.ts'
 import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
 import { mountLimitRoutes } from './features/limits/limit-routes.ts'
+import { mountConnectionRoutes } from './features/managed-auth/connection-routes.ts'
+import { mountHostedPage } from './features/managed-auth/hosted/hosted-page.ts'
+import { mountMcp } from './features/mcp/mcp-endpoint.ts'
 import { mountOtlpDestinationRoutes } from './features/otlp/otlp-destination-routes.ts'
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountProjectRoutes } from './features/projects/project-routes.ts'
@@ -45,6 +49,7 @@ import { mountCollectionRoutes } from './features/vaults/collection/collection-r
 import { mountItemRoutes } from './features/vaults/items/item-routes.ts'
 import { mountProviderConfigRoutes } from './features/vaults/provider-configs/provider-config-routes.ts'
 import { mountVaultRoutes } from './features/vaults/vault-routes.ts'
+import { mountWebhookRoutes } from './features/webhooks/webhook-routes.ts'
 import { type ConnectionLimits, defaultConnectionLimits } from './ingress/connection-limits.ts'
 import { createIngressServer } from './ingress/ingress-server.ts'
 import { restrictToOwnSession } from './own-session/own-session-guard.ts'
@@ -65,12 +70,20 @@ export interface AppOptions {
   readonly metrics: boolean
   readonly connectionLimits?: ConnectionLimits
   readonly isClosing: () => boolean
+  /** Toolsets of MCP that are left out. */
+  readonly disabledToolsets?: ReadonlySet<Toolset>
 }
 
 /** Mounts every route of the server. */
 export async function createApp(
   services: Services,
-  { publicUrl, metrics, connectionLimits = defaultConnectionLimits, isClosing }: AppOptions,
+  {
+    publicUrl,
+    metrics,
+    connectionLimits = defaultConnectionLimits,
+    isClosing,
+    disabledToolsets = new Set(),
+  }: AppOptions,
 ): Promise<FastifyInstance> {
   const http = {
     headersTimeout: headersLimitMilliseconds,
@@ -135,6 +148,7 @@ export async function createApp(
   mountServiceRoutes(app, services.health)
   await mountDocumentRoutes(app)
   mountCollectionRoutes(app, services)
+  mountHostedPage(app, { publicUrl })
   mountDiscovery(app, { access: services.access, machines: services.machines, publicUrl })
   mountDevToolsFrontend(app, { ...services, publicUrl })
   mountLiveViewPage(app, { access: services.access, publicUrl })
@@ -156,8 +170,25 @@ export async function createApp(
   mountItemRoutes(mount, { ...services, publicUrl })
   mountConfigRegistryRoutes(mount, services)
   mountSearchRoutes(mount, services)
+  mountWebhookRoutes(mount, services)
   mountTelemetryRoutes(app, mount, { ...services, callerOf, sessionRoot })
   mountAppRoutes(mount, mountStreamsWithCallers(app, callerOf), { ...services, publicUrl })
+
+  const callerWithHandoff = async (headers: IncomingHttpHeaders) =>
+    (await services.authFlows.callerOf(headers)) ?? callerOf(headers)
+  mountConnectionRoutes(
+    {
+      app,
+      mount,
+      mountForHandoffs: mountWithCallers(app, {
+        access: 'project',
+        callerOf: callerWithHandoff,
+        limits: services.limits,
+      }),
+      mountStreamForHandoffs: mountStreamsWithCallers(app, callerWithHandoff, { nameOf: ({ event }) => event }),
+    },
+    { ...services, publicUrl },
+  )
 
   const mountForOrganizations = mountWithCallers(app, {
     access: 'organization',
@@ -173,6 +204,7 @@ export async function createApp(
   mountOtlpDestinationRoutes(mountForOrganizations, services)
   mountAuditRoutes(mountForOrganizations, services)
   mountLimitRoutes(mountForOrganizations, services)
+  mountMcp(app, { callerOf: organizationCallerOf, disabled: disabledToolsets })
   return app
 }
 

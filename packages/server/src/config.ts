@@ -4,6 +4,8 @@ import { join, resolve } from 'node:path'
 import { Region } from '@berth/contract/browsers/browser.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
+import { minHealthCheckSeconds } from '@berth/contract/managed-auth/connection.ts'
+import { parseToolsets, type Toolset } from '@berth/mcp/toolsets.ts'
 import type { BlobsConfig } from './blobs/open-blobs.ts'
 import { type DriverName, driverNames } from './drivers/driver-names.ts'
 import type { DriverOptions } from './drivers/driver-options.ts'
@@ -63,6 +65,8 @@ export interface ServerConfig {
   readonly configRegistry: ConfigRegistryConfig
   /** How long the machine of an app is kept after its last invocation. */
   readonly warmAppSeconds: number
+  /** Where the repositories of apps are. */
+  readonly gitHubUrl: string
   /** How many deployments this server builds at once. */
   readonly buildsAtOnce: number
   /** Absent: analyses try no intents. */
@@ -70,6 +74,7 @@ export interface ServerConfig {
   readonly auditRetentionDays: number
   readonly auditExport: AuditExportConfig
   readonly telemetryRetentionDays: number
+  readonly webhookRetentionDays: number
   readonly onePassword: OnePasswordOptions
   readonly search: SearchConfig
   readonly replays: ReplaysConfig
@@ -85,6 +90,8 @@ export interface ServerConfig {
   readonly machines: DriverOptions
   /** Whether sessions without activity are frozen. */
   readonly hasStandby: boolean
+  /** Toolsets of MCP that are left out. */
+  readonly disabledToolsets: ReadonlySet<Toolset>
   /** How many machines are started before they are asked for. */
   readonly reserve: ReserveConfig
   /** The region that this server runs in. */
@@ -133,6 +140,12 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
         1,
       ),
       requestsPerMinute: wholeNumber('BERTH_RATE_LIMIT', text('BERTH_RATE_LIMIT') ?? '1200', 0),
+      maxAuthConnections: optionalNumber('BERTH_MAX_AUTH_CONNECTIONS', text('BERTH_MAX_AUTH_CONNECTIONS')),
+      minHealthCheckSeconds: wholeNumber(
+        'BERTH_MIN_HEALTH_CHECK_SECONDS',
+        text('BERTH_MIN_HEALTH_CHECK_SECONDS') ?? String(minHealthCheckSeconds),
+        minHealthCheckSeconds,
+      ),
     },
     configRegistry: {
       atOnce: wholeNumber('BERTH_ANALYSES', text('BERTH_ANALYSES') ?? '2', 0),
@@ -141,10 +154,12 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       pauseMilliseconds: 1_000,
     },
     warmAppSeconds: wholeNumber('BERTH_APP_WARM_SECONDS', text('BERTH_APP_WARM_SECONDS') ?? '60', 0),
+    gitHubUrl: webAddress('BERTH_GITHUB_URL', text('BERTH_GITHUB_URL')) ?? 'https://github.com',
     buildsAtOnce: wholeNumber('BERTH_BUILDS', text('BERTH_BUILDS') ?? '2', 0),
     model: model(text),
     auditRetentionDays: wholeNumber('BERTH_AUDIT_DAYS', text('BERTH_AUDIT_DAYS') ?? '365', 1),
     telemetryRetentionDays: wholeNumber('BERTH_TELEMETRY_DAYS', text('BERTH_TELEMETRY_DAYS') ?? '30', 1),
+    webhookRetentionDays: wholeNumber('BERTH_WEBHOOK_DAYS', text('BERTH_WEBHOOK_DAYS') ?? '7', 1),
     auditExport: {
       buckets: listOf(text('BERTH_AUDIT_EXPORT_BUCKETS') ?? ''),
       endpoint: webAddress('BERTH_AUDIT_EXPORT_ENDPOINT', text('BERTH_AUDIT_EXPORT_ENDPOINT')),
@@ -182,6 +197,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     },
     reserve: reserve(text('BERTH_RESERVE') ?? 'auto'),
     hasStandby: switchedOn('BERTH_STANDBY', text('BERTH_STANDBY'), true),
+    disabledToolsets: toolsetsOf('BERTH_MCP_DISABLED_TOOLSETS', text('BERTH_MCP_DISABLED_TOOLSETS')),
     region: oneOf('BERTH_REGION', text('BERTH_REGION') ?? 'us-east', Region.options),
     userRuntimeFolder: text('XDG_RUNTIME_DIR'),
   }
@@ -301,6 +317,10 @@ function wholeNumber(name: string, text: string, minimum: number): number {
   throw new StartError(`${name} must be a whole number of at least ${minimum}`, 64)
 }
 
+function optionalNumber(name: string, text: string | undefined): number | null {
+  return text === undefined ? null : wholeNumber(name, text, 0)
+}
+
 function count(name: string, value: string | undefined, otherwise: number): number {
   if (value === undefined) return otherwise
   if (/^[1-9]\d{0,8}$/.test(value)) return Number(value)
@@ -362,4 +382,12 @@ function chromeStoreUrl(value: string | undefined): string {
 function databaseUrl(value: string | undefined): string | undefined {
   if (value === undefined || /^postgres(ql)?:\/\//.test(value)) return value
   throw new StartError('DATABASE_URL must begin with postgres:// or postgresql://', 64)
+}
+
+function toolsetsOf(name: string, text: string | undefined): ReadonlySet<Toolset> {
+  try {
+    return parseToolsets(text ?? '')
+  } catch (error) {
+    throw new StartError(`${name}: ${(error as Error).message}`, 64)
+  }
 }

@@ -46,6 +46,8 @@ const memoryWatchIntervalMilliseconds = 2_000
 const heartbeatIntervalMilliseconds = 10_000
 const standbyMilliseconds = 5_000
 const reserveIntervalMilliseconds = 1_000
+const webhookIntervalMilliseconds = 1_000
+const authUpkeepIntervalMilliseconds = 5_000
 
 /** Starts the server of this host and returns once it is ready. It stops on SIGTERM and SIGINT. */
 export async function serve(flags: ServeFlags): Promise<void> {
@@ -116,11 +118,13 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     limits: config.limits,
     configRegistry: config.configRegistry,
     warmAppSeconds: config.warmAppSeconds,
+    gitHubUrl: config.gitHubUrl,
     model: config.model,
     egressAllow: config.egressAllow,
     audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },
     auditExport: config.auditExport,
     telemetryRetentionDays: config.telemetryRetentionDays,
+    webhooks: { retentionDays: config.webhookRetentionDays },
     onePassword: config.onePassword,
     search: config.search,
     standbyMilliseconds: config.hasStandby ? standbyMilliseconds : undefined,
@@ -143,6 +147,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     metrics: config.metrics,
     connectionLimits: config.connectionLimits,
     isClosing: () => shutdown.isClosing,
+    disabledToolsets: config.disabledToolsets,
   })
   if (services.sessionLocks) shutdown.add('the locks of sessions', () => services.sessionLocks?.close())
   const appear = () => services.heartbeat.start(heartbeatIntervalMilliseconds)
@@ -157,6 +162,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   await services.replays.finishInterrupted()
   await recoverSessions({ ...services, driver, driverId })
   await services.invocationRunner.recover()
+  shutdown.add('the logins', () => services.authFlowRunner.close())
   shutdown.add('the apps', () => services.warmMachines.close())
   shutdown.add('the invocations', () => services.invocationRunner.close())
   const listening = await listen(app, config)
@@ -164,6 +170,9 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the API', () => closeApi(app, services))
   await services.poolUpkeep.start()
   shutdown.add('the browser pools', () => services.poolUpkeep.close())
+  await services.authFlowRunner.recover()
+  services.authUpkeep.start(authUpkeepIntervalMilliseconds)
+  shutdown.add('the upkeep of logins', () => services.authUpkeep.close())
   const ownSessions = await OwnSessionSocket.open({ path: ownSessionSocketPath(folders), server: app.server })
   shutdown.add("the sessions' own addresses", () => ownSessions.close())
   await policy.setOwn(ownAddresses(listening, config.publicUrl))
@@ -174,6 +183,8 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the reaper', () => reaper.close())
   shutdown.add('the reserve', () => services.reserve.close())
   services.reserve.start(reserveIntervalMilliseconds)
+  await services.webhookDeliverer.start(webhookIntervalMilliseconds)
+  shutdown.add('the webhooks', () => services.webhookDeliverer.close())
   announceReady({ config, port: listening.port, apiKey })
 
   // No request waits for a job. Running jobs are aborted before the resources that they use are closed.
@@ -292,7 +303,7 @@ function addressError({ host, port }: Pick<ServerConfig, 'host' | 'port'>, cause
 async function leaveSessions({ stopSessions }: ServerConfig, services: Services, driverId: string): Promise<void> {
   if (stopSessions) {
     const sessions = await services.store.listUnfinished(driverId)
-    await Promise.all(sessions.map(({ id }) => services.terminator.end(id)))
+    await Promise.all(sessions.map(({ id }) => services.terminator.end(id, 'server_stopped')))
   }
   await services.replays.close()
   services.machines.release()

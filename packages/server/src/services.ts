@@ -2,6 +2,7 @@ import { fetchPage } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Region } from '@berth/contract/browsers/browser.ts'
 import type { OtlpDestinationId, SessionId } from '@berth/contract/common/ids.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
+import { ReplayRequest } from '@berth/contract/replays/replay.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
@@ -50,6 +51,7 @@ import { ExtensionService } from './features/extensions/extension-service.ts'
 import { ExtensionStore } from './features/extensions/extension-store.ts'
 import { LimitService, type LimitsConfig } from './features/limits/limit-service.ts'
 import { LimitStore } from './features/limits/limit-store.ts'
+import { createManagedAuth } from './features/managed-auth/create-managed-auth.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
 import { OtlpDestinationService } from './features/otlp/otlp-destination-service.ts'
 import { OtlpDestinationStore } from './features/otlp/otlp-destination-store.ts'
@@ -114,6 +116,11 @@ import { TelemetryService } from './features/telemetry/telemetry-service.ts'
 import { TelemetryStore } from './features/telemetry/telemetry-store.ts'
 import { TelemetryWriter } from './features/telemetry/telemetry-writer.ts'
 import { createVaultServices } from './features/vaults/create-vault-services.ts'
+import { DeliveryStore } from './features/webhooks/delivery-store.ts'
+import { WebhookDeliverer } from './features/webhooks/webhook-deliverer.ts'
+import { WebhookSecrets } from './features/webhooks/webhook-secrets.ts'
+import { WebhookService } from './features/webhooks/webhook-service.ts'
+import { WebhookStore } from './features/webhooks/webhook-store.ts'
 import { LostSessions } from './jobs/end-lost-sessions.ts'
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
 
@@ -149,6 +156,8 @@ export interface ServicesOptions {
   readonly audit: { readonly folder: string; readonly retentionDays: number }
   readonly auditExport: AuditExportConfig
   readonly telemetryRetentionDays: number
+  /** How long deliveries are listed, and how long an endpoint may take to answer. */
+  readonly webhooks: { readonly retentionDays: number; readonly attemptLimitMilliseconds?: number }
   readonly search: SearchConfig
   readonly replays: ReplaysConfig
   readonly downloads: DownloadsConfig
@@ -156,6 +165,7 @@ export interface ServicesOptions {
   readonly configRegistry: ConfigRegistryConfig
   /** How long the machine of an app is kept after its last invocation. */
   readonly warmAppSeconds: number
+  readonly gitHubUrl: string
   /** What tries the intents of analyses. */
   readonly model: ModelConfig | undefined
   readonly egressAllow: readonly string[]
@@ -219,6 +229,26 @@ export function createServices(options: ServicesOptions) {
   })
   sessionTelemetry.onStored((id, stored) => otlpExporter.export(id, stored))
   events.on('sessionEnded', (id) => otlpExporter.unbind(id))
+  const webhookDeliveries = new DeliveryStore(database, driverId)
+  const webhookSecrets = new WebhookSecrets(secrets)
+  const webhooks = new WebhookService({
+    store: new WebhookStore(database),
+    deliveries: webhookDeliveries,
+    secrets: webhookSecrets,
+    guard,
+    retentionDays: options.webhooks.retentionDays,
+    clock,
+    logger,
+  })
+  const webhookDeliverer = new WebhookDeliverer({
+    store: webhookDeliveries,
+    secrets: webhookSecrets,
+    guard,
+    attemptLimitMilliseconds: options.webhooks.attemptLimitMilliseconds,
+    clock,
+    logger,
+    version,
+  })
   const machines = new SessionMachines({
     driver,
     store,
@@ -228,6 +258,7 @@ export function createServices(options: ServicesOptions) {
     standbyMilliseconds: options.standbyMilliseconds,
     clock,
     telemetry: sessionTelemetry,
+    recordCrash: (...crash) => webhookDeliveries.recordCrash(...crash),
     logger,
   })
   const profiles = new ProfileService({
@@ -306,7 +337,7 @@ export function createServices(options: ServicesOptions) {
   events.on('machineEnded', (id) => {
     memoryWatch
       .check(id)
-      .then(() => terminator.end(id))
+      .then(() => terminator.end(id, 'machine_ended'))
       .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
   })
 
@@ -404,9 +435,51 @@ export function createServices(options: ServicesOptions) {
     jobs,
     serverId: driverId,
     warmMilliseconds: options.warmAppSeconds * 1000,
+    gitHubUrl: options.gitHubUrl,
+    temporaryFolders,
     clock,
     logger,
   })
+  const records = new SessionRecords({ tokens, profiles, pools: poolStore, clock })
+  const credentials = new CredentialService({ store: new CredentialStore(database), secrets, clock })
+  const credentialProviders = new CredentialProviderService({
+    store: new ProviderStore(database),
+    secrets,
+    client: new OnePasswordClient(options.onePassword),
+    clock,
+  })
+  const managedAuth = createManagedAuth({
+    database,
+    secrets,
+    masterKey,
+    credentials,
+    credentialProviders,
+    profiles,
+    limits,
+    sessions: {
+      createSession: creator.create.bind(creator),
+      findSession: (projectId, id) => store.find(projectId, id, false),
+      keepChanges: async (id) => void (await store.update(id, { profile_save_changes: true })),
+      endSession: async (id) => {
+        await terminator.end(id)
+        // Somebody else may have begun to end it.
+        await terminator.finish(id)
+      },
+      record: (projectId, session) => replays.start({ projectId, session }, ReplayRequest.parse({})),
+      command: machines.command.bind(machines),
+    },
+    checkBrowser: (projectId, request) => requests.select(projectId, request),
+    proxyId: async (projectId, proxy) => (await proxies.select(projectId, proxy, 'browser.proxy')).id,
+    liveViewUrl: async (projectId, id, publicUrl) => {
+      const session = await store.find(projectId, id, false)
+      return session && (await records.liveView(session, publicUrl)).url
+    },
+    jobs,
+    serverId: driverId,
+    clock,
+    logger,
+  })
+  events.on('sessionEnded', (id) => managedAuth.authFlowRunner.noteSessionEnded(id))
   const analyses = new AnalysisStore(database)
   const runs = new RunStore(database)
   const { pauseMilliseconds } = options.configRegistry
@@ -440,6 +513,8 @@ export function createServices(options: ServicesOptions) {
 
   return {
     ...apps,
+    webhooks,
+    webhookDeliverer,
     logger,
     blobs,
     secrets,
@@ -530,13 +605,9 @@ export function createServices(options: ServicesOptions) {
       retentionDays: options.telemetryRetentionDays,
       clock,
     }),
-    credentials: new CredentialService({ store: new CredentialStore(database), secrets, clock }),
-    credentialProviders: new CredentialProviderService({
-      store: new ProviderStore(database),
-      secrets,
-      client: new OnePasswordClient(options.onePassword),
-      clock,
-    }),
+    credentials,
+    credentialProviders,
+    ...managedAuth,
     ...vaultParts,
     limits,
     apiKeys,
@@ -568,7 +639,7 @@ export function createServices(options: ServicesOptions) {
     searchConfig: options.search,
     searchExpiry: new SearchExpiry({ searches, pages }),
     updater,
-    records: new SessionRecords({ tokens, profiles, pools: poolStore, clock }),
+    records,
     replays,
     downloads,
     replayTokens: new ReplayTokens(masterKey),

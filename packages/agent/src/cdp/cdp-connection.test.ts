@@ -1,20 +1,22 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import { describe, test } from 'node:test'
+import { describe, mock, test } from 'node:test'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 import { CdpConnection } from './cdp-connection.ts'
-import { CommandTap } from './command-tap.ts'
+import { CommandTap, type DisconnectReason } from './command-tap.ts'
 
 const logger = createLogger({ name: 'test', level: 'silent', json: true })
-const tap = new CommandTap(new TelemetryCollector(systemClock, logger))
+const telemetry = new TelemetryCollector(systemClock, logger)
 const keepAlive = { silenceLimitMilliseconds: 800, checkIntervalMilliseconds: 20 }
 const ping = Buffer.from([0x89, 0])
 /** Masked with zeros, as a client may. */
 const pong = Buffer.from([0x8a, 0x80, 0, 0, 0, 0])
 const command = Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x7b, 0x7d])
+/** Of a length that no frame has. */
+const longFrame = Buffer.from([0x81, ...Array(9).fill(0xff), 1, 2, 3, 4])
 const closed = 'closed' as const
 
 /** Both ends of a connection. */
@@ -29,13 +31,20 @@ async function openPair(): Promise<readonly [near: Socket, far: Socket]> {
 }
 
 /** The client's end, behind the agent and with a browser that says nothing. */
-async function openClient(): Promise<{ client: Socket; close: () => void }> {
+async function openClient(hasBrowserEnded = false) {
   const [client, farClient] = await openPair()
   const [chromium, farChromium] = await openPair()
-  new CdpConnection(client, chromium, { prepare: () => undefined, tap, hasEnded: async () => false, keepAlive })
+  const ended = Promise.withResolvers<DisconnectReason>()
+  const tap = new CommandTap(telemetry)
+  mock.method(tap, 'end', ended.resolve)
+  const options = { prepare: () => undefined, tap, hasEnded: async () => hasBrowserEnded, keepAlive }
+  const connection = new CdpConnection(client, chromium, options)
   farChromium.resume()
   return {
+    connection,
     client: farClient,
+    chromium: farChromium,
+    reason: ended.promise,
     close: () => {
       for (const socket of [client, farClient, chromium, farChromium]) socket.destroy()
     },
@@ -55,6 +64,8 @@ async function nextOf(client: Socket): Promise<Buffer | typeof closed> {
     next.abort()
   }
 }
+
+type Opened = Awaited<ReturnType<typeof openClient>>
 
 describe('a connection', { concurrency: true }, () => {
   test('a silent client is pinged, and stays connected for as long as it answers', async (context) => {
@@ -84,4 +95,23 @@ describe('a connection', { concurrency: true }, () => {
       client.write(command)
     }
   })
+
+  const endings: Readonly<Record<string, readonly [DisconnectReason, (opened: Opened) => void, boolean?]>> = {
+    'its client closes it': ['client_close', ({ client }) => client.end()],
+    'its browser has ended': ['upstream_changed', ({ chromium }) => chromium.destroy(), true],
+    'its browser breaks it off': ['upstream_error', ({ chromium }) => chromium.destroy()],
+    'its session is about to end': ['context_cancelled', ({ connection }) => connection.cancel()],
+    'its client breaks the protocol': ['context_cancelled', ({ client }) => client.write(longFrame)],
+    'its client shows no sign of life': ['context_cancelled', () => {}],
+  }
+  for (const [name, [reason, end, hasBrowserEnded]] of Object.entries(endings)) {
+    test(`a connection that ends because ${name} tells ${reason}`, async (context) => {
+      const opened = await openClient(hasBrowserEnded)
+      context.after(opened.close)
+
+      end(opened)
+
+      assert.equal(await opened.reason, reason)
+    })
+  }
 })

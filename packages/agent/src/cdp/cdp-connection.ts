@@ -54,7 +54,7 @@ export class CdpConnection {
       inspect: (message) => tap.take(message),
       ping: (payload) => this.#answerPing(payload),
       close: (payload) => this.#endWith(closeEcho(payload)),
-      malformed: () => this.#endWith(closeFrame(closeCodes.protocolError)),
+      malformed: () => this.#cancel(closeCodes.protocolError),
     })
     this.#check = setInterval(() => this.#checkLife(), keepAlive.checkIntervalMilliseconds)
     this.#check.unref()
@@ -136,7 +136,17 @@ export class CdpConnection {
     else setTimeout(() => this.#client.destroy(), lastWordsMilliseconds).unref()
   }
 
-  #end(endedBy: 'client' | 'chromium'): void {
+  /** The session is over, or is no longer this client's. */
+  cancel(): void {
+    this.#cancel(closeCodes.goingAway)
+  }
+
+  #cancel(code: number): void {
+    this.#report('agent')
+    this.#endWith(closeFrame(code))
+  }
+
+  #end(endedBy: EndedBy): void {
     this.#report(endedBy)
     this.#chromium.destroy()
     this.#client.end()
@@ -145,11 +155,11 @@ export class CdpConnection {
   }
 
   /** The first caller has ended it. */
-  #report(endedBy: 'client' | 'chromium'): void {
+  #report(endedBy: EndedBy): void {
     if (this.#isReported) return
     this.#isReported = true
-    if (endedBy === 'client') {
-      this.#tap.end('client_close')
+    if (endedBy !== 'chromium') {
+      this.#tap.end(endedBy === 'client' ? 'client_close' : 'context_cancelled')
       return
     }
     const reasonOf = (hasEnded: boolean): DisconnectReason => (hasEnded ? 'upstream_changed' : 'upstream_error')
@@ -180,13 +190,17 @@ export class CdpConnection {
   #checkLife(): void {
     const now = performance.now()
     if (this.#pingedAt !== undefined) {
-      if (now - this.#pingedAt >= this.#silenceLimitMilliseconds) this.#client.destroy()
+      if (now - this.#pingedAt < this.#silenceLimitMilliseconds) return
+      this.#report('agent')
+      this.#client.destroy()
     } else if (now - this.#lastSignOfLife >= this.#silenceLimitMilliseconds) {
       this.#pingedAt = now
       this.#inject(pingFrame())
     }
   }
 }
+
+type EndedBy = 'client' | 'chromium' | 'agent'
 
 interface ConnectionOptions {
   readonly prepare: Prepare

@@ -26,9 +26,15 @@ interface CdpRelayOptions {
 /** Takes the websockets of CDP clients to Chromium's own DevTools server. */
 export class CdpRelay {
   readonly #options: CdpRelayOptions
+  readonly #open = new Set<CdpConnection>()
 
   constructor(options: CdpRelayOptions) {
     this.#options = options
+  }
+
+  /** Ends the connections of all clients. */
+  endAll(): void {
+    for (const connection of this.#open) connection.cancel()
   }
 
   /** Answers the handshake with Chromium's own, or with the reason why there is none. */
@@ -48,7 +54,11 @@ export class CdpRelay {
     for (;;) {
       const endpoint = await this.#options.endpoint()
       try {
-        return await openChromium(endpoint, { request, client, head, ...this.#options })
+        const connection = await openChromium(endpoint, { request, client, head, ...this.#options })
+        if (!connection || client.destroyed) return
+        this.#open.add(connection)
+        client.once('close', () => this.#open.delete(connection))
+        return
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException
         if (client.destroyed || (code !== 'ECONNREFUSED' && code !== 'ECONNRESET')) throw error
@@ -72,10 +82,11 @@ interface Handshake {
   readonly telemetry: TelemetryCollector
 }
 
+/** Nothing when Chromium has refused, which the client has been told. */
 function openChromium(
   endpoint: DevToolsEndpoint,
   { request, client, head, prepare, telemetry }: Handshake,
-): Promise<void> {
+): Promise<CdpConnection | undefined> {
   const path = request.url === cdpUpgrade.path ? endpoint.browserPath : request.url
   const upstream = http.request({
     ...toDevToolsServer,
@@ -89,16 +100,17 @@ function openChromium(
     upstream.on('response', (response) => {
       text(response)
         .then((message) => refuse(client, response.statusCode ?? 502, message))
-        .then(resolve, reject)
+        .then(() => resolve(undefined), reject)
     })
     upstream.on('upgrade', (response, chromium, chromiumHead) => {
       client.write(switchingProtocols(response.headers))
       const tap = new CommandTap(telemetry)
-      new CdpConnection(client, chromium as Socket, { prepare, tap, hasEnded: () => endsNow([endpoint.ended]) })
+      const hasEnded = () => endsNow([endpoint.ended])
+      const connection = new CdpConnection(client, chromium as Socket, { prepare, tap, hasEnded })
       // What came right behind a handshake belongs to the stream, as if it came now.
       if (chromiumHead.length > 0) chromium.emit('data', chromiumHead)
       if (head.length > 0) client.emit('data', head)
-      resolve()
+      resolve(connection)
     })
     client.once('close', () => upstream.destroy())
     upstream.end()

@@ -4,7 +4,7 @@ const finalPing = 0x89
 const finalPong = 0x8a
 const maxShortLength = 125
 
-export const closeCodes = { normal: 1000, protocolError: 1002 } as const
+export const closeCodes = { normal: 1000, goingAway: 1001, protocolError: 1002 } as const
 
 /** Frames that the agent itself sends to clients; all are short (RFC 6455 §5.2). */
 export function textFrame(text: string): Buffer {

@@ -23,7 +23,7 @@ const events = new EventLog(systemClock)
 const telemetry = new TelemetryCollector(systemClock, logger)
 const serviceLogs = new ServiceLogs(systemClock)
 
-new Capture(config.egress_socket, logger).start()
+new Capture(config.egress_socket, logger, (name) => telemetry.noteLookup(name)).start()
 startDevToolsGuard(config.chromium_path, logger)
 const extensions = new ExtensionSet(logger, { isExpected: config.awaits_extensions })
 const browser = new Browser({ config, extensions, state, events, telemetry, serviceLogs, logger })

@@ -4,18 +4,22 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Browser } from '../browser/browser.ts'
-import type { Chromium } from '../browser/chromium.ts'
 import { refuse } from '../cdp/cdp-relay.ts'
 import type { Computer } from '../computer/computer.ts'
 import type { Activity } from '../reporting/activity.ts'
+import type { Screencast } from '../screencast/screencast.ts'
 import type { TelemetrySink } from '../telemetry/telemetry-sink.ts'
-import type { Screencast } from './screencast.ts'
 import type { ViewerSocket } from './viewer-socket.ts'
 
 /** Each costs the display some megabytes and a share of the processor. */
 const maxViewers = 16
 /** Typing that takes longer is given up: somebody else holds the keyboard, or the browser hangs. */
 const typingLimitMilliseconds = 10_000
+
+/** More pictures per second cost the session more than they show. */
+const screencastFramesPerSecond = 25
+const screencastQuality = 85
+const maxScreencastSize = { width: 3840, height: 3840 }
 
 type Accept = () => Promise<ViewerSocket>
 
@@ -104,8 +108,8 @@ export class LiveView {
 
   async #showPage(client: Socket, accept: Accept, isReadOnly: boolean): Promise<void> {
     const { PageViewer } = await import('./page-viewer.ts')
-    const [chromium, computer] = await Promise.all([this.#options.browser.running(), this.#options.computer()])
-    const screencast = await this.#castOf(chromium)
+    const computer = await this.#options.computer()
+    const screencast = await this.#startCast()
     this.#watching.add(client)
     client.once('close', () => {
       this.#watching.delete(client)
@@ -114,18 +118,18 @@ export class LiveView {
     new PageViewer(await accept(), { screencast, computer, isReadOnly })
   }
 
-  /** One for all who watch. It ends with its browser, and its viewers come back to the next one. */
-  async #castOf(chromium: Chromium): Promise<Screencast> {
-    const { Screencast } = await import('./screencast.ts')
-    if (this.#cast?.chromium === chromium) return this.#cast
-    this.#stopCast()
-    const cast = new Screencast(chromium)
-    this.#cast = cast
-    void chromium.ended.then(() => {
-      cast.stop()
-      if (this.#cast === cast) this.#cast = undefined
+  /** One for all who watch. */
+  async #startCast(): Promise<Screencast> {
+    const { Screencast } = await import('../screencast/screencast.ts')
+    const { maxPictureBytes } = await import('./rfb-server-messages.ts')
+    this.#cast ??= new Screencast({
+      browser: this.#options.browser,
+      framesPerSecond: screencastFramesPerSecond,
+      quality: screencastQuality,
+      maxSize: maxScreencastSize,
+      maxPictureBytes,
     })
-    return cast
+    return this.#cast
   }
 
   #stopCast(): void {

@@ -6,9 +6,9 @@ import { after, test } from 'node:test'
 import { Changes } from '@berth/runtime/async/changes.ts'
 import type { Computer } from '../computer/computer.ts'
 import type { Screen } from '../computer/screen.ts'
+import type { Screencast } from '../screencast/screencast.ts'
 import { RfbClient } from '../testing/rfb-client.ts'
 import { PageViewer } from './page-viewer.ts'
-import type { Screencast } from './screencast.ts'
 import { ViewerSocket } from './viewer-socket.ts'
 
 /** A screen that writes down what is done with it. */
@@ -28,7 +28,6 @@ const computer = {
 const screencast = {
   frame: { jpeg: Buffer.from('jpeg'), width: 200, height: 100, scale: 2 },
   changes: new Changes(),
-  isStopped: false,
 } as unknown as Screencast
 
 const server = createServer().on('upgrade', async (request, socket, head) => {

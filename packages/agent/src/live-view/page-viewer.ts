@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Actions } from '../computer/actions.ts'
 import type { Computer } from '../computer/computer.ts'
+import type { Frame, Screencast } from '../screencast/screencast.ts'
 import { PageInput } from './page-input.ts'
 import { type ClientMessage, encodingsIn, noSecurity, RfbClientReader, rfbVersion } from './rfb-client-reader.ts'
 import {
@@ -14,7 +15,6 @@ import {
   requestClipboard,
   serverInit,
 } from './rfb-server-messages.ts'
-import type { Frame, Screencast } from './screencast.ts'
 import { parseViewerMessage } from './viewer-message.ts'
 import { closeCodes, type ViewerSocket } from './viewer-socket.ts'
 
@@ -69,7 +69,6 @@ export class PageViewer {
     const { screencast } = this.#options
     while (!this.#gone.signal.aborted) {
       await screencast.changes.next(this.#gone.signal)
-      if (screencast.isStopped) return this.#viewer.close(closeCodes.goingAway, 'the browser has ended')
       this.#update()
     }
   }

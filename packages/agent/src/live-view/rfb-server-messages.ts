@@ -1,5 +1,5 @@
 import { constants, deflateSync, inflateSync } from 'node:zlib'
-import type { Frame } from './screencast.ts'
+import type { Frame } from '../screencast/screencast.ts'
 
 export const encodings = { tight: 7, desktopSize: -223, extendedClipboard: -1063131698 } as const
 
@@ -12,6 +12,8 @@ export const clipboardActions = {
   notify: 1 << 27,
   provide: 1 << 28,
 } as const
+/** The length of a picture has 22 bits. */
+export const maxPictureBytes = 4 * 1024 * 1024 - 1
 const maxClipboardBytes = 256 * 1024
 
 /** 32 bits per pixel, of which the pictures make no use: they are JPEG. */

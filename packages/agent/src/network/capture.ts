@@ -43,13 +43,16 @@ export class Capture {
   readonly #names = new NameTable()
   readonly #logger: Logger
   readonly #openings = new Map<string, Opening>()
+  readonly #onLookup: (name: string) => void
   #connections = 0
   #nameServer: Promise<NameServer> | undefined
 
-  constructor(egressSocket: string, logger: Logger) {
+  /** `onLookup` hears which hosts programs ask for. */
+  constructor(egressSocket: string, logger: Logger, onLookup: (name: string) => void) {
     this.#frames = new FrameSocket(inheritedDescriptors.frames, logger)
     this.#egress = new EgressLink(egressSocket)
     this.#logger = logger
+    this.#onLookup = onLookup
   }
 
   start(): void {
@@ -151,7 +154,7 @@ export class Capture {
   /** Loaded with the first question, which comes after Chromium was launched. */
   #serverOfNames(): Promise<NameServer> {
     this.#nameServer ??= import('./name-server.ts').then(
-      ({ NameServer }) => new NameServer({ egress: this.#egress, names: this.#names }),
+      ({ NameServer }) => new NameServer({ egress: this.#egress, names: this.#names, onLookup: this.#onLookup }),
     )
     return this.#nameServer
   }

@@ -26,7 +26,7 @@ function server(): NameServer {
     if (!answer) throw new Error('egress has gone')
     return { id: 1, ...answer } as LookupAnswer
   }
-  return new NameServer({ egress: { lookup }, names: new NameTable() })
+  return new NameServer({ egress: { lookup }, names: new NameTable(), onLookup: () => {} })
 }
 
 async function ask(name: string, type: string, changes: Partial<Packet> = {}, asked = server()) {

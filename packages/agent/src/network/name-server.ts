@@ -23,6 +23,7 @@ const families: Readonly<Record<string, AddressFamily>> = { A: 4, AAAA: 6 }
 interface NameServerOptions {
   readonly egress: Pick<EgressLink, 'lookup'>
   readonly names: NameTable
+  readonly onLookup: (name: string) => void
 }
 
 interface Outcome {
@@ -111,6 +112,7 @@ export class NameServer {
     if (family === undefined) return { code: code.notImplemented, ...empty }
     if (this.#running >= maxConcurrent) return { code: code.serverFailure, ...empty }
     this.#running += 1
+    this.#options.onLookup(name)
     try {
       return this.#outcomeOf(await this.#options.egress.lookup(name, family), name, family)
     } catch {

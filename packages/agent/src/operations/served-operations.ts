@@ -2,6 +2,7 @@ import { servedComputer } from '../computer/served-computer.ts'
 import { servedCurl } from '../curl/served-curl.ts'
 import { servedFs } from '../fs/served-fs.ts'
 import { servedLogs } from '../logs/served-logs.ts'
+import { servedPage } from '../page/served-page.ts'
 import { servedPlaywright } from '../playwright/served-playwright.ts'
 import { servedProcesses } from '../process/served-processes.ts'
 import { servedRepl } from '../repl/served-repl.ts'
@@ -20,6 +21,7 @@ export function servedOperations(context: OperationContext): readonly ServedOper
     ...servedFs(),
     ...servedProcesses(context),
     ...servedLogs(context),
+    ...servedPage(context),
     ...servedCurl(context),
   ]
 }

@@ -25,8 +25,13 @@ export function displayEncoderArguments(
     ...['-f', 'x11grab', '-framerate', `${framerate}`, '-video_size', size, '-draw_mouse', '1'],
     ...(max_seconds === undefined ? [] : ['-t', `${max_seconds}`]),
     ...['-i', displayName],
-    ...encoderArguments(framerate, [`pad=${even(width)}:${even(height)}`]),
+    ...encoderArguments(framerate, isEven({ width, height }) ? [] : [`pad=${even(width)}:${even(height)}`]),
   ]
+}
+
+/** A filter that has nothing to do would still copy every frame. */
+function isEven({ width, height }: Size): boolean {
+  return even(width) === width && even(height) === height
 }
 
 /** H.264 has half as many samples of colour in both directions, so both sizes have to be even. */
@@ -51,6 +56,8 @@ function encoderArguments(framerate: number, filters: readonly string[]): readon
     ...['-fps_mode', 'passthrough', '-enc_time_base', '1:1000'],
     // One thread: others would hold pictures of their own, and take the processor from the page.
     ...['-c:v', 'libx264', '-preset', 'ultrafast', '-threads', '1', '-crf', '28'],
+    // No frame waits in the encoder for the one after it.
+    ...['-tune', 'zerolatency'],
     ...['-maxrate', `${maxBitsPerSecond}`, '-bufsize', `${maxBitsPerSecond * 2}`],
     ...['-g', `${framerate * secondsPerFragment}`, '-force_key_frames', `expr:gte(t,n_forced*${secondsPerFragment})`],
     ...['-movflags', '+frag_keyframe+empty_moov+default_base_moof', '-video_track_timescale', '1000'],

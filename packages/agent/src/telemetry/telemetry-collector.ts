@@ -92,6 +92,11 @@ export class TelemetryCollector implements TelemetrySink {
     await this.#observe()
   }
 
+  /** A program of the session wants to know the address of a host: a sign of what its pages may show. */
+  noteLookup(name: string): void {
+    if (this.captures('captcha')) this.#observation?.noteLookup(name)
+  }
+
   /** The kernel has ended processes of the machine because its memory was used up. */
   async reportMemoryKills(processes: number): Promise<void> {
     if (!this.captures('system')) return

@@ -1,6 +1,7 @@
 import type { ServeFlags } from '@berth/server/config.ts'
 import type { Command } from 'commander'
 import { installSystemPackages } from '../setup/install-system-packages.ts'
+import { installUv } from '../setup/install-uv.ts'
 
 /** The flags have no defaults here. The server defines them, and gives flags precedence over environment variables. */
 export function addServeCommand(program: Command): void {
@@ -45,6 +46,7 @@ Environment only:
 
 async function serveHost(flags: ServeFlags): Promise<void> {
   await installSystemPackages({ demand: 'required' })
+  await installUv({ demand: 'required' })
 
   // Imported on demand, so that other commands do not load the server.
   const [{ serve }, { requireHost }] = await Promise.all([

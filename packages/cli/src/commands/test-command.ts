@@ -4,6 +4,7 @@ import { runChecks } from '../development/run-checks.ts'
 import { findTestFiles, runTestFiles, type TestCounts } from '../development/run-tests.ts'
 import { durationText, printLine } from '../output.ts'
 import { installSystemPackages } from '../setup/install-system-packages.ts'
+import { installUv } from '../setup/install-uv.ts'
 
 export function addTestCommand(program: Command): void {
   program
@@ -59,6 +60,7 @@ async function testClients(names: readonly string[]): Promise<boolean> {
 async function test(parts: readonly string[]): Promise<boolean> {
   const start = performance.now()
   await installSystemPackages({ demand: 'required' })
+  await installUv({ demand: 'required' })
   const files = await findTestFiles(parts)
 
   const isClean = parts.length > 0 || (await runChecks())

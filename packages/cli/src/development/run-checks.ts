@@ -19,11 +19,13 @@ const sourceChecks: readonly SourceCheck[] = [
   { name: 'format', command: [...format, '.'] },
   { name: 'lint', command: [biome, 'lint', '--error-on-warnings', '.'] },
   { name: 'types', command: [tsc] },
-  // It runs in browsers, with their types instead of those of Node.js.
+  // These run in browsers, with their types instead of those of Node.js.
   { name: 'types of the live view', command: [tsc, '-p', 'packages/live-view'] },
+  { name: 'types of the login page', command: [tsc, '-p', 'packages/login-page'] },
   { name: 'boundaries', command: ['node_modules/.bin/depcruise', 'packages', 'scripts', 'e2e', 'bench'] },
   { name: 'dead code', command: ['node_modules/.bin/knip'] },
-  { name: 'generated files', command: ['scripts/generate-openapi.ts', '--check'] },
+  { name: 'API document', command: ['scripts/generate-openapi.ts', '--check'] },
+  { name: 'list of commands', command: ['scripts/generate-cli-commands.ts', '--check'] },
   { name: 'listeners', command: ['scripts/check-listeners.ts'] },
   { name: 'lists', command: ['scripts/check-lists.ts'] },
 ]

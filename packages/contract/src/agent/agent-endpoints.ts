@@ -179,6 +179,18 @@ export const reportMemoryKills = defineEndpoint({
   errors: [],
 })
 
+/** Ends the connections of CDP clients, so that telemetry tells of it before the session ends. */
+export const endClients = defineEndpoint({
+  ...agentRoutes.endClients,
+  operationId: 'endClients',
+  summary: 'End the connections of CDP clients',
+  tag,
+  access: 'internal',
+  body: z.object({}),
+  status: 204,
+  errors: [],
+})
+
 /** Closes Chromium so that it saves its state, stops the display and responds. The agent then exits. */
 export const stopAgent = defineEndpoint({
   operationId: 'stopAgent',

@@ -6,6 +6,7 @@ import {
   agentProfilePath,
   agentWebDriverPath,
 } from './agent-protocol.ts'
+import { loginRoutes } from './login-routes.ts'
 
 /**
  * Every request that an agent answers; its websockets are in `agent-upgrades.ts`. Without schemas, which are in
@@ -19,11 +20,13 @@ export const agentRoutes = {
   followTelemetry: { method: 'GET', path: '/telemetry/events', isStream: true },
   acknowledgeTelemetry: { method: 'POST', path: '/telemetry/acknowledgement' },
   reportMemoryKills: { method: 'POST', path: '/telemetry/memory-kills' },
+  endClients: { method: 'POST', path: '/clients/end' },
   stop: { method: 'POST', path: '/stop' },
   configure: { method: 'POST', path: '/configuration' },
   fetchPage: { method: 'POST', path: '/page' },
   findFormFields: { method: 'POST', path: '/form-fields' },
   fillFormFields: { method: 'POST', path: '/form-fields/values' },
+  ...loginRoutes,
   record: { method: 'POST', path: '/recordings' },
   endRecording: { method: 'POST', path: '/recordings/end' },
   loadProfile: { method: 'PUT', path: agentProfilePath },

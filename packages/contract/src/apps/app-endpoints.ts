@@ -14,6 +14,7 @@ import {
   InvocationEvent,
   InvocationRequest,
   InvocationStatus,
+  RepositorySource,
 } from './app.ts'
 import { parseSince } from './since.ts'
 
@@ -59,13 +60,19 @@ export const createDeployment = defineEndpoint({
   path: '/deployments',
   summary: 'Deploy the apps of a source folder',
   description:
-    'Answers at once; the events of the deployment tell how the build goes. The archive has at most 100 MiB. Serves ' +
-    'TypeScript and JavaScript.',
+    'Answers at once; the events of the deployment tell how the build goes. The source is an archive of at most 100 ' +
+    'MiB or a repository. Serves TypeScript, JavaScript and Python.',
   tag: 'Deployments',
   access: 'project',
   body: z.object({
-    file: z.unknown().meta({ override: { type: 'string', format: 'binary' } }),
-    entrypoint_rel_path: z.string().meta({ description: 'The file that registers the apps, in the archive.' }),
+    file: z
+      .unknown()
+      .optional()
+      .meta({ override: { type: 'string', format: 'binary' } }),
+    entrypoint_rel_path: z.string().optional().meta({
+      description: 'The file that registers the apps, in the archive. Needs `file`.',
+    }),
+    source: RepositorySource.optional().meta({ description: 'In place of `file`: a repository.' }),
     version: z.string().max(255).default(defaultVersion),
     region: AppRegion.optional(),
     force: z.boolean().default(false).meta({

@@ -48,10 +48,43 @@ export const Deployment = z
     entrypoint_rel_path: z.string(),
     env_vars: EnvironmentVariables,
     source_type: z.enum(['file', 'github']),
-    source_checksum: z.string().meta({ description: 'SHA-256 of the archive.' }),
+    source_checksum: z.string().optional().meta({
+      description: 'SHA-256 of the archive; of a repository, absent until it has been fetched.',
+    }),
+    source_url: z.string().optional(),
+    source_ref: z.string().optional().meta({ description: 'As it was asked for.' }),
+    source_path: z.string().optional(),
   })
   .meta({ id: 'Deployment' })
 export type Deployment = z.infer<typeof Deployment>
+
+/** What git takes for a name, and for nothing else: no option, no pattern, no pair of names. */
+const RepositoryRef = z
+  .string()
+  .min(1)
+  .max(255)
+  .refine((ref) => !/\p{Cc}/u.test(ref) && !/^[-+/.]|[ ~^:?*[\\]|\.\.|@\{|\/\/|[/.]$|\.lock$/.test(ref), {
+    error: 'must be a branch, a tag or a whole commit id',
+  })
+
+export const RepositorySource = z.strictObject({
+  type: z.literal('github'),
+  url: z.string().max(2048).meta({ description: 'As https://github.com/owner/name.' }),
+  ref: RepositoryRef.meta({ description: 'A branch, a tag or a whole commit id.' }),
+  entrypoint: z.string().min(1).max(2048).meta({ description: 'The file that registers the apps, below `path`.' }),
+  path: z.string().max(2048).optional().meta({ description: 'A folder of the repository. Default: its root.' }),
+  auth: z
+    .strictObject({
+      method: z.literal('github_token'),
+      token: z
+        .string()
+        .max(1024)
+        .regex(/^[\u0021-\u007e]+$/, { error: 'must be a token' })
+        .meta({ description: 'Is used once, to fetch the repository.' }),
+    })
+    .optional(),
+})
+export type RepositorySource = z.infer<typeof RepositorySource>
 
 export const InvocationStatus = z.enum(['queued', 'running', 'succeeded', 'failed'])
 export type InvocationStatus = z.infer<typeof InvocationStatus>

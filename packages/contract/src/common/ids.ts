@@ -30,6 +30,11 @@ export type ReplayId = string & { readonly idOf: 'replay' }
 export type DeploymentId = string & { readonly idOf: 'deployment' }
 export type AppVersionId = string & { readonly idOf: 'app-version' }
 export type InvocationId = string & { readonly idOf: 'invocation' }
+export type WebhookId = string & { readonly idOf: 'webhook' }
+export type WebhookDeliveryId = string & { readonly idOf: 'webhook-delivery' }
+export type AuthConnectionId = string & { readonly idOf: 'auth-connection' }
+export type AuthFlowId = string & { readonly idOf: 'auth-flow' }
+export type AuthCheckId = string & { readonly idOf: 'auth-check' }
 export type CredentialId = string & { readonly idOf: 'credential' }
 
 const idPrefixes = {
@@ -58,6 +63,11 @@ const idPrefixes = {
   'vault-event': 'vev',
   'vault-operation': 'vop',
   'vault-provider-config': 'vpc',
+  webhook: 'whk',
+  'webhook-delivery': 'whd',
+  'auth-connection': 'acn',
+  'auth-flow': 'afl',
+  'auth-check': 'ack',
 } as const
 type IdKind = keyof typeof idPrefixes
 

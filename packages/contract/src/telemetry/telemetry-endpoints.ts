@@ -7,6 +7,15 @@ import { TelemetryCategory, TelemetryEnvelope, TelemetryType } from './telemetry
 
 const tag = 'Browser Telemetry'
 
+/** One value, several with commas between them, or the parameter repeated. */
+const listOf = <Item extends z.ZodEnum>(item: Item) =>
+  z
+    .preprocess(
+      (value) => (value === undefined ? undefined : [value].flat().flatMap((text) => String(text).split(','))),
+      z.array(item).max(100).optional(),
+    )
+    .meta({ override: { type: 'array', items: { type: 'string', enum: item.options } } })
+
 /** Also served below the session's `base_url`, for holders of its token. */
 export const streamTelemetry = defineEndpoint(
   defineStream({
@@ -20,6 +29,7 @@ export const streamTelemetry = defineEndpoint(
     params: z.object({ id_or_name: IdOrName }),
     query: z.object({
       replay: z.string().optional().meta({ description: '`all` starts at the oldest stored event.' }),
+      type: listOf(TelemetryType),
     }),
     event: TelemetryEnvelope,
     errors: ['session_not_found', 'session_unreachable'],
@@ -58,15 +68,6 @@ const wholeNumber = (least: number, rule: string) =>
     .regex(/^\d{1,15}$/, { error: rule })
     .transform(Number)
     .refine((count) => count >= least, { error: rule })
-
-/** One value, several with commas between them, or the parameter repeated. */
-const listOf = <Item extends z.ZodEnum>(item: Item) =>
-  z
-    .preprocess(
-      (value) => (value === undefined ? undefined : [value].flat().flatMap((text) => String(text).split(','))),
-      z.array(item).max(100).optional(),
-    )
-    .meta({ override: { type: 'array', items: { type: 'string', enum: item.options } } })
 
 export const listTelemetryEvents = defineEndpoint({
   operationId: 'listTelemetryEvents',

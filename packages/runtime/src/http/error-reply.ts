@@ -7,11 +7,18 @@ export interface ErrorBody extends Partial<NetError> {
   readonly code: string
   readonly message: string
   readonly details?: readonly ErrorDetail[]
+  readonly existing_id?: string
 }
 
 export function errorBody(error: BerthError): ErrorBody {
-  const { code, message, faults, netError } = error
-  return { code: publicCodeOf(code), message, ...(faults && { details: faults }), ...netError }
+  const { code, message, faults, netError, existingId } = error
+  return {
+    code: publicCodeOf(code),
+    message,
+    ...(faults && { details: faults }),
+    ...(existingId !== undefined && { existing_id: existingId }),
+    ...netError,
+  }
 }
 
 /** Converts any thrown value into the error that the caller sees. Unexpected values become `internal_error`. */

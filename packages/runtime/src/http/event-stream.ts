@@ -19,10 +19,12 @@ const defaultKeepAliveMilliseconds = 15_000
 const keepAliveText = ': keepalive\n'
 const dataPrefix = 'data: '
 
-interface EventStreamOptions {
+export interface EventStreamOptions {
   readonly keepAliveMilliseconds?: number
   /** The id of an event, by which a reader resumes. */
   readonly idOf?: (event: object) => number
+  /** The type of an event, for readers that look for it outside of the data. */
+  readonly nameOf?: (event: { readonly event?: string }) => string | undefined
 }
 
 /**
@@ -37,10 +39,11 @@ function toReadable(events: AsyncGenerator<string>, options: EventStreamOptions)
   return Readable.from(textOf(events, options), { objectMode: false, highWaterMark: 1 })
 }
 
-async function* toText(events: AsyncIterable<object>, { idOf }: EventStreamOptions): AsyncGenerator<string> {
+async function* toText(events: AsyncIterable<object>, { idOf, nameOf }: EventStreamOptions): AsyncGenerator<string> {
   for await (const event of events) {
     const id = idOf ? `id: ${idOf(event)}\n` : ''
-    yield `${id}${dataPrefix}${JSON.stringify(event)}\n\n`
+    const name = nameOf?.(event)
+    yield `${id}${name === undefined ? '' : `event: ${name}\n`}${dataPrefix}${JSON.stringify(event)}\n\n`
   }
 }
 

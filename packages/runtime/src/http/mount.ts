@@ -4,7 +4,7 @@ import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { isStream } from '@berth/contract/stream.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { eventStreamHeaders, toEventStream } from './event-stream.ts'
+import { type EventStreamOptions, eventStreamHeaders, toEventStream } from './event-stream.ts'
 import { checkText } from './json-body.ts'
 import { parseQuery, queryOf } from './query-string.ts'
 import { validate } from './validate.ts'
@@ -72,7 +72,7 @@ interface MountOptions {
   readonly onRequest?: (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 }
 
-interface StreamMountOptions<Event> extends MountOptions {
+interface StreamMountOptions<Event> extends MountOptions, Pick<EventStreamOptions, 'nameOf'> {
   /** The id of an event, by which a reader resumes. */
   readonly idOf?: (event: Event) => number
 }
@@ -111,13 +111,17 @@ export function mountStream<Params extends z.ZodType, Query extends z.ZodType, E
   options: StreamMountOptions<z.input<Event>> = {},
 ): void {
   if (!isStream(endpoint)) throw new Error(`${endpoint.operationId} is not declared as a stream`)
-  const idOf = options.idOf && { idOf: options.idOf as (event: object) => number }
+  const { nameOf } = options
+  const about = {
+    ...(options.idOf && { idOf: options.idOf as (event: object) => number }),
+    ...(nameOf && { nameOf }),
+  }
   mountRoute(app, endpoint, options, async (call, reply) => {
     const events = (await handler(call)) as AsyncIterable<object>
     // Its head goes out before its first event.
     reply.raw.once('pipe', () => reply.raw.flushHeaders())
     // Its end, whatever the reason, is no other request's affair: Fastify breaks the answer off and logs why.
-    return reply.code(endpoint.status).headers(eventStreamHeaders).send(toEventStream(events, idOf))
+    return reply.code(endpoint.status).headers(eventStreamHeaders).send(toEventStream(events, about))
   })
 }
 

@@ -1,4 +1,4 @@
-import type { ApiKeyId, OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
+import type { ApiKeyId, AuthConnectionId, OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 
 /** The key of a request, and the project that the request selects, if any. */
 export interface OrganizationCaller {
@@ -16,4 +16,6 @@ export interface OrganizationCaller {
 /** The project and key of a request. They limit what the request may see. */
 export interface Caller extends OrganizationCaller {
   readonly projectId: ProjectId
+  /** Set for the bearer of a hand-off token, who has no key and sees this connection alone. */
+  readonly handoffConnectionId?: AuthConnectionId
 }

@@ -8,6 +8,7 @@ import { publicEndpoints } from '@berth/contract/index.ts'
 import type { Project } from '@berth/contract/projects/project.ts'
 import { type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
 import { sql } from 'kysely'
+import { WebSocket } from 'ws'
 import { FakeProviders } from '../testing/fake-providers.ts'
 import { type TestProject, TestServer } from '../testing/server-test.ts'
 import { newApiKey } from './secrets.ts'
@@ -81,6 +82,10 @@ const resources: readonly Resource[] = [
     make: (call) =>
       made(call, '/credentials', { name: 'same', domain: 'example.com', values: {}, totp_secret: 'AAAA' }),
   },
+  {
+    path: '/auth/connections/{id}',
+    make: (call) => made(call, '/auth/connections', { domain: 'same.example', profile_name: 'of-connection' }),
+  },
   { path: '/vaults/{id_or_name}', make: (call) => made(call, '/vaults', { name: 'same' }) },
   {
     path: '/vault-provider-configs/{id_or_name}',
@@ -97,6 +102,7 @@ const resources: readonly Resource[] = [
       return JSON.parse(text).analysis.id
     },
   },
+  { path: '/webhooks/{id}', make: (call) => made(call, '/webhooks', { url: 'https://receiver.example' }) },
   { path: '/search/{id}', make: (call) => made(call, '/search', { query: 'same' }) },
   {
     path: '/deployments/{id}',
@@ -167,6 +173,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateInvocation: { status: 'failed' },
   updateApiKey: { name: 'taken' },
   releaseBrowser: { session_id: 'any' },
+  submitAuthConnection: { selected_choice_id: 'any' },
   upsertVaultItem: { type: 'credential', spec: { provider: 'kernel', fields: [{ name: 'user', type: 'text' }] } },
   updateVaultItem: { type: 'credential', version: 1, spec: {} },
   performVaultItemOperation: { type: 'collect' },
@@ -259,6 +266,8 @@ async function readAll() {
     'deployments',
     'invocations',
     'credentials',
+    'auth_connections',
+    'auth_flows',
     'vaults',
     'vault_items',
     'vault_provider_configs',
@@ -267,6 +276,8 @@ async function readAll() {
     'audit_export_destinations',
     'searches',
     'replays',
+    'webhooks',
+    'webhook_deliveries',
     'projects',
     'api_keys',
   ] as const
@@ -358,6 +369,41 @@ test('the token of one session opens no operation of another', async () => {
     if (status !== 401) faults.push(`${method} ${path}: ${status}`)
   }
   assert.deepEqual(faults, [])
+})
+
+test('the token of a live view without input opens nothing else of its session', async () => {
+  const session = await victimProject.session({ headless: true })
+  const own = await callOf(victimProject, {})('GET', `/browsers/${session.session_id}/live_view`)
+  const address = new URL(JSON.parse(own.text).read_only_url)
+  const token = address.searchParams.get('jwt')
+  const below = `/s/${session.session_id}`
+  const paths = [
+    ...operations.map(({ method, agentPath }) => [method, `${below}${agentPath.replaceAll(/\{\w+\}/g, '1')}`] as const),
+    ...['/json', '/json/version', `${below}/json/list`, `${below}/telemetry/stream`].map(
+      (path) => ['GET', path] as const,
+    ),
+    ['POST', `${below}/webdriver/session`],
+  ] as const
+
+  const faults: string[] = []
+  for (const [method, path] of paths) {
+    const { status } = await fetch(`${server.url}${path}?jwt=${token}`, { method })
+    const asBearer = await fetch(`${server.url}${path}`, { method, headers: { authorization: `Bearer ${token}` } })
+    if (status !== 401 || asBearer.status !== 401) faults.push(`${method} ${path}: ${status}, ${asBearer.status}`)
+  }
+  for (const path of ['/cdp', '/devtools/browser/1', '/devtools/page/1', '/webdriver', '/live/read-only']) {
+    const url = `${server.url.replace('http', 'ws')}${below}${path}?jwt=${token}`
+    const refused = await new Promise((resolve) => {
+      const socket = new WebSocket(url).on('error', () => {}).on('open', () => resolve('open'))
+      socket.on('unexpected-response', (_request, response) => resolve(response.statusCode))
+    })
+    if (refused !== 401) faults.push(`websocket ${path}: ${refused}`)
+  }
+  const page = await fetch(`${server.url}${address.pathname}?jwt=${token}&readOnly=false`)
+
+  assert.deepEqual(faults, [])
+  assert.equal(page.status, 200)
+  assert.match(await page.text(), /data-read-only="true"/)
 })
 
 test('a foreign key opens no operation below the address of a session', async () => {

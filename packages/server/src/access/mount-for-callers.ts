@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Access, Endpoint } from '@berth/contract/endpoint.ts'
 import { BerthError } from '@berth/contract/errors.ts'
+import type { EventStreamOptions } from '@berth/runtime/http/event-stream.ts'
 import { type Call, type Handler, mount, mountStream } from '@berth/runtime/http/mount.ts'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { z } from 'zod'
@@ -72,12 +73,14 @@ export function mountWithCallers<KnownCaller extends OrganizationCaller>(
 export function mountStreamsWithCallers(
   app: FastifyInstance,
   callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>,
+  options: Pick<EventStreamOptions, 'nameOf'> = {},
 ): MountStreamForCallers {
   return (endpoint, handler) =>
     mountStream(app, endpoint, (call) => handler({ ...call, caller: call.request.caller as Caller }), {
       onRequest: async (request) => {
         request.caller = await callerOf(request.headers)
       },
+      ...options,
     })
 }
 

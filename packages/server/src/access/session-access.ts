@@ -6,7 +6,7 @@ import type { ResolvedSession } from '../features/sessions/records/session-store
 import type { ApiKeyCache } from './api-key-cache.ts'
 import { hashApiKey } from './secrets.ts'
 import type { SessionCredentials } from './session-credentials.ts'
-import type { SessionTokens } from './session-tokens.ts'
+import type { SessionTokens, TokenSubject } from './session-tokens.ts'
 
 interface SessionAccessOptions {
   readonly tokens: SessionTokens
@@ -33,12 +33,21 @@ export class SessionAccess {
 
   /** `named` is the session in the path, if there is one. The token in the query takes precedence over the header. */
   async admit({ token, bearer }: SessionCredentials, named: string | undefined): Promise<AdmittedSession> {
-    if (token !== undefined) return this.#admitToken(token, named, 'jwt')
-    if (bearer === undefined) {
-      throw new BerthError('unauthorized', { reason: `jwt: the session's token is missing. ${tokenHint}` })
-    }
-    if (tokenForm.test(bearer)) return this.#admitToken(bearer, named, 'authorization')
+    const shown = tokenIn({ token, bearer })
+    if (shown) return this.#admitToken(await this.#options.tokens.verify(shown.token), named, shown.place)
     return this.#admitKey(bearer, named)
+  }
+
+  /** The same for the live view, which whoever may only look is admitted to as well. */
+  async admitViewer(
+    { token, bearer }: SessionCredentials,
+    named: string,
+  ): Promise<{ readonly session: AdmittedSession; readonly isReadOnly: boolean }> {
+    const shown = tokenIn({ token, bearer })
+    if (!shown) return { session: await this.#admitKey(bearer, named), isReadOnly: false }
+    const subject = await this.#options.tokens.verifyForView(shown.token)
+    const session = await this.#admitToken(subject, named, shown.place)
+    return { session, isReadOnly: subject?.isReadOnly !== false }
   }
 
   /** Returns the token in the session's URLs. */
@@ -46,8 +55,11 @@ export class SessionAccess {
     return this.#options.tokens.issue(id, created_at, lease_number)
   }
 
-  async #admitToken(token: string, named: string | undefined, place: string): Promise<ResolvedSession> {
-    const subject = await this.#options.tokens.verify(token)
+  async #admitToken(
+    subject: TokenSubject | undefined,
+    named: string | undefined,
+    place: string,
+  ): Promise<ResolvedSession> {
     const refuse = (reason: string) => new BerthError('unauthorized', { reason: `${place}: ${reason} ${tokenHint}` })
     if (!subject || (named !== undefined && named !== subject.sessionId)) {
       throw refuse('is not the token of this session.')
@@ -58,7 +70,10 @@ export class SessionAccess {
     return session
   }
 
-  async #admitKey(key: string, named: string | undefined): Promise<AdmittedSession> {
+  async #admitKey(key: string | undefined, named: string | undefined): Promise<AdmittedSession> {
+    if (key === undefined) {
+      throw new BerthError('unauthorized', { reason: `jwt: the session's token is missing. ${tokenHint}` })
+    }
     const { keys, organizations, resolver } = this.#options
     const scope = await keys.find(hashApiKey(key))
     if (!scope) {
@@ -76,4 +91,12 @@ export class SessionAccess {
     if (!isWithin) throw new BerthError('session_not_found', { session: named })
     return { ...session, keyId: scope.keyId }
   }
+}
+
+function tokenIn({
+  token,
+  bearer,
+}: SessionCredentials): { readonly token: string; readonly place: string } | undefined {
+  if (token !== undefined) return { token, place: 'jwt' }
+  return bearer !== undefined && tokenForm.test(bearer) ? { token: bearer, place: 'authorization' } : undefined
 }

@@ -45,3 +45,14 @@ test('refuses a token that was signed for another purpose', async () => {
 
   assert.equal(await new SessionTokens('master key of a test').verify(token), undefined)
 })
+
+test('a token for a view opens the view without input, and nothing else', async () => {
+  const tokens = new SessionTokens('master key of a test')
+  const view = await tokens.issueForView(sessionId, createdAt, 2)
+  const full = await tokens.issue(sessionId, createdAt, 2)
+
+  assert.equal(await tokens.verify(view), undefined)
+  assert.deepEqual(await tokens.verifyForView(view), { sessionId, leaseNumber: 2, isReadOnly: true })
+  assert.deepEqual(await tokens.verifyForView(full), { sessionId, leaseNumber: 2, isReadOnly: false })
+  assert.equal(await tokens.verifyForView(`${view}x`), undefined)
+})

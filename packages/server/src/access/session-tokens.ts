@@ -5,11 +5,12 @@ import { jwtVerify, SignJWT } from 'jose'
 import { deriveKey } from './secrets.ts'
 
 const algorithm = 'HS256'
-const audience = 'session'
+/** What a token opens: everything of its session, or nothing but the sight of it. */
+const audiences = { session: 'session', view: 'view' } as const
 const maxRememberedTokens = 10_000
 
 /** What a token is for. */
-interface TokenSubject {
+export interface TokenSubject {
   readonly sessionId: SessionId
   /** Of a browser that its pool leases again and again. 0 for other sessions. */
   readonly leaseNumber: number
@@ -28,7 +29,29 @@ export class SessionTokens {
   }
 
   issue(sessionId: SessionId, createdAt: Date, leaseNumber = 0): Promise<string> {
-    return this.#issued.get(`${sessionId} ${leaseNumber}`, () =>
+    return this.#issue(audiences.session, { sessionId, leaseNumber }, createdAt)
+  }
+
+  /** A token for the live view without input, which opens nothing else. */
+  issueForView(sessionId: SessionId, createdAt: Date, leaseNumber = 0): Promise<string> {
+    return this.#issue(audiences.view, { sessionId, leaseNumber }, createdAt)
+  }
+
+  /** Returns what the token is for, or undefined when berth did not issue it, or issued it for a view alone. */
+  async verify(token: string): Promise<TokenSubject | undefined> {
+    return this.#verify(audiences.session, token)
+  }
+
+  /** The same for the live view, which tokens of both kinds open. */
+  async verifyForView(token: string): Promise<(TokenSubject & { readonly isReadOnly: boolean }) | undefined> {
+    const full = await this.#verify(audiences.session, token)
+    if (full) return { ...full, isReadOnly: false }
+    const view = await this.#verify(audiences.view, token)
+    return view && { ...view, isReadOnly: true }
+  }
+
+  #issue(audience: string, { sessionId, leaseNumber }: TokenSubject, createdAt: Date): Promise<string> {
+    return this.#issued.get(`${audience} ${sessionId} ${leaseNumber}`, () =>
       new SignJWT(leaseNumber === 0 ? {} : { lease: leaseNumber })
         .setProtectedHeader({ alg: algorithm, typ: 'JWT' })
         .setSubject(sessionId)
@@ -38,8 +61,7 @@ export class SessionTokens {
     )
   }
 
-  /** Returns what the token is for, or undefined when berth did not issue it. */
-  async verify(token: string): Promise<TokenSubject | undefined> {
+  async #verify(audience: string, token: string): Promise<TokenSubject | undefined> {
     try {
       const { payload } = await jwtVerify(token, this.#key, { algorithms: [algorithm], audience })
       const { sub, lease = 0 } = payload

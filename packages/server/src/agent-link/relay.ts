@@ -24,7 +24,7 @@ import { isReadOnlyView } from './live-view/live-view-query.ts'
 import type { SessionConnections } from './session-connections.ts'
 
 interface RelayOptions {
-  readonly access: Pick<SessionAccess, 'admit'>
+  readonly access: Pick<SessionAccess, 'admit' | 'admitViewer'>
   readonly machines: Pick<SessionMachines, 'get'>
   readonly connections: SessionConnections
   readonly logger: Logger
@@ -63,11 +63,11 @@ export class Relay {
 
   async #take(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     restrictToOwnSession(request)
-    const { sessionId, agentPath } = upgradeTarget(request)
+    const { sessionId, path } = upgradeTarget(request)
     const registered = this.#options.connections.add(sessionId, () => client.destroy())
     client.once('close', () => registered[Symbol.dispose]())
     if (client.destroyed) return registered[Symbol.dispose]()
-    const session = await this.#options.access.admit(readSessionCredentials(request), sessionId)
+    const { session, agentPath } = await this.#admit(request, sessionId, path)
     checkHandshake(request.headers)
     const machine = this.#options.machines.get(session.id)
     const agent = await machine.connect().catch((cause: unknown) => {
@@ -83,6 +83,16 @@ export class Relay {
     if (rest.length > 0) client.write(rest)
     if (head.length > 0) agent.write(head)
     this.#splice(client, agent)
+  }
+
+  async #admit(request: IncomingMessage, sessionId: string, path: string) {
+    const { access } = this.#options
+    const credentials = readSessionCredentials(request)
+    if (path !== liveViewUpgrade.path) return { session: await access.admit(credentials, sessionId), agentPath: path }
+    const { session, isReadOnly } = await access.admitViewer(credentials, sessionId)
+    // The agent drops input, not the page: whoever opens the WebSocket without the page gets no more.
+    const agentPath = isReadOnly || isReadOnlyView(request.url ?? '') ? readOnlyLiveViewUpgrade.path : path
+    return { session, agentPath }
   }
 
   #splice(client: Duplex, agent: Duplex): void {
@@ -116,16 +126,14 @@ export class Relay {
 }
 
 /** Matches `/s/{session}/` followed by a path that `agentPathOf` knows, with or without a trailing slash. */
-function upgradeTarget({ url = '' }: IncomingMessage): { readonly sessionId: string; readonly agentPath: string } {
-  const [, sessionId, path] = target.exec(pathOf(url)) ?? []
-  const agentPath = path && agentPathOf(path, url)
-  if (!sessionId || !agentPath) throw new BerthError('route_not_found', { method: 'websocket', path: pathOf(url) })
-  return { sessionId, agentPath }
+function upgradeTarget({ url = '' }: IncomingMessage): { readonly sessionId: string; readonly path: string } {
+  const [, sessionId, asked] = target.exec(pathOf(url)) ?? []
+  const path = asked && agentPathOf(asked)
+  if (!sessionId || !path) throw new BerthError('route_not_found', { method: 'websocket', path: pathOf(url) })
+  return { sessionId, path }
 }
 
-function agentPathOf(path: string, url: string): string | undefined {
-  // The agent drops input, not the page: whoever opens the WebSocket without the page gets no more.
-  if (path === liveViewUpgrade.path && isReadOnlyView(url)) return readOnlyLiveViewUpgrade.path
+function agentPathOf(path: string): string | undefined {
   if (findUpgrade(agentUpgrades, path)) return path
   // CDP beside a session of classic WebDriver, at the path that Selenium's clients use.
   const [, , command] = webDriverSessionPattern.exec(path) ?? []

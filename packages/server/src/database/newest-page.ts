@@ -15,10 +15,13 @@ type Listed =
   | 'config_analyses'
   | 'browser_pools'
   | 'vaults'
+  | 'auth_connections'
   | 'vault_provider_configs'
   | 'deployments'
   | 'app_versions'
   | 'invocations'
+  | 'webhooks'
+  | 'webhook_deliveries'
 
 /** Returns a page of the query's rows, newest first. */
 export async function newestPage<Table extends Listed, Row>(

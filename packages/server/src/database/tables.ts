@@ -9,6 +9,9 @@ import type {
   ApiKeyId,
   AppVersionId,
   AuditEntryId,
+  AuthCheckId,
+  AuthConnectionId,
+  AuthFlowId,
   CredentialId,
   CredentialProviderId,
   DeploymentId,
@@ -30,8 +33,18 @@ import type {
   VaultItemId,
   VaultOperationId,
   VaultProviderConfigId,
+  WebhookDeliveryId,
+  WebhookId,
 } from '@berth/contract/common/ids.ts'
 import type { AnalysisStatus } from '@berth/contract/config-registry/config-registry.ts'
+import type { LoginEvidence, LoginPage } from '@berth/contract/agent/login-page.ts'
+import type {
+  ConnectionStatus,
+  FlowStatus,
+  FlowStep,
+  FlowType,
+  ManagedAuthBrowserConfig,
+} from '@berth/contract/managed-auth/connection.ts'
 import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
 import type { ProxyType } from '@berth/contract/proxies/proxy.ts'
 import type { Targeting } from '@berth/contract/proxies/targeting.ts'
@@ -39,9 +52,16 @@ import type { ReplayEndReason } from '@berth/contract/replays/replay.ts'
 import type { ItemField } from '@berth/contract/vaults/item-field.ts'
 import type { FilledField } from '@berth/contract/vaults/item-operation.ts'
 import type { VaultItemStatus } from '@berth/contract/vaults/vault-item.ts'
+import type {
+  WebhookAttempt,
+  WebhookDeliveryStatus,
+  WebhookDisabledReason,
+  WebhookEventType,
+} from '@berth/contract/webhooks/webhook.ts'
 import type { ColumnType, Generated } from 'kysely'
 import type { AnalysisResult, Configuration, RunOutcome, Visit } from '../features/config-registry/analysis.ts'
-import type { SessionState } from '../features/sessions/records/session-state.ts'
+import type { FlowOptions, HumanNeed } from '../features/managed-auth/flows/flow-state.ts'
+import type { SessionEndReason, SessionState } from '../features/sessions/records/session-state.ts'
 import type { VaultOperationState } from '../features/vaults/operations/operation-state.ts'
 import type { LinkedVault, VaultPublicKey } from '../features/vaults/vault.ts'
 import type { TotpSettings } from '../secrets/totp.ts'
@@ -72,6 +92,9 @@ export interface Tables {
   config_runs: ConfigRunTable
   searches: SearchTable
   page_contents: PageContentTable
+  auth_connections: AuthConnectionTable
+  auth_flows: AuthFlowTable
+  auth_checks: AuthCheckTable
   vaults: VaultTable
   vault_items: VaultItemTable
   vault_collections: VaultCollectionTable
@@ -86,6 +109,8 @@ export interface Tables {
   app_versions: AppVersionTable
   invocations: InvocationTable
   app_logs: AppLogTable
+  webhooks: WebhookTable
+  webhook_deliveries: WebhookDeliveryTable
 }
 
 export interface OrganizationTable {
@@ -253,6 +278,8 @@ export interface SessionTable {
   leased_at: Generated<Date | null>
   /** How often it was leased. Tokens of earlier leases are not valid any more. */
   lease_number: Generated<number>
+  /** Null: a caller has ended it, or it has not ended. */
+  end_reason: Generated<SessionEndReason | null>
 }
 
 /** What a lease can change and its release with reuse restores. */
@@ -426,6 +453,91 @@ export interface PageContentTable {
   fetched_at: Date
 }
 
+export interface AuthConnectionTable {
+  id: AuthConnectionId
+  project_id: ProjectId
+  domain: string
+  profile_name: string
+  profile_id: ProfileId | null
+  login_url: string | null
+  credential_id: CredentialId | null
+  credential_provider_id: CredentialProviderId | null
+  credential_path: string | null
+  credential_auto: boolean
+  allowed_domains: ColumnType<readonly string[] | null, string | null, string | null>
+  health_check_interval: number
+  health_checks: boolean
+  auto_reauth: boolean
+  save_credentials: boolean
+  record_session: boolean
+  browser: Json<ManagedAuthBrowserConfig>
+  status: ConnectionStatus
+  last_auth_check_at: Date | null
+  authenticated_at: Date | null
+  post_login_url: string | null
+  evidence: ColumnType<LoginEvidence | null, string | null, string | null>
+  requirements: ColumnType<readonly HumanNeed[] | null, string | null, string | null>
+  refused_credential: string | null
+  next_check_at: Date | null
+  version: Generated<number>
+  created_at: Date
+  updated_at: Date
+}
+
+export interface AuthFlowTable {
+  id: AuthFlowId
+  connection_id: AuthConnectionId
+  flow_type: FlowType
+  is_attended: boolean
+  status: FlowStatus
+  step: FlowStep
+  server_id: string | null
+  session_id: SessionId | null
+  options: Json<FlowOptions>
+  page: ColumnType<LoginPage | null, string | null | undefined, string | null>
+  known_refs: ColumnType<readonly string[], string | undefined, string>
+  interaction_id: Generated<string | null>
+  sealed_answer: Generated<Buffer | null>
+  sealed_inputs: Generated<Buffer | null>
+  typed: ColumnType<readonly string[], string | undefined, string>
+  acting_on: Generated<string | null>
+  requirements: ColumnType<readonly HumanNeed[], string | undefined, string>
+  led_to: ColumnType<readonly string[], string | undefined, string>
+  website_error: Generated<string | null>
+  external_action_message: Generated<string | null>
+  error_code: Generated<string | null>
+  error_message: Generated<string | null>
+  post_login_url: Generated<string | null>
+  evidence: ColumnType<LoginEvidence | null, string | null | undefined, string | null>
+  sso_provider: Generated<string | null>
+  replay_id: Generated<ReplayId | null>
+  telemetry_captured: Generated<boolean>
+  handoff_hash: Buffer | null
+  sealed_handoff: Buffer | null
+  handoff_used_at: Generated<Date | null>
+  handoff_tries: Generated<number>
+  version: Generated<number>
+  created_at: Date
+  updated_at: Date
+  expires_at: Date
+  waits_until: Generated<Date | null>
+  ended_at: Generated<Date | null>
+}
+
+export interface AuthCheckTable {
+  id: AuthCheckId
+  connection_id: AuthConnectionId
+  status: Generated<ConnectionStatus | null>
+  previous_status: ConnectionStatus
+  error_code: Generated<string | null>
+  error_message: Generated<string | null>
+  session_id: Generated<SessionId | null>
+  replay_id: Generated<ReplayId | null>
+  telemetry_captured: Generated<boolean>
+  created_at: Date
+  ended_at: Generated<Date | null>
+}
+
 export interface VaultTable {
   id: VaultId
   project_id: ProjectId
@@ -523,8 +635,12 @@ export interface DeploymentTable {
   entrypoint: string
   env_names: Json<readonly string[]>
   sealed_env: Buffer
-  source_checksum: string
-  source_blob: string
+  source_checksum: string | null
+  source_blob: string | null
+  source_url: string | null
+  source_ref: string | null
+  source_path: string | null
+  sealed_token: Buffer | null
   dependencies_blob: string | null
   dependencies_key: string | null
   attempts: Generated<number>
@@ -585,4 +701,37 @@ export interface DownloadPartTable {
   number: number
   blob: string
   size_bytes: number
+}
+
+export interface WebhookTable {
+  id: WebhookId
+  project_id: ProjectId
+  url: string
+  description: string | null
+  event_types: readonly WebhookEventType[] | null
+  is_enabled: Generated<boolean>
+  disabled_reason: WebhookDisabledReason | null
+  disabled_at: Date | null
+  failing_since: Date | null
+  sealed_secret: Buffer
+  sealed_previous_secret: Buffer | null
+  previous_secret_expires_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+export interface WebhookDeliveryTable {
+  id: WebhookDeliveryId
+  webhook_id: WebhookId
+  event_id: string
+  event_type: string
+  payload: string
+  status: Generated<WebhookDeliveryStatus>
+  attempt_count: Generated<number>
+  next_attempt_at: Generated<Date>
+  claimed_until: Date | null
+  claimed_by: string | null
+  attempts: ColumnType<readonly WebhookAttempt[], string | undefined, string>
+  redelivery_of: string | null
+  created_at: Generated<Date>
 }

@@ -76,6 +76,9 @@ export const systemPackages: readonly SystemPackage[] = [
     isRequired: false,
   },
   { name: 'curl', reason: 'for programs of a session', programs: ['curl'], isRequired: false },
+  { name: 'git', reason: 'fetches the repositories of apps', programs: ['git'], isRequired: false },
+  { name: 'python3', reason: 'runs Python apps', programs: ['python3'], isRequired: false },
+  { name: 'python3-venv', reason: 'installs uv, which installs Python apps', programs: [], isRequired: false },
   {
     name: 'fonts-liberation',
     reason: 'fonts with the metrics of Arial, Times and Courier, for which most pages are designed',

@@ -12,6 +12,8 @@ export interface BundledPrograms {
   readonly entries: Readonly<Record<string, string>>
   /** Packages that are copied unchanged, because they load files of their own at run time. */
   readonly packages: readonly string[]
+  /** Files that are copied unchanged, by their names. */
+  readonly files?: Readonly<Record<string, string>>
 }
 
 /** Beside Node's cache of compiled modules, for all data folders. */
@@ -22,15 +24,20 @@ const checkoutCache = join(import.meta.dirname, '../../../../.tools/bundles')
  * in separate files, so that a start reads little. Other folders are removed when no machine uses them.
  */
 export async function bundlePrograms(
-  { entries, packages }: BundledPrograms,
+  programs: BundledPrograms,
   folder: string,
   cacheFolder = checkoutCache,
 ): Promise<string> {
+  const { entries, packages } = programs
   await mkdir(folder, { recursive: true })
   const cache = new BundleCache({ folder: cacheFolder, name: JSON.stringify([entries, packages, process.version]) })
   const bundling = lastBundle.then(async () => (await cache.read()) ?? bundle(entries, packages, cache))
   lastBundle = bundling.catch(() => {})
-  const files = await bundling
+  const copied = Object.entries(programs.files ?? {}).map(async ([name, source]) => ({
+    name,
+    code: await readFile(source),
+  }))
+  const files = [...(await bundling), ...(await Promise.all(copied))]
   const sources = packages.map(folderOfPackage)
   const path = join(folder, await nameOf(files, sources))
   if (!(await exists(path))) {

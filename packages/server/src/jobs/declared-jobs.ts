@@ -1,4 +1,13 @@
-import type { AnalysisId, DeploymentId, InvocationId, PoolId, ProjectId, ProxyId } from '@berth/contract/common/ids.ts'
+import type {
+  AnalysisId,
+  AuthConnectionId,
+  AuthFlowId,
+  DeploymentId,
+  InvocationId,
+  PoolId,
+  ProjectId,
+  ProxyId,
+} from '@berth/contract/common/ids.ts'
 import type { LeaseSettings } from '../features/sessions/pools/lease.ts'
 import type { Job } from './job.ts'
 
@@ -35,6 +44,15 @@ export const rotateTelemetry: Job<Record<string, never>> = {
   runsOn: 'any server',
   keyOf: () => '',
   cron: '37 * * * *',
+  limitSeconds: 10 * 60,
+}
+
+/** Removes old deliveries of webhooks, and disables webhooks that are too far behind. */
+export const tendWebhooks: Job<Record<string, never>> = {
+  name: 'tend-webhooks',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '* * * * *',
   limitSeconds: 10 * 60,
 }
 
@@ -154,5 +172,30 @@ export const applyLease: Job<LeaseSettings> = {
   name: 'apply-lease',
   runsOn: 'one server',
   keyOf: ({ sessionId, leaseNumber }) => `${sessionId} ${leaseNumber}`,
+  limitSeconds: 60,
+}
+
+/** Checks whether the profile of a connection is still logged in. */
+export const checkAuthConnection: Job<{ connectionId: AuthConnectionId }> = {
+  name: 'check-auth-connection',
+  runsOn: 'any server',
+  keyOf: ({ connectionId }) => connectionId,
+  limitSeconds: 5 * 60,
+}
+
+/** Logs a profile in again, without a person. */
+export const reauthenticate: Job<{ flowId: AuthFlowId }> = {
+  name: 'reauthenticate',
+  runsOn: 'any server',
+  keyOf: ({ flowId }) => flowId,
+  limitSeconds: 25 * 60,
+}
+
+/** Ends the logins of lost servers, and removes old history of logins. */
+export const cleanUpAuth: Job<Record<string, never>> = {
+  name: 'clean-up-auth',
+  runsOn: 'any server',
+  keyOf: () => '',
+  cron: '* * * * *',
   limitSeconds: 60,
 }

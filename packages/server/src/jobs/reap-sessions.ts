@@ -97,7 +97,7 @@ export class SessionReaper {
     if (state === 'returning' && machines.has(id)) return leaseReturns.finish(id)
     // The row was read earlier. If there is a machine now, it was starting then.
     if (machines.has(id)) return
-    if (state !== 'starting') return void (await terminator.end(id))
+    if (state !== 'starting') return void (await terminator.end(id, 'machine_ended'))
     await machines.stop(session)
     await store.removeStarting(id)
   }

@@ -3,6 +3,8 @@ import {
   analyseSite,
   applyLease,
   buildDeployment,
+  checkAuthConnection,
+  cleanUpAuth,
   detachProxy,
   endInvocationSessions,
   endLostInvocations,
@@ -13,11 +15,13 @@ import {
   exportAuditLog,
   fillPool,
   followDeletedProxy,
+  reauthenticate,
   rotateTelemetry,
   shortenAppHistory,
   shortenAuditLog,
   sweepBlobs,
   tendPools,
+  tendWebhooks,
 } from './declared-jobs.ts'
 import type { JobRunner } from './job-runner.ts'
 
@@ -27,6 +31,7 @@ type Workers = Pick<
   | 'appLogs'
   | 'audit'
   | 'auditExporter'
+  | 'authHealthChecks'
   | 'blobSweep'
   | 'builds'
   | 'configRegistry'
@@ -41,6 +46,7 @@ type Workers = Pick<
   | 'replays'
   | 'searchExpiry'
   | 'telemetry'
+  | 'webhooks'
 >
 
 interface StartJobsOptions {
@@ -52,6 +58,8 @@ interface StartJobsOptions {
 
 /** A pool whose browsers start slowly does not keep the others waiting. */
 const poolsFilledAtOnce = 2
+/** Checks take seconds, logins can take minutes. */
+const loginsAtOnce = 2
 
 /** All jobs and their handlers. */
 export async function startJobs(
@@ -61,13 +69,16 @@ export async function startJobs(
 ): Promise<void> {
   const { analysisRunner, appLogs, builds, configRegistry, invocationRunner, leases, poolFiller } = workers
   const { invocations, invocationSessions } = workers
+  const { authHealthChecks } = workers
   const { audit, auditExporter, blobSweep, deletedProxies, downloads, lostSessions, replays, searchExpiry, telemetry } =
     workers
+  const { webhooks } = workers
   await Promise.all([
     runner.work(sweepBlobs, (_data, signal) => blobSweep.sweep(signal)),
     runner.work(exportAuditLog, (_data, signal) => auditExporter.run(signal)),
     runner.work(shortenAuditLog, () => audit.removeOld()),
     runner.work(rotateTelemetry, () => telemetry.rotate()),
+    runner.work(tendWebhooks, (_data, signal) => webhooks.tend(signal)),
     runner.work(expireSearches, () => searchExpiry.run()),
     runner.work(expireSessionFiles, async () => {
       await replays.expire()
@@ -82,6 +93,11 @@ export async function startJobs(
     ...Array.from({ length: poolsFilledAtOnce }, () =>
       runner.work(fillPool, ({ poolId }, signal) => poolFiller.fill(poolId, signal)),
     ),
+    ...Array.from({ length: loginsAtOnce }, () => [
+      runner.work(checkAuthConnection, ({ connectionId }, signal) => authHealthChecks.check(connectionId, signal)),
+      runner.work(reauthenticate, ({ flowId }, signal) => authHealthChecks.reauthenticate(flowId, signal)),
+    ]).flat(),
+    runner.work(cleanUpAuth, () => authHealthChecks.cleanUp()),
     runner.work(endLostInvocations, () => invocationRunner.failOverdue()),
     runner.work(endInvocationSessions, (data) => invocationSessions.endOwn(data.projectId, data.invocationId)),
     runner.work(shortenAppHistory, async () => {

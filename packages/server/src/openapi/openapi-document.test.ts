@@ -19,7 +19,8 @@ test('every public endpoint is an operation with its success and every status of
     for (const code of errorsOf(endpoint)) {
       const response = operation.responses[errorCatalogue[code].status]
       assert.match(response.description, new RegExp(`\`${publicCodeOf(code)}\``))
-      assert.equal(response.content['application/json'].schema.$ref, '#/components/schemas/Error')
+      const body = code === 'auth_connection_exists' ? 'AlreadyExistsError' : 'Error'
+      assert.equal(response.content['application/json'].schema.$ref, `#/components/schemas/${body}`)
     }
     assert.ok(operation.responses[endpoint.status], `${endpoint.operationId} has no response ${endpoint.status}`)
   }

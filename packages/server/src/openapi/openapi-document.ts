@@ -37,6 +37,10 @@ const ErrorBody = z
   })
   .meta({ id: 'Error' })
 
+/** Of what exists already and is not made again. */
+const ExistingBody = ErrorBody.extend({ existing_id: z.string() }).meta({ id: 'AlreadyExistsError' })
+const tellingWhatExists: readonly ErrorCode[] = ['auth_connection_exists']
+
 const projectHeaders = z.object({
   'X-Kernel-Project-Id': z.string().optional().meta({ description: 'Project by id. Default: the project `Default`.' }),
   'X-Kernel-Project': z.string().optional().meta({ description: 'Project by id or exact name.' }),
@@ -198,7 +202,9 @@ function failureResponse(description: string, codes: readonly ErrorCode[]): ZodO
   return {
     description,
     ...((tellsWhetherToRetry || tellsWhen) && { headers }),
-    content: { 'application/json': { schema: ErrorBody } },
+    content: {
+      'application/json': { schema: codes.some((code) => tellingWhatExists.includes(code)) ? ExistingBody : ErrorBody },
+    },
   }
 }
 

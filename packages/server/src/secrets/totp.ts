@@ -1,4 +1,4 @@
-import { Secret, TOTP } from 'otpauth'
+import { Secret, TOTP, URI } from 'otpauth'
 
 export interface TotpSettings {
   readonly algorithm: 'SHA1' | 'SHA256' | 'SHA512'
@@ -19,4 +19,23 @@ export function totpCode(secret: string, settings: TotpSettings, now: Date): Tot
   const totp = new TOTP({ ...settings, secret: Secret.fromBase32(secret) })
   const timestamp = now.getTime()
   return { code: totp.generate({ timestamp }), expiresAt: new Date(timestamp + totp.remaining({ timestamp })) }
+}
+
+/** The codes of a seed in base32, or of an `otpauth:` URI. Undefined when it is neither. */
+export function readTotp(text: string): ((at: Date) => TotpCode) | undefined {
+  try {
+    const totp = text.startsWith('otpauth:')
+      ? URI.parse(text)
+      : new TOTP({ secret: Secret.fromBase32(plainBase32(text)) })
+    if (!(totp instanceof TOTP)) return undefined
+    const { algorithm, digits, period, secret } = totp
+    const settings = { algorithm: algorithm as TotpSettings['algorithm'], digits, period }
+    return (at) => totpCode(secret.base32, settings, at)
+  } catch {
+    return undefined
+  }
+}
+
+function plainBase32(text: string): string {
+  return text.replaceAll(/[\s=-]/g, '').toUpperCase()
 }

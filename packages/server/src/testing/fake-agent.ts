@@ -10,6 +10,7 @@ import {
   acknowledgeAgentEvents,
   acknowledgeAgentTelemetry,
   configureAgent,
+  endClients,
   endRecording,
   type FetchPageReply,
   type FetchPageRequest,
@@ -41,6 +42,7 @@ import {
   fillFormFields,
   findFormFields,
 } from '@berth/contract/agent/form-fill-endpoints.ts'
+import { checkLogin, chooseLogin, observeLogin, openLogin, submitLogin } from '@berth/contract/agent/login-endpoints.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { TelemetryEvent } from '@berth/contract/telemetry/telemetry-event.ts'
 import { findUpgrade } from '@berth/contract/upgrade.ts'
@@ -51,6 +53,7 @@ import { createLogger } from '@berth/runtime/process/logger.ts'
 import { SequencedLog } from '@berth/runtime/stream/sequenced-log.ts'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { WebSocketServer } from 'ws'
+import { FakeLogin } from './fake-login.ts'
 
 const browserPath = '/devtools/browser/fake'
 
@@ -88,6 +91,8 @@ export class FakeAgent {
     status: 'completed',
     fields: values.map((_value, index) => ({ index, status: 'filled' })),
   })
+  /** The site on which it logs in. */
+  login = new FakeLogin({ first: 'nothing', pages: { nothing: { state: 'not_found' } } })
   /** What it sends of a recording of the screen. */
   record: (request: RecordRequest) => Readable = () => {
     throw new BerthError('replay_start_failed', { reason: 'the fake agent has no recorder' })
@@ -191,6 +196,7 @@ export class FakeAgent {
       else this.takeExtensions(request.raw, reply.raw)
     })
     mount(app, getAgentState, () => this.#state)
+    mount(app, endClients, () => {})
     mount(app, stopAgent, ({ request }) => {
       request.raw.socket.once('close', () => this.kill())
     })
@@ -211,6 +217,11 @@ export class FakeAgent {
       this.filled.push(body)
       return this.fillFormFields(body)
     })
+    mount(app, openLogin, () => this.login.page())
+    mount(app, observeLogin, () => this.login.page())
+    mount(app, submitLogin, ({ body }) => this.login.submit(body))
+    mount(app, chooseLogin, ({ body }) => this.login.choose(body.page_key, body.ref))
+    mount(app, checkLogin, () => this.login.check())
     mount(app, recordScreen, ({ body }) => ({ content: this.record(body) }))
     mount(app, endRecording, ({ body }) => this.onEndRecording(body.id))
     mountStream(app, followAgentState, async ({ request, signal }) => this.#open(request, this.#states(signal)))

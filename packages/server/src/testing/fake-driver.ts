@@ -7,6 +7,7 @@ import type { MachineId, SessionId } from '@berth/contract/common/ids.ts'
 import type { ChromePolicies, Driver, DriverCapabilities, FreeRoom, Machine, MachineSpec } from '../drivers/driver.ts'
 import { connectUnixSocket } from '../host/connect-unix-socket.ts'
 import { FakeAgent } from './fake-agent.ts'
+import type { FakeLogin } from './fake-login.ts'
 
 interface FakeMachine extends Machine {
   readonly spec: MachineSpec
@@ -44,6 +45,8 @@ export class FakeHost {
   freeRoom: FreeRoom = { memoryBytes: 2 ** 30, sessions: 3 }
   /** How new agents fetch pages; absent: not at all. */
   fetchPage: FakeAgent['fetchPage'] | undefined
+  /** The site on which new agents log in; absent: one without a login. */
+  login: (() => FakeLogin) | undefined
   /** Runs in each start, when the row of the session is there and its machine is not yet. */
   onStart: (spec: MachineSpec) => Promise<void> = async () => {}
   /** Runs before a machine is frozen. */
@@ -170,6 +173,7 @@ export class FakeDriver implements Driver {
     agent.refusesProfiles = this.#host.refusesProfiles
     if (this.#host.operationsOf) agent.operate = this.#host.operationsOf(spec)
     if (this.#host.fetchPage) agent.fetchPage = this.#host.fetchPage
+    if (this.#host.login) agent.login = this.#host.login()
     const connect = () => connectUnixSocket(agentSocket)
     const egressSocket = { path: join(this.#host.folder, `${id}.egress`), mode: 0o600 }
     return { id, connect, egressSocket, ended: agent.ended, spec, agent }

@@ -83,6 +83,7 @@ export interface TestServerOptions {
   /** Absent: off. It is filled when a test says so. */
   readonly reserve?: ReserveConfig
   readonly replays?: Partial<ReplaysConfig>
+  readonly webhookLimitMilliseconds?: number
 }
 
 interface TestParts {
@@ -190,6 +191,7 @@ export class TestServer {
     })
     await this.#app.listen({ port: this.#parts.port, host: '127.0.0.1' })
     await this.#services.poolUpkeep.start()
+    await this.#services.authFlowRunner.recover()
     if (!this.#parts.options.isShared) return
     await this.#services.heartbeat.start(never)
     this.#services.heartbeat.close()
@@ -198,6 +200,7 @@ export class TestServer {
   /** Simulates a killed server: rows and machines remain. */
   async crash(): Promise<void> {
     await this.#services.poolUpkeep.close()
+    await this.#services.authFlowRunner.close()
     this.#services.relay.close()
     this.#services.vaultItemChanges.close()
     this.#services.forwarding.close()
@@ -276,6 +279,10 @@ export class TestServer {
       audit: { folder: `${this.#parts.blobsFolder}-audit`, retentionDays: 365 },
       auditExport: options.auditExport ?? { buckets: [], endpoint: undefined },
       telemetryRetentionDays: 30,
+      webhooks: {
+        retentionDays: 7,
+        ...(options.webhookLimitMilliseconds && { attemptLimitMilliseconds: options.webhookLimitMilliseconds }),
+      },
       search: options.search ?? { providers: [], attemptLimitMilliseconds: 1_000 },
       replays: { retentionDays: 7, maxBytes: 500 * 1024 ** 2, maxProjectBytes: 1024 ** 3, ...options.replays },
       downloads: { retentionDays: 7, maxBytes: 20 * 1024 ** 2 },
@@ -284,9 +291,12 @@ export class TestServer {
         maxInvocations: 100,
         maxInvocationsPerApp: 100,
         requestsPerMinute: 0,
+        maxAuthConnections: null,
+        minHealthCheckSeconds: 300,
         ...options.limits,
       },
       warmAppSeconds: 60,
+      gitHubUrl: 'https://github.com',
       configRegistry: {
         atOnce: 2,
         perProject: 10,

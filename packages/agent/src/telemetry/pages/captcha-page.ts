@@ -1,6 +1,8 @@
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 
-export type CaptchaType = 'hcaptcha' | 'recaptcha_v2' | 'turnstile'
+export type CaptchaType = 'hcaptcha' | 'recaptcha_v2' | 'turnstile' | ElementCaptchaType
+/** Those that are elements of their page, without a frame. */
+export type ElementCaptchaType = 'geetest' | 'press_and_hold'
 
 /** The frames in which the services show their challenges. */
 const frames: readonly { readonly type: CaptchaType; readonly host: RegExp; readonly path: RegExp }[] = [
@@ -17,19 +19,40 @@ export function captchaTypeOf(url: string): CaptchaType | undefined {
   return frames.find(({ host, path }) => host.test(hostname) && path.test(pathname))?.type
 }
 
+/** Where the pages that show such elements get them from: GeeTest, and PerimeterX (now HUMAN). */
+const elementHosts = /(?:^|\.)(?:geetest\.com|geevisit\.com|px-cdn\.net|px-cloud\.net|perimeterx\.net)$/
+
+export function isElementCaptchaHost(name: string): boolean {
+  return elementHosts.test(name.toLowerCase().replace(/\.$/, ''))
+}
+
 /** Runs in a world of its own, which the page cannot see. */
 const script = `(() => {
-  const isShown = (frame) => {
-    const { width, height } = frame.getBoundingClientRect()
-    return width > 10 && height > 10 && frame.checkVisibility({ visibilityProperty: true, opacityProperty: true })
+  const isShown = (element) => {
+    const { width, height } = element.getBoundingClientRect()
+    return width > 10 && height > 10 && element.checkVisibility({ visibilityProperty: true, opacityProperty: true })
   }
-  const names = ['h-captcha-response', 'g-recaptcha-response', 'cf-turnstile-response']
+  const elements = {
+    geetest: '[class^="geetest_"]',
+    press_and_hold: '#px-captcha, [id^="px-captcha-"]',
+  }
+  const names = [
+    'h-captcha-response', 'g-recaptcha-response', 'cf-turnstile-response', 'geetest_validate', 'geetest_seccode',
+  ]
   const answers = names.flatMap((name) => [...document.getElementsByName(name)])
+  const isPassed = document.querySelector('.geetest_lock_success, .geetest_radar_success')
   return {
     sources: [...document.querySelectorAll('iframe')].filter(isShown).slice(0, 200).map(({ src }) => src),
-    isSolved: answers.some(({ value }) => value),
+    elements: Object.keys(elements).filter((type) => [...document.querySelectorAll(elements[type])].some(isShown)),
+    isSolved: Boolean(isPassed) || answers.some(({ value }) => value),
   }
 })()`
+
+interface PageContent {
+  readonly sources: readonly string[]
+  readonly elements: readonly ElementCaptchaType[]
+  readonly isSolved: boolean
+}
 
 export interface SeenCaptcha {
   readonly visible: readonly CaptchaType[]
@@ -48,6 +71,6 @@ export async function lookForCaptcha(
   const { executionContextId: contextId } = await pipe.send('Page.createIsolatedWorld', world, destination)
   const call = { expression: script, contextId, returnByValue: true }
   const { result } = await pipe.send('Runtime.evaluate', call, destination)
-  const { sources, isSolved } = result.value as { readonly sources: readonly string[]; readonly isSolved: boolean }
-  return { visible: sources.flatMap((source) => captchaTypeOf(source) ?? []), isSolved }
+  const { sources, elements, isSolved } = result.value as PageContent
+  return { visible: [...sources.flatMap((source) => captchaTypeOf(source) ?? []), ...elements], isSolved }
 }

@@ -2,13 +2,22 @@ import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 import type { CdpEventParams } from '../../browser/cdp-types.ts'
 import { withTarget } from '../../browser/targets/tabs.ts'
 import type { TelemetrySink } from '../telemetry-sink.ts'
-import { type CaptchaType, captchaTypeOf, lookForCaptcha } from './captcha-page.ts'
+import {
+  type CaptchaType,
+  captchaTypeOf,
+  type ElementCaptchaType,
+  isElementCaptchaHost,
+  lookForCaptcha,
+} from './captcha-page.ts'
 
 type TargetInfo = CdpEventParams<'Target.targetCreated'>['targetInfo']
 
 const pollMilliseconds = 1_000
 const challengeLimitMilliseconds = 5 * 60_000
 const answerLimitMilliseconds = 3_000
+/** For so long after a sign of them, pages are looked at for challenges that are elements. */
+const elementLimitMilliseconds = 30_000
+const elementTypes: readonly ElementCaptchaType[] = ['geetest', 'press_and_hold']
 /** A page can make frames without end. */
 const maxFrames = 100
 /** No service of this version solves challenges. An operator's solver reports results of its own. */
@@ -33,7 +42,8 @@ type Outcome = 'solved' | 'timeout' | 'abandoned'
 /**
  * Challenges that a person would see. They are frames of other sites, of which Chromium tells without being attached to
  * their page. Only a page with such a frame is looked at, once a second: whether it shows the frame, and whether it has
- * the answer.
+ * the answer. Challenges without a frame are elements of the page itself: all pages are looked at for a while after a
+ * program of the session has looked up the host of such a service, and after each navigation from then on.
  */
 export class CaptchaWatch {
   readonly #pipe: CdpPipe
@@ -45,6 +55,8 @@ export class CaptchaWatch {
   /** Pages whose challenge is over, until it has gone. */
   readonly #done = new Set<string>()
   #timer: NodeJS.Timeout | undefined
+  /** Until then elements may be challenges. Undefined: nobody has looked up a host of theirs. */
+  #elementsUntil: number | undefined
   #isLooking = false
   #lastId = 0
 
@@ -60,10 +72,24 @@ export class CaptchaWatch {
 
   /** Looks at the pages that have such frames. */
   start(): void {
-    if (this.#timer || this.#frames.size === 0) return
+    if (this.#timer || (this.#frames.size === 0 && !this.#expectsElements)) return
     this.#timer = setInterval(() => void this.#look(), pollMilliseconds)
     this.#timer.unref()
     void this.#look()
+  }
+
+  /** A program of the session wants to know the address of this host. */
+  noteLookup(name: string): void {
+    if (isElementCaptchaHost(name)) this.#expectElements()
+  }
+
+  #expectElements(): void {
+    this.#elementsUntil = performance.now() + elementLimitMilliseconds
+    if (this.#collector.captures('captcha')) this.start()
+  }
+
+  get #expectsElements(): boolean {
+    return this.#elementsUntil !== undefined && performance.now() < this.#elementsUntil
   }
 
   take(info: TargetInfo): void {
@@ -88,24 +114,27 @@ export class CaptchaWatch {
     this.#pages.set(targetId, url)
     if (before === undefined || before === url) return
     this.#done.delete(targetId)
+    // Chromium remembers addresses for a while.
+    if (this.#elementsUntil !== undefined) this.#expectElements()
   }
 
   async #look(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
     try {
-      const pages = this.#pagesWithFrames()
+      const pages = this.#pagesToLookAt()
       for (const [pageId, types] of pages) await this.#lookAt(pageId, types)
       for (const pageId of this.#challenges.keys()) if (!pages.has(pageId)) await this.#lookAt(pageId, new Set())
-      if (this.#frames.size === 0 && this.#challenges.size === 0) this.close()
+      if (this.#frames.size === 0 && this.#challenges.size === 0 && !this.#expectsElements) this.close()
     } finally {
       this.#isLooking = false
     }
   }
 
   /** A frame within a frame does not say to which page it belongs: then every page is looked at. */
-  #pagesWithFrames(): ReadonlyMap<string, ReadonlySet<CaptchaType>> {
+  #pagesToLookAt(): ReadonlyMap<string, ReadonlySet<CaptchaType>> {
     const pages = new Map<string, Set<CaptchaType>>()
+    if (this.#expectsElements) for (const id of this.#pages.keys()) pages.set(id, new Set(elementTypes))
     for (const { type, pageId } of this.#frames.values()) {
       const found = pageId !== undefined && this.#pages.has(pageId) ? [pageId] : [...this.#pages.keys()]
       for (const id of found) pages.set(id, (pages.get(id) ?? new Set()).add(type))
@@ -119,14 +148,22 @@ export class CaptchaWatch {
       () => undefined, // The page has gone, or is busy.
     )
     if (!seen) return
+    const known = this.#challenges.get(pageId)
+    const hasLeft = known !== undefined && known.pageUrl !== this.#pages.get(pageId)
+    if (hasLeft) {
+      this.#end(pageId, 'abandoned')
+      this.#done.delete(pageId)
+    }
+    const open = hasLeft ? undefined : known
+    const isExpected = (type: CaptchaType) => types.has(type) || type === open?.type
     // The frame of Turnstile is where no script of its page finds it.
-    const visible = seen.visible.find((type) => types.has(type)) ?? (types.has('turnstile') ? 'turnstile' : undefined)
-    const open = this.#challenges.get(pageId)
+    const visible = seen.visible.find(isExpected) ?? (types.has('turnstile') ? 'turnstile' : undefined)
     if (!open) {
       if (!visible) this.#done.delete(pageId)
       else if (!seen.isSolved && !this.#done.has(pageId)) this.#begin(pageId, visible)
     } else if (seen.isSolved) this.#end(pageId, 'solved')
-    else if (!visible || open.pageUrl !== this.#pages.get(pageId)) this.#end(pageId, 'abandoned')
+    // A page that has been held is loaded again, and shows what it is about.
+    else if (!visible) this.#end(pageId, open.type === 'press_and_hold' ? 'solved' : 'abandoned')
     else if (performance.now() - open.startedAt > challengeLimitMilliseconds) this.#end(pageId, 'timeout')
   }
 

@@ -26,6 +26,10 @@ export class Observation {
     })
   }
 
+  noteLookup(name: string): void {
+    this.#browser?.noteLookup(name)
+  }
+
   #follow(chromium: Chromium): void {
     const browser = new ObservedBrowser(chromium, this.#collector)
     this.#browser = browser

@@ -44,6 +44,10 @@ export class ObservedBrowser {
     this.#captchas.close()
   }
 
+  noteLookup(name: string): void {
+    this.#captchas.noteLookup(name)
+  }
+
   /** Observes what is captured now. One change comes after another. */
   update(): Promise<void> {
     const updated = this.#updates.then(() => this.#update())

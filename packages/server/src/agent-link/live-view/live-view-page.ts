@@ -45,7 +45,8 @@ export function mountLiveViewPage(app: FastifyInstance, { access, publicUrl }: L
 
   app.get(path, async (request, reply) => {
     const { session: named } = request.params as { session: string }
-    await access.admit(readSessionCredentials(request.raw), named)
+    const { isReadOnly } = await access.admitViewer(readSessionCredentials(request.raw), named)
+    const isWithoutInput = isReadOnlyView(request.url) || isReadOnly
     const { name } = await readScript()
     // Relative to this page, whatever a proxy in front of berth has made of its address.
     const folder = pathOf(request.url).endsWith('/') ? '' : `${liveViewUpgrade.path.slice(1)}/`
@@ -58,7 +59,7 @@ export function mountLiveViewPage(app: FastifyInstance, { access, publicUrl }: L
         'x-content-type-options': 'nosniff',
       })
       .type('text/html; charset=utf-8')
-      .send(pageWith(`${folder}${name}`, isReadOnlyView(request.url)))
+      .send(pageWith(`${folder}${name}`, isWithoutInput))
   })
 
   /** The same for everybody, so it needs no token. Its name changes with its content. */

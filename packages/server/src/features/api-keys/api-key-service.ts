@@ -5,6 +5,7 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { ApiKeyCache } from '../../access/api-key-cache.ts'
 import type { OrganizationCaller } from '../../access/caller.ts'
 import { hashApiKey, maskApiKey, newApiKey } from '../../access/secrets.ts'
+import type { Database } from '../../database/database.ts'
 import type { ProjectService } from '../projects/project-service.ts'
 import type { ApiKey, ApiKeyStore, KeyListing } from './api-key-store.ts'
 
@@ -38,6 +39,12 @@ export interface IssuedApiKey {
   readonly key: string
 }
 
+/** A key that does not exist before it is inserted. */
+export interface PreparedApiKey {
+  readonly key: string
+  insert(database?: Database): Promise<ApiKey>
+}
+
 /** The creator of a key: another key or the operator. */
 interface Creator {
   readonly id: ApiKeyId | OrganizationId
@@ -69,6 +76,12 @@ export class ApiKeyService {
 
   /** Creates a key for the operator or an authorized caller. */
   async createAs(organizationId: OrganizationId, creator: Creator, request: NewApiKey): Promise<IssuedApiKey> {
+    const { key, insert } = await this.prepare(organizationId, creator, request)
+    return { key, record: await insert() }
+  }
+
+  /** The same in two steps, for whoever stores the key together with something else. */
+  async prepare(organizationId: OrganizationId, creator: Creator, request: NewApiKey): Promise<PreparedApiKey> {
     const { name, daysToExpire, projectId } = request
     const project = projectId ? await this.#projects.getActive(organizationId, projectId) : undefined
     const now = this.#clock.now()
@@ -76,7 +89,7 @@ export class ApiKeyService {
     const lifetimeDays = daysToExpire ?? (expiresAt && Math.ceil(daysBetween(now, expiresAt)))
     const key = newApiKey()
     const row = rowOf({ organizationId, projectId: project?.id ?? null, name, creator, now, lifetimeDays }, key)
-    return { record: await this.#store.insert({ ...row, expires_at: expiresAt }), key }
+    return { key, insert: (database) => this.#store.insert({ ...row, expires_at: expiresAt }, database) }
   }
 
   async list(caller: OrganizationCaller, listing: KeyListing, page: PageRequest): Promise<Page<ApiKey>> {

@@ -39,8 +39,8 @@ export class ApiKeyStore {
     this.#database = database
   }
 
-  async insert(key: Insertable<ApiKeyTable>): Promise<ApiKey> {
-    return insertKey(this.#database, key)
+  async insert(key: Insertable<ApiKeyTable>, database = this.#database): Promise<ApiKey> {
+    return insertKey(database, key)
   }
 
   async find(owner: KeyOwner, id: string, status: KeyStatus): Promise<ApiKey | undefined> {

@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
@@ -39,6 +40,17 @@ export class AppBlobs {
   remove(name: string): Promise<void> {
     return this.#options.blobs.remove(name)
   }
+}
+
+/** Stores the archive in the file, as it is. */
+export async function keepSource(
+  blobs: AppBlobs,
+  projectId: ProjectId,
+  path: string,
+): Promise<{ readonly checksum: string; readonly blob: string }> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return { checksum: hash.digest('hex'), blob: await blobs.write('source', projectId, createReadStream(path)) }
 }
 
 function contextOf(name: string): string {

@@ -28,6 +28,7 @@ const apps = createAppServices({
   jobs: server.jobs,
   serverId: 'test',
   warmMilliseconds: 60_000,
+  gitHubUrl: 'https://github.com',
   clock: server.clock,
   logger: createLogger({ name: 'test', level: 'silent', json: true }),
 })

@@ -3,6 +3,7 @@ import { hostName } from '@berth/contract/egress/machine-protocol.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import type { ApiKeyService } from '../api-keys/api-key-service.ts'
 import type { DeploymentStore, StoredDeployment } from './deployment-store.ts'
+import { runtimeOf, runtimePlaces } from './machines/app-runtime.ts'
 import { inMachine } from './machines/paths.ts'
 
 interface AppEnvironmentOptions {
@@ -36,7 +37,7 @@ export class AppEnvironment {
     const { id, project_id: projectId, sealed_env, entrypoint } = deployment
     const own = JSON.parse(await secrets.unseal(projectId, sealed_env, `environment ${id}`)) as Record<string, string>
     return {
-      PATH: `${inMachine.app}/node_modules/.bin:${inMachine.programs}:/usr/local/bin:/usr/bin:/bin`,
+      PATH: `${runtimePlaces[runtimeOf(entrypoint)].programs}:${inMachine.programs}:/usr/local/bin:/usr/bin:/bin`,
       KERNEL_BASE_URL: this.#address,
       ...own,
       KERNEL_API_KEY: await this.#keyOf(deployment),
@@ -50,13 +51,16 @@ export class AppEnvironment {
     if (sealed_key) return secrets.unseal(projectId, sealed_key, `key ${id}`)
     const organizationId = await organizationOf(projectId)
     const name = `deployment ${id}`
-    const issued = await keys.createAs(
+    const prepared = await keys.prepare(
       organizationId,
       { id: organizationId, name },
       { name, projectId, daysToExpire: undefined },
     )
-    const { key, record } = issued
-    await deployments.setKey(id, { keyId: record.id, sealedKey: await secrets.seal(projectId, key, `key ${id}`) })
-    return key
+    const sealedKey = await secrets.seal(projectId, prepared.key, `key ${id}`)
+    const stored = await deployments.takeKey(id, async (database) => {
+      const { id: keyId } = await prepared.insert(database)
+      return { keyId, sealedKey }
+    })
+    return secrets.unseal(projectId, stored, `key ${id}`)
   }
 }

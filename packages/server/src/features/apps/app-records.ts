@@ -14,8 +14,11 @@ export function deploymentRecord(deployment: StoredDeployment): Deployment {
     ...(deployment.status_reason !== null && { status_reason: deployment.status_reason }),
     entrypoint_rel_path: deployment.entrypoint,
     env_vars: withoutValues(deployment.env_names),
-    source_type: 'file',
-    source_checksum: deployment.source_checksum,
+    source_type: deployment.source_url === null ? 'file' : 'github',
+    ...(deployment.source_checksum !== null && { source_checksum: deployment.source_checksum }),
+    ...(deployment.source_url !== null && { source_url: deployment.source_url }),
+    ...(deployment.source_ref !== null && { source_ref: deployment.source_ref }),
+    ...(deployment.source_path !== null && { source_path: deployment.source_path }),
   }
 }
 

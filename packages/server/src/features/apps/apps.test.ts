@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Deployment, Invocation } from '@berth/contract/apps/app.ts'
 import { type DeploymentId, type InvocationId, newId, type ProjectId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
 import { linkMode, type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
 import { type ApiAnswer, type TestProject, TestServer } from '../../testing/server-test.ts'
 import { DeploymentStore } from './deployment-store.ts'
@@ -38,10 +39,8 @@ const refused: readonly (readonly [what: string, fields: Fields, rule: RegExp])[
   ['an entrypoint that is not there', { entrypoint_rel_path: 'other.ts' }, /^entrypoint_rel_path: .*no file other.ts/],
   ['an entrypoint outside', { entrypoint_rel_path: '../index.ts' }, /^entrypoint_rel_path: .*inside/],
   ['an entrypoint of no kind', { entrypoint_rel_path: 'index.rb' }, /^entrypoint_rel_path: must end in/],
-  ['an entrypoint in Python', { entrypoint_rel_path: 'main.py' }, /^entrypoint_rel_path: only TypeScript/],
   ['another region', { region: 'eu' }, /^region: /],
   ['a force that is none', { force: 'maybe' }, /^force: must be one of true, false/],
-  ['a git repository', { source: '{"type":"github"}' }, /^source: only archives/],
   ['a variable without a name', { 'env_vars[]': 'x' }, /^env_vars: must be names/],
   ['a variable with a bad name', { 'env_vars[A=B]': 'x' }, /^env_vars: must be names/],
   ['an archive that is none', { file: new Blob(['no zip']) }, /^file: the archive is refused/],
@@ -57,6 +56,108 @@ const refused: readonly (readonly [what: string, fields: Fields, rule: RegExp])[
     /^file: /,
   ],
 ]
+const repository = { type: 'github', url: 'https://github.com/owner/name', ref: 'main', entrypoint: 'index.ts' }
+const from = (change: object): Fields => ({
+  file: undefined,
+  entrypoint_rel_path: undefined,
+  source: JSON.stringify({ ...repository, ...change }),
+})
+const refusedRepositories: readonly (readonly [what: string, fields: Fields, rule: RegExp])[] = [
+  ['text that is no JSON', { ...from({}), source: '{' }, /^source: must be JSON/],
+  ['a part twice', { ...from({}), 'source[ref]': 'main' }, /^source: must come once/],
+  ['both kinds', { source: JSON.stringify(repository) }, /^source: must not be given with file/],
+  ['two entrypoints', { ...from({}), entrypoint_rel_path: 'a.ts' }, /^entrypoint_rel_path: must not be given with/],
+  ['another type', from({ type: 'gitlab' }), /^source.type: must be github/],
+  ['a field of newer clients', from({ depth: 1 }), /^source: must not have the field depth/],
+  ['a field of newer clients by its name', { ...from({}), source: undefined, 'source[depth]': '1' }, /^source/],
+  ...[
+    'ssh://git@github.com/owner/name',
+    'file:///etc',
+    'ext::sh -c id',
+    'https://other.example/owner/name',
+    'https://github.com:444/owner/name',
+    'http://github.com/owner/name',
+    'https://user:secret@github.com/owner/name',
+    'https://github.com/owner/name/tree/main',
+    'https://github.com/owner/..',
+    'https://github.com/owner/name?x',
+    '--upload-pack=id',
+  ].map((url) => [`the URL ${url}`, from({ url }), /^source.url: must be a repository/] as const),
+  ...['--upload-pack=id', '+main', 'a:b', 'a..b', 'a b', 'refs/*', 'main\n', '@{-1}', 'a^'].map(
+    (ref) => [`the reference ${JSON.stringify(ref)}`, from({ ref }), /^source.ref: must be a branch/] as const,
+  ),
+  ['a folder outside', from({ path: '../x' }), /^source.path: must be a path inside/],
+  ['an entrypoint outside', from({ entrypoint: '/etc/x.ts' }), /^source.entrypoint: must be a path inside/],
+  ['a token that is none', from({ auth: { method: 'github_token', token: 'a\r\nb: c' } }), /^source.auth.token: /],
+  ['another kind of credentials', from({ auth: { method: 'password', token: 'x' } }), /^source.auth.method: /],
+]
+for (const [what, fields, rule] of refusedRepositories) {
+  test(`refuses a repository with ${what}`, async () => {
+    const { status, body } = await post(await server.project(), fields)
+
+    assert.equal(status, 400)
+    assert.match(body.message, rule)
+  })
+}
+
+const spellings: Readonly<Record<string, Fields>> = {
+  JSON: { source: JSON.stringify({ ...repository, path: 'a/b/', auth: { method: 'github_token', token: 'ghp_1' } }) },
+  brackets: {
+    ...Object.fromEntries(Object.entries(repository).map(([name, value]) => [`source[${name}]`, value])),
+    'source[path]': 'a/b',
+    'source[auth][method]': 'github_token',
+    'source[auth][token]': 'ghp_1',
+  },
+  dots: {
+    ...Object.fromEntries(Object.entries(repository).map(([name, value]) => [`source.${name}`, value])),
+    'source.path': './a/b',
+    'source.auth.method': 'github_token',
+    'source.auth.token': 'ghp_1',
+  },
+}
+for (const [spelling, fields] of Object.entries(spellings)) {
+  test(`takes a repository in ${spelling}, and tells everything but its token`, async () => {
+    const project = await server.project()
+
+    const { status, body } = await post<Deployment>(project, { ...from({}), source: undefined, ...fields })
+
+    assert.equal(status, 201, JSON.stringify(body))
+    const { source_type, source_url, source_ref, source_path, entrypoint_rel_path, source_checksum } = body
+    assert.deepEqual(
+      { source_type, source_url, source_ref, source_path, entrypoint_rel_path, source_checksum },
+      {
+        source_type: 'github',
+        source_url: repository.url,
+        source_ref: 'main',
+        source_path: 'a/b',
+        entrypoint_rel_path: 'index.ts',
+        source_checksum: undefined,
+      },
+    )
+    assert.doesNotMatch(JSON.stringify((await project.call('GET', `/deployments/${body.id}`)).body), /ghp_1/)
+    const stored = await deployments.get(body.id as DeploymentId)
+    assert.doesNotMatch(JSON.stringify(stored), /ghp_1/)
+    assert.ok(!stored.sealed_token?.includes('ghp_1'), 'tokens are sealed')
+  })
+}
+
+test('a token is kept no longer than it is needed', async () => {
+  const project = await server.project()
+  const tokenOf = async (id: string) => (await deployments.get(id as DeploymentId)).sealed_token
+  const deploy = async () => {
+    const { body } = await post<Deployment>(project, from({ auth: { method: 'github_token', token: 'ghp_1' } }))
+    assert.ok(await tokenOf(body.id))
+    return body.id
+  }
+  const [fetched, failed, deleted] = [await deploy(), await deploy(), await deploy()]
+
+  await deployments.setSource(fetched as DeploymentId, { checksum: 'x', blob: 'x' })
+  await deployments.fail(failed as DeploymentId, 'no luck', server.clock.now())
+  await project.call('DELETE', `/deployments/${deleted}`)
+
+  assert.deepEqual(await Promise.all([fetched, failed, deleted].map(tokenOf)), [null, null, null])
+})
+
 for (const [what, fields, rule] of refused) {
   test(`refuses to deploy ${what}`, async () => {
     const { status, body } = await post(await server.project(), fields)
@@ -313,4 +414,68 @@ test('the sessions of an invocation are deleted together, as often as asked', as
     assert.equal(status, 204)
   }
   assert.deepEqual((await project.call('GET', '/browsers')).body, [])
+})
+
+test('a host without room refuses an invocation that is waited for, and fails one that is not, with its reason', async () => {
+  const project = await server.project()
+  await serving(project, 'app')
+  const invoke = async (fields: object) => {
+    server.host.failNextStart(new BerthError('capacity_exhausted', { reason: 'the fake host is full.' }))
+    const body = { app_name: 'app', action_name: 'act', ...fields }
+    return project.call<Invocation & { code: string; message: string }>('POST', '/invocations', body)
+  }
+
+  const waiting = await invoke({})
+  const later = await invoke({ async: true })
+
+  assert.deepEqual(
+    [waiting.status, waiting.headers.get('x-should-retry'), waiting.body.code],
+    [529, 'true', 'capacity_exhausted'],
+  )
+  assert.match(waiting.body.message, /the fake host is full/)
+  assert.equal(later.status, 202)
+  await eventsOf(project, `/invocations/${later.body.id}/events`)
+  const { body: all } = await project.call<Invocation[]>('GET', '/invocations')
+  assert.deepEqual(
+    all.map(({ status, status_reason }) => [status, /the fake host is full/.test(status_reason ?? '')]),
+    [
+      ['failed', true],
+      ['failed', true],
+    ],
+  )
+})
+
+test('of two first uses of a deployment, one makes its key, and a key that cannot be kept does not exist', async () => {
+  const project = await server.project()
+  const { id } = await serving(project, 'app')
+  const deployment = await deployments.get(id)
+  const environmentOf = () => server.services.appEnvironment.of(deployment)
+  const keys = async () => (await project.call<{ id: string; name: string }[]>('GET', '/org/api_keys')).body
+  const before = (await keys()).length
+
+  const broken = deployments.takeKey(id, async (database) => {
+    const owner = await server.database.selectFrom('organizations').select('id').executeTakeFirstOrThrow()
+    const creator = { id: owner.id, name: null }
+    const request = { name: 'lost', projectId: null, daysToExpire: undefined }
+    await (await server.services.apiKeys.prepare(owner.id, creator, request)).insert(database)
+    throw new Error('killed')
+  })
+  await assert.rejects(broken, { message: 'killed' })
+  const [first, second] = await Promise.all([environmentOf(), environmentOf()])
+
+  assert.ok(first?.KERNEL_API_KEY)
+  assert.equal(first?.KERNEL_API_KEY, second?.KERNEL_API_KEY)
+  const after = await keys()
+  assert.deepEqual([after.length - before, after.some(({ name }) => name === 'lost')], [1, false])
+})
+
+test('what was installed for a lock file is for the projects of its organization alone', async () => {
+  const [project, stranger] = [await server.project(), await server.project()]
+  const { body: sibling } = await project.call<{ id: ProjectId }>('POST', '/org/projects', { name: 'sibling' })
+  const { id } = await serving(project, 'app')
+
+  await deployments.setDependencies(id, 'blob', 'key')
+
+  const found = [project.id, sibling.id, stranger.id].map((of) => deployments.findDependencies(of as ProjectId, 'key'))
+  assert.deepEqual(await Promise.all(found), ['blob', 'blob', undefined])
 })

@@ -2,6 +2,7 @@ import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
+import type { TemporaryFolders } from '../../blobs/temporary-folders.ts'
 import type { Database } from '../../database/database.ts'
 import type { Driver } from '../../drivers/driver.ts'
 import type { EgressLink } from '../../egress-link/egress-link.ts'
@@ -39,6 +40,8 @@ interface AppServicesOptions {
   readonly jobs: JobQueue
   readonly serverId: string
   readonly warmMilliseconds: number
+  readonly temporaryFolders: TemporaryFolders
+  readonly gitHubUrl: string
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -61,6 +64,8 @@ export function createAppServices(options: AppServicesOptions) {
   const builds = new BuildRunner({
     deployments: deploymentStore,
     blobs,
+    secrets,
+    temporaryFolders: options.temporaryFolders,
     environment,
     logs,
     registries: new RegistrySettings(),
@@ -100,7 +105,17 @@ export function createAppServices(options: AppServicesOptions) {
     warmMachines,
     invocationRunner: runner,
     invocationSessions,
-    deployments: new DeploymentService({ store: deploymentStore, blobs, environment, logs, jobs, retire, clock }),
+    deployments: new DeploymentService({
+      store: deploymentStore,
+      blobs,
+      environment,
+      secrets,
+      gitHubUrl: options.gitHubUrl,
+      logs,
+      jobs,
+      retire,
+      clock,
+    }),
     invocations: new InvocationService({
       store: invocationStore,
       deployments: deploymentStore,

@@ -1,26 +1,31 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
 import { type DeploymentId, newId, type ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import { Archive } from '@berth/runtime/archive/archive.ts'
-import { BadArchive } from '@berth/runtime/archive/archive-entry.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { JobQueue } from '../../jobs/job-runner.ts'
-import type { AppBlobs } from './app-blobs.ts'
+import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
+import { type AppBlobs, keepSource } from './app-blobs.ts'
 import type { AppEnvironment } from './app-environment.ts'
 import type { AppLogs } from './app-logs.ts'
+import { checkRepositoryUrl, tokenContext } from './builds/repository.ts'
+import { checkSource } from './check-source.ts'
 import type { DeploymentFilter, DeploymentStore, ListedAppVersion, StoredDeployment } from './deployment-store.ts'
-import type { DeploymentUpload } from './receive-deployment.ts'
+import type { ArchiveSource, DeploymentRequest, RepositoryRequest } from './receive-deployment.ts'
 
-const archiveLimits = { maxEntries: 50_000, maxUnpackedBytes: 1024 ** 3 }
 const maxBuildsOfProject = 20
+
+type SourceColumns = Pick<
+  StoredDeployment,
+  'source_checksum' | 'source_blob' | 'source_url' | 'source_ref' | 'source_path' | 'sealed_token'
+>
 
 interface DeploymentServiceOptions {
   readonly store: DeploymentStore
   readonly blobs: AppBlobs
   readonly environment: AppEnvironment
+  readonly secrets: ProjectSecrets
+  /** Where repositories are. */
+  readonly gitHubUrl: string
   readonly logs: AppLogs
   readonly jobs: JobQueue
   /** Ends the machine of the deployment when it has nothing to do. */
@@ -36,28 +41,27 @@ export class DeploymentService {
     this.#options = options
   }
 
-  async create(projectId: ProjectId, upload: DeploymentUpload): Promise<StoredDeployment> {
+  async create(projectId: ProjectId, request: DeploymentRequest): Promise<StoredDeployment> {
     const { store, blobs, environment, jobs, clock } = this.#options
-    const { path, entrypoint, version, isForced, variables } = upload
-    await checkSource(path, entrypoint)
+    const { source, version, isForced, variables } = request
     const now = clock.now()
     const id = newId('deployment', now)
-    const hash = createHash('sha256')
-    await pipeline(createReadStream(path), hash)
-    const blob = await blobs.write('source', projectId, createReadStream(path))
+    const sourceColumns =
+      source.kind === 'archive'
+        ? await this.#keepArchive(projectId, source)
+        : await this.#describe(projectId, id, source)
     try {
       const row = {
+        ...sourceColumns,
         id,
         project_id: projectId,
         status: 'queued' as const,
         status_reason: null,
         version,
         is_forced: isForced,
-        entrypoint,
+        entrypoint: source.entrypoint,
         env_names: JSON.stringify(Object.keys(variables)),
         sealed_env: await environment.seal(projectId, id, variables),
-        source_checksum: hash.digest('hex'),
-        source_blob: blob,
         dependencies_blob: null,
         dependencies_key: null,
         key_id: null,
@@ -68,8 +72,32 @@ export class DeploymentService {
       }
       return await store.insert(row, maxBuildsOfProject, jobs)
     } catch (error) {
-      await blobs.remove(blob)
+      if (sourceColumns.source_blob !== null) await blobs.remove(sourceColumns.source_blob)
       throw error
+    }
+  }
+
+  async #keepArchive(projectId: ProjectId, { path, entrypoint }: ArchiveSource): Promise<SourceColumns> {
+    await checkSource(path, entrypoint, { entrypoint: 'entrypoint_rel_path', archive: 'file' })
+    const { checksum, blob } = await keepSource(this.#options.blobs, projectId, path)
+    const repository = { source_url: null, source_ref: null, source_path: null, sealed_token: null }
+    return { ...repository, source_checksum: checksum, source_blob: blob }
+  }
+
+  /** The build fetches it. */
+  async #describe(
+    projectId: ProjectId,
+    id: DeploymentId,
+    { url, ref, path, token }: RepositoryRequest,
+  ): Promise<SourceColumns> {
+    const { secrets, gitHubUrl } = this.#options
+    return {
+      source_checksum: null,
+      source_blob: null,
+      source_url: checkRepositoryUrl(url, gitHubUrl),
+      source_ref: ref,
+      source_path: path ?? null,
+      sealed_token: token === undefined ? null : await secrets.seal(projectId, token, tokenContext(id)),
     }
   }
 
@@ -99,19 +127,5 @@ export class DeploymentService {
 
   async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
     return this.#options.store.listUsedBlobs(names)
-  }
-}
-
-/** Reads the whole archive, so that one that passes can be unpacked anywhere. */
-async function checkSource(path: string, entrypoint: string): Promise<void> {
-  try {
-    await using archive = await Archive.open(path, archiveLimits)
-    if (!archive.entries.some((entry) => entry.path === entrypoint && entry.kind === 'file')) {
-      throw new BerthError('bad_request', { reason: `entrypoint_rel_path: the archive holds no file ${entrypoint}.` })
-    }
-    await archive.verify()
-  } catch (error) {
-    if (!(error instanceof BadArchive)) throw error
-    throw new BerthError('archive_refused', { field: 'file', reason: error.message }, { cause: error })
   }
 }

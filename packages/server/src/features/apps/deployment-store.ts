@@ -114,11 +114,36 @@ export class DeploymentStore {
     return found !== undefined
   }
 
-  async setKey(id: DeploymentId, { keyId, sealedKey }: DeploymentKey): Promise<void> {
+  /**
+   * The key of the deployment, sealed, which is made with the first use. Of two first uses one makes it, and a key exists
+   * only together with its deployment's row.
+   */
+  async takeKey(id: DeploymentId, make: (database: Database) => Promise<DeploymentKey>): Promise<Buffer> {
+    return this.#database.transaction().execute(async (database) => {
+      const { sealed_key: known } = await database
+        .selectFrom('deployments')
+        .select('sealed_key')
+        .where('id', '=', id)
+        .forNoKeyUpdate()
+        .executeTakeFirstOrThrow()
+      if (known) return known
+      const { keyId, sealedKey } = await make(database)
+      await database
+        .updateTable('deployments')
+        .set({ key_id: keyId, sealed_key: sealedKey })
+        .where('id', '=', id)
+        .execute()
+      return sealedKey
+    })
+  }
+
+  /** What was fetched for it. Nothing needs the token any more. */
+  async setSource(id: DeploymentId, { checksum, blob }: { checksum: string; blob: string }): Promise<void> {
     await this.#database
       .updateTable('deployments')
-      .set({ key_id: keyId, sealed_key: sealedKey })
+      .set({ source_checksum: checksum, source_blob: blob, sealed_token: null })
       .where('id', '=', id)
+      .where('source_blob', 'is', null)
       .execute()
   }
 
@@ -210,7 +235,7 @@ export class DeploymentStore {
   async fail(id: DeploymentId, reason: string, now: Date): Promise<void> {
     await this.#database
       .updateTable('deployments')
-      .set({ status: 'failed', status_reason: reason, updated_at: now })
+      .set({ status: 'failed', status_reason: reason, sealed_token: null, updated_at: now })
       .where('id', '=', id)
       .where('status', 'in', building)
       .execute()
@@ -223,6 +248,7 @@ export class DeploymentStore {
         .updateTable('deployments')
         .set({
           deleted_at: now,
+          sealed_token: null,
           updated_at: now,
           status: sql`case when status = 'failed' then 'failed' else 'stopped' end`,
         })
@@ -305,7 +331,9 @@ export class DeploymentStore {
       .where('status', 'in', live)
       .where((where) => where.or([where('source_blob', 'in', names), where('dependencies_blob', 'in', names)]))
       .execute()
-    return rows.flatMap(({ source_blob, dependencies_blob }) => [source_blob, dependencies_blob ?? source_blob])
+    return rows.flatMap(({ source_blob, dependencies_blob }) =>
+      [source_blob, dependencies_blob].filter((name) => name !== null),
+    )
   }
 }
 

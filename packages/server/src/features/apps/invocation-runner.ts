@@ -37,8 +37,8 @@ export class InvocationRunner {
     this.#options = options
   }
 
-  /** Resolves when it has ended, whatever the result. Never rejects. */
-  start(invocation: StoredInvocation): Promise<void> {
+  /** Resolves when it has ended, whatever the result, and says if it was for lack of room. Never rejects. */
+  start(invocation: StoredInvocation): Promise<BerthError | undefined> {
     const { id, deadline } = invocation
     const { clock, logger } = this.#options
     const ending = new AbortController()
@@ -48,7 +48,10 @@ export class InvocationRunner {
     const timer = setTimeout(() => ending.abort(new AppFailure(`It did not end within ${seconds} s.`)), left)
     const watch = setInterval(() => void this.#look(id, ending), lookMilliseconds)
     return this.#run(invocation, ending.signal)
-      .catch((error: unknown) => logger.error({ err: error, invocationId: id }, 'an invocation could not be ended'))
+      .catch((error: unknown) => {
+        logger.error({ err: error, invocationId: id }, 'an invocation could not be ended')
+        return undefined
+      })
       .finally(() => {
         clearTimeout(timer)
         clearInterval(watch)
@@ -61,23 +64,26 @@ export class InvocationRunner {
     if (!(await this.#options.store.isUnfinished(id).catch(() => true))) ending.abort(new EndedElsewhere())
   }
 
-  async #run(queued: StoredInvocation, signal: AbortSignal): Promise<void> {
+  async #run(queued: StoredInvocation, signal: AbortSignal): Promise<BerthError | undefined> {
     const { store, machines, logs } = this.#options
     const invocation = await store.begin(queued.id)
-    if (!invocation) return
+    if (!invocation) return undefined
     const { id, deployment_id: deploymentId, app_name: app, action_name: action, payload } = invocation
     logs.notify(deploymentId)
     const onLine = logs.writer(deploymentId, id)
     const call = { invocationId: id, app, action, payload: payload ?? undefined }
     let end: InvocationEnd
+    let lackOfRoom: BerthError | undefined
     try {
       end = { status: 'succeeded', output: await machines.run(deploymentId, call, onLine, signal) }
     } catch (error) {
-      if (error instanceof EndedElsewhere) return
+      if (error instanceof EndedElsewhere) return undefined
+      if (error instanceof BerthError && error.code === 'capacity_exhausted') lackOfRoom = error
       end = { status: 'failed', reason: this.#reasonOf(error, id) }
     }
     await logs.flush()
     await this.end(invocation, end)
+    return lackOfRoom
   }
 
   /** Ends an invocation, and its code where it still runs. Says nothing when it had ended before. */

@@ -61,7 +61,8 @@ export class InvocationService {
     const invocation = await limits.takeInvocationPlace(projectId, appName, (database) => store.insert(row, database))
     const ended = runner.start(invocation)
     if (request.async) return invocation
-    await ended
+    const lackOfRoom = await ended
+    if (lackOfRoom) throw lackOfRoom
     return this.get(projectId, invocation.id)
   }
 

@@ -2,16 +2,40 @@ import { createWriteStream } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { AppRegion, defaultVersion, maxDeploymentBytes, maxEnvironmentVariables } from '@berth/contract/apps/app.ts'
+import {
+  AppRegion,
+  defaultVersion,
+  maxDeploymentBytes,
+  maxEnvironmentVariables,
+  type RepositorySource,
+} from '@berth/contract/apps/app.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type FieldPath, readMultipart } from '@berth/runtime/http/multipart.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import { z } from 'zod'
+import { entrypointPattern } from './machines/app-runtime.ts'
+import { RepositoryParts } from './repository-parts.ts'
 
-/** A complete deployment, whose archive is in a file. */
-export interface DeploymentUpload {
+export interface ArchiveSource {
+  readonly kind: 'archive'
+  /** Of the file that has it. */
   readonly path: string
   readonly entrypoint: string
+}
+
+export interface RepositoryRequest {
+  readonly kind: 'repository'
+  readonly url: string
+  readonly ref: string
+  /** A folder of the repository. */
+  readonly path: string | undefined
+  /** Relative to that. */
+  readonly entrypoint: string
+  readonly token: string | undefined
+}
+
+export interface DeploymentRequest {
+  readonly source: ArchiveSource | RepositoryRequest
   readonly version: string
   readonly isForced: boolean
   readonly variables: Readonly<Record<string, string>>
@@ -28,17 +52,18 @@ const VariableName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}$/, { error: 'must be names of letters, digits and _, and begin with no digit' })
 
-/** Reads the parts in the spelling of any client: `env_vars[NAME]` and `env_vars.NAME`. */
-export async function receiveDeployment(request: IncomingMessage, folder: string): Promise<DeploymentUpload> {
+/** Reads the parts in the spelling of any client: `env_vars[NAME]` and `env_vars.NAME`, `source` as JSON or by its fields. */
+export async function receiveDeployment(request: IncomingMessage, folder: string): Promise<DeploymentRequest> {
   const path = join(folder, 'source.zip')
   const texts = new Map<string, string>()
   const variables = new Map<string, string>()
+  const repository = new RepositoryParts()
   let hasFile = false
   const parts = readMultipart(request, {
     headers: request.headers,
     isKnown: ([field = '']) => fields.includes(field) || field === 'env_vars',
     isFile: (path) => path.join() === 'file',
-    maxParts: fields.length * 2 + maxEnvironmentVariables,
+    maxParts: fields.length * 4 + maxEnvironmentVariables,
     maxFileBytes: maxDeploymentBytes,
   })
   for await (const part of parts) {
@@ -47,22 +72,42 @@ export async function receiveDeployment(request: IncomingMessage, folder: string
       hasFile = true
       await pipeline(part.content, createWriteStream(path))
     } else if (part.path[0] === 'env_vars') addVariable(variables, part.path, part.text)
-    else if (part.path[0] === 'source') {
-      throw new BerthError('field_not_supported', {
-        field: 'source',
-        reason: 'only archives are deployed here: send file.',
-      })
-    } else addText(texts, part.path, part.text)
+    else if (part.path[0] === 'source') repository.add(part.path, part.text)
+    else addText(texts, part.path, part.text)
   }
-  if (!hasFile) throw refusal('file: is missing.')
-  const entrypoint = texts.get('entrypoint_rel_path')
-  if (entrypoint === undefined) throw refusal('entrypoint_rel_path: is missing.')
+  const archive = hasFile ? path : undefined
   return {
-    path,
-    entrypoint: plainEntrypoint(entrypoint),
+    source: chooseSource(archive, texts.get('entrypoint_rel_path'), repository.read()),
     version: texts.get('version') ?? defaultVersion,
     isForced: texts.get('force') === 'true',
     variables: Object.fromEntries(variables),
+  }
+}
+
+function chooseSource(
+  archive: string | undefined,
+  entrypoint: string | undefined,
+  repository: RepositorySource | undefined,
+): DeploymentRequest['source'] {
+  if (repository) {
+    if (archive !== undefined) throw refusal('source: must not be given with file.')
+    if (entrypoint !== undefined) throw refusal('entrypoint_rel_path: must not be given with source.')
+    const { url, ref, path, auth } = repository
+    return {
+      kind: 'repository',
+      url,
+      ref,
+      path: path ? plainPath('source.path', path, 'repository') : undefined,
+      entrypoint: plainEntrypoint('source.entrypoint', repository.entrypoint, 'repository'),
+      token: auth?.token,
+    }
+  }
+  if (archive === undefined) throw refusal('file: is missing.')
+  if (entrypoint === undefined) throw refusal('entrypoint_rel_path: is missing.')
+  return {
+    kind: 'archive',
+    path: archive,
+    entrypoint: plainEntrypoint('entrypoint_rel_path', entrypoint, 'archive'),
   }
 }
 
@@ -85,20 +130,18 @@ function addVariable(variables: Map<string, string>, path: FieldPath, value: str
   variables.set(name, value)
 }
 
-function plainEntrypoint(text: string): string {
+function plainPath(field: string, text: string, whole: 'archive' | 'repository'): string {
   const names = text.split('/').filter((name) => name !== '' && name !== '.')
   if (text.startsWith('/') || names.includes('..') || names.length === 0) {
-    throw refusal('entrypoint_rel_path: must be a path inside the archive.')
+    throw refusal(`${field}: must be a path inside the ${whole}.`)
   }
-  const entrypoint = names.join('/')
-  if (entrypoint.endsWith('.py')) {
-    const reason = 'only TypeScript and JavaScript are served here.'
-    throw new BerthError('field_not_supported', { field: 'entrypoint_rel_path', reason })
-  }
-  if (!/\.[cm]?[jt]s$/.test(entrypoint)) {
-    throw refusal('entrypoint_rel_path: must end in .ts, .js, .mts, .mjs, .cts or .cjs.')
-  }
-  return entrypoint
+  return names.join('/')
+}
+
+function plainEntrypoint(field: string, text: string, whole: 'archive' | 'repository'): string {
+  const entrypoint = plainPath(field, text, whole)
+  if (entrypointPattern.test(entrypoint)) return entrypoint
+  throw refusal(`${field}: must end in .ts, .js, .mts, .mjs, .cts, .cjs or .py.`)
 }
 
 function refusal(reason: string): BerthError {

@@ -69,6 +69,9 @@ export class RequestAudit {
 function actorOf({ caller, sessionCaller }: FastifyRequest) {
   const { organizationId } = caller ?? sessionCaller ?? {}
   if (organizationId === undefined) return undefined
+  if (caller && 'handoffConnectionId' in caller) {
+    return { organizationId, authStrategy: 'session_token', userId: caller.keyId }
+  }
   const keyId = caller?.keyId ?? sessionCaller?.keyId
   if (keyId !== undefined) return { organizationId, authStrategy: 'api_key', userId: keyId }
   return { organizationId, authStrategy: 'session_token', userId: sessionCaller?.sessionId ?? '' }

@@ -1,4 +1,4 @@
-import { newId, type OrganizationId } from '@berth/contract/common/ids.ts'
+import { newId, type OrganizationId, type ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import type {
   CredentialProviderCreateRequest,
@@ -9,7 +9,13 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { OrganizationCaller } from '../../access/caller.ts'
 import { requireOrganizationKey } from '../../access/require-organization-key.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
-import { type ProviderClient, ProviderFailure, type ProviderItem, type ProviderVault } from './provider-client.ts'
+import {
+  type ProviderClient,
+  ProviderFailure,
+  type ProviderItem,
+  type ProviderLogin,
+  type ProviderVault,
+} from './provider-client.ts'
 import type { ProviderStore, StoredProvider } from './provider-store.ts'
 
 const maxCachedLists = 200
@@ -35,7 +41,7 @@ export interface ProviderTest {
 
 /**
  * The rules of credential providers. They belong to the organization, and keys of one project only see that they exist.
- * Values of items are never read here, and only the sealed token of a provider is stored.
+ * Values of items are read for logins alone, and only the sealed token of a provider is stored.
  */
 export class CredentialProviderService {
   readonly #store: ProviderStore
@@ -116,16 +122,39 @@ export class CredentialProviderService {
 
   async listItems(caller: OrganizationCaller, id: string): Promise<readonly ProviderItem[]> {
     requireOrganizationKey(caller)
-    const provider = await this.get(caller, id)
+    return this.#items(await this.get(caller, id), () => this.get(caller, id))
+  }
+
+  /** The provider with this name in the organization of the project. */
+  async findForProject(projectId: ProjectId, name: string): Promise<StoredProvider | undefined> {
+    return this.#store.findForProject(projectId, name)
+  }
+
+  /**
+   * The login of an item, by its path, or of the first one that has an address of the domain. Undefined when there is
+   * none. It is read each time, and not kept.
+   */
+  async readLogin(
+    organizationId: OrganizationId,
+    id: string,
+    wanted: { readonly path: string } | { readonly domain: string },
+  ): Promise<ProviderLogin | undefined> {
+    const find = async () => found(await this.#store.find(organizationId, id), id)
+    const provider = await find()
+    if (!provider.enabled) throw new BerthError('credential_provider_failed', { reason: 'The provider is disabled.' })
+    const items = await this.#items(provider, find)
+    const item = items.find((known) => ('path' in wanted ? hasPath(known, wanted.path) : isOf(known, wanted.domain)))
+    return item && this.#client.readLogin(await this.#token(provider), item).catch(throwFailed)
+  }
+
+  async #items(provider: StoredProvider, find: () => Promise<StoredProvider>): Promise<readonly ProviderItem[]> {
+    const { id } = provider
     const known = this.#cache.get(id)
     if (known && isSameTime(known.updatedAt, provider.updated_at) && this.#clock.now() < known.until) return known.items
 
-    const items = await this.#client.listItems(await this.#token(provider)).catch((error: unknown) => {
-      if (!(error instanceof ProviderFailure)) throw error
-      throw new BerthError('credential_provider_failed', { reason: error.message }, { cause: error })
-    })
+    const items = await this.#client.listItems(await this.#token(provider)).catch(throwFailed)
     // The provider may have been deleted, or got another token, during the query.
-    const still = await this.get(caller, id)
+    const still = await find()
     if (isSameTime(still.updated_at, provider.updated_at)) this.#cacheItems(still, items)
     return items
   }
@@ -147,6 +176,24 @@ export class CredentialProviderService {
 
 function contextOf(id: string): string {
   return `credential provider ${id}`
+}
+
+function throwFailed(error: unknown): never {
+  if (!(error instanceof ProviderFailure)) throw error
+  throw new BerthError('credential_provider_failed', { reason: error.message }, { cause: error })
+}
+
+function hasPath({ vault, title }: ProviderItem, path: string): boolean {
+  return `${vault.name}/${title}` === path
+}
+
+/** `*.example.com` stands for the hosts below it. */
+function isOf({ urls }: ProviderItem, domain: string): boolean {
+  return urls.some((url) => {
+    const host = (URL.parse(url) ?? URL.parse(`https://${url}`))?.hostname.replace(/^www\./, '') ?? ''
+    if (host.startsWith('*.')) return domain.endsWith(host.slice(1))
+    return host === domain.replace(/^www\./, '')
+  })
 }
 
 function isSameTime(one: Date, other: Date): boolean {

@@ -1,6 +1,12 @@
 import type { ClientRequestOptions, IRequestClient, OPConnect } from '@1password/connect'
 import { z } from 'zod'
-import { type ProviderClient, ProviderFailure, type ProviderItem, type ProviderVault } from './provider-client.ts'
+import {
+  type ProviderClient,
+  ProviderFailure,
+  type ProviderItem,
+  type ProviderLogin,
+  type ProviderVault,
+} from './provider-client.ts'
 
 const maxAnswerBytes = 8 * 1024 * 1024
 const maxVaults = 200
@@ -14,6 +20,19 @@ const Items = z.array(
     urls: z.array(z.object({ href: z.string().nullish() })).nullish(),
   }),
 )
+
+const OpenItem = z.object({
+  fields: z
+    .array(
+      z.object({
+        label: z.string().nullish(),
+        purpose: z.string().nullish(),
+        type: z.string().nullish(),
+        value: z.string().nullish(),
+      }),
+    )
+    .nullish(),
+})
 
 export interface OnePasswordOptions {
   /** The URL of the operator's Connect server. Absent when there is none. */
@@ -44,6 +63,20 @@ export class OnePasswordClient implements ProviderClient {
     }
     await Promise.all(Array.from({ length: vaultsAtOnce }, work))
     return items.toSorted((one, other) => pathOf(one).localeCompare(pathOf(other)))
+  }
+
+  async readLogin(token: string, item: ProviderItem): Promise<ProviderLogin> {
+    const { fields } = checked(OpenItem, await (await this.#connect(token)).getItemById(item.vault.id, item.id))
+    const values = new Map<string, string>()
+    let totpSecret: string | undefined
+    for (const { label, purpose, type, value } of fields ?? []) {
+      if (!value) continue
+      if (type === 'OTP') totpSecret ??= value
+      else if (purpose === 'USERNAME') values.set('username', value)
+      else if (purpose === 'PASSWORD') values.set('password', value)
+      else if (label && purpose !== 'NOTES' && !values.has(label)) values.set(label, value)
+    }
+    return { values, totpSecret }
   }
 
   async #connect(token: string): Promise<OPConnect> {

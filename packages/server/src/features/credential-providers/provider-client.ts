@@ -15,8 +15,16 @@ export interface ProviderItem {
   readonly urls: readonly string[]
 }
 
+/** What a login item holds. */
+export interface ProviderLogin {
+  readonly values: ReadonlyMap<string, string>
+  /** The base32 seed or `otpauth:` URI of one-time codes. */
+  readonly totpSecret: string | undefined
+}
+
 /** The queries to a provider. Every call ends in limited time and rejects with a ProviderFailure. */
 export interface ProviderClient {
   listVaults(token: string): Promise<readonly ProviderVault[]>
   listItems(token: string): Promise<readonly ProviderItem[]>
+  readLogin(token: string, item: ProviderItem): Promise<ProviderLogin>
 }

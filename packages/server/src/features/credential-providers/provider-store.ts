@@ -1,4 +1,4 @@
-import type { CredentialProviderId, OrganizationId } from '@berth/contract/common/ids.ts'
+import type { CredentialProviderId, OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
@@ -31,6 +31,16 @@ export class ProviderStore {
       .selectAll()
       .where('organization_id', '=', organizationId)
       .where('id', '=', id as CredentialProviderId)
+      .executeTakeFirst()
+  }
+
+  async findForProject(projectId: ProjectId, name: string): Promise<StoredProvider | undefined> {
+    return this.#database
+      .selectFrom('credential_providers')
+      .innerJoin('projects', 'projects.organization_id', 'credential_providers.organization_id')
+      .selectAll('credential_providers')
+      .where('projects.id', '=', projectId)
+      .where('credential_providers.name', '=', name)
       .executeTakeFirst()
   }
 

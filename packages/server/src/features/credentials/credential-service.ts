@@ -25,7 +25,15 @@ export interface WrittenCredential {
   readonly totp: TotpCode | undefined
 }
 
-/** The rules of credentials. Secrets leave this class only as one-time codes. */
+/** What is typed into the pages of a site. */
+export interface CredentialValues {
+  readonly credential: StoredCredential
+  readonly values: ReadonlyMap<string, string>
+  /** Absent without a secret for codes. */
+  readonly totp: ((at: Date) => TotpCode) | undefined
+}
+
+/** The rules of credentials. Secrets leave this class only as one-time codes, and values only for logins. */
 export class CredentialService {
   readonly #store: CredentialStore
   readonly #secrets: ProjectSecrets
@@ -66,6 +74,12 @@ export class CredentialService {
     return credential
   }
 
+  /** Undefined when no credential has the name. An id is none. */
+  async findByName(projectId: ProjectId, name: string): Promise<StoredCredential | undefined> {
+    const credential = await this.#store.find(projectId, name)
+    return credential?.name === name ? credential : undefined
+  }
+
   /** Merges the change into the stored credential. Concurrent changes are applied one after another. */
   async update(projectId: ProjectId, idOrName: string, change: CredentialUpdateRequest): Promise<WrittenCredential> {
     // Each retry means that another update succeeded, so the loop ends.
@@ -102,6 +116,16 @@ export class CredentialService {
     const { totpSecret } = await this.#open(credential)
     if (!totpSecret || !credential.totp) throw new BerthError('totp_secret_not_found')
     return totpCode(totpSecret, credential.totp, this.#clock.now())
+  }
+
+  /** The values, for whoever types them into a page. Undefined when the credential is gone. */
+  async openForLogin(projectId: ProjectId, id: string): Promise<CredentialValues | undefined> {
+    const credential = await this.#store.find(projectId, id)
+    if (!credential) return undefined
+    const { values, totpSecret } = await this.#open(credential)
+    const { totp: settings } = credential
+    const totp = totpSecret && settings ? (at: Date) => totpCode(totpSecret, settings, at) : undefined
+    return { credential, values: new Map(values), totp }
   }
 
   async #open({ id, project_id, sealed_secrets }: StoredCredential): Promise<CredentialSecrets> {

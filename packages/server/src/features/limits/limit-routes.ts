@@ -20,24 +20,27 @@ export function mountLimitRoutes(mount: MountForOrganizations, { limits }: { rea
   mount(getOrgEntitlements, async ({ caller }) => entitlements(await limits.read(caller.organizationId)))
 }
 
-/** This version has no managed logins. */
-function limitsRecord({ maxSessions, projectDefault, used, vaults }: CurrentLimits): OrgLimits {
+function limitsRecord({ maxSessions, projectDefault, used, vaults, ...auth }: CurrentLimits): OrgLimits {
   return {
     max_concurrent_sessions: maxSessions,
     default_project_max_concurrent_sessions: projectDefault,
     concurrent_sessions_used: used,
     concurrent_sessions_available: Math.max(0, maxSessions - used),
-    auth_connections_used: 0,
-    max_auth_connections: null,
-    min_health_check_interval_seconds: minHealthCheckSeconds,
+    auth_connections_used: auth.authConnections,
+    max_auth_connections: auth.maxAuthConnections,
+    min_health_check_interval_seconds: auth.minHealthCheckSeconds,
     vaults_used: vaults,
     max_vaults: null,
   }
 }
 
-const minHealthCheckSeconds = 20 * 60
-
-function entitlements({ maxSessions }: CurrentLimits): OrgEntitlements {
+function entitlements({
+  maxSessions,
+  maxInvocations,
+  maxInvocationsPerApp,
+  maxAuthConnections,
+  minHealthCheckSeconds,
+}: CurrentLimits): OrgEntitlements {
   const here = { enabled: true }
   const notYet = { enabled: false }
   return {
@@ -52,11 +55,11 @@ function entitlements({ maxSessions }: CurrentLimits): OrgEntitlements {
       file_io: here,
       gpu: here,
       managed_auth: {
-        ...notYet,
-        health_check_interval_default_seconds: 60 * 60,
+        ...here,
+        health_check_interval_default_seconds: Math.max(60 * 60, minHealthCheckSeconds),
         health_check_interval_min_seconds: minHealthCheckSeconds,
         health_check_interval_max_seconds: 24 * 60 * 60,
-        max_connections: null,
+        max_connections: maxAuthConnections,
       },
       managed_proxies: here,
       profiles: here,
@@ -66,8 +69,8 @@ function entitlements({ maxSessions }: CurrentLimits): OrgEntitlements {
     },
     limits: {
       max_concurrent_browsers: maxSessions,
-      max_concurrent_invocations: 0,
-      default_max_concurrent_invocations_per_app: 0,
+      max_concurrent_invocations: maxInvocations,
+      default_max_concurrent_invocations_per_app: maxInvocationsPerApp,
       max_vaults: null,
     },
   }

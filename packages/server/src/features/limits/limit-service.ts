@@ -18,6 +18,9 @@ export interface LimitsConfig {
   readonly maxInvocationsPerApp: number
   /** Per limited operation and organization. 0 means no limit. */
   readonly requestsPerMinute: number
+  /** Connections of managed auth of an organization. Null: no limit. */
+  readonly maxAuthConnections: number | null
+  readonly minHealthCheckSeconds: number
 }
 
 export interface CurrentLimits {
@@ -25,6 +28,11 @@ export interface CurrentLimits {
   readonly projectDefault: number | null
   readonly used: number
   readonly vaults: number
+  readonly maxInvocations: number
+  readonly maxInvocationsPerApp: number
+  readonly authConnections: number
+  readonly maxAuthConnections: number | null
+  readonly minHealthCheckSeconds: number
 }
 
 /** How many requests of a limited operation remain in this minute. */
@@ -49,9 +57,21 @@ export class LimitService {
     this.#clock = clock
   }
 
+  get minHealthCheckSeconds(): number {
+    return this.#config.minHealthCheckSeconds
+  }
+
   async read(organizationId: OrganizationId): Promise<CurrentLimits> {
-    const { organization, projectDefault, used, vaults } = await this.#store.read(organizationId)
-    return { maxSessions: organization ?? this.#config.maxSessions, projectDefault, used, vaults }
+    const { organization, ...read } = await this.#store.read(organizationId)
+    const { maxSessions, maxInvocations, maxInvocationsPerApp, maxAuthConnections, minHealthCheckSeconds } = this.#config
+    return {
+      maxSessions: organization ?? maxSessions,
+      ...read,
+      maxInvocations,
+      maxInvocationsPerApp,
+      maxAuthConnections,
+      minHealthCheckSeconds,
+    }
   }
 
   /** Zero removes the limit. Undefined leaves it unchanged. */
@@ -92,6 +112,16 @@ export class LimitService {
       check('project', use.usedByProject, use.project ?? maxInvocations)
       check('app', use.usedByApp, maxInvocationsPerApp)
       return make(database)
+    })
+  }
+
+  /** The same for a connection of managed auth. */
+  async takeConnectionPlace<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
+    return this.#store.reserveConnection(projectId, (used, database) => {
+      const { maxAuthConnections: limit } = this.#config
+      if (limit === null || used < limit) return make(database)
+      const reason = `The organization has ${limit} connections, which is its limit. Delete one first.`
+      throw new BerthError('insufficient_plan', { reason })
     })
   }
 

@@ -2,6 +2,7 @@ import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
+import { unwaitedCommit } from '../../database/unwaited-commit.ts'
 import { liveStates, pooledStates } from '../sessions/records/session-state.ts'
 
 /** The limits that were set. Null means none. */
@@ -14,6 +15,12 @@ export interface ProjectUse extends SetLimits {
   readonly project: number | null
   readonly usedByOrganization: number
   readonly usedByProject: number
+}
+
+interface Use {
+  readonly used: number
+  readonly vaults: number
+  readonly authConnections: number
 }
 
 export interface InvocationUse {
@@ -30,14 +37,20 @@ export class LimitStore {
     this.#database = database
   }
 
-  async read(organizationId: OrganizationId): Promise<SetLimits & { readonly used: number; readonly vaults: number }> {
+  async read(organizationId: OrganizationId): Promise<SetLimits & Use> {
     const { organization, projectDefault } = await this.#database
       .selectFrom('organizations')
       .select(columns)
       .where('id', '=', organizationId)
       .executeTakeFirstOrThrow()
     const { all } = await countLive(this.#database, organizationId)
-    return { organization, projectDefault, used: all, vaults: await countVaults(this.#database, organizationId) }
+    return {
+      organization,
+      projectDefault,
+      used: all,
+      vaults: await countIn(this.#database, 'vaults', organizationId),
+      authConnections: await countIn(this.#database, 'auth_connections', organizationId),
+    }
   }
 
   async setProjectDefault(organizationId: OrganizationId, limit: number | null): Promise<void> {
@@ -111,9 +124,27 @@ export class LimitStore {
     })
   }
 
+  /** The same for connections of managed auth, of which only the organization has a limit. */
+  async reserveConnection<Taken>(
+    projectId: ProjectId,
+    take: (used: number, database: Database) => Promise<Taken>,
+  ): Promise<Taken> {
+    return this.#database.transaction().execute(async (database) => {
+      const found = await database
+        .selectFrom('organizations')
+        .innerJoin('projects', 'projects.organization_id', 'organizations.id')
+        .select('organizations.id as organizationId')
+        .where('projects.id', '=', projectId)
+        .forNoKeyUpdate('organizations')
+        .executeTakeFirst()
+      if (!found) throw new BerthError('project_not_found')
+      return take(await countIn(database, 'auth_connections', found.organizationId), database)
+    })
+  }
+
   /**
    * Counts a request and returns the number of requests in its minute. A server whose clock is behind counts in the
-   * newest minute.
+   * newest minute. What a crash of the database loses of the count harms nobody.
    */
   async countRequest(
     organizationId: OrganizationId,
@@ -129,7 +160,7 @@ export class LimitStore {
           window_start: sql`greatest(excluded.window_start, request_counts.window_start)`,
         }),
       )
-      .returning(['requests', 'window_start as windowStart'])
+      .returning(['requests', 'window_start as windowStart', unwaitedCommit])
       .executeTakeFirstOrThrow()
   }
 }
@@ -159,10 +190,14 @@ async function countLive(database: Database, organizationId: OrganizationId, pro
   return rows[0] ?? { all: 0, own: 0 }
 }
 
-async function countVaults(database: Database, organizationId: OrganizationId): Promise<number> {
+async function countIn(
+  database: Database,
+  table: 'vaults' | 'auth_connections',
+  organizationId: OrganizationId,
+): Promise<number> {
   const { count } = await database
-    .selectFrom('vaults')
-    .innerJoin('projects', 'projects.id', 'vaults.project_id')
+    .selectFrom(table as 'vaults')
+    .innerJoin('projects', 'projects.id', `${table as 'vaults'}.project_id`)
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('projects.organization_id', '=', organizationId)
     .executeTakeFirstOrThrow()

@@ -176,5 +176,10 @@ test('the limits of the organization are returned', async () => {
 
   const { status, body } = await owner.call<OrgEntitlements>('GET', '/org/entitlements')
 
-  assert.deepEqual([status, body.limits.max_concurrent_browsers], [200, 5])
+  const { max_concurrent_browsers, max_concurrent_invocations, default_max_concurrent_invocations_per_app } = body.limits
+  assert.equal(status, 200)
+  assert.deepEqual(
+    [max_concurrent_browsers, max_concurrent_invocations, default_max_concurrent_invocations_per_app],
+    [5, 100, 100],
+  )
 })

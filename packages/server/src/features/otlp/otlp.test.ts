@@ -209,7 +209,7 @@ test('the binding is made at creation, kept by updates, and holds the destinatio
   }
 })
 
-test('a collector that never answers slows no session', async () => {
+test('a collector that never answers slows no session, costs a bounded queue, and gets what waits when it is back', async () => {
   const owner = await server.project()
   await create(owner, { endpoint: other.url })
   const session = await exporting(owner, { name: 'main' })
@@ -227,4 +227,27 @@ test('a collector that never answers slows no session', async () => {
     await delay(25)
   }
   other.stopHanging()
+
+  const numbers = () =>
+    other.logs.flatMap(({ attributes }) =>
+      attributes['browser.session.id'] === session.session_id ? [Number(attributes['berth.telemetry.seq'])] : [],
+    )
+  await untilTrue(() => numbers().length >= 4_096)
+  tell(session, 1)
+  await untilTrue(() => numbers().includes(6_001))
+  const received = new Set(numbers())
+  assert.ok(received.size < 5_000, `${received.size} of 6,000 have waited`)
+  const waited = Array.from({ length: 4_096 }, (_, index) => index + 1)
+  assert.deepEqual(
+    waited.filter((seq) => !received.has(seq)),
+    [],
+    'the first ones wait, and none of them is lost',
+  )
 })
+
+async function untilTrue(isTrue: () => boolean): Promise<void> {
+  for (let tries = 0; !isTrue(); tries++) {
+    assert.ok(tries < 2_400, 'it takes too long')
+    await delay(25)
+  }
+}

@@ -42,6 +42,25 @@ export class ProfileService {
     })
   }
 
+  /** The profile with this name, which is made if there is none. */
+  async ensure(projectId: ProjectId, name: string): Promise<Profile> {
+    // Each round means that one with the name was made or deleted in between, so the loop ends.
+    for (;;) {
+      const known = await this.#store.find(projectId, name)
+      if (known?.name === name) return known
+      try {
+        return await this.create(projectId, name)
+      } catch (error) {
+        if (!(error instanceof BerthError) || error.code !== 'profile_name_taken') throw error
+      }
+    }
+  }
+
+  /** When the session ended whose state the profile has. Undefined when there is no such profile. */
+  async stateSavedAt(id: ProfileId): Promise<Date | null | undefined> {
+    return (await this.#store.findById(id))?.state_ended_at
+  }
+
   async list(filter: ProfileFilter, page: PageRequest): Promise<Page<Profile>> {
     return this.#store.list(filter, page)
   }

@@ -105,7 +105,8 @@ export class ServerStore {
         for update of sessions
       )
       update sessions
-      set state = 'deleted', deleted_at = ended.at, uptime_ms = awake_milliseconds(sessions, ended.at)
+      set state = 'deleted', deleted_at = ended.at, uptime_ms = awake_milliseconds(sessions, ended.at),
+        end_reason = case when deleted_at is null then 'server_lost' else end_reason end
       from ended where sessions.id = ended.id
       returning sessions.id`.execute(this.#database)
     return rows.length

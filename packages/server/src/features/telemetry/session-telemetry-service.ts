@@ -1,4 +1,9 @@
-import { configureAgent, reportMemoryKills, type TelemetryCapture } from '@berth/contract/agent/agent-endpoints.ts'
+import {
+  configureAgent,
+  endClients,
+  reportMemoryKills,
+  type TelemetryCapture,
+} from '@berth/contract/agent/agent-endpoints.ts'
 import { type BrowserTelemetryConfig, telemetryCategories } from '@berth/contract/browsers/telemetry-config.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
@@ -13,6 +18,8 @@ import type { TelemetryWriter } from './telemetry-writer.ts'
 
 /** An agent waits 3 s for pages, and one that starts loads its programs first. */
 const configurationLimitMilliseconds = 45_000
+/** The end of a session does not wait for longer. */
+const goodbyeLimitMilliseconds = 500
 
 interface SessionTelemetryOptions {
   readonly store: TelemetryStore
@@ -78,6 +85,14 @@ export class SessionTelemetry {
     const machine = this.#machines.get(id)?.commands
     // Of a session without telemetry nobody wants to know, and an agent that has ended itself cannot be told.
     if (machine && this.#intakes.has(id)) commandAgent(machine, reportMemoryKills, { processes }).catch(() => {})
+  }
+
+  /** The session is about to end: has its agent tell the end of every connection, while it can. */
+  async endClients(id: SessionId): Promise<void> {
+    const machine = this.#machines.get(id)?.commands
+    if (!machine || !this.#intakes.has(id)) return
+    const limit = { limitMilliseconds: goodbyeLimitMilliseconds }
+    await commandAgent(machine, endClients, {}, limit).catch(() => {}) // Its machine ends them.
   }
 
   /** The events of the session after this one, or from now on; undefined: it has no machine here. */

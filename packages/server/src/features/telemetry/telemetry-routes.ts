@@ -12,6 +12,8 @@ import type { SessionAccess } from '../../access/session-access.ts'
 import { readSessionCredentials } from '../../access/session-credentials.ts'
 import type { TelemetryService } from './telemetry-service.ts'
 
+type StreamQuery = z.output<typeof streamTelemetry.query & {}>
+
 interface TelemetryRoutesOptions {
   readonly telemetry: TelemetryService
   readonly resolver: {
@@ -35,10 +37,8 @@ export function mountTelemetryRoutes(
     params: z.object({ session_id: z.string() }),
   }
   const idOf = ({ seq }: TelemetryEnvelope) => seq
-  const open = async (id: SessionId, replay: string | undefined, request: FastifyRequest, signal: AbortSignal) => {
-    const { 'last-event-id': lastEventId } = request.headers
-    return telemetry.stream(id, { lastEventId: lastEventId?.toString(), replay }, signal)
-  }
+  const open = async (id: SessionId, query: StreamQuery, { headers }: FastifyRequest, signal: AbortSignal) =>
+    telemetry.stream(id, { ...query, lastEventId: headers['last-event-id']?.toString() }, signal)
   const authenticate = async (request: FastifyRequest) => {
     request.caller = await callerOf(request.headers)
   }
@@ -49,7 +49,7 @@ export function mountTelemetryRoutes(
     async ({ params, query, request, signal }) => {
       const { projectId } = request.caller as Caller
       const { id } = await resolver.resolve({ projectId }, params.id_or_name)
-      return open(id, query.replay, request, signal)
+      return open(id, query, request, signal)
     },
     { onRequest: authenticate, idOf },
   )
@@ -60,7 +60,7 @@ export function mountTelemetryRoutes(
     async ({ params, query, request, signal }) => {
       checkText(params.session_id)
       const { id } = await access.admit(readSessionCredentials(request), params.session_id)
-      return open(id, query.replay, request, signal)
+      return open(id, query, request, signal)
     },
     { idOf },
   )

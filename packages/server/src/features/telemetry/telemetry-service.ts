@@ -24,6 +24,13 @@ interface TelemetryServiceOptions {
   readonly clock: Clock
 }
 
+interface StreamOptions {
+  readonly lastEventId: string | undefined
+  readonly replay?: string | undefined
+  /** Absent: every type. */
+  readonly type?: readonly string[] | undefined
+}
+
 export interface TelemetryPage {
   readonly items: readonly TelemetryEnvelope[]
   readonly hasMore: boolean
@@ -42,14 +49,14 @@ export class TelemetryService {
   /** The events of an active session after the one that is named, all that are stored, or those from now on. */
   async stream(
     id: SessionId,
-    { lastEventId, replay }: { readonly lastEventId: string | undefined; readonly replay: string | undefined },
+    { lastEventId, replay, type }: StreamOptions,
     signal: AbortSignal,
   ): Promise<AsyncIterable<TelemetryEnvelope>> {
     const named = /^\d{1,15}$/.test(lastEventId ?? '') ? Number(lastEventId) : undefined
     const after = named ?? (replay === 'all' ? 0 : undefined)
     const events = await this.#options.live.follow(id, after, signal)
     if (!events) throw new BerthError('session_unreachable')
-    return events
+    return type ? ofTypes(events, new Set<string>(type)) : events
   }
 
   /** Stored events of a session, also of one that has ended. */
@@ -89,4 +96,11 @@ export class TelemetryService {
   #timeOf(time: TimeOrAge): Date {
     return 'time' in time ? time.time : new Date(this.#options.clock.now().getTime() - time.ageMilliseconds)
   }
+}
+
+async function* ofTypes(
+  events: AsyncIterable<TelemetryEnvelope>,
+  types: ReadonlySet<string>,
+): AsyncGenerator<TelemetryEnvelope> {
+  for await (const envelope of events) if (types.has(envelope.event.type)) yield envelope
 }

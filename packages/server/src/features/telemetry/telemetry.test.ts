@@ -138,6 +138,28 @@ test('a stream tells new events, or all, or those after an id, under both addres
   }
 })
 
+test('a stream of some types tells only these, and resumes like any other', async () => {
+  const owner = await server.project()
+  const session = await observed(owner)
+  const { telemetry } = agentOf(session)
+  for (const type of ['console_log', 'console_error', 'console_log', 'console_error', 'network_idle'] as const) {
+    telemetry.append({ ...consoleEvent(type), type })
+  }
+  await untilStored(session, 5)
+  const path = `/browsers/${session.session_id}/telemetry/stream`
+
+  for (const [query, headers, seqs] of [
+    ['replay=all&type=console_error,network_idle', {}, [2, 4, 5]],
+    ['type=console_error&type=network_idle', { 'last-event-id': '2' }, [4, 5]],
+  ] as const) {
+    const events = await take(await framesOf(owner, `${path}?${query}`, headers), seqs.length)
+    assert.deepEqual(
+      events.map(({ seq }) => seq),
+      seqs,
+    )
+  }
+})
+
 test('a reader that breaks off and resumes sees every event once', async () => {
   const owner = await server.project()
   const session = await observed(owner)
@@ -218,6 +240,8 @@ test('a query that breaks a rule is a 400 that names the field', async () => {
   const owner = await server.project()
   const session = await observed(owner)
 
+  const stream = await owner.call<Failure>('GET', `/browsers/${session.session_id}/telemetry/stream?type=nothing`)
+  assert.deepEqual([stream.status, stream.body.message.split(':')[0]], [400, 'type.0'])
   for (const [query, field] of [
     ['since=yesterday', 'since'],
     ['until=5x', 'until'],

@@ -22,6 +22,8 @@ export const agentPrograms: BundledPrograms = {
   },
   // The first is native code: terminals.
   packages: [`@lydell/node-pty-linux-${process.arch}`, 'playwright-core', 'patchright-core'],
+  // The same as app-process for Python.
+  files: { 'app_process.py': join(entries, 'app_process.py') },
 }
 
 /** What installs apps and loads TypeScript, of which machines of apps see the installed folders. */

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path'
 import { inMachineNetwork } from '@berth/runtime/machine-network/network-command.ts'
 import { type Command, unprivileged } from '../../../host/confined-process.ts'
+import { uvProgram } from '../../../host/uv.ts'
 import type { MachineFolders } from '../machine-folders.ts'
 import type { HostDirectories } from './host-directories.ts'
 import { withDisk } from './machine-disk.ts'
@@ -152,6 +153,7 @@ function appPackages({ appPackages }: HostDirectories): readonly string[] {
   return [
     ...[dirname(folder), folder, join(folder, '@esbuild')].flatMap((path) => ['--perms', '0755', '--dir', path]),
     ...Object.entries(appPackages).flatMap(([name, path]) => ['--ro-bind', path, join(folder, name)]),
+    ...['--ro-bind-try', uvProgram, inMachine.uv],
   ]
 }
 

@@ -21,6 +21,7 @@ export const inMachine = {
   agentConfig: '/opt/berth/agent.json',
   /** Programs for apps, each as the npm package of its name. */
   appPackages: '/opt/berth/apps/node_modules',
+  uv: '/opt/berth/apps/uv',
   // The binary itself: /usr/bin/chromium is a shell script around it.
   chromium: '/usr/lib/chromium/chromium',
 } as const

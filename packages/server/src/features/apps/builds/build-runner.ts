@@ -1,4 +1,8 @@
+import { createWriteStream, existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { compose } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { maxDeploymentBytes } from '@berth/contract/apps/app.ts'
 import type { DeploymentId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
@@ -6,17 +10,24 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
 import npmPackage from 'npm/package.json' with { type: 'json' }
 import { AgentRefusal } from '../../../agent-link/command-agent.ts'
-import type { AppBlobs } from '../app-blobs.ts'
+import type { TemporaryFolders } from '../../../blobs/temporary-folders.ts'
+import { uvProgram, uvVersion } from '../../../host/uv.ts'
+import type { ProjectSecrets } from '../../../secrets/project-secrets.ts'
+import { type AppBlobs, keepSource } from '../app-blobs.ts'
 import type { AppEnvironment } from '../app-environment.ts'
 import type { AppLogs } from '../app-logs.ts'
+import { checkSource } from '../check-source.ts'
 import type { DeploymentStore, StoredDeployment } from '../deployment-store.ts'
 import type { AppMachine } from '../machines/app-machine.ts'
 import { AppFailure, AppProcess, type RegisteredApps } from '../machines/app-process.ts'
+import { runtimeOf, runtimePlaces } from '../machines/app-runtime.ts'
 import { inMachine } from '../machines/paths.ts'
 import { runProgram } from '../machines/run-program.ts'
 import type { PreparedMachine } from '../machines/warm-machines.ts'
-import { type Manifests, manifestNames, NotInstallable, planInstall } from './install-plan.ts'
+import { manifestNamesOf, planInstall } from './install-plan.ts'
+import { type Manifests, NotInstallable } from './install-step.ts'
 import type { RegistrySettings } from './registry-settings.ts'
+import { packRepository, tokenContext } from './repository.ts'
 
 const maxAttempts = 3
 const buildLimitMilliseconds = 10 * 60_000
@@ -24,11 +35,14 @@ const prepareLimitMilliseconds = 2 * 60_000
 const lookMilliseconds = 2_000
 const maxManifestBytes = 32 * 1024 ** 2
 const maxDependencyBytes = 1024 ** 3
+const largeRepository = `source: the archive of the repository has more than ${maxDeploymentBytes} bytes.`
 const tooLarge = `What is installed has more than ${maxDependencyBytes} bytes.`
 
 interface BuildRunnerOptions {
   readonly deployments: DeploymentStore
   readonly blobs: AppBlobs
+  readonly secrets: ProjectSecrets
+  readonly temporaryFolders: TemporaryFolders
   readonly environment: AppEnvironment
   readonly logs: AppLogs
   readonly registries: RegistrySettings
@@ -84,7 +98,8 @@ export class BuildRunner {
     const machine = await this.#options.startMachine(signal)
     let apps: RegisteredApps
     try {
-      await this.#unpackSource(machine, deployment, signal)
+      const blob = await this.#fetchSource(machine, deployment, log, signal)
+      await this.#unpackSource(machine, { ...deployment, source_blob: blob }, signal)
       await this.#install(machine, deployment, log, signal)
       apps = await this.#load(machine, deployment, log, signal)
     } finally {
@@ -117,27 +132,58 @@ export class BuildRunner {
     }
   }
 
+  /** Of a repository, in the state of its first fetch. Nothing where there is something already. */
+  async #fetchSource(
+    machine: AppMachine,
+    { id, project_id: projectId, entrypoint, ...source }: StoredDeployment,
+    log: OnLine,
+    signal: AbortSignal,
+  ): Promise<string> {
+    if (source.source_blob !== null) return source.source_blob
+    const { deployments, blobs, secrets, temporaryFolders } = this.#options
+    const { source_url: url, source_ref: ref, source_path: path, sealed_token: sealed } = source
+    if (url === null || ref === null) throw new Error('a deployment has no source')
+    log(`Fetching ${url} at ${ref}`)
+    const token = sealed ? await secrets.unseal(projectId, sealed, tokenContext(id)) : undefined
+    const packed = await packRepository(machine, { url, ref, path: path ?? undefined, token }, log, signal)
+    await using folder = await temporaryFolders.make()
+    const file = join(folder.path, 'source.zip')
+    const content = await machine.operations.readFile(packed, signal)
+    await pipeline(content, limitBytes(maxDeploymentBytes, largeRepository), createWriteStream(file), { signal })
+    await checkSource(file, entrypoint, { entrypoint: 'source.entrypoint', archive: 'source' })
+    const kept = await keepSource(blobs, projectId, file)
+    await deployments.setSource(id, kept)
+    return kept.blob
+  }
+
   /** Puts the source where the machine expects its app. */
-  async #unpackSource(machine: AppMachine, deployment: StoredDeployment, signal: AbortSignal): Promise<void> {
-    const source = await this.#options.blobs.read(deployment.project_id, deployment.source_blob)
+  async #unpackSource(
+    machine: AppMachine,
+    { project_id: projectId, source_blob: blob }: Pick<StoredDeployment, 'project_id' | 'source_blob'>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (blob === null) throw new Error('a deployment has no source')
+    const source = await this.#options.blobs.read(projectId, blob)
     await machine.operations.unpack(source, inMachine.app, signal)
   }
 
   /** The same for what was installed for it. */
   async #unpackDependencies(machine: AppMachine, deployment: StoredDeployment, signal: AbortSignal): Promise<void> {
-    const { project_id: projectId, dependencies_blob: blob } = deployment
+    const { project_id: projectId, dependencies_blob: blob, entrypoint } = deployment
     if (blob === null) return
     const { operations } = machine
+    const { folder } = runtimePlaces[runtimeOf(entrypoint)]
     await operations.writeFile(inMachine.dependencies, await this.#options.blobs.read(projectId, blob), signal)
-    const args = ['-xzf', inMachine.dependencies, '-C', inMachine.app]
-    const exitCode = await runProgram(operations, { command: 'tar', args }, () => {}, signal)
+    const unpack = `mkdir -p ${folder} && tar -xzf ${inMachine.dependencies} -C ${folder} && rm ${inMachine.dependencies}`
+    const exitCode = await runProgram(operations, { command: '/bin/sh', args: ['-c', unpack] }, () => {}, signal)
     if (exitCode !== 0) throw new Error('the dependencies of an app could not be unpacked')
   }
 
   async #install(machine: AppMachine, deployment: StoredDeployment, log: OnLine, signal: AbortSignal): Promise<void> {
     const { deployments, registries } = this.#options
-    const { id, project_id: projectId } = deployment
-    const plan = planInstall(await readManifests(machine, signal), npmPackage.version)
+    const { id, project_id: projectId, entrypoint } = deployment
+    const tools = { npmVersion: npmPackage.version, uvVersion: existsSync(uvProgram) ? uvVersion : undefined }
+    const plan = planInstall(entrypoint, await readManifests(machine, entrypoint, signal), tools)
     if (!plan) return
     const known = plan.key && (await deployments.findDependencies(projectId, plan.key))
     if (known) {
@@ -145,28 +191,30 @@ export class BuildRunner {
       await deployments.setDependencies(id, known, plan.key)
       return this.#unpackDependencies(machine, { ...deployment, dependencies_blob: known }, signal)
     }
-    log(`Installing dependencies: npm ${plan.args[1]}`)
-    const env = {
-      PATH: `${inMachine.programs}:/usr/local/bin:/usr/bin:/bin`,
-      ...(await registries.read()),
+    const path = { PATH: `${inMachine.programs}:/usr/local/bin:/usr/bin:/bin` }
+    const addresses = await registries.of(runtimeOf(entrypoint))
+    for (const { title, command, args, env } of plan.steps) {
+      log(`Installing dependencies: ${title}`)
+      const request = { command, args, cwd: inMachine.app, env: { ...path, ...addresses, ...env } }
+      const exitCode = await runProgram(machine.operations, request, log, signal)
+      if (exitCode === 0) continue
+      throw new NotInstallable(`The dependencies could not be installed: ${title} ended with ${exitCode}.`)
     }
-    const request = { command: plan.command, args: plan.args, cwd: inMachine.app, env }
-    const exitCode = await runProgram(machine.operations, request, log, signal)
-    if (exitCode !== 0) throw new NotInstallable(`The dependencies could not be installed: npm ended with ${exitCode}.`)
     await this.#keepDependencies(machine, deployment, plan.key, signal)
   }
 
   async #keepDependencies(
     { operations }: AppMachine,
-    { id, project_id: projectId }: StoredDeployment,
+    { id, project_id: projectId, entrypoint }: StoredDeployment,
     key: string | undefined,
     signal: AbortSignal,
   ): Promise<void> {
     const { blobs, deployments } = this.#options
-    const pack = `find . -name node_modules -prune -print0 | tar --null -I 'gzip -1' -cf ${inMachine.dependencies} -T -`
+    const { folder, list } = runtimePlaces[runtimeOf(entrypoint)]
+    const pack = `${list} | tar --null -I 'gzip -1' -cf ${inMachine.dependencies} -T -`
     const exitCode = await runProgram(
       operations,
-      { command: '/bin/sh', args: ['-c', pack], cwd: inMachine.app },
+      { command: '/bin/sh', args: ['-c', pack], cwd: folder },
       () => {},
       signal,
     )
@@ -201,7 +249,7 @@ export class BuildRunner {
   #reasonOf(error: unknown, deploymentId: DeploymentId): string {
     const isOwners = error instanceof AppFailure || error instanceof NotInstallable
     if (isOwners || error instanceof AgentRefusal || error instanceof BerthError) return error.message
-    if (error instanceof Error && error.message === tooLarge) return tooLarge
+    if (error instanceof Error && [tooLarge, largeRepository].includes(error.message)) return error.message
     this.#options.logger.error({ err: error, deploymentId }, 'a deployment could not be built')
     return 'The build failed for a reason that lies with this service.'
   }
@@ -209,9 +257,9 @@ export class BuildRunner {
 
 type OnLine = (line: string) => void
 
-async function readManifests({ operations }: AppMachine, signal: AbortSignal): Promise<Manifests> {
-  const found: Partial<Record<keyof Manifests, Buffer>> = {}
-  for (const name of manifestNames) {
+async function readManifests({ operations }: AppMachine, entrypoint: string, signal: AbortSignal): Promise<Manifests> {
+  const found: Record<string, Buffer> = {}
+  for (const name of manifestNamesOf(entrypoint)) {
     const content = await operations.readFile(`${inMachine.app}/${name}`, signal).catch((error: unknown) => {
       if (error instanceof AgentRefusal && error.status === 404) return undefined
       throw error

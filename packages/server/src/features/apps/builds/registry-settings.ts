@@ -2,40 +2,66 @@ import { execFile } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { hostName } from '@berth/contract/egress/machine-protocol.ts'
+import { LoadingCache } from '@berth/runtime/async/loading-cache.ts'
+import { uvPython } from '../../../host/uv.ts'
+import { addressInMachine } from '../machines/address-in-machine.ts'
+import type { Runtime } from '../machines/app-runtime.ts'
 
 const limitMilliseconds = 20_000
-const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
-/** Where npm of the operator gets packages from, as variables for npm in a machine. Credentials stay on the host. */
+type Variables = Readonly<Record<string, string>>
+
+/**
+ * Where npm and pip of the operator get packages from, as variables for the package managers in a machine. Credentials
+ * stay on the host.
+ */
 export class RegistrySettings {
-  #read: Promise<Readonly<Record<string, string>>> | undefined
+  readonly #known = new LoadingCache<Runtime, Variables>({ maxEntries: 2 })
 
-  read(): Promise<Readonly<Record<string, string>>> {
-    this.#read ??= readFromNpm().catch((error: unknown) => {
-      this.#read = undefined
-      throw error
-    })
-    return this.#read
+  of(runtime: Runtime): Promise<Variables> {
+    return this.#known.get(runtime, runtime === 'python' ? readFromPip : readFromNpm)
   }
 }
 
-async function readFromNpm(): Promise<Readonly<Record<string, string>>> {
+async function readFromNpm(): Promise<Variables> {
   const folder = dirname(fileURLToPath(import.meta.resolve('npm/package.json')))
   const args = [join(folder, 'bin/npm-cli.js'), 'config', 'list', '--json']
-  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: '/', timeout: limitMilliseconds })
-  return registriesIn(JSON.parse(stdout))
+  return registriesIn(JSON.parse(await outputOf(process.execPath, args)))
 }
 
-/** Only the addresses. One on the host itself has another name in a machine. */
-export function registriesIn(config: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+async function readFromPip(): Promise<Variables> {
+  return indexesIn(await outputOf(uvPython, ['-m', 'pip', 'config', 'list']))
+}
+
+async function outputOf(program: string, args: readonly string[]): Promise<string> {
+  return (await promisify(execFile)(program, [...args], { cwd: '/', timeout: limitMilliseconds })).stdout
+}
+
+/** Only the addresses. */
+export function registriesIn(config: Readonly<Record<string, unknown>>): Variables {
   const registries = Object.entries(config).flatMap(([key, value]) => {
-    const url = key === 'registry' || /^@[^:]+:registry$/.test(key) ? URL.parse(String(value)) : null
-    if (!url) return []
-    if (loopback.test(url.hostname)) url.hostname = hostName
-    url.username = ''
-    url.password = ''
-    return [[`npm_config_${key}`, url.href] as const]
+    const isRegistry = key === 'registry' || /^@[^:]+:registry$/.test(key)
+    const address = isRegistry ? addressInMachine(String(value)) : undefined
+    return address === undefined ? [] : [[`npm_config_${key}`, address] as const]
   })
-  return Object.fromEntries(registries)
+  const [, main] = registries.find(([name]) => name === 'npm_config_registry') ?? []
+  return {
+    ...Object.fromEntries(registries),
+    // Newer releases of yarn read nothing of npm's.
+    ...(main && { YARN_NPM_REGISTRY_SERVER: main, YARN_UNSAFE_HTTP_WHITELIST: new URL(main).hostname }),
+  }
+}
+
+/** Lines as `global.index-url='https://…'`. Those of the environment count more than those of files. */
+export function indexesIn(config: string): Variables {
+  const settingOf = (name: string) => {
+    const lines = [...config.matchAll(new RegExp(`^(\\S+)\\.${name}='(.*)'$`, 'gm'))]
+    return (lines.find(([, section]) => section === ':env:') ?? lines.at(-1))?.[2]
+  }
+  const main = addressInMachine(settingOf('index-url') ?? '')
+  const others = (settingOf('extra-index-url') ?? '').split(/\\n|\s+/).flatMap((url) => addressInMachine(url) ?? [])
+  return {
+    ...(main !== undefined && { UV_DEFAULT_INDEX: main }),
+    ...(others.length > 0 && { UV_INDEX: others.join(' ') }),
+  }
 }

@@ -34,7 +34,7 @@ app.action('throw', async (ctx) => { throw new Error('not today') })
 app.action('exit', async (ctx) => process.exit(3))
 app.action('circle', async (ctx) => { const it: any = {}; it.it = it; return it })
 app.action('hang', async (ctx) => { console.log('hanging'); for (;;); })
-app.action('flood', async (ctx) => { for (;;) process.stdout.write('x'.repeat(65536) + '\\n') })
+app.action('flood', async (ctx) => { for (;;) await new Promise((done) => process.stdout.write('x'.repeat(65536) + '\\n', done)) })
 app.action('greedy', async (ctx) => { const all: Buffer[] = []; for (;;) all.push(Buffer.alloc(64 * 1024 ** 2, 1)) })
 app.action('slow', async (ctx) => { await new Promise((done) => setTimeout(done, 500)); return process.pid })
 app.action('large', async (ctx) => 'x'.repeat(5_000_000))
@@ -93,6 +93,7 @@ const failures: readonly (readonly [what: string, action: string, reason: RegExp
   ['ends its process', 'exit', /exit code 3/],
   ['returns what is no JSON', 'circle', /circular/i],
   ['returns too much', 'large', /more than 4500000 bytes/],
+  ['floods its output', 'flood', /more than 4 MiB of output/],
   ['takes all memory', 'greedy', /out of memory|was killed/],
 ]
 for (const [what, action, reason] of failures) {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { appCommand } from './app-runtime.ts'
 import type { MachineOperations } from './machine-operations.ts'
 import { OutputLines } from './output-lines.ts'
 import { inMachine } from './paths.ts'
@@ -74,17 +75,9 @@ export class AppProcess {
   ): Promise<{ readonly process: AppProcess; readonly apps: RegisteredApps }> {
     const limit = AbortSignal.timeout(loadLimitMilliseconds)
     const signal = AbortSignal.any([caller, limit])
-    const loader = /\.[cm]?ts$/.test(entrypoint) ? ['--import', `${inMachine.appPackages}/tsx/dist/loader.mjs`] : []
     const id = await operations.spawn(
       {
-        command: inMachine.node,
-        args: [
-          '--enable-source-maps',
-          ...loader,
-          inMachine.appProcess,
-          `${inMachine.app}/${entrypoint}`,
-          environment.KERNEL_BASE_URL ?? '',
-        ],
+        ...appCommand(entrypoint, environment.KERNEL_BASE_URL ?? ''),
         cwd: inMachine.app,
         env: environment,
       },

@@ -21,6 +21,8 @@ import type { ReachableMachine } from '../../../drivers/driver.ts'
 
 /** Of an agent that is still loading its programs on a busy host. */
 const commandLimitMilliseconds = 45_000
+/** Of output, in the characters of its events: a program that floods its output ends within seconds. */
+const outputPerCredit = 4_000
 const maxRefusalBytes = 64 * 1024
 
 export interface ProgramRequest {
@@ -52,7 +54,7 @@ export class MachineOperations {
   /** What a program writes, at a pace that the server can bear, and last its exit code. */
   output(processId: string, signal: AbortSignal): AsyncGenerator<ProcessOutput> {
     const stream = onAgent(streamProcessOutput, { process_id: processId })
-    return followAgent(this.#machine, stream, { signal, pace: new EventRateLimiter() })
+    return followAgent(this.#machine, stream, { signal, pace: new EventRateLimiter(1, outputPerCredit) })
   }
 
   /** Ends a program with all that it has started. One that has ended is fine. */

@@ -2,9 +2,18 @@
 export const inMachine = {
   node: '/opt/berth/node',
   appProcess: '/opt/berth/programs/app-process.mjs',
+  /** The same for Python. */
+  pythonProcess: '/opt/berth/programs/app_process.py',
   appPackages: '/opt/berth/apps/node_modules',
+  uv: '/opt/berth/apps/uv',
+  python: '/usr/bin/python3',
   app: '/home/kernel/app',
   /** Programs that the code of apps finds by their names. */
   programs: '/home/kernel/.berth/bin',
+  /** What is installed for Python apps. */
+  pythonEnvironment: '/home/kernel/.berth/python',
+  /** Package managers that only the build needs. */
+  tools: '/home/kernel/.berth/tools',
   dependencies: '/tmp/dependencies.tgz',
+  sourceArchive: '/tmp/source.zip',
 } as const

@@ -13,7 +13,7 @@ import type { SessionEgress } from '../machines/session-egress.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
 import type { Session } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
-import type { Reserve } from '../reserve/reserve.ts'
+import type { ChosenMachine, Reserve } from '../reserve/reserve.ts'
 import { isKind, kindFor, type ReserveKind, type ReserveMiss } from '../reserve/reserve-kind.ts'
 import { attributeError, needsOf } from './machine-spec.ts'
 import type { SessionProvisioner } from './provision-session.ts'
@@ -74,17 +74,15 @@ export class SessionCreator {
     const [id, machineId] = [newId('session', now), newId('machine', now)]
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
     using _expected = machines.expect(id)
-    let session = await this.#allocate(
-      place,
-      requests.rowOf({ id, machineId, projectId, request, selected, now }),
-      kind,
-    )
-    const isClaimed = session.machine_id !== machineId
+    const row = requests.rowOf({ id, machineId, projectId, request, selected, now })
+    const allocated = await this.#allocate(place, row, kind)
+    const { claimed } = allocated
+    let { session } = allocated
 
     let active: Session | undefined
     try {
       const { inputs } = selected
-      const provisioned = await provisioner.provision({ session, request, inputs, isClaimed, signal })
+      const provisioned = await provisioner.provision({ session, request, inputs, claimed, signal })
       const { idleSince } = provisioned
       session = provisioned.session
       active = await this.#activate(session, idleSince, place.state)
@@ -98,7 +96,7 @@ export class SessionCreator {
       throw new BerthError('session_ended_while_starting')
     }
     // Its machine went before the row said that it is usable, when its end was still this call's own affair.
-    await terminator.end(id)
+    await terminator.end(id, 'machine_ended')
     throw new BerthError('session_start_failed', { reason: 'its machine ended.' })
   }
 
@@ -112,16 +110,23 @@ export class SessionCreator {
     { take, columnsFor }: SessionPlace,
     row: Insertable<SessionTable>,
     kind: ReserveKind | ReserveMiss,
-  ): Promise<Session> {
+  ): Promise<{ readonly session: Session; readonly claimed: ChosenMachine | undefined }> {
     const { store, reserve, logger } = this.#options
-    const session = await take(async (database) => {
-      const claimed = isKind(kind) ? await reserve.claim(kind, database) : undefined
-      return store.insert({ ...row, ...columnsFor(row), ...(claimed && { machine_id: claimed }) }, database)
+    const chosen = isKind(kind) ? reserve.choose(kind) : undefined
+    const write = async (database: Database) => {
+      const isClaimed = chosen && (await reserve.claim(chosen, database))
+      return store.insert({ ...row, ...columnsFor(row), ...(isClaimed && { machine_id: chosen.machine.id }) }, database)
+    }
+    const session = await take(write).catch(async (error: unknown) => {
+      if (chosen) await reserve.putBack(chosen)
+      throw error
     })
-    if (session.machine_id === row.machine_id) reserve.noteMiss(isKind(kind) ? 'empty' : kind)
+    const claimed = chosen?.machine.id === session.machine_id ? chosen : undefined
+    if (claimed) reserve.noteClaim(claimed)
+    else reserve.noteMiss(isKind(kind) ? 'empty' : kind)
     // An operator finds the machine of a session by this: its folders and control groups have no other name.
     logger.info({ sessionId: session.id, machineId: session.machine_id }, 'a session is allocated a machine')
-    return session
+    return { session, claimed }
   }
 
   /** Nothing when the session was deleted before. */

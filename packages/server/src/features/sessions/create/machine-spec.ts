@@ -37,7 +37,8 @@ export function machineSpec(session: Session, request: BrowserRequest, inputs: L
 /** What a request asks of its machine that not every machine has. */
 export function needsOf(request: BrowserRequest, inputs: LaunchInputs): MachineNeeds {
   const { headless, stealth, gpu, memory = defaultMemory(headless) } = request
-  return { headless, stealth, gpu, memory, chromePolicy: policiesOf(request, inputs) }
+  const awaitsProfile = inputs.profile?.hasState ?? false
+  return { headless, stealth, gpu, memory, chromePolicy: policiesOf(request, inputs), awaitsProfile }
 }
 
 function policiesOf({ chrome_policy = {} }: BrowserRequest, { certificates, extensions }: LaunchInputs) {

@@ -4,7 +4,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { commandAgent } from '../../../agent-link/command-agent.ts'
-import type { Driver, Machine, ReachableMachine } from '../../../drivers/driver.ts'
+import type { Driver, ReachableMachine } from '../../../drivers/driver.ts'
 import type { SessionTelemetry } from '../../telemetry/session-telemetry-service.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
@@ -12,7 +12,8 @@ import type { SessionMachines } from '../machines/session-machines.ts'
 import { windowOf } from '../machines/session-viewport.ts'
 import type { Session } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
-import type { Reserve } from '../reserve/reserve.ts'
+import type { ChosenMachine, Reserve } from '../reserve/reserve.ts'
+import { isForProfiles } from '../reserve/reserve-kind.ts'
 import { type LaunchInputs, machineSpec } from './machine-spec.ts'
 import type { SessionRequest } from './session-request.ts'
 
@@ -36,7 +37,8 @@ interface Provisioning {
   readonly session: Session
   readonly request: SessionRequest
   readonly inputs: LaunchInputs
-  readonly isClaimed: boolean
+  /** Its machine, if that is one of the reserve. */
+  readonly claimed: ChosenMachine | undefined
   readonly signal: AbortSignal
 }
 
@@ -57,25 +59,28 @@ export class SessionProvisioner {
   /** Resolves when the browser can be used. After a rejection nothing of any machine is left. */
   async provision(provisioning: Provisioning): Promise<Provisioned> {
     const { profile } = provisioning.inputs
-    const { session, isClaimed } = provisioning
+    const { session, claimed } = provisioning
     const provisioned =
-      (isClaimed && (await this.#provisionClaimed(provisioning))) ||
+      (claimed && (await this.#provisionClaimed(provisioning, claimed))) ||
       (await this.#provisionCold(
-        isClaimed ? { ...provisioning, session: await this.#newMachine(session) } : provisioning,
+        claimed ? { ...provisioning, session: await this.#newMachine(session) } : provisioning,
       ))
     if (profile) this.#options.profiles.noteUse(profile.id)
     return provisioned
   }
 
   /** Resolves with undefined when the machine fails. Nothing of it is left then. */
-  async #provisionClaimed({ session, inputs, signal }: Provisioning): Promise<Provisioned | undefined> {
+  async #provisionClaimed(
+    { session, inputs, signal }: Provisioning,
+    { machine, kind, awake }: ChosenMachine,
+  ): Promise<Provisioned | undefined> {
     const { machines, reserve, logger } = this.#options
-    const machine = reserve.take(session.machine_id)
     try {
-      if (!machine) throw new BerthError('session_start_failed', { reason: 'its machine ended.' })
       const deliver = (reachable: ReachableMachine, either: AbortSignal) =>
-        this.#configure(session, inputs, reachable, either)
-      const start = () => this.#letGo(machine)
+        isForProfiles(kind)
+          ? this.#launchWith(session, inputs, reachable, either)
+          : this.#configure(session, inputs, reachable, either)
+      const start = () => awake.then(() => machine)
       return { session, ...(await machines.provision({ session, start, deliver, signal })) }
     } catch (error) {
       const isOfMachine = error instanceof BerthError && machineFailures.includes(error.code)
@@ -84,12 +89,6 @@ export class SessionProvisioner {
       reserve.noteMiss('failed')
       return undefined
     }
-  }
-
-  async #letGo(machine: Machine): Promise<Machine> {
-    const { driver } = this.#options
-    await Promise.all([driver.raisePriority(machine.id), driver.thaw(machine.id)])
-    return machine
   }
 
   async #newMachine(session: Session): Promise<Session> {
@@ -152,17 +151,34 @@ export class SessionProvisioner {
     signal: AbortSignal,
   ): Promise<void> {
     const { profiles, sessionExtensions } = this.#options
-    const { viewport, kiosk_mode, headless, start_url } = session
-    const configuration = { viewport: windowOf(viewport), ...(!headless && { kiosk_mode }) }
-    await commandAgent(machine, configureAgent, configuration, {
-      limitMilliseconds: configurationLimitMilliseconds,
-      signal,
-    })
-    const tabs = start_url === null ? 'restore' : 'blank'
+    await configureWindow(session, machine, signal)
+    const tabs = session.start_url === null ? 'restore' : 'blank'
     if (profile?.hasState) await profiles.load(profile.id, machine, { tabs, signal })
     if (extensions.length > 0) await sessionExtensions.give(machine, extensions, signal)
     await this.#configurePages(session, machine)
   }
+
+  /** The same to an agent that launches its browser with the profile: that comes last, and extensions go along. */
+  async #launchWith(
+    session: Session,
+    inputs: LaunchInputs,
+    machine: ReachableMachine,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await configureWindow(session, machine, signal)
+    await this.#deliver(session, inputs, machine, signal)
+  }
+}
+
+/** What a machine of the reserve is not started with. */
+async function configureWindow(
+  { viewport, kiosk_mode, headless }: Session,
+  machine: ReachableMachine,
+  signal: AbortSignal,
+): Promise<void> {
+  const configuration = { viewport: windowOf(viewport), ...(!headless && { kiosk_mode }) }
+  const options = { limitMilliseconds: configurationLimitMilliseconds, signal }
+  await commandAgent(machine, configureAgent, configuration, options)
 }
 
 /** Of a machine that was claimed; the rest would be the same with any other. */

@@ -5,6 +5,7 @@ import type { DownloadService } from '../downloads/download-service.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
 import type { LifecycleEvents } from '../machines/lifecycle-events.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
+import type { SessionEndReason } from '../records/session-state.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { ReplayService } from '../replays/replay-service.ts'
 
@@ -28,9 +29,9 @@ export class SessionTerminator {
   }
 
   /** Ends the session and says whether this call did; resolves when nothing of its machine is left. */
-  async end(id: SessionId): Promise<boolean> {
+  async end(id: SessionId, reason?: SessionEndReason): Promise<boolean> {
     const { store, clock } = this.#options
-    const ended = await store.beginEnd(id, clock.now())
+    const ended = await store.beginEnd(id, clock.now(), reason)
     if (!ended) return false
     await this.finish(id)
     return true
@@ -54,6 +55,7 @@ export class SessionTerminator {
     const { machines, profiles, replays, downloads, store, events } = this.#options
     const session = await store.findEnding(id)
     if (!session) return
+    await machines.endClients(id)
     await Promise.all([replays.endOfSession(id), downloads.keep(session)])
     await profiles.save(session)
     await machines.stop(session)

@@ -72,7 +72,7 @@ class SessionRecovery {
       case 'active':
       case 'idle':
       case 'returning':
-        if (!hasMachine || !(await this.#takeUp(session))) await terminator.end(session.id)
+        if (!hasMachine || !(await this.#takeUp(session))) await terminator.end(session.id, 'machine_ended')
         return
       case 'starting':
         await machines.stop(session)

@@ -51,6 +51,8 @@ interface SessionMachinesOptions {
   readonly standbyMilliseconds: number | undefined
   readonly clock: Clock
   readonly telemetry: SessionTelemetry
+  /** Tells the webhooks of the session, once for each key. */
+  readonly recordCrash: (id: SessionId, key: string, at: Date, service: string) => Promise<void>
   readonly logger: Logger
 }
 
@@ -138,7 +140,7 @@ export class SessionMachines {
       },
     }
     const watch = new AgentWatch(machine, handlers, { begin })
-    const agentEvents = new AgentEventReader(machine, (record) => this.#logEvent(id, record), { begin })
+    const agentEvents = new AgentEventReader(machine, (record) => this.#takeEvent(id, record), { begin })
     const standbyNotes = new StandbyNotes({ id, ...this.#options })
     const unknown = { idleSince: undefined, notedIdleSince: undefined }
     const live: LiveMachine = { machine: standby, watch, agentEvents, ...unknown, isNoting: false, standbyNotes }
@@ -163,14 +165,16 @@ export class SessionMachines {
     })
   }
 
-  #logEvent(sessionId: SessionId, record: AgentEventRecord): void {
-    const { logger } = this.#options
+  /** When the database is away, the agent tells it again. */
+  async #takeEvent(sessionId: SessionId, record: AgentEventRecord): Promise<void> {
+    const { recordCrash, logger } = this.#options
     const { sequence } = record
     if ('lost' in record) {
       logger.warn({ sessionId, sequence, lost: record.lost }, 'events of a session are lost')
       return
     }
     const { service, detail, at } = record.event
+    await recordCrash(sessionId, `service_crashed ${sessionId} ${sequence}`, new Date(at), service)
     logger.warn({ sessionId, sequence, service, detail, at: new Date(at) }, 'a program of a session crashed')
   }
 
@@ -252,6 +256,11 @@ export class SessionMachines {
     options?: CommandOptions,
   ): Promise<z.output<Reply>> {
     return commandAgent(this.get(id), endpoint, body, options)
+  }
+
+  /** Ends the connections of its clients. One that is frozen has none. */
+  async endClients(id: SessionId): Promise<void> {
+    if (!this.isFrozen(id)) await this.#options.telemetry.endClients(id)
   }
 
   /** Ends the session's machine, whatever it is doing, and removes all of it. */

@@ -122,7 +122,7 @@ export class LeaseStore {
   async beginEnd(pool: PoolId, id: SessionId, now: Date): Promise<Session | undefined> {
     return this.#database
       .updateTable('sessions')
-      .set({ state: 'ending', deleted_at: now })
+      .set({ state: 'ending', deleted_at: now, end_reason: 'released' })
       .where('id', '=', id)
       .where('pool_id', '=', pool)
       .where('state', '=', 'active')

@@ -60,8 +60,15 @@ export class SessionRecords {
   }
 
   async liveView({ id, created_at, headless, lease_number }: Session, publicUrl: string): Promise<LiveView> {
-    const url = liveViewUrl(publicUrl, id, await this.#tokens.issue(id, created_at, lease_number))
-    return { url, read_only_url: `${url}&readOnly=true`, source: headless ? 'page' : 'display' }
+    const [token, viewToken] = await Promise.all([
+      this.#tokens.issue(id, created_at, lease_number),
+      this.#tokens.issueForView(id, created_at, lease_number),
+    ])
+    return {
+      url: liveViewUrl(publicUrl, id, token),
+      read_only_url: `${liveViewUrl(publicUrl, id, viewToken)}&readOnly=true`,
+      source: headless ? 'page' : 'display',
+    }
   }
 
   async #write(session: Session, { profile, poolName }: Referred, publicUrl: string): Promise<Browser> {

@@ -22,3 +22,6 @@ export const pooledStates = ['starting', 'idle', 'active', 'returning'] as const
 
 /** States in which a session has a machine that runs. */
 export const runningStates = ['idle', 'active', 'returning'] as const satisfies readonly SessionState[]
+
+/** Why a session has ended, where no caller has asked for it, or one that leased it has released it. */
+export type SessionEndReason = 'timeout' | 'released' | 'machine_ended' | 'server_lost' | 'server_stopped'

@@ -7,7 +7,7 @@ import { type Database, violates } from '../../../database/database.ts'
 import { newestPage } from '../../../database/newest-page.ts'
 import type { SessionTable } from '../../../database/tables.ts'
 import type { Session } from './session.ts'
-import { liveStates, pooledStates, runningStates, type SessionState } from './session-state.ts'
+import { liveStates, pooledStates, runningStates, type SessionEndReason, type SessionState } from './session-state.ts'
 
 export interface SessionFilter {
   readonly projectId: ProjectId
@@ -145,10 +145,10 @@ export class SessionStore {
   }
 
   /** Takes a session from its callers; of several that end it, one is told. It keeps its row and loses its name. */
-  async beginEnd(id: SessionId, now: Date): Promise<Session | undefined> {
+  async beginEnd(id: SessionId, now: Date, reason: SessionEndReason | null = null): Promise<Session | undefined> {
     return this.#database
       .updateTable('sessions')
-      .set({ state: 'ending', deleted_at: now })
+      .set({ state: 'ending', deleted_at: now, end_reason: reason })
       .where('id', '=', id)
       .where('state', 'in', pooledStates)
       .returningAll()
@@ -159,7 +159,7 @@ export class SessionStore {
   async beginTimeout(id: SessionId, idleSince: Date, now: Date): Promise<Session | undefined> {
     return this.#database
       .updateTable('sessions')
-      .set({ state: 'ending', deleted_at: now })
+      .set({ state: 'ending', deleted_at: now, end_reason: 'timeout' })
       .where('id', '=', id)
       .where('state', '=', 'active')
       .where('idle_since', '<=', idleSince)

@@ -3,8 +3,18 @@ import type { MachineSpec } from '../../../drivers/driver.ts'
 import { defaultMemory } from '../create/default-memory.ts'
 import { viewportOf, windowOf } from '../machines/session-viewport.ts'
 
-/** Machines differ in what only a launch of Chromium can set. */
-export const reserveKinds = ['headless', 'headful', 'headless-stealth', 'headful-stealth'] as const
+/**
+ * Machines differ in what only a launch of Chromium can set. Those for profiles have no Chromium yet: the profile of
+ * the session decides what it is launched with.
+ */
+export const reserveKinds = [
+  'headless',
+  'headful',
+  'headless-stealth',
+  'headful-stealth',
+  'headless-profile',
+  'headful-profile',
+] as const
 export type ReserveKind = (typeof reserveKinds)[number]
 
 /** Why a create takes no machine of the reserve. */
@@ -20,13 +30,25 @@ export type ReserveMiss =
   | 'failed'
 
 /** What a create asks of a machine. */
-export type MachineNeeds = Pick<MachineSpec, 'headless' | 'stealth' | 'gpu' | 'memory' | 'chromePolicy'>
+export type MachineNeeds = Pick<
+  MachineSpec,
+  'headless' | 'stealth' | 'gpu' | 'memory' | 'chromePolicy' | 'awaitsProfile'
+>
 
-export function kindFor({ headless, stealth, gpu, memory, chromePolicy }: MachineNeeds): ReserveKind | ReserveMiss {
+export function kindFor(needs: MachineNeeds): ReserveKind | ReserveMiss {
+  const { headless, stealth, gpu, memory, chromePolicy, awaitsProfile } = needs
   if (gpu) return 'gpu'
   if (memory !== defaultMemory(headless)) return 'memory'
   if (Object.keys(chromePolicy).length > 0) return 'policies'
-  return `${headless ? 'headless' : 'headful'}${stealth ? '-stealth' : ''}`
+  const display = headless ? 'headless' : 'headful'
+  // A stealth browser that runs is started anew with its profile.
+  if (stealth) return `${display}-stealth`
+  return awaitsProfile ? `${display}-profile` : display
+}
+
+/** Whether machines of the kind wait for a profile before they launch Chromium. */
+export function isForProfiles(kind: ReserveKind): boolean {
+  return kind.endsWith('-profile')
 }
 
 export function isKind(found: ReserveKind | ReserveMiss): found is ReserveKind {
@@ -45,7 +67,7 @@ export function reserveSpec(id: MachineId, kind: ReserveKind): MachineSpec {
     viewport: windowOf(viewportOf(undefined, false)),
     memory: defaultMemory(headless),
     chromePolicy: {},
-    awaitsProfile: false,
+    awaitsProfile: isForProfiles(kind),
     awaitsExtensions: false,
     hasLowPriority: true,
   }

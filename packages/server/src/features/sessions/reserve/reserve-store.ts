@@ -1,5 +1,6 @@
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { Database } from '../../../database/database.ts'
+import { unwaitedCommit } from '../../../database/unwaited-commit.ts'
 import type { ReserveKind } from './reserve-kind.ts'
 
 /** Which machines of a server's reserve nobody has claimed. */
@@ -20,25 +21,17 @@ export class ReserveStore {
   }
 
   /**
-   * Takes the oldest machine of the kind. One statement, which skips those that others are taking: no machine is given
-   * twice, and nobody waits. In the transaction that gives it to a session, so that a crash does neither or both.
+   * Takes the machine, and says whether nobody had. One statement: no machine is given twice. In the transaction that
+   * gives it to a session, so that a crash does neither or both; the one that activates the session waits for the disk.
    */
-  async claim(kind: ReserveKind, database: Database): Promise<MachineId | undefined> {
+  async claim(machineId: MachineId, database: Database): Promise<boolean> {
     const claimed = await database
       .deleteFrom('reserve_machines')
-      .where('machine_id', '=', ({ selectFrom }) =>
-        selectFrom('reserve_machines')
-          .select('machine_id')
-          .where('driver_id', '=', this.#driverId)
-          .where('kind', '=', kind)
-          .orderBy('ready_at')
-          .limit(1)
-          .forUpdate()
-          .skipLocked(),
-      )
-      .returning('machine_id')
+      .where('machine_id', '=', machineId)
+      .where('driver_id', '=', this.#driverId)
+      .returning(['machine_id', unwaitedCommit])
       .executeTakeFirst()
-    return claimed?.machine_id
+    return claimed !== undefined
   }
 
   /** Takes a machine out for good, and says whether nobody had claimed it. */

@@ -6,7 +6,7 @@ import type { MachineId, SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 
-const server = await TestServer.open({ reserve: { headless: 1, headful: 1 }, limits: { maxSessions: 3 } })
+const server = await TestServer.open({ reserve: { headless: 1, headful: 1, 'headless-profile': 1 }, limits: { maxSessions: 3 } })
 server.host.capabilities = { ...server.host.capabilities, hasGpu: true }
 after(() => server.close())
 
@@ -14,8 +14,8 @@ after(() => server.close())
 async function refilled(): Promise<readonly MachineId[]> {
   await until(async () => {
     await server.services.reserve.refill()
-    const { headless, headful } = server.services.reserve.sizes
-    return headless === 1 && headful === 1
+    const { headless, headful, 'headless-profile': forProfiles } = server.services.reserve.sizes
+    return headless === 1 && headful === 1 && forProfiles === 1
   })
   return waiting()
 }
@@ -41,7 +41,7 @@ test('the machines of the reserve are frozen, have a low priority, and are no se
 
   const machines = await refilled()
 
-  assert.equal(machines.length, 2)
+  assert.equal(machines.length, 3)
   for (const id of machines) {
     assert.ok(server.host.machines.get(id)?.agent.isFrozen)
     assert.ok(server.host.lowPriority.has(id))
@@ -83,16 +83,21 @@ test('a claimed session is idle from its creation, however long its machine has 
   assert.equal((await server.row(session_id)).idle_since?.toISOString(), created_at)
 })
 
-test('a claimed browser is given the profile and the start page of its session', async () => {
+test('a session with a profile takes a machine that waits for one before it launches its browser', async () => {
   const project = await server.project()
   await project.call('POST', '/profiles', { name: 'kept' })
+  const [, headless] = await refilled()
   const first = await project.session({ headless: true, profile: { name: 'kept', save_changes: true } })
   await project.call('DELETE', `/browsers/${first.session_id}`)
-  const [, headless] = await refilled()
+  assert.equal(await machineOf(first), headless, 'a profile without a state is no reason to wait')
+  const [, , forProfiles] = await refilled()
 
-  const session = await project.session({ headless: true, profile: { name: 'kept' }, start_url: 'about:blank#start' })
+  const viewport = { width: 800, height: 600 }
+  const profile = { name: 'kept' }
+  const session = await project.session({ headless: true, profile, viewport, start_url: 'about:blank#start' })
 
-  assert.equal(await machineOf(session), headless)
+  assert.equal(await machineOf(session), forProfiles)
+  assert.deepEqual(server.host.agentOf(session.session_id as SessionId).viewports, [{ ...viewport, refresh_rate: 60 }])
   const agent = server.host.agentOf(session.session_id as SessionId)
   assert.deepEqual(agent.loaded, [{ state: 'the state of the fake browser', tabs: 'blank' }])
   assert.deepEqual(agent.navigations, ['about:blank#start'])

@@ -7,7 +7,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { AgentWatch } from '../../../agent-link/agent-watch.ts'
 import type { Database } from '../../../database/database.ts'
 import type { Driver, Machine } from '../../../drivers/driver.ts'
-import { type ReserveKind, type ReserveMiss, reserveKinds, reserveSpec } from './reserve-kind.ts'
+import { isForProfiles, type ReserveKind, type ReserveMiss, reserveKinds, reserveSpec } from './reserve-kind.ts'
 import { type PastCreate, planSizes, type ReserveConfig, recentCreates, reserveBytes } from './reserve-plan.ts'
 import type { ReserveStore } from './reserve-store.ts'
 
@@ -30,10 +30,18 @@ interface ReadyMachine {
   hasEnded: boolean
 }
 
+/** A machine that a create has chosen. It has begun to run, and nobody else is given it. */
+export interface ChosenMachine {
+  readonly machine: Machine
+  readonly kind: ReserveKind
+  /** Rejects when it cannot run. */
+  readonly awake: Promise<void>
+}
+
 const bootLimitMilliseconds = 60_000
 const defaultSettleMilliseconds = 1_500
 /** Of creates that follow each other closer than that, the last one is waited for. */
-const quietMilliseconds = 500
+const quietMilliseconds = 300
 const pauseAfterFailureMilliseconds = 30_000
 const maxAgeMilliseconds = 60 * 60_000
 
@@ -45,13 +53,18 @@ const maxAgeMilliseconds = 60 * 60_000
 export class Reserve {
   readonly #options: ReserveOptions
   readonly #ready = new Map<MachineId, ReadyMachine>()
+  /** Those that creates have chosen, and have not claimed yet. */
+  readonly #chosen = new Map<MachineId, ReadyMachine>()
   readonly #abort = new AbortController()
   #creates: readonly PastCreate[] = []
+  /** Those that have started, and are busy for a moment more. */
+  readonly #settling = new Map<MachineId, { readonly kind: ReserveKind; readonly settled: Promise<void> }>()
   #createsUnderWay = 0
   #lastCreateAt = Number.NEGATIVE_INFINITY
   #pausedUntil = Number.NEGATIVE_INFINITY
   #round: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
+  #quiet: NodeJS.Timeout | undefined
   /** Since the start of this server. */
   readonly claims = new Map<ReserveKind, number>()
   readonly misses = new Map<ReserveMiss, number>()
@@ -85,9 +98,11 @@ export class Reserve {
   /** Removes all of it. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
+    clearTimeout(this.#quiet)
     this.#abort.abort(new Error('the server stops'))
     await this.#round
-    await Promise.all([...this.#ready.keys()].map((id) => this.#remove(id)))
+    await Promise.all([...this.#settling.values()].map(({ settled }) => settled))
+    await Promise.all([...this.#ready.keys(), ...this.#chosen.keys()].map((id) => this.#remove(id)))
   }
 
   /** A create is under way, until the disposal: the reserve leaves the processor to it. */
@@ -99,23 +114,47 @@ export class Reserve {
       [Symbol.dispose]: () => {
         this.#createsUnderWay -= 1
         this.#lastCreateAt = performance.now()
+        this.#refillWhenQuiet()
       },
     }
   }
 
-  /** Takes a machine of the kind, if there is one, when the transaction is committed. */
-  async claim(kind: ReserveKind, database: Database): Promise<MachineId | undefined> {
-    return this.isOff || this.sizes[kind] === 0 ? undefined : this.#options.store.claim(kind, database)
+  /** Chooses the oldest machine of the kind, if there is one, and lets it run: it needs a moment, as the database does. */
+  choose(kind: ReserveKind): ChosenMachine | undefined {
+    const [id, ready] = [...this.#ready].find(([, one]) => one.kind === kind) ?? []
+    if (!id || !ready || this.#abort.signal.aborted) return undefined
+    this.#ready.delete(id)
+    this.#chosen.set(id, ready)
+    const { driver } = this.#options
+    const awake = Promise.all([driver.raisePriority(id), driver.thaw(id)]).then(() => {})
+    awake.catch(() => {}) // Whoever gives it to a session waits for it.
+    return { machine: ready.machine, kind, awake }
   }
 
-  /** Hands over a claimed machine; nothing when it has ended meanwhile, or was never of the reserve. */
-  take(machineId: MachineId): Machine | undefined {
-    const ready = this.#ready.get(machineId)
-    if (!ready) return undefined
-    this.#ready.delete(machineId)
-    if (ready.hasEnded) return undefined
-    this.claims.set(ready.kind, (this.claims.get(ready.kind) ?? 0) + 1)
-    return ready.machine
+  /** Gives a chosen machine to a session, if nobody has removed it, when the transaction is committed. */
+  claim({ machine }: ChosenMachine, database: Database): Promise<boolean> {
+    return this.#options.store.claim(machine.id, database)
+  }
+
+  /** The session has the machine for good. */
+  noteClaim({ machine, kind }: ChosenMachine): void {
+    this.#chosen.delete(machine.id)
+    this.claims.set(kind, (this.claims.get(kind) ?? 0) + 1)
+  }
+
+  /** No session has come of the create that has chosen the machine, which has done nothing but run. */
+  async putBack({ machine: { id }, awake }: ChosenMachine): Promise<void> {
+    const ready = this.#chosen.get(id)
+    try {
+      await awake
+      await this.#options.driver.freeze(id)
+      this.#chosen.delete(id)
+      if (ready && !this.#abort.signal.aborted) this.#ready.set(id, ready)
+    } catch (error) {
+      this.#chosen.delete(id)
+      await this.#remove(id)
+      this.#noteFailure(error as Error)
+    }
   }
 
   noteMiss(reason: ReserveMiss): void {
@@ -125,11 +164,21 @@ export class Reserve {
   /** Gives its room to a create that needs it, and says whether it had any. */
   async giveWay(): Promise<boolean> {
     this.#pausedUntil = performance.now() + pauseAfterFailureMilliseconds
-    const removed = await Promise.all([...this.#ready.keys()].map((id) => this.#remove(id)))
+    const settling = [...this.#settling.keys()]
+    const removed = await Promise.all([
+      ...[...this.#ready.keys()].map((id) => this.#remove(id)),
+      ...settling.map((id) => this.#options.driver.stop(id).then(() => true)),
+    ])
     return removed.includes(true)
   }
 
-  /** Brings the reserve to the size that it is to have: one machine after the other, when no create is under way. */
+  #refillWhenQuiet(): void {
+    if (!this.#timer || this.#createsUnderWay > 0 || this.#abort.signal.aborted) return
+    clearTimeout(this.#quiet)
+    this.#quiet = setTimeout(() => void this.refill(), quietMilliseconds + 1).unref()
+  }
+
+  /** Brings the reserve to the size that it is to have: one start after the other, when no create is under way. */
   refill(): Promise<void> {
     this.#round ??= this.#refill()
       .catch((error: Error) => this.#noteFailure(error))
@@ -159,17 +208,18 @@ export class Reserve {
   /** A kind of which there are too few; removes those of which there are too many. */
   async #nextKind(): Promise<ReserveKind | undefined> {
     const { config, driver } = this.#options
-    const kinds = [...this.#ready.values()].map(({ kind }) => kind)
+    const settling = [...this.#settling.values()].map(({ kind }) => kind)
+    const kinds = [...[...this.#ready.values()].map(({ kind }) => kind), ...settling]
     const room = await driver.freeRoom()
     const freeBytes = (room?.memoryBytes ?? 0) + reserveBytes(kinds)
     const planned = planSizes(config, { creates: this.#creates, nowMilliseconds: performance.now(), freeBytes })
-    const { sizes } = this
+    const sizeOf = (kind: ReserveKind) => kinds.filter((one) => one === kind).length
     for (const [id, { kind }] of this.#ready) {
-      if (sizes[kind] <= (planned[kind] ?? 0)) continue
+      if (sizeOf(kind) <= (planned[kind] ?? 0)) continue
       await this.#remove(id)
       return this.#nextKind()
     }
-    return reserveKinds.find((kind) => sizes[kind] < (planned[kind] ?? 0))
+    return reserveKinds.find((kind) => sizeOf(kind) < (planned[kind] ?? 0))
   }
 
   async #removeStale(version: string): Promise<void> {
@@ -180,42 +230,56 @@ export class Reserve {
     }
   }
 
+  /** Resolves when the next one may start: while this one settles. */
   async #boot(kind: ReserveKind, version: string): Promise<void> {
-    const { driver, store, clock, logger } = this.#options
-    const { signal } = this.#abort
+    const { driver, clock } = this.#options
     const id = newId('machine', clock.now())
     const begunAt = performance.now()
     try {
-      const machine = await driver.start(reserveSpec(id, kind), signal)
-      await this.#firstPage(machine)
-      await driver.freeze(id)
-      const ready: ReadyMachine = { machine, kind, readyAt: performance.now(), version, hasEnded: false }
-      this.#ready.set(id, ready)
-      void machine.ended.then(() => {
-        ready.hasEnded = true
-      })
-      await store.insert(id, kind, clock.now())
-      const seconds = (performance.now() - begunAt) / 1000
-      this.#boots = { count: this.#boots.count + 1, seconds: this.#boots.seconds + seconds }
-      logger.debug({ machineId: id, kind, seconds }, 'a machine of the reserve is ready')
+      const machine = await driver.start(reserveSpec(id, kind), this.#abort.signal)
+      await this.#firstPage(machine, kind)
+      const settled = this.#settle({ machine, kind, readyAt: performance.now(), version, hasEnded: false }, begunAt)
+        .catch((error: Error) => this.#giveUp(id, error))
+        .finally(() => this.#settling.delete(id))
+      this.#settling.set(id, { kind, settled })
     } catch (error) {
-      this.#ready.delete(id)
       await driver.stop(id)
       throw error
     }
   }
 
-  /** Frozen at once, a claimed browser would first do what it does after its first page. */
-  async #firstPage(machine: Machine): Promise<void> {
-    const { settleMilliseconds = defaultSettleMilliseconds } = this.#options
+  async #firstPage(machine: Machine, kind: ReserveKind): Promise<void> {
+    // The agent of a machine for profiles answers already, and waits for one.
+    if (isForProfiles(kind)) return
     const { signal } = this.#abort
     const watch = new AgentWatch(machine, { onState: () => {}, onGone: () => {} })
     try {
       await within(bootLimitMilliseconds, Promise.race([watch.ready, aborted(signal)]))
-      await delay(settleMilliseconds, undefined, { signal })
     } finally {
       watch.close()
     }
+  }
+
+  /** Frozen at once, a claimed machine would first do what it does after its first page, or while its display starts. */
+  async #settle(ready: ReadyMachine, begunAt: number): Promise<void> {
+    const { driver, store, clock, logger, settleMilliseconds = defaultSettleMilliseconds } = this.#options
+    const { machine, kind } = ready
+    const { id } = machine
+    void machine.ended.then(() => {
+      ready.hasEnded = true
+    })
+    await delay(settleMilliseconds, undefined, { signal: this.#abort.signal })
+    await driver.freeze(id)
+    await store.insert(id, kind, clock.now())
+    this.#ready.set(id, ready)
+    const seconds = (performance.now() - begunAt) / 1000
+    this.#boots = { count: this.#boots.count + 1, seconds: this.#boots.seconds + seconds }
+    logger.debug({ machineId: id, kind, seconds }, 'a machine of the reserve is ready')
+  }
+
+  async #giveUp(id: MachineId, error: Error): Promise<void> {
+    this.#noteFailure(error)
+    await this.#options.driver.stop(id).catch((cause: Error) => this.#noteFailure(cause))
   }
 
   /** Unless somebody has claimed it. Says whether it was removed. */
@@ -223,6 +287,7 @@ export class Reserve {
     const { store, driver } = this.#options
     if (!(await store.remove(id))) return false
     this.#ready.delete(id)
+    this.#chosen.delete(id)
     await driver.stop(id)
     return true
   }

@@ -1,17 +1,13 @@
 import { Changes } from '@berth/runtime/async/changes.ts'
+import type { Browser } from '../browser/browser.ts'
 import type { CdpEventParams } from '../browser/cdp-types.ts'
 import type { Chromium } from '../browser/chromium.ts'
 import { type ActivePage, ActivePages } from '../computer/page/active-page.ts'
 import { jpegSize } from './jpeg-size.ts'
 
-/** How soon another page in front is shown. */
+/** How soon another page in front, or a new browser after a crash, is shown. */
 const followIntervalMilliseconds = 500
-/** More pictures per second cost the session more than they show. */
-const frameIntervalMilliseconds = 40
 const answerLimitMilliseconds = 5_000
-const picture = { format: 'jpeg', quality: 85, maxWidth: 3840, maxHeight: 3840 } as const
-/** RFB has three bytes for the length of a picture. */
-const maxPictureBytes = 4 * 1024 * 1024 - 1
 
 export interface Frame {
   readonly jpeg: Buffer
@@ -21,23 +17,34 @@ export interface Frame {
   readonly scale: number
 }
 
-/** Pictures of the page in front of a headless browser, one for all who watch. */
+interface ScreencastOptions {
+  readonly browser: Pick<Browser, 'running'>
+  /** The most that Chromium draws in a second. A page that stands still sends nothing. */
+  readonly framesPerSecond: number
+  /** Of the JPEG, from 0 to 100. */
+  readonly quality: number
+  /** Larger pages are scaled down. */
+  readonly maxSize: { readonly width: number; readonly height: number }
+  /** Larger pictures are not shown. */
+  readonly maxPictureBytes?: number
+}
+
+/** Pictures of the page in front of a headless browser. Another page in front, and a new browser after a crash, follow. */
 export class Screencast {
-  readonly chromium: Chromium
+  /** Notified of every new picture. */
   readonly changes = new Changes()
-  readonly #pages: ActivePages
-  readonly #stopListening: () => void
+  readonly #options: ScreencastOptions
   readonly #timer: NodeJS.Timeout
+  #pages: ActivePages | undefined
+  #stopListening = () => {}
   #frame: Frame | undefined
   #shown: ActivePage | undefined
   #isFollowing = false
   #isStopped = false
   #lastAcknowledgement = 0
 
-  constructor(chromium: Chromium) {
-    this.chromium = chromium
-    this.#pages = new ActivePages(chromium)
-    this.#stopListening = chromium.pipe.on('Page.screencastFrame', (frame, session) => this.#take(frame, session))
+  constructor(options: ScreencastOptions) {
+    this.#options = options
     this.#timer = setInterval(() => this.#follow(), followIntervalMilliseconds).unref()
     this.#follow()
   }
@@ -52,11 +59,6 @@ export class Screencast {
     clearInterval(this.#timer)
     this.#stopListening()
     this.#hide()
-    this.changes.notify()
-  }
-
-  get isStopped(): boolean {
-    return this.#isStopped
   }
 
   #follow(): void {
@@ -70,16 +72,30 @@ export class Screencast {
   }
 
   async #showFront(): Promise<void> {
-    const front = await this.#pages.find()
+    const chromium = await this.#options.browser.running()
+    if (this.#isStopped) return
+    const pages = this.#pages?.chromium === chromium ? this.#pages : this.#moveTo(chromium)
+    const front = await pages.find()
     if (this.#isStopped || !front || front.session === this.#shown?.session) return
     this.#hide()
     this.#shown = front
     try {
+      const { quality, maxSize } = this.#options
+      const picture = { format: 'jpeg', quality, maxWidth: maxSize.width, maxHeight: maxSize.height } as const
       await front.send('Page.startScreencast', picture, answerLimitMilliseconds)
     } catch (error) {
       this.#shown = undefined
       throw error
     }
+  }
+
+  #moveTo(chromium: Chromium): ActivePages {
+    this.#stopListening()
+    this.#shown = undefined
+    const pages = new ActivePages(chromium)
+    this.#pages = pages
+    this.#stopListening = chromium.pipe.on('Page.screencastFrame', (frame, session) => this.#take(frame, session))
+    return pages
   }
 
   #hide(): void {
@@ -92,17 +108,20 @@ export class Screencast {
     this.#acknowledge(event.sessionId, session)
     const jpeg = Buffer.from(event.data, 'base64')
     const size = jpegSize(jpeg)
+    const { maxPictureBytes = Number.POSITIVE_INFINITY } = this.#options
     if (!size || jpeg.length > maxPictureBytes) return
     this.#frame = { jpeg, ...size, scale: event.metadata.deviceWidth / size.width }
     this.changes.notify()
   }
 
-  /** Chromium sends the next picture only then. */
+  /** Chromium sends the next picture only then. The first after a pause is acknowledged at once. */
   #acknowledge(sessionId: number, session: string): void {
-    const wait = this.#lastAcknowledgement + frameIntervalMilliseconds - performance.now()
-    this.#lastAcknowledgement = performance.now() + Math.max(0, wait)
+    const now = performance.now()
+    const wait = Math.max(0, this.#lastAcknowledgement + 1000 / this.#options.framesPerSecond - now)
+    this.#lastAcknowledgement = now + wait
+    const { pipe } = this.#pages?.chromium ?? {}
     setTimeout(() => {
-      this.chromium.pipe.send('Page.screencastFrameAck', { sessionId }, session).catch(() => {}) // It has gone.
-    }, wait)
+      pipe?.send('Page.screencastFrameAck', { sessionId }, session).catch(() => {}) // It has gone.
+    }, wait).unref()
   }
 }

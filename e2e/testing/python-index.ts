@@ -1,0 +1,88 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createReadStream, existsSync } from 'node:fs'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
+import { uvPython, uvVersion } from '@berth/server/host/uv.ts'
+import { cacheFolder } from '../clients/install-client.ts'
+import { hostName } from './pages.ts'
+
+const limitMilliseconds = 5 * 60_000
+
+/** An index of Python packages, with those that pip downloads for the requirements, once per machine. */
+export class PythonIndex implements AsyncDisposable {
+  /** How many packages were fetched. */
+  fetched = 0
+  readonly #server: Server
+
+  private constructor(folder: string, files: readonly string[]) {
+    this.#server = createServer((request, response) => {
+      const [, kind, name = ''] = (request.url ?? '').split('/')
+      const file = files.find((file) => kind === 'files' && file === decodeURIComponent(name))
+      if (file) {
+        this.fetched += 1
+        createReadStream(join(folder, file)).pipe(response)
+        return
+      }
+      const links = files
+        .filter((file) => kind === 'simple' && nameOf(file) === name)
+        .map((file) => `<a href="/files/${encodeURIComponent(file)}">${file}</a>`)
+      response.writeHead(links.length > 0 ? 200 : 404, { 'content-type': 'text/html' }).end(links.join('\n'))
+    })
+  }
+
+  static async open(requirements: readonly string[]): Promise<PythonIndex> {
+    const folder = await download(requirements)
+    const index = new PythonIndex(folder, await readdir(folder))
+    index.#server.listen(0, '127.0.0.1')
+    await once(index.#server, 'listening')
+    return index
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  /** Has pip of a berth on this host use it, and lets machines reach it. */
+  get environment(): Readonly<Record<string, string>> {
+    return {
+      PIP_INDEX_URL: `http://127.0.0.1:${this.port}/simple`,
+      BERTH_EGRESS_ALLOW: `${hostName}:${this.port}`,
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+}
+
+function nameOf(wheel: string): string {
+  return (
+    basename(wheel)
+      .split('-', 1)[0]
+      ?.toLowerCase()
+      .replaceAll(/[-_.]+/g, '-') ?? ''
+  )
+}
+
+async function download(requirements: readonly string[]): Promise<string> {
+  const key = createHash('sha256')
+    .update(JSON.stringify([requirements, uvVersion]))
+    .digest('hex')
+    .slice(0, 12)
+  const folder = join(cacheFolder, `wheels-${key}`)
+  if (existsSync(folder)) return folder
+  // Renamed when complete, so that an interrupted download is never used.
+  const unfinished = `${folder}.${process.pid}`
+  await mkdir(unfinished, { recursive: true })
+  const args = ['-m', 'pip', 'download', '--quiet', '--only-binary=:all:', '--dest', unfinished, ...requirements]
+  await promisify(execFile)(uvPython, args, { timeout: limitMilliseconds })
+  await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }))
+  return folder
+}

@@ -1,0 +1,72 @@
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Browser } from '../browser/browser.ts'
+import type { CdpPipe } from '../browser/cdp-pipe.ts'
+import { tabsByActivity } from '../browser/targets/tabs.ts'
+
+export interface Tab {
+  readonly id: string
+  readonly targetId: string
+  readonly url: string
+  readonly title: string
+}
+
+/** Tabs by short names, which models repeat without an error. A name is never given twice. */
+export class Tabs {
+  readonly #browser: Browser
+  readonly #ids = new Map<string, string>()
+  #last = 0
+
+  constructor(browser: Browser) {
+    this.#browser = browser
+  }
+
+  /** The one in front comes first. */
+  async list(): Promise<readonly Tab[]> {
+    const [pipe, endpoint] = await Promise.all([this.#browser.pipe(), this.#browser.endpoint()])
+    const [order, { targetInfos }] = await Promise.all([tabsByActivity(endpoint), pipe.send('Target.getTargets')])
+    const known = new Map(targetInfos.map((target) => [target.targetId, target]))
+    for (const targetId of this.#ids.keys()) if (!known.has(targetId)) this.#ids.delete(targetId)
+    return order.flatMap((targetId) => {
+      const target = known.get(targetId)
+      return target ? [{ id: this.#idOf(targetId), targetId, url: target.url, title: target.title }] : []
+    })
+  }
+
+  /** The tab of the name, or the one in front. */
+  async find(id: string | undefined): Promise<Tab> {
+    const tabs = await this.list()
+    const tab = id === undefined ? tabs[0] : tabs.find((each) => each.id === id)
+    if (tab) return tab
+    if (id === undefined) throw new BerthError('page_not_found')
+    throw new BerthError('target_not_found', { reason: `tab_id: there is no tab ${id}.` })
+  }
+
+  async open(): Promise<Tab> {
+    const pipe = await this.#browser.pipe()
+    const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank' })
+    return { id: this.#idOf(targetId), targetId, url: 'about:blank', title: '' }
+  }
+
+  async activate(id: string): Promise<void> {
+    const { targetId } = await this.find(id)
+    await this.#send('Target.activateTarget', targetId)
+  }
+
+  async close(id: string): Promise<void> {
+    const { targetId } = await this.find(id)
+    await this.#send('Target.closeTarget', targetId)
+  }
+
+  async #send(method: 'Target.activateTarget' | 'Target.closeTarget', targetId: string): Promise<void> {
+    const pipe: CdpPipe = await this.#browser.pipe()
+    await pipe.send(method, { targetId }).catch((cause: unknown) => {
+      throw new BerthError('target_not_found', { reason: 'tab_id: the tab has just closed.' }, { cause })
+    })
+  }
+
+  #idOf(targetId: string): string {
+    const id = this.#ids.get(targetId) ?? `t${++this.#last}`
+    this.#ids.set(targetId, id)
+    return id
+  }
+}

@@ -1,0 +1,121 @@
+import { BrowserRequest } from '@berth/contract/browsers/browser.ts'
+import type { ProfileId, ProjectId, ReplayId, SessionId } from '@berth/contract/common/ids.ts'
+import type { Endpoint } from '@berth/contract/endpoint.ts'
+import type { ManagedAuthBrowserConfig } from '@berth/contract/managed-auth/connection.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { z } from 'zod'
+import type { CommandOptions } from '../../agent-link/command-agent.ts'
+
+/** Longer than any flow: a session that nobody ends, because its server was killed, ends by itself. */
+const idleSeconds = 25 * 60
+const tagName = 'berth.managed_auth'
+const answerBytes = 1024 ** 2
+/** Beyond the time that the page is given. */
+const commandMilliseconds = 15_000
+
+/** A session, as far as managed auth uses it. */
+export interface AuthSession {
+  readonly id: SessionId
+  readonly telemetry: object | null
+}
+
+export interface AuthBrowsersOptions {
+  readonly createSession: (projectId: ProjectId, request: BrowserRequest, signal: AbortSignal) => Promise<AuthSession>
+  readonly findSession: (projectId: ProjectId, id: SessionId) => Promise<AuthSession | undefined>
+  /** Has the session save its profile when it ends. */
+  readonly keepChanges: (id: SessionId) => Promise<void>
+  /** When the state of the profile was saved that it has now. */
+  readonly savedAt: (profileId: ProfileId) => Promise<Date | null | undefined>
+  readonly endSession: (id: SessionId) => Promise<void>
+  readonly record: (projectId: ProjectId, id: SessionId) => Promise<{ readonly id: ReplayId }>
+  readonly command: <Body extends z.ZodType, Reply extends z.ZodType>(
+    id: SessionId,
+    endpoint: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
+    body: z.input<Body>,
+    options: CommandOptions,
+  ) => Promise<z.output<Reply>>
+  readonly logger: Logger
+}
+
+interface AuthBrowserRequest {
+  readonly projectId: ProjectId
+  readonly profileId: ProfileId
+  readonly browser: ManagedAuthBrowserConfig
+  /** The flow or check that it is for. */
+  readonly purpose: string
+}
+
+/** The sessions of flows and checks: ordinary ones of the project, with the profile, in a browser that a person can see. */
+export class AuthBrowsers {
+  readonly #options: AuthBrowsersOptions
+
+  constructor(options: AuthBrowsersOptions) {
+    this.#options = options
+  }
+
+  async start(
+    { projectId, profileId, browser, purpose }: AuthBrowserRequest,
+    signal: AbortSignal,
+  ): Promise<AuthSession> {
+    const { proxy, region, stealth, telemetry } = browser
+    const request = BrowserRequest.parse({
+      headless: false,
+      stealth: stealth ?? true,
+      ...(proxy && { proxy }),
+      ...(region && { region }),
+      ...(telemetry && { telemetry }),
+      // Only a login that succeeds changes the profile.
+      profile: { id: profileId, save_changes: false },
+      // In place of the tabs of the profile.
+      start_url: 'about:blank',
+      timeout_seconds: idleSeconds,
+      tags: { [tagName]: purpose },
+    })
+    return this.#options.createSession(projectId, request, signal)
+  }
+
+  async find(projectId: ProjectId, id: SessionId): Promise<AuthSession | undefined> {
+    return this.#options.findSession(projectId, id)
+  }
+
+  /** Nothing when it cannot be recorded: that is no reason not to log in. */
+  async record(projectId: ProjectId, id: SessionId): Promise<ReplayId | undefined> {
+    try {
+      return (await this.#options.record(projectId, id)).id
+    } catch (error) {
+      this.#options.logger.warn({ err: error, sessionId: id }, 'a login is not recorded')
+      return undefined
+    }
+  }
+
+  /** Has the agent of a session do something about a login. */
+  async ask<Body extends z.ZodType, Reply extends z.ZodType>(
+    id: SessionId,
+    endpoint: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
+    body: z.input<Body> & { readonly timeout_ms: number; readonly wait_ms?: number },
+    signal: AbortSignal,
+  ): Promise<z.output<Reply>> {
+    const limitMilliseconds = body.timeout_ms + (body.wait_ms ?? 0) + commandMilliseconds
+    return this.#options.command(id, endpoint, body, { limitMilliseconds, maxAnswerBytes: answerBytes, signal })
+  }
+
+  /** Ends the session with its profile saved. Safe to repeat. */
+  async endAndKeep(id: SessionId, profileId: ProfileId, began: Date): Promise<boolean> {
+    await this.#options.keepChanges(id).catch(() => {}) // It has ended already; what counts is the profile.
+    await this.#options.endSession(id)
+    const savedAt = await this.#options.savedAt(profileId)
+    return savedAt !== null && savedAt !== undefined && savedAt >= began
+  }
+
+  /** Ends the session. The profile stays as it was. */
+  async end(id: SessionId): Promise<void> {
+    await this.#options
+      .endSession(id)
+      .catch((error: unknown) =>
+        this.#options.logger.warn(
+          { err: error, sessionId: id },
+          'could not end the session of a login; it ends by its timeout',
+        ),
+      )
+  }
+}

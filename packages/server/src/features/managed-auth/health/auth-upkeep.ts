@@ -1,0 +1,42 @@
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { HealthChecks } from './health-checks.ts'
+
+interface AuthUpkeepOptions {
+  readonly checks: Pick<HealthChecks, 'tend'>
+  readonly logger: Logger
+}
+
+/** Looks for what is due every few seconds: a schedule of jobs knows minutes only. */
+export class AuthUpkeep {
+  readonly #options: AuthUpkeepOptions
+  #timer: NodeJS.Timeout | undefined
+  #round: Promise<void> = Promise.resolve()
+  #isBusy = false
+
+  constructor(options: AuthUpkeepOptions) {
+    this.#options = options
+  }
+
+  start(intervalMilliseconds: number): void {
+    this.#timer = setInterval(() => {
+      if (!this.#isBusy) this.#round = this.#tend()
+    }, intervalMilliseconds)
+    this.#timer.unref()
+  }
+
+  async #tend(): Promise<void> {
+    this.#isBusy = true
+    try {
+      await this.#options.checks.tend()
+    } catch (error) {
+      this.#options.logger.warn({ err: error }, 'could not look for logins to check; trying again')
+    } finally {
+      this.#isBusy = false
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#round
+  }
+}

@@ -1,0 +1,47 @@
+import type { ReauthReason } from '@berth/contract/managed-auth/connection.ts'
+import type { StoredConnection } from './connection-store.ts'
+import type { HumanNeed } from './flows/flow-state.ts'
+import { versionOf } from './means/means-service.ts'
+
+interface Reauth {
+  readonly isPossible: boolean
+  readonly reason: ReauthReason
+}
+
+const reasonOf: Readonly<Record<HumanNeed, ReauthReason>> = {
+  external_action: 'requires_external_action',
+  totp: 'requires_totp_without_secret',
+  sms_code: 'requires_sms_code',
+  email_code: 'requires_email_code',
+  code: 'viable_plans_require_external_action',
+  mfa_choice: 'viable_plans_require_external_action',
+  account_choice: 'viable_plans_require_external_action',
+  customer_input: 'no_viable_plans',
+}
+
+/** Whether the connection can be logged in to again without a person, and why, or why not. */
+export function reauthOf(connection: StoredConnection): Reauth {
+  const { authenticated_at, credential_id, credential_version, credential_provider_id, has_totp } = connection
+  const not = (reason: ReauthReason) => ({ isPossible: false, reason })
+  if (authenticated_at === null) return not('no_prior_successful_login')
+  const isExternal =
+    credential_provider_id !== null && (connection.credential_path !== null || connection.credential_auto)
+  if (credential_id === null && !isExternal) return not('no_credential')
+  const version = isExternal ? credential_provider_id : versionOf(credential_id ?? '', credential_version ?? 0)
+  if (connection.refused_credential !== null && connection.refused_credential === version) return not('no_viable_plans')
+  const needs = (connection.requirements ?? []).filter((need) => !(need === 'totp' && (has_totp || isExternal)))
+  const [need] = order.filter((known) => needs.includes(known))
+  if (need) return not(reasonOf[need])
+  return { isPossible: true, reason: isExternal ? 'external_credential' : 'has_credential' }
+}
+
+const order: readonly HumanNeed[] = [
+  'external_action',
+  'totp',
+  'sms_code',
+  'email_code',
+  'code',
+  'mfa_choice',
+  'account_choice',
+  'customer_input',
+]

@@ -1,0 +1,118 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import type { WebhookAttempt } from '@berth/contract/webhooks/webhook.ts'
+import { Webhook } from 'standardwebhooks'
+import type { OutboundGuard } from '../../outbound/outbound-guard.ts'
+
+const maxResponseBytes = 4_096
+const maxResponseLength = 1_000
+const maxErrorLength = 300
+/** An endpoint that asks for a pause is given one of at most this length. */
+const maxPauseSeconds = 60 * 60
+
+export interface Attempt {
+  readonly url: string
+  readonly eventId: string
+  readonly payload: string
+  /** The newest first. Each signs. */
+  readonly secrets: readonly string[]
+}
+
+interface AttemptOptions {
+  readonly guard: OutboundGuard
+  readonly limitMilliseconds: number
+  readonly userAgent: string
+  readonly at: Date
+  readonly signal: AbortSignal
+}
+
+export interface AttemptResult {
+  readonly record: WebhookAttempt
+  /** How long the endpoint asks to be left alone. */
+  readonly pauseSeconds: number | undefined
+}
+
+/** Sends a delivery once. Rejects only when the signal aborts. */
+export async function deliverWebhook(
+  attempt: Attempt,
+  { guard, limitMilliseconds, userAgent, at, signal }: AttemptOptions,
+): Promise<AttemptResult> {
+  const begin = performance.now()
+  const limit = AbortSignal.timeout(limitMilliseconds)
+  const record = (outcome: Partial<WebhookAttempt>) => ({
+    at: at.toISOString(),
+    duration_ms: Math.round(performance.now() - begin),
+    ...outcome,
+  })
+  try {
+    const refusal = guard.refusalOf(attempt.url)
+    if (refusal) throw new Error(`the URL ${refusal}`)
+    const request = open(attempt, { guard, userAgent, at, signal: AbortSignal.any([limit, signal]) })
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    const text = await readSome(response)
+    const { statusCode: status = 0 } = response
+    const isSuccess = status >= 200 && status < 300
+    const outcome = { response_status: status, ...(text && { response_body: text }) }
+    return {
+      record: record({ ...outcome, ...(!isSuccess && { error: `the endpoint answered ${status}` }) }),
+      pauseSeconds: isSuccess ? undefined : pauseOf(response),
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    const reason = limit.aborted ? `no answer within ${limitMilliseconds / 1000} s` : (error as Error).message
+    return { record: record({ error: reason.slice(0, maxErrorLength) || 'no connection' }), pauseSeconds: undefined }
+  }
+}
+
+/** Redirects are not followed: whoever holds the endpoint gives its new address to the webhook. */
+function open(
+  { url, eventId, payload, secrets }: Attempt,
+  { guard, userAgent, at, signal }: Omit<AttemptOptions, 'limitMilliseconds'>,
+) {
+  const body = Buffer.from(payload)
+  const request = url.startsWith('https:') ? requestHttps : requestHttp
+  const sent = request(url, {
+    method: 'POST',
+    // A connection of its own, so that none is left open to an endpoint.
+    agent: false,
+    lookup: guard.lookupFor(url),
+    signal,
+    headers: {
+      'content-type': 'application/json',
+      'content-length': body.length,
+      'user-agent': userAgent,
+      'webhook-id': eventId,
+      'webhook-timestamp': Math.floor(at.getTime() / 1000),
+      'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(eventId, at, payload)).join(' '),
+    },
+  })
+  // It may fail again when its response is cut.
+  sent.on('error', () => {})
+  sent.end(body)
+  return sent
+}
+
+/** The beginning of the body. An endpoint that sends more than that is cut off; its status counts. */
+async function readSome(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const chunk of response) {
+      chunks.push(chunk)
+      length += chunk.length
+      if (length >= maxResponseBytes) break
+    }
+  } catch {
+    // The status has come, and it counts, whatever becomes of the body.
+  } finally {
+    response.destroy()
+  }
+  // PostgreSQL stores no NUL.
+  return Buffer.concat(chunks).toString().slice(0, maxResponseLength).toWellFormed().replaceAll('\0', '\uFFFD')
+}
+
+function pauseOf({ headers }: IncomingMessage): number | undefined {
+  const text = headers['retry-after']
+  return text && /^\d+$/.test(text) ? Math.min(Number(text), maxPauseSeconds) : undefined
+}
