@@ -37,6 +37,8 @@ const maxBrowserFiles = 4
 const minBatchedFiles = 16
 // A file that leaves something open never ends, and must not use up the time of CI.
 const silenceLimitMilliseconds = 4 * 60 * 1000
+/** The same where a process runs several files. */
+const batchLimitMilliseconds = 3 * silenceLimitMilliseconds
 const postgresSetup = join(checkoutFolder, 'packages/server/src/testing/test-postgres-setup.ts')
 const borrowing = 'Berth.borrow()'
 const silenceMessage = 'nothing happened for 4 minutes: a test hangs, or its file left something open'
@@ -137,7 +139,7 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
     files: [...(await writeBatches(batched, { count: batches, folder })), ...files.map(inCheckout)],
     concurrency,
     ...(setup !== undefined && { globalSetupPath: setup }),
-    ...(batched.length === 0 && { timeout: silenceLimitMilliseconds }),
+    timeout: batched.length === 0 ? silenceLimitMilliseconds : batchLimitMilliseconds,
     cwd: checkoutFolder,
     signal: stop.signal,
   })
