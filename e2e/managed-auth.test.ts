@@ -94,7 +94,7 @@ function currentCodes(): readonly string[] {
   })
 }
 
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()

@@ -78,7 +78,7 @@ pages.serve(
 )
 pages.serve('/hung', '<!doctype html><title>Hung</title><button onclick="for (;;);">Hang</button>')
 
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: pages.allowed } })
+const berth = await Berth.borrow()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()

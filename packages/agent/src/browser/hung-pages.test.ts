@@ -40,8 +40,6 @@ const limitMilliseconds = 12_000
 
 for (const headless of [true, false]) {
   describe(headless ? 'without a display' : 'with a display', () => {
-    // With a display, they act on the display and ask the browser for little.
-    const asked = headless || isDeep ? Object.keys(operations) : unlikeOperations
     const onPages = ['a dialog that was open before', 'an open dialog'] // A display shows those, as it shows all windows.
     for (const situation of ['a tab that never answers', ...(headless ? onPages : [])]) {
       describe(`with ${situation} in front`, () => {
@@ -65,9 +63,9 @@ for (const headless of [true, false]) {
 
         after(() => agent[Symbol.asyncDispose]())
 
-        for (const name of asked) {
+        for (const [name, body] of Object.entries(operations)) {
           test(`${name} answers`, async () => {
-            const { status, json } = await inTime(page.operate(name, operations[name]))
+            const { status, json } = await inTime(page.operate(name, body))
 
             if (status !== 200) assert.equal(json.code, 'computer_action_failed', JSON.stringify(json))
           })
@@ -79,6 +77,7 @@ for (const headless of [true, false]) {
       })
     }
 
+    // With a display, they act on the display and ask the browser for little.
     const skip = !headless && !isDeep && 'only with ./berth test --deep'
     // Each kills the browser, and starts it again.
     for (const names of groupsOf(4, isDeep ? Object.keys(operations) : unlikeOperations)) {

@@ -29,14 +29,15 @@ interface Stage {
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
 // They measure times or memory, or use up what a machine has for all: processor, files, memory.
-const exclusiveTests =
-  /^bench\/|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
+const exclusiveTests = /^bench\/|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
 /** Each starts several browsers: more of them make each other late. One more than processors, because they also wait. */
 const maxBrowserFiles = 4
 /** Fewer files have processes of their own, which show their results as they come. */
 const minBatchedFiles = 16
 // A file that leaves something open never ends, and must not use up the time of CI.
 const silenceLimitMilliseconds = 4 * 60 * 1000
+/** The same where a process runs several files. */
+const batchLimitMilliseconds = 3 * silenceLimitMilliseconds
 const postgresSetup = join(checkoutFolder, 'packages/server/src/testing/test-postgres-setup.ts')
 const borrowing = 'Berth.borrow()'
 const silenceMessage = 'nothing happened for 4 minutes: a test hangs, or its file left something open'
@@ -137,7 +138,7 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
     files: [...(await writeBatches(batched, { count: batches, folder })), ...files.map(inCheckout)],
     concurrency,
     ...(setup !== undefined && { globalSetupPath: setup }),
-    ...(batched.length === 0 && { timeout: silenceLimitMilliseconds }),
+    timeout: batched.length === 0 ? silenceLimitMilliseconds : batchLimitMilliseconds,
     cwd: checkoutFolder,
     signal: stop.signal,
   })

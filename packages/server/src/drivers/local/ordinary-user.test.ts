@@ -36,7 +36,9 @@ test('all this holds for an ordinary user too', {
     '--inh-caps=-all',
     '--',
   ]
-  const args = [...identity, process.execPath, '--test', '--test-concurrency=2', '--test-reporter=spec', ...files]
+  // How long the removal of many files takes does not depend on the user.
+  const options = ['--test-concurrency=2', '--test-reporter=spec', '--test-skip-pattern=/40,000 files|in the trash/']
+  const args = [...identity, process.execPath, '--test', ...options, ...files]
   const tests = spawn('/usr/bin/setpriv', args, {
     cwd: home,
     // Each file would otherwise compile what it imports anew.
