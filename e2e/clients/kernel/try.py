@@ -22,14 +22,8 @@ destination = client.telemetry.destinations.create(
 )
 assert destination.headers == {"authorization": ""}, destination
 assert client.telemetry.destinations.retrieve("collector") == destination
-observed = client.browsers.create(
-    headless=True,
-    telemetry={
-        "browser": {"console": {"enabled": True}},
-        "export": {"otlp": {"destination": {"name": "collector"}}},
-    },
-)
-assert observed.telemetry.export.otlp.destination == destination.id, observed
+observed = client.browsers.create(headless=True, telemetry={"browser": {"console": {"enabled": True}}})
+assert observed.telemetry.browser.console.enabled, observed
 log = "await page.evaluate(() => console.log('told'))"
 with client.browsers.telemetry.stream(observed.session_id, type=["console_log"]) as stream:
     client.browsers.playwright.execute(observed.session_id, code=log)

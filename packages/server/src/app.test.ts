@@ -55,8 +55,15 @@ test('text that the database cannot store is an invalid request, in any field', 
   await assert.rejects(sql`select ${'"\\u0000"'}::jsonb ->> 0`.execute(server.database), { code: 'bad_request' })
 })
 
-for (const { path, operationId } of publicEndpoints.filter(({ paged }) => paged)) {
+/** Lists of what belongs to a resource need one. */
+const resourceIds: Readonly<Record<string, () => Promise<string>>> = {
+  listWebhookDeliveries: async () =>
+    (await project.call<{ id: string }>('POST', '/webhooks', { url: 'https://receiver.example' })).body.id,
+}
+
+for (const { path: template, operationId } of publicEndpoints.filter(({ paged }) => paged)) {
   test(`${operationId} clamps values that are too large, and returns the used ones`, async () => {
+    const path = filledPath(template, { id: (await resourceIds[operationId]?.()) ?? '' })
     const { status, headers, body } = await project.call<unknown[]>('GET', `${path}?limit=101&offset=${'9'.repeat(10)}`)
     const huge = await project.call<unknown[]>('GET', `${path}?limit=${'9'.repeat(40)}&offset=${'9'.repeat(400)}`)
 

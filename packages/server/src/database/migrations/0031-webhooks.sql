@@ -44,6 +44,7 @@ create table webhook_deliveries (
 
 create index webhook_deliveries_by_webhook on webhook_deliveries (webhook_id, created_at desc, id desc);
 create index webhook_deliveries_due on webhook_deliveries (webhook_id, next_attempt_at) where status = 'pending';
+create index webhook_deliveries_claimed on webhook_deliveries (webhook_id) where status = 'pending' and claimed_until is not null;
 create index webhook_deliveries_by_age on webhook_deliveries (created_at) where status <> 'pending';
 -- An event that is told twice is delivered once.
 create unique index webhook_delivery_events on webhook_deliveries (webhook_id, event_id) where redelivery_of is null;

@@ -222,7 +222,9 @@ export class DeliveryStore {
   async removeOld(before: Date, limit: number): Promise<number> {
     const { rows } = await sql`
       delete from webhook_deliveries where id in (
-        select id from webhook_deliveries where status <> 'pending' and created_at < ${before} limit ${limit})
+        select id from webhook_deliveries where status <> 'pending' and created_at < ${before} limit ${limit}
+        -- Those of a webhook that is being deleted go with it. Neither waits for the other.
+        for update skip locked)
       returning id`.execute(this.#database)
     return rows.length
   }

@@ -74,9 +74,7 @@ export class WebhookDeliverer {
   /** One claim at a time. */
   #tick(): Promise<void> {
     this.#isDueAgain = true
-    this.#round ??= this.#claimAll().finally(() => {
-      this.#round = undefined
-    })
+    this.#round ??= Promise.resolve().then(() => this.#claimAll())
     return this.#round
   }
 
@@ -91,6 +89,9 @@ export class WebhookDeliverer {
       }
     } catch (error) {
       logger.warn({ reason: (error as Error).message }, 'could not look for webhook deliveries; trying again')
+    } finally {
+      // At once: whoever comes after the last look begins another round.
+      this.#round = undefined
     }
   }
 

@@ -47,9 +47,11 @@ async function withWebhook(types: readonly WebhookEventType[] | null = null) {
 const remove = (owner: TestProject, { session_id }: Browser) => owner.call('DELETE', `/browsers/${session_id}`)
 
 async function until<Value>(read: () => Promise<Value | undefined>): Promise<Value> {
+  const deadline = performance.now() + 60_000
   for (;;) {
     const value = await read()
     if (value !== undefined) return value
+    assert.ok(performance.now() < deadline, 'it takes too long')
   }
 }
 
@@ -62,14 +64,17 @@ const untilFinished = (owner: TestProject, session: Browser) =>
     return body.find(({ finished_at }) => finished_at)
   })
 
-/** A recording that ends when it is told to, or that its recorder breaks off. */
-function record(session: Browser, { isBroken }: { readonly isBroken: boolean }): void {
+/** Begins a recording that ends when it is told to, or that its recorder breaks off. */
+async function record(owner: TestProject, session: Browser, isBroken: boolean): Promise<BrowserReplay> {
   const agent = server.host.agentOf(session.session_id as SessionId)
   const stream = new PassThrough()
   agent.record = () => stream
   agent.onEndRecording = () => stream.end()
   stream.write(recording)
   if (isBroken) stream.end()
+  const { status, body } = await owner.call<BrowserReplay>('POST', `/browsers/${session.session_id}/replays`)
+  assert.equal(status, 201, JSON.stringify(body))
+  return body
 }
 
 async function makeDeployment(owner: TestProject) {
@@ -135,29 +140,19 @@ const causes: Readonly<Record<WebhookEventType, readonly [Cause, Readonly<Record
     },
     { service: 'chromium' },
   ],
-  'replay.started': [
-    async (owner) => {
-      const session = await owner.session({})
-      record(session, { isBroken: false })
-      await owner.call('POST', `/browsers/${session.session_id}/replays`)
-    },
-    {},
-  ],
+  'replay.started': [async (owner) => record(owner, await owner.session({}), false), {}],
   'replay.finished': [
     async (owner) => {
       const session = await owner.session({})
-      record(session, { isBroken: false })
-      const path = `/browsers/${session.session_id}/replays`
-      const { body: replay } = await owner.call<BrowserReplay>('POST', path)
-      await owner.call('POST', `${path}/${replay.replay_id}/stop`)
+      const { replay_id } = await record(owner, session, false)
+      await owner.call('POST', `/browsers/${session.session_id}/replays/${replay_id}/stop`)
     },
     { end_reason: 'stopped' },
   ],
   'replay.failed': [
     async (owner) => {
       const session = await owner.session({})
-      record(session, { isBroken: true })
-      await owner.call('POST', `/browsers/${session.session_id}/replays`)
+      await record(owner, session, true)
       await untilFinished(owner, session)
     },
     { end_reason: 'recorder_failed' },

@@ -109,10 +109,10 @@ export class WebhookStore {
   /** Cancels what a transaction has written that began before its webhook was disabled. */
   async cancelOfDisabled(): Promise<void> {
     await sql`
-      update webhook_deliveries set status = 'canceled' from webhooks
-      where webhooks.id = webhook_id and not is_enabled and status = 'pending' and event_type <> ${testEventType}`.execute(
-      this.#database,
-    )
+      update webhook_deliveries set status = 'canceled' where id in (
+        select webhook_deliveries.id from webhook_deliveries join webhooks on webhooks.id = webhook_id
+        where not is_enabled and status = 'pending' and event_type <> ${testEventType}
+        for update of webhook_deliveries skip locked)`.execute(this.#database)
   }
 
   /** Disables those with more deliveries waiting than this, and returns them. */
