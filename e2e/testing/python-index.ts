@@ -7,10 +7,10 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
-import { uvPython, uvVersion } from '@berth/server/host/uv.ts'
 import { cacheFolder } from '../clients/install-client.ts'
 import { hostName } from './pages.ts'
 
+const tools = join(import.meta.dirname, '../../.tools')
 const limitMilliseconds = 5 * 60_000
 
 /** An index of Python packages, with those that pip downloads for the requirements, once per machine. */
@@ -72,8 +72,10 @@ function nameOf(wheel: string): string {
 }
 
 async function download(requirements: readonly string[]): Promise<string> {
+  const environment = (await readdir(tools)).find((name) => /^uv-[\d.]+$/.test(name))
+  if (environment === undefined) throw new Error('uv is missing: ./berth setup installs it')
   const key = createHash('sha256')
-    .update(JSON.stringify([requirements, uvVersion]))
+    .update(JSON.stringify([requirements, environment]))
     .digest('hex')
     .slice(0, 12)
   const folder = join(cacheFolder, `wheels-${key}`)
@@ -82,7 +84,7 @@ async function download(requirements: readonly string[]): Promise<string> {
   const unfinished = `${folder}.${process.pid}`
   await mkdir(unfinished, { recursive: true })
   const args = ['-m', 'pip', 'download', '--quiet', '--only-binary=:all:', '--dest', unfinished, ...requirements]
-  await promisify(execFile)(uvPython, args, { timeout: limitMilliseconds })
+  await promisify(execFile)(join(tools, environment, 'bin/python3'), args, { timeout: limitMilliseconds })
   await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }))
   return folder
 }
