@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
@@ -49,8 +50,7 @@ async function noMachines({ view }: FaultTestbed): Promise<void> {
 
 test('an invocation whose server is killed has failed with the next start, which leaves no machine of it', async () => {
   await using testbed = await FaultTestbed.open()
-  const environment = { BERTH_RESERVE: '' }
-  const first = await testbed.start({ environment })
+  const first = await testbed.start()
   const client = await first.client()
   await untilRunning(client, await deploy(client), 60)
   const hang = { app_name: 'demo', version: 'latest', action_name: 'hang', async: true }
@@ -60,7 +60,7 @@ test('an invocation whose server is killed has failed with the next start, which
   }
 
   await first.signal('SIGKILL')
-  const second = await testbed.start({ environment })
+  const second = await testbed.start()
 
   const again = await second.client()
   const { status, status_reason } = await again.invocations.retrieve(id)
@@ -81,10 +81,11 @@ test('a build whose server is killed is done by the next one, and leaves no mach
     asked.resolve()
     if (!isSilent) response.writeHead(404).end('{}')
   }).listen(0, '127.0.0.1')
+  registry.unref()
+  await once(registry, 'listening')
   const { port } = registry.address() as AddressInfo
   await using testbed = await FaultTestbed.open()
   const environment = {
-    BERTH_RESERVE: '',
     BERTH_EGRESS_ALLOW: `${hostName}:${port}`,
     npm_config_registry: `http://127.0.0.1:${port}/`,
   }
