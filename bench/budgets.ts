@@ -1,5 +1,6 @@
 import type { Figures } from './figures.ts'
 import { apiRateName } from './measurements/api.ts'
+import { coldInvokeName, redeployName, runtimeName, warmInvokeName } from './measurements/apps.ts'
 import { screenshotName } from './measurements/computer.ts'
 import { createName } from './measurements/create.ts'
 import { evaluateName } from './measurements/evaluate.ts'
@@ -148,6 +149,14 @@ const budgets: readonly Budget[] = [
     }
   }),
   { text: eventRateName, unit: 'events/s', value: (own) => own(eventRateName), limit: 5000, isMinimum: true },
+  { text: warmInvokeName, unit: 'ms', value: (own) => own(warmInvokeName), limit: 15 },
+  {
+    text: `${coldInvokeName}, to its runtime alone`,
+    unit: 'times',
+    value: (own) => own(coldInvokeName) / own(runtimeName),
+    limit: 1.5,
+  },
+  { text: redeployName, unit: 'ms', value: (own) => own(redeployName), limit: 2000 },
   { text: 'reads of a session', unit: 'requests/s', value: (own) => own(apiRateName), limit: 2000, isMinimum: true },
 ]
 

@@ -12,6 +12,7 @@ export const measurementNames = [
   'memory',
   'idle',
   'api',
+  'apps',
   'growth',
 ] as const
 export type MeasurementName = (typeof measurementNames)[number]

@@ -228,6 +228,37 @@ test('the client in Python reads the streams', async () => {
   assert.ok(deployment.includes('deployment_state'), deployment.join())
 })
 
+test('a project with its lock is installed once, and as it is locked', async () => {
+  const project = `[project]
+name = "locked"
+version = "1.0.0"
+requires-python = ">=3.11"
+dependencies = ["kernel"]
+`
+  const code = `
+from kernel import App
+
+app = App("locked")
+
+
+@app.action("act")
+async def act(ctx):
+    return "ran"
+`
+  const files = { 'src/main.py': code, 'pyproject.toml': project, 'uv.lock': await index.lock(project) }
+
+  const first = await deploy(files)
+  const fetched = index.fetched
+  const second = await deploy(files)
+
+  assert.equal(first.status, 'running', JSON.stringify([first.status_reason, first.log]))
+  assert.equal(second.status, 'running', second.status_reason ?? '')
+  assert.deepEqual(second.log, ['The dependencies are those of an earlier deployment.'])
+  assert.equal(index.fetched, fetched)
+  const { output } = await client.invocations.create({ app_name: 'locked', version: 'latest', action_name: 'act' })
+  assert.equal(output, '"ran"')
+})
+
 test('what does not install has failed, with the words of the installer in its log', async () => {
   const { status, status_reason, log } = await deploy({ ...source, 'requirements.txt': 'no-such-package==1\n' })
 

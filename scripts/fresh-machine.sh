@@ -47,6 +47,9 @@ copy_network_settings() {
     # Debian's npm reads this one.
     [ ! -e "$file" ] || install -D -m 644 "$file" "$root/etc/npmrc"
   done
+  for file in /etc/pip.conf ~/.pip/pip.conf ~/.config/pip/pip.conf; do
+    [ ! -e "$file" ] || install -D -m 644 "$file" "$root/etc/pip.conf"
+  done
   [ ! -e ~/.npmrc ] || install -m 600 ~/.npmrc "$root/root/.npmrc"
 }
 

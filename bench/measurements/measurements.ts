@@ -1,5 +1,6 @@
 import type { MeasurementName } from '../measurement-names.ts'
 import { measureApi } from './api.ts'
+import { measureApps } from './apps.ts'
 import { measureComputer } from './computer.ts'
 import { measureCreate } from './create.ts'
 import { measureEvaluate } from './evaluate.ts'
@@ -27,5 +28,6 @@ export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
   memory: measureMemory,
   idle: measureIdle,
   api: measureApi,
+  apps: measureApps,
   growth: measureGrowth,
 }

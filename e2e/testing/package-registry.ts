@@ -42,7 +42,8 @@ export class PackageRegistry implements AsyncDisposable {
     const folder = join(cacheFolder, 'npm-packages', spec.replaceAll('/', '-'))
     await mkdir(folder, { recursive: true })
     const find = async () => (await readdir(folder)).find((file) => file.endsWith('.tgz'))
-    if ((await find()) === undefined) await run('npm', ['pack', '--silent', '--pack-destination', folder, spec])
+    const pack = [join(nodeModules, 'npm/bin/npm-cli.js'), 'pack', '--silent', '--pack-destination', folder, spec]
+    if ((await find()) === undefined) await run(process.execPath, pack)
     const tarball = join(folder, (await find()) ?? '')
     const { stdout } = await run('tar', ['-xzOf', tarball, 'package/package.json'])
     this.#manifests.set(name, JSON.parse(stdout))

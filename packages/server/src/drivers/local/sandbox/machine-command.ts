@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import { inMachineNetwork } from '@berth/runtime/machine-network/network-command.ts'
 import { type Command, unprivileged } from '../../../host/confined-process.ts'
-import { uvProgram } from '../../../host/uv.ts'
+import { uvProgram } from '../../../host-checks/uv.ts'
 import type { MachineFolders } from '../machine-folders.ts'
 import type { HostDirectories } from './host-directories.ts'
 import { withDisk } from './machine-disk.ts'

@@ -11,7 +11,7 @@ import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
 import npmPackage from 'npm/package.json' with { type: 'json' }
 import { AgentRefusal } from '../../../agent-link/command-agent.ts'
 import type { TemporaryFolders } from '../../../blobs/temporary-folders.ts'
-import { uvProgram, uvVersion } from '../../../host/uv.ts'
+import { uvProgram, uvVersion } from '../../../host-checks/uv.ts'
 import type { ProjectSecrets } from '../../../secrets/project-secrets.ts'
 import { type AppBlobs, keepSource } from '../app-blobs.ts'
 import type { AppEnvironment } from '../app-environment.ts'

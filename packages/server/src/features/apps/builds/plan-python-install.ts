@@ -36,7 +36,8 @@ interface Steps {
 }
 
 function ofProject(project: string, lock: string | undefined): Steps {
-  const args = ['sync', '--no-dev', ...(lock === undefined ? [] : ['--locked'])]
+  // As it is: `--locked` would refuse one that was made with another index than the operator's.
+  const args = ['sync', '--no-dev', ...(lock === undefined ? [] : ['--frozen'])]
   // What is built from the source of the app is installed too.
   const isBuilt = /^\s*\[\s*build-system\s*\]/m.test(project)
   const hasFolders = lock !== undefined && /source = \{ (editable|directory|path) = /.test(lock)

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { LoadingCache } from '@berth/runtime/async/loading-cache.ts'
-import { uvPython } from '../../../host/uv.ts'
+import { uvPython } from '../../../host-checks/uv.ts'
 import { addressInMachine } from '../machines/address-in-machine.ts'
 import type { Runtime } from '../machines/app-runtime.ts'
 
