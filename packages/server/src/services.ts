@@ -319,6 +319,7 @@ export function createServices(options: ServicesOptions) {
       find: (projectId, idOrName) => store.find(projectId, idOrName, false),
       command: (...command) => machines.command(...command),
     },
+    findManagedLogin: (projectId, connectionId) => managedAuth.savedLogins.find(projectId, connectionId),
     clock,
   })
   const sessions = new SessionService({ store, resolver, terminator, driverId })
@@ -417,7 +418,7 @@ export function createServices(options: ServicesOptions) {
     client: new OnePasswordClient(options.onePassword),
     clock,
   })
-  const managedAuth = createManagedAuth({
+  const managedAuth: ReturnType<typeof createManagedAuth> = createManagedAuth({
     database,
     secrets,
     masterKey,
