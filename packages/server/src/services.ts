@@ -431,6 +431,7 @@ export function createServices(options: ServicesOptions) {
       findSession: (projectId, id) => store.find(projectId, id, false),
       keepChanges: async (id) => void (await store.update(id, { profile_save_changes: true })),
       endSession: async (id) => {
+        if (!machines.has(id)) return
         await terminator.end(id)
         // Somebody else may have begun to end it.
         await terminator.finish(id)
