@@ -126,7 +126,7 @@ test(
       allowed_domains: [hostName],
     })
     const begun = await connections.login(connection.id)
-    const stream = await connections.follow(connection.id)
+    const stream = await client.auth.connections.follow(connection.id)
     const told = (async () => {
       const steps: string[] = []
       for await (const event of stream) if ('flow_step' in event) steps.push(`${event.flow_status} ${event.flow_step}`)

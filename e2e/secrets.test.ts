@@ -8,7 +8,9 @@ import { after, test } from 'node:test'
 import Kernel from '@onkernel/sdk'
 import pg from 'pg'
 import { HostView } from './fault/testing/holdings.ts'
+import { until } from './fault/testing/until.ts'
 import { Berth, oneServerOnly } from './testing/berth.ts'
+import { hostName, startPages } from './testing/pages.ts'
 import { listProcesses } from './testing/processes.ts'
 
 /*
@@ -27,6 +29,8 @@ const planted = {
   'a value that was collected': 'planted-Collected-9Xe5uM',
   'a seed of a vault item': 'PLANTEDVAULTSEED5QW7',
   'a secret of a vault provider': 'planted-VaultSecret-2Gc7yA',
+  'a stored password of a login': 'planted-LoginStored-7Kd3vR',
+  'an answer to a login': 'planted-LoginAnswer-4Qs9zE',
   'a password of a proxy': 'planted-ProxyPass-5Yh1cV',
   'a value that is refused': 'planted-Refused-8Nj4sW',
   'a key that is unknown': 'sk_plantedUnknownKey3Fp7Tg',
@@ -41,9 +45,22 @@ after(() => {
   connect.closeAllConnections()
 })
 const connectUrl = `http://127.0.0.1:${(connect.address() as AddressInfo).port}`
+/** A site that refuses every password, and has none of it a moment later. */
+const site = await startPages()
+site.serve(
+  '/login',
+  `<!doctype html><title>Log in</title><h1>Log in</h1><p id="fault" role="alert"></p>
+  <form onsubmit="p.value = ''; fault.textContent = 'The password is wrong.'; return false">
+  <label for="u">Email</label><input id="u" type="email" autocomplete="username">
+  <label for="p">Password</label><input id="p" type="password" autocomplete="current-password"><button>Log in</button></form>`,
+)
+after(() => site[Symbol.asyncDispose]())
 const berth = await Berth.start({
   flags: ['--log-level', 'trace'],
-  environment: { BERTH_ONEPASSWORD_CONNECT_URL: connectUrl, BERTH_EGRESS_ALLOW: new URL(connectUrl).host },
+  environment: {
+    BERTH_ONEPASSWORD_CONNECT_URL: connectUrl,
+    BERTH_EGRESS_ALLOW: `${new URL(connectUrl).host},${site.allowed}`,
+  },
 })
 after(() => berth[Symbol.asyncDispose]())
 
@@ -100,6 +117,7 @@ async function useSecrets(): Promise<void> {
   }
 
   await useVault(refused)
+  await useLogin()
 
   const password = planted['a password of a proxy']
   const config = { host: '127.0.0.1', port: 9, username: 'user', password }
@@ -173,6 +191,38 @@ async function useVault(refused: string): Promise<void> {
   await call('GET', `/vaults/logins/items`)
 }
 
+/** A login that has typed a stored password, and then one that was entered, and waits for another one. */
+async function useLogin(): Promise<void> {
+  const values = { email: 'ann@example.com', password: planted['a stored password of a login'] }
+  await call('POST', '/credentials', { name: 'login', domain: hostName, values })
+  const connection = await call('POST', '/auth/connections', {
+    domain: hostName,
+    profile_name: 'login',
+    login_url: `${site.url}/login`,
+    credential: { name: 'login' },
+  })
+  const path = `/auth/connections/${connection.id}`
+  await call('POST', `${path}/login`)
+  const asked = (than?: unknown) =>
+    until(
+      'the question of a login',
+      async () => {
+        const state = await call('GET', path)
+        if (state.flow_status === 'FAILED') throw new Error(JSON.stringify(state))
+        return state.interaction_id && state.interaction_id !== than && state
+      },
+      { limitSeconds: 60, everyMilliseconds: 200 },
+    )
+  const first = (await asked()) as unknown as { interaction_id: string; fields: { id: string; type: string }[] }
+  const entered = first.fields.map(({ id, type }) => [
+    id,
+    type === 'password' ? planted['an answer to a login'] : 'ann@example.com',
+  ])
+  await call('POST', `${path}/submit`, { field_values: Object.fromEntries(entered) })
+  await asked(first.interaction_id)
+  await call('GET', `${path}/timeline`)
+}
+
 /** Each secret in every form in which text may be written. */
 function spellingsOf(secret: string): readonly Buffer[] {
   const bytes = Buffer.from(secret)
@@ -234,6 +284,7 @@ test('no row of the database contains a secret', ownDatabase, async () => {
     for (const name of [
       ...['public.credentials', 'public.credential_providers', 'public.proxies', 'public.audit_entries'],
       ...['public.vault_items', 'public.vault_item_events', 'public.vault_provider_configs', 'public.vault_operations'],
+      ...['public.auth_connections', 'public.auth_flows'],
     ])
       assert.ok((places.get(name)?.length ?? 0) > 0, name)
 

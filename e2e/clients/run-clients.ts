@@ -44,6 +44,12 @@ export async function runClients({ names, onBegin, onResult }: RunClientsOptions
 }
 
 const site = {
+  '/login': `<!doctype html><title>Log in</title><h1>Log in</h1>
+<form onsubmit="document.cookie = 'session=1'; location.href = '/account'; return false">
+<label for="u">Email</label><input id="u" name="user" type="email" autocomplete="username">
+<label for="p">Password</label><input id="p" name="password" type="password" autocomplete="current-password">
+<button>Log in</button></form>`,
+  '/account': '<!doctype html><title>Account</title><h1>Your account</h1><a href="/logout">Log out</a>',
   '/': `<!doctype html><title>Form</title><h1>A form</h1><p>Nothing is sent.</p><a href="/second">Second page</a>
 <p>${'It is as long as pages are: some clients take a short one for a refusal. '.repeat(20)}</p>
 <form onsubmit="document.title = this.q.value; return false"><input id="q" name="q" aria-label="Text"><button id="send">Send</button></form>`,

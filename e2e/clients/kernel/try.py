@@ -1,7 +1,8 @@
 import base64
 import os
+from urllib.parse import urlsplit
 
-from kernel import Kernel, NotFoundError
+from kernel import ConflictError, Kernel, NotFoundError
 
 client = Kernel(api_key=os.environ["BERTH_API_KEY"], base_url=os.environ["BERTH_URL"])
 session = client.browsers.create(headless=True)
@@ -118,3 +119,33 @@ assert client.vault_provider_configs.retrieve("payments") == config
 client.vault_provider_configs.delete("payments")
 vaults.items.delete("shop", id_or_name="logins")
 vaults.delete("logins")
+
+connections = client.auth.connections
+connection = connections.create(domain=urlsplit(site).hostname, profile_name="ann", login_url=f"{site}/login")
+assert (connection.status, connection.flow_status, connection.health_checks) == ("NEEDS_AUTH", None, True), connection
+assert [listed.id for listed in connections.list(profile_name="ann")] == [connection.id]
+assert connections.update(connection.id, health_check_interval=900).health_check_interval == 900
+try:
+    connections.create(domain=connection.domain, profile_name="ann")
+    raise SystemExit("a profile has two connections to one site")
+except ConflictError as error:
+    assert error.body["existing_id"] == connection.id, error.body
+begun = connections.login(connection.id)
+assert (begun.flow_type, begun.id) == ("LOGIN", connection.id) and begun.handoff_code in begun.hosted_url, begun
+last = None
+for event in connections.follow(connection.id):
+    if event.event != "managed_auth_state":
+        continue
+    if event.flow_step == "AWAITING_INPUT" and (last is None or last.interaction_id != event.interaction_id):
+        values = {field.id: "secret" if field.type == "password" else "ann@example.com" for field in event.fields}
+        answer = connections.submit(connection.id, interaction_id=event.interaction_id, field_values=values)
+        assert answer.accepted, answer
+    last = event
+assert (last.flow_status, last.flow_step) == ("SUCCESS", "COMPLETED"), last
+connection = connections.retrieve(connection.id)
+assert (connection.status, connection.can_reauth) == ("AUTHENTICATED", True), connection
+assert client.credentials.retrieve(connection.credential.name).has_values
+(login,) = connections.timeline(connection.id, type="login")
+assert (login.status, login.step) == ("SUCCESS", "COMPLETED"), login
+connections.delete(connection.id)
+assert list(client.browsers.list()) == []

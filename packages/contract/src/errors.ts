@@ -245,6 +245,11 @@ export const errorCatalogue = {
     retry: false,
     sentence: (details: { name: string }) => `name: ${details.name} is the name of another credential.`,
   },
+  auth_connection_not_usable: {
+    status: 409,
+    retry: false,
+    sentence: (details: { reason: string }) => `spec.connection_id: ${details.reason}`,
+  },
   vault_item_exists: {
     status: 409,
     retry: false,

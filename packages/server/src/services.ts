@@ -348,6 +348,7 @@ export function createServices(options: ServicesOptions) {
       find: (projectId, idOrName) => store.find(projectId, idOrName, false),
       command: (...command) => machines.command(...command),
     },
+    findManagedLogin: (projectId, connectionId) => managedAuth.savedLogins.find(projectId, connectionId),
     clock,
   })
   const sessions = new SessionService({ store, resolver, terminator, driverId })
@@ -448,7 +449,7 @@ export function createServices(options: ServicesOptions) {
     client: new OnePasswordClient(options.onePassword),
     clock,
   })
-  const managedAuth = createManagedAuth({
+  const managedAuth: ReturnType<typeof createManagedAuth> = createManagedAuth({
     database,
     secrets,
     masterKey,
@@ -461,6 +462,7 @@ export function createServices(options: ServicesOptions) {
       findSession: (projectId, id) => store.find(projectId, id, false),
       keepChanges: async (id) => void (await store.update(id, { profile_save_changes: true })),
       endSession: async (id) => {
+        if (!machines.has(id)) return
         await terminator.end(id)
         // Somebody else may have begun to end it.
         await terminator.finish(id)

@@ -34,6 +34,8 @@ export const upsertVaultItem = defineEndpoint({
   reply: VaultItem,
   status: 200,
   errors: [
+    'auth_connection_not_found',
+    'auth_connection_not_usable',
     'vault_not_found',
     'vault_item_exists',
     'vault_full',

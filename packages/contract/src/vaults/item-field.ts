@@ -36,14 +36,24 @@ export const ItemField = z
   .meta({ id: 'VaultItemField' })
 export type ItemField = z.infer<typeof ItemField>
 
+const definition = {
+  name: ItemFieldName,
+  type: ItemFieldType,
+  required: z.boolean().default(true),
+  sensitive: z.boolean().default(true),
+  label: Label.optional(),
+}
+
+/** A field that an update adds, without a value. */
+export const ItemFieldDefinition = z.strictObject(definition).superRefine(({ type, sensitive }, context) => {
+  if (!secretTypes.includes(type) || sensitive) return
+  context.addIssue({ code: 'custom', path: ['sensitive'], message: `must be true for a field of type ${type}` })
+})
+
 /** A field with its first value. */
 const ItemFieldInput = z
   .strictObject({
-    name: ItemFieldName,
-    type: ItemFieldType,
-    required: z.boolean().default(true),
-    sensitive: z.boolean().default(true),
-    label: Label.optional(),
+    ...definition,
     value: z.string().min(1).optional(),
     encrypted_value: EncryptedValue.optional(),
   })

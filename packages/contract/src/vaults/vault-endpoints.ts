@@ -19,7 +19,8 @@ export const upsertVault = defineEndpoint({
   access: 'project',
   body: z.strictObject({ name: VaultName }),
   reply: Vault,
-  status: 200,
+  status: 201,
+  otherSuccesses: { 200: 'The vault existed.' },
   errors: [],
 })
 

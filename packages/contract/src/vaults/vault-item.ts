@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { Timestamp } from '../common/time.ts'
-import { Unsupported } from '../common/unsupported.ts'
 import { CredentialDomain } from '../credentials/credential.ts'
-import { EncryptedValue, ItemField, ItemFieldsInput } from './item-field.ts'
+import { EncryptedValue, ItemField, ItemFieldDefinition, ItemFieldsInput, maxItemFields } from './item-field.ts'
 
 const maxDescriptionBytes = 16 * 1024
 const maxAllowedDomains = 20
@@ -33,8 +32,14 @@ const KernelSpecInput = z.strictObject({
 })
 export type KernelSpecInput = z.output<typeof KernelSpecInput>
 
-/** Refused by name, whatever they contain. */
-const ManagedAuthSpecInput = z.looseObject({ provider: z.literal('managed_auth') })
+const ManagedAuthSpecInput = z.strictObject({
+  provider: z.literal('managed_auth'),
+  connection_id: z.string().min(1).max(255).meta({ description: 'Whose saved credential the item fills in.' }),
+  description: Description.optional(),
+})
+export type ManagedAuthSpecInput = z.output<typeof ManagedAuthSpecInput>
+
+/** Refused by name, whatever it contains. */
 const OnePasswordSpecInput = z.looseObject({ provider: z.literal('1password') })
 const AnySpec = z.record(z.string(), z.unknown())
 
@@ -61,8 +66,16 @@ const CredentialUpdateSpec = z.strictObject({
     .record(z.string(), FieldUpdate)
     .optional()
     .meta({ description: 'Absent fields keep their values. Null or an empty text removes a value.' }),
-  add_fields: Unsupported,
-  remove_fields: Unsupported,
+  add_fields: z
+    .array(ItemFieldDefinition)
+    .max(maxItemFields)
+    .optional()
+    .meta({ description: 'Added behind the others; `fields` may give them values.' }),
+  remove_fields: z
+    .array(z.string().max(64))
+    .max(maxItemFields)
+    .optional()
+    .meta({ description: 'Names of fields that go, with their values, before others are added.' }),
 })
 export type CredentialUpdateSpec = z.output<typeof CredentialUpdateSpec>
 
@@ -82,6 +95,41 @@ export type VaultItemUpdateRequest = z.output<typeof VaultItemUpdateRequest>
 export const VaultItemStatus = z.enum(['pending_collection', 'ready'])
 export type VaultItemStatus = z.infer<typeof VaultItemStatus>
 
+const KernelItemSpec = z.object({
+  provider: z.literal('kernel'),
+  description: z.string().optional(),
+  fields: z.array(ItemField),
+  allowed_domains: z.array(z.string()).optional(),
+})
+
+const KernelItemState = z.object({
+  provider: z.literal('kernel'),
+  status: VaultItemStatus,
+  fields: z.record(
+    z.string(),
+    z.object({
+      has_value: z.boolean(),
+      value: z.string().optional().meta({ description: 'Never of a sensitive field.' }),
+    }),
+  ),
+})
+
+const ManagedAuthItemSpec = z.object({
+  provider: z.literal('managed_auth'),
+  connection_id: z.string(),
+  description: z.string().optional(),
+})
+
+const ManagedAuthItemState = z.object({
+  provider: z.literal('managed_auth'),
+  status: z.enum(['ready', 'unavailable']),
+  status_reason: z.enum(['connection_not_found', 'no_credential', 'external_credential']).optional(),
+  fields: z
+    .record(z.string(), z.object({ type: z.enum(['text', 'email', 'password', 'totp']) }))
+    .optional()
+    .meta({ description: 'Not in lists.' }),
+})
+
 export const VaultItem = z
   .object({
     id: z.string(),
@@ -90,23 +138,8 @@ export const VaultItem = z
     version: z.int(),
     created_at: Timestamp,
     updated_at: Timestamp,
-    spec: z.object({
-      provider: z.literal('kernel'),
-      description: z.string().optional(),
-      fields: z.array(ItemField),
-      allowed_domains: z.array(z.string()).optional(),
-    }),
-    state: z.object({
-      provider: z.literal('kernel'),
-      status: VaultItemStatus,
-      fields: z.record(
-        z.string(),
-        z.object({
-          has_value: z.boolean(),
-          value: z.string().optional().meta({ description: 'Never of a sensitive field.' }),
-        }),
-      ),
-    }),
+    spec: z.discriminatedUnion('provider', [KernelItemSpec, ManagedAuthItemSpec]),
+    state: z.discriminatedUnion('provider', [KernelItemState, ManagedAuthItemState]),
     action: z
       .object({ name: z.literal('collect'), url: z.string(), expires_at: Timestamp })
       .optional()

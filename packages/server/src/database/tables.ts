@@ -1,3 +1,4 @@
+import type { LoginEvidence, LoginPage } from '@berth/contract/agent/login-page.ts'
 import type { DeploymentStatus, InvocationStatus } from '@berth/contract/apps/app.ts'
 import type { BrowserPoolConfig } from '@berth/contract/browser-pools/browser-pool.ts'
 import type { BrowserMemory, Region } from '@berth/contract/browsers/browser.ts'
@@ -37,7 +38,7 @@ import type {
   WebhookId,
 } from '@berth/contract/common/ids.ts'
 import type { AnalysisStatus } from '@berth/contract/config-registry/config-registry.ts'
-import type { LoginEvidence, LoginPage } from '@berth/contract/agent/login-page.ts'
+import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
 import type {
   ConnectionStatus,
   FlowStatus,
@@ -45,7 +46,6 @@ import type {
   FlowType,
   ManagedAuthBrowserConfig,
 } from '@berth/contract/managed-auth/connection.ts'
-import type { ProxyProtocol } from '@berth/contract/egress/egress-settings.ts'
 import type { ProxyType } from '@berth/contract/proxies/proxy.ts'
 import type { Targeting } from '@berth/contract/proxies/targeting.ts'
 import type { ReplayEndReason } from '@berth/contract/replays/replay.ts'
@@ -558,6 +558,7 @@ export interface VaultItemTable {
   allowed_domains: ColumnType<readonly string[] | null, string | null, string | null>
   sealed_values: Buffer
   sealed_spec_digest: Buffer
+  connection_id: Generated<string | null>
   version: Generated<number>
   created_at: Date
   updated_at: Date

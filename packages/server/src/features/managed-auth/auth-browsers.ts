@@ -8,7 +8,8 @@ import type { CommandOptions } from '../../agent-link/command-agent.ts'
 
 /** Longer than any flow: a session that nobody ends, because its server was killed, ends by itself. */
 const idleSeconds = 25 * 60
-const tagName = 'berth.managed_auth'
+/** The tag of its sessions, whose value is the id of a flow or check. */
+export const authTagName = 'berth.managed_auth'
 const answerBytes = 1024 ** 2
 /** Beyond the time that the page is given. */
 const commandMilliseconds = 15_000
@@ -26,6 +27,7 @@ export interface AuthBrowsersOptions {
   readonly keepChanges: (id: SessionId) => Promise<void>
   /** When the state of the profile was saved that it has now. */
   readonly savedAt: (profileId: ProfileId) => Promise<Date | null | undefined>
+  /** Does nothing where the session is another server's. */
   readonly endSession: (id: SessionId) => Promise<void>
   readonly record: (projectId: ProjectId, id: SessionId) => Promise<{ readonly id: ReplayId }>
   readonly command: <Body extends z.ZodType, Reply extends z.ZodType>(
@@ -69,7 +71,7 @@ export class AuthBrowsers {
       // In place of the tabs of the profile.
       start_url: 'about:blank',
       timeout_seconds: idleSeconds,
-      tags: { [tagName]: purpose },
+      tags: { [authTagName]: purpose },
     })
     return this.#options.createSession(projectId, request, signal)
   }

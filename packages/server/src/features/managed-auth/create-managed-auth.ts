@@ -24,6 +24,7 @@ import { AuthUpkeep } from './health/auth-upkeep.ts'
 import { CheckStore } from './health/check-store.ts'
 import { HealthChecks } from './health/health-checks.ts'
 import { MeansService } from './means/means-service.ts'
+import { SavedLogins } from './means/saved-logins.ts'
 import { TimelineStore } from './timeline-store.ts'
 
 interface ManagedAuthOptions {
@@ -110,6 +111,7 @@ export function createManagedAuth(options: ManagedAuthOptions) {
   })
   return {
     authConnections: connections,
+    savedLogins: new SavedLogins(connectionStore, credentials),
     authFlowRunner: runner,
     authHealthChecks: healthChecks,
     authUpkeep: new AuthUpkeep({ checks: healthChecks, logger }),

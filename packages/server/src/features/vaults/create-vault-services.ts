@@ -9,6 +9,7 @@ import { ItemChanges } from './items/item-changes.ts'
 import { ItemSecrets } from './items/item-secrets.ts'
 import { ItemService } from './items/item-service.ts'
 import { ItemStore } from './items/item-store.ts'
+import type { FindManagedLogin } from './items/managed-login.ts'
 import { FillOperation } from './operations/fill-operation.ts'
 import { ItemUse } from './operations/item-use.ts'
 import type { LinkedSessions } from './operations/linked-sessions.ts'
@@ -23,11 +24,12 @@ interface VaultServicesOptions {
   readonly database: Database
   readonly secrets: ProjectSecrets
   readonly sessions: LinkedSessions
+  readonly findManagedLogin: FindManagedLogin
   readonly clock: Clock
 }
 
 /** Creates and connects the services of vaults. */
-export function createVaultServices({ database, secrets, sessions, clock }: VaultServicesOptions) {
+export function createVaultServices({ database, secrets, sessions, findManagedLogin, clock }: VaultServicesOptions) {
   const keys = new VaultKeys(secrets)
   const vaults = new VaultService({ store: new VaultStore(database), keys, clock })
   const store = new ItemStore(database)
@@ -43,6 +45,7 @@ export function createVaultServices({ database, secrets, sessions, clock }: Vaul
     keys,
     links: new CollectionLinks(secrets),
     changes,
+    findManagedLogin,
     clock,
   })
   const use = new ItemUse({ items: vaultItems, sessions, clock })

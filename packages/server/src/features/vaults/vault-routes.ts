@@ -10,7 +10,11 @@ import { vaultRecord } from './vault-record.ts'
 import type { VaultService } from './vault-service.ts'
 
 export function mountVaultRoutes(mount: MountForCallers, { vaults }: { readonly vaults: VaultService }): void {
-  mount(upsertVault, async ({ caller, body }) => vaultRecord(await vaults.upsert(caller.projectId, body.name)))
+  mount(upsertVault, async ({ caller, body, setStatus }) => {
+    const { vault, isNew } = await vaults.upsert(caller.projectId, body.name)
+    if (!isNew) setStatus(200)
+    return vaultRecord(vault)
+  })
 
   mount(listVaults, async ({ caller, query }) => {
     const page = await vaults.list(caller.projectId, query.query, query)

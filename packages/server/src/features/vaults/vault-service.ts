@@ -26,14 +26,14 @@ export class VaultService {
   }
 
   /** Creates the vault, or returns the one with this name. */
-  async upsert(projectId: ProjectId, name: string): Promise<StoredVault> {
+  async upsert(projectId: ProjectId, name: string): Promise<{ readonly vault: StoredVault; readonly isNew: boolean }> {
     const now = this.#clock.now()
     // Each round means that the vault was deleted in between, so the loop ends.
     for (;;) {
       const id = newId('vault', now)
       const made = await this.#store.insert({ id, project_id: projectId, name, created_at: now, updated_at: now })
       const vault = made ?? (await this.#store.find(projectId, name))
-      if (vault) return vault
+      if (vault) return { vault, isNew: made !== undefined }
     }
   }
 

@@ -22,7 +22,7 @@ test('a vault is created once, found by id and name, listed and deleted', async 
   const project = await server.project()
 
   const { status, body: made } = await project.call<Vault>('POST', '/vaults', { name: 'logins' })
-  assert.equal(status, 200)
+  assert.equal(status, 201)
   const again = await project.call<Vault>('POST', '/vaults', { name: 'logins' })
   assert.deepEqual([again.status, again.body], [200, made])
   server.clock.advance(1)
@@ -58,6 +58,7 @@ test('of twenty upserts of one name on two servers one creates', async () => {
   )
 
   assert.equal(new Set(answers.map(({ body }) => body.id)).size, 1)
+  assert.deepEqual(answers.map(({ status }) => status).toSorted(), [...Array(19).fill(200), 201])
 })
 
 test('the limits of the organization count its vaults', async () => {

@@ -2,7 +2,7 @@ import type { AuthFlowId, ProfileId, ProjectId, SessionId } from '@berth/contrac
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import type { AuthBrowsers } from '../auth-browsers.ts'
+import { type AuthBrowsers, authTagName } from '../auth-browsers.ts'
 import type { ConnectionStore, StoredConnection } from '../connection-store.ts'
 import type { FlowCompletion } from './flow-completion.ts'
 import { FlowDrive } from './flow-drive.ts'
@@ -70,12 +70,16 @@ export class FlowRunner {
     const running = this.#running.get(flow.id)
     running?.controller.abort(new FlowIsOver())
     await running?.done
+    // It may not have been driven yet, since its server was started again.
+    if (flow.session_id) await this.#options.browsers.end(flow.session_id)
   }
 
   /** Goes on with what an earlier run of this server has left. */
   async recover(): Promise<void> {
-    const { store, serverId } = this.#options
+    const { store, browsers, serverId } = this.#options
+    const left = await store.listLeftSessions(serverId, authTagName)
     for (const { id } of await store.listInProgress(serverId)) void this.run(id)
+    await Promise.all(left.map((id) => browsers.end(id)))
   }
 
   /** Ends what a server that is gone has left. It is not known what it has typed. */

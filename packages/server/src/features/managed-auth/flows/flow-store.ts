@@ -222,6 +222,17 @@ export class FlowStore {
       .execute()
   }
 
+  /** The sessions that a killed run of this server has left and that no flow uses. */
+  async listLeftSessions(serverId: string, tagName: string): Promise<readonly SessionId[]> {
+    const { rows } = await sql<{ id: SessionId }>`
+      select id from sessions
+      where driver_id = ${serverId} and state = 'active' and tags ->> ${tagName} ~ '^(afl|ack)[a-z0-9]{21}$'
+        and not exists (select from auth_flows where session_id = sessions.id and status = 'IN_PROGRESS')`.execute(
+      this.#database,
+    )
+    return rows.map(({ id }) => id)
+  }
+
   /** Those whose server is gone, by what it has told last. */
   async listOrphans(): Promise<readonly StoredFlow[]> {
     return this.#database

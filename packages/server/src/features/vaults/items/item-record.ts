@@ -4,15 +4,16 @@ import { collectionPath } from '../collection/collection-links.ts'
 import type { StoredEvent } from './event-store.ts'
 import type { ItemValues } from './item-secrets.ts'
 import type { OpenItem } from './item-service.ts'
+import type { StoredItem } from './item-store.ts'
+import type { ManagedLogin } from './managed-login.ts'
 
 const collect = { type: 'collect', description: 'Get a link to a page where a person enters the values.' }
-const whenReady = [
-  { type: 'fill', description: 'Fill the values into a page of a browser that is linked to the vault.' },
-  { type: 'webmcp_invoke', description: 'Call a tool of such a page with the values.' },
-]
+const fill = { type: 'fill', description: 'Fill the values into a page of a browser that is linked to the vault.' }
+const whenReady = [fill, { type: 'webmcp_invoke', description: 'Call a tool of such a page with the values.' }]
 
 /** Formats an item. Values of sensitive fields never become part of it. */
-export function itemRecord({ item, values, link }: OpenItem, publicUrl: string): VaultItem {
+export function itemRecord({ item, values, link, managed }: OpenItem, publicUrl: string): VaultItem {
+  if (managed) return managedRecord(item, managed)
   return {
     id: item.id,
     key: item.key,
@@ -41,6 +42,39 @@ export function itemRecord({ item, values, link }: OpenItem, publicUrl: string):
     available_operations: item.status === 'ready' ? [collect, ...whenReady] : [collect],
     available_expansions: [],
   }
+}
+
+/** Of an item that stands for the credential of a connection. */
+function managedRecord(item: StoredItem, managed: ManagedLogin): VaultItem {
+  const fields = Object.fromEntries(item.fields.map(({ name, type }) => [name, { type }]))
+  return {
+    id: item.id,
+    key: item.key,
+    type: 'credential',
+    version: item.version,
+    created_at: item.created_at.toISOString(),
+    updated_at: item.updated_at.toISOString(),
+    spec: {
+      provider: 'managed_auth',
+      connection_id: item.connection_id ?? '',
+      ...(item.description !== null && { description: item.description }),
+    },
+    state: {
+      provider: 'managed_auth',
+      status: managed.status,
+      ...(managed.status === 'ready' ? { fields } : { status_reason: managed.reason }),
+    },
+    available_operations: managed.status === 'ready' ? [fill] : [],
+    available_expansions: [],
+  }
+}
+
+/** As lists tell it: without the fields of a connection's credential. */
+export function listedItem(opened: OpenItem, publicUrl: string): VaultItem {
+  const record = itemRecord(opened, publicUrl)
+  if (record.state.provider !== 'managed_auth') return record
+  const { fields: _fields, ...state } = record.state
+  return { ...record, state }
 }
 
 function fieldState({ name, sensitive }: ItemField, values: ItemValues) {

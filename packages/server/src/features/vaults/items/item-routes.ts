@@ -13,7 +13,7 @@ import type { MountForCallers } from '../../../access/mount-for-callers.ts'
 import { publicUrlOf } from '../../../access/public-url.ts'
 import type { FillOperation } from '../operations/fill-operation.ts'
 import type { WebMcpOperation } from '../operations/webmcp-operation.ts'
-import { eventRecord, itemRecord } from './item-record.ts'
+import { eventRecord, itemRecord, listedItem } from './item-record.ts'
 import type { ItemService } from './item-service.ts'
 
 interface ItemRoutesOptions {
@@ -37,7 +37,7 @@ export function mountItemRoutes(mount: MountForCallers, options: ItemRoutesOptio
 
   mount(listVaultItems, async ({ caller, params, request }) => {
     const list = await items.list(caller.projectId, params.id_or_name)
-    return list.map((item) => itemRecord(item, publicUrlOf(request.raw, publicUrl)))
+    return list.map((item) => listedItem(item, publicUrlOf(request.raw, publicUrl)))
   })
 
   mount(getVaultItem, async ({ caller, params, query, request, signal }) => {

@@ -3,6 +3,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type {
   CredentialUpdateSpec,
   KernelSpecInput,
+  ManagedAuthSpecInput,
   VaultItemRequest,
   VaultItemUpdateRequest,
 } from '@berth/contract/vaults/vault-item.ts'
@@ -16,7 +17,8 @@ import type { EventStore, StoredEvent } from './event-store.ts'
 import type { ItemChanges } from './item-changes.ts'
 import { digestOf, type ItemSecrets, type ItemSpec, type ItemValues } from './item-secrets.ts'
 import type { ItemStore, ItemWithCollection, StoredItem } from './item-store.ts'
-import { changedValues, checkTotal, plainValue, statusOf } from './item-values.ts'
+import { changedFields, changedValues, checkTotal, plainValue, statusOf } from './item-values.ts'
+import { type FindManagedLogin, itemOf, type ManagedLogin } from './managed-login.ts'
 
 export interface ItemServiceOptions {
   readonly vaults: VaultService
@@ -27,6 +29,7 @@ export interface ItemServiceOptions {
   readonly keys: VaultKeys
   readonly links: CollectionLinks
   readonly changes: ItemChanges
+  readonly findManagedLogin: FindManagedLogin
   readonly clock: Clock
 }
 
@@ -43,6 +46,8 @@ export interface OpenItem {
   readonly values: ItemValues
   /** Where a person enters the values, while that is possible. */
   readonly link: { readonly token: string; readonly expiresAt: Date } | undefined
+  /** Of an item that stands for a connection. */
+  readonly managed?: ManagedLogin
 }
 
 interface Wait {
@@ -62,7 +67,8 @@ export class ItemService {
   async upsert({ projectId, vault: idOrName, key }: NamedItem, request: VaultItemRequest): Promise<OpenItem> {
     const { vaults, store, secrets, keys, links, changes, clock } = this.#options
     const vault = await vaults.get(projectId, idOrName)
-    const input = kernelSpecOf(request)
+    const input = servedSpecOf(request)
+    if (input.provider === 'managed_auth') return this.#upsertManaged(vault, key, input)
     const values = await firstValues(input, vault, keys)
     const spec = specOf(input)
     const digest = digestOf(spec, values)
@@ -94,6 +100,40 @@ export class ItemService {
     return this.#opened(vault, found)
   }
 
+  /** Only a new item needs a credential: one that is there may have lost it. */
+  async #upsertManaged(vault: StoredVault, key: string, input: ManagedAuthSpecInput): Promise<OpenItem> {
+    const { store, secrets, changes, findManagedLogin, clock } = this.#options
+    const { connection_id: connectionId, description = '' } = input
+    const known = await store.find(vault.id, key)
+    const login = known ? undefined : await findManagedLogin(vault.project_id, connectionId)
+    if (login?.status === 'unavailable') throw refusalOf(connectionId, login.reason)
+    const now = clock.now()
+    const id = newId('vault-item', now)
+    const digest = JSON.stringify(['managed_auth', connectionId, description])
+    const { isNew, ...found } = await store.upsert(
+      {
+        id,
+        vault_id: vault.id,
+        key,
+        status: 'ready',
+        description: description || null,
+        fields: '[]',
+        allowed_domains: null,
+        sealed_values: await secrets.seal(vault.project_id, id, new Map()),
+        sealed_spec_digest: await secrets.sealDigest(vault.project_id, id, digest),
+        connection_id: connectionId,
+        created_at: now,
+        updated_at: now,
+      },
+      { collection: undefined, event: { name: 'item.created', at: now, data: { version: 1, status: 'ready' } } },
+    )
+    if (isNew) changes.notify()
+    else if ((await secrets.openDigest(vault.project_id, found.item)) !== digest) {
+      throw new BerthError('vault_item_exists', { key })
+    }
+    return this.#opened(vault, found)
+  }
+
   async list(projectId: ProjectId, idOrName: string): Promise<readonly OpenItem[]> {
     const { vaults, store } = this.#options
     const vault = await vaults.get(projectId, idOrName)
@@ -119,6 +159,8 @@ export class ItemService {
     const { item } = found
     const refuse = (reason: string) => new BerthError('vault_item_changed', { reason })
     if (request.type !== 'credential') throw refuse('type: the item is a credential.')
+    if (item.connection_id !== null)
+      throw refuse('spec: the values are those of the connection. Change its credential.')
     const { version, expected_item_id: expected } = request
     if (expected !== undefined && expected !== item.id) throw refuse('expected_item_id: the item has another id.')
     if (version !== item.version) throw refuse(`version: the item has version ${item.version} by now.`)
@@ -131,11 +173,14 @@ export class ItemService {
   async #write(vault: StoredVault, item: StoredItem, spec: CredentialUpdateSpec): Promise<OpenItem | undefined> {
     const { store, secrets, keys, links, changes, clock } = this.#options
     const now = clock.now()
-    const before = await secrets.open(vault.project_id, item)
-    const values = await changedValues(spec.fields ?? {}, { fields: item.fields, before, keys, vault })
-    const status = statusOf(item.fields, values)
+    const fields = changedFields(item.fields, spec)
+    const isKept = ([name]: readonly [string, string]) => !spec.remove_fields?.includes(name)
+    const before = new Map([...(await secrets.open(vault.project_id, item))].filter(isKept))
+    const values = await changedValues(spec.fields ?? {}, { fields, before, keys, vault })
+    const status = statusOf(fields, values)
     const columns = {
       status,
+      fields: JSON.stringify(fields),
       ...(spec.description !== undefined && { description: spec.description || null }),
       sealed_values: await secrets.seal(vault.project_id, item.id, values),
       updated_at: now,
@@ -189,6 +234,7 @@ export class ItemService {
   }
 
   async #renewed({ vault, found, key }: Found): Promise<OpenItem> {
+    if (found.item.connection_id !== null) throw new BerthError('vault_operation_not_available', { type: 'collect' })
     const { store, links, changes, clock } = this.#options
     const now = clock.now()
     const { id } = found.item
@@ -202,7 +248,11 @@ export class ItemService {
   }
 
   async #opened(vault: StoredVault, { item, collection }: ItemWithCollection): Promise<OpenItem> {
-    const { secrets, links, clock } = this.#options
+    const { secrets, links, findManagedLogin, clock } = this.#options
+    if (item.connection_id !== null) {
+      const managed = await findManagedLogin(vault.project_id, item.connection_id)
+      return { vault, ...itemOf(item, managed), link: undefined, managed }
+    }
     const isValid = collection !== undefined && collection.expires_at > clock.now()
     return {
       vault,
@@ -221,8 +271,15 @@ interface Found {
   readonly key: string
 }
 
+function refusalOf(connection: string, reason: string): BerthError {
+  if (reason === 'connection_not_found') return new BerthError('auth_connection_not_found', { connection })
+  const sentence =
+    reason === 'no_credential' ? 'the connection has no saved credential.' : 'its credential is that of a provider.'
+  return new BerthError('auth_connection_not_usable', { reason: sentence })
+}
+
 /** Refuses what needs a service that berth does not have. */
-function kernelSpecOf(request: VaultItemRequest): KernelSpecInput {
+function servedSpecOf(request: VaultItemRequest): KernelSpecInput | ManagedAuthSpecInput {
   if (request.type !== 'credential') {
     if (request.type !== 'credential_account') {
       const reason = `type: a ${request.type} needs a payment service, and this berth has none.`
@@ -232,10 +289,6 @@ function kernelSpecOf(request: VaultItemRequest): KernelSpecInput {
     throw new BerthError('field_not_supported', { field: 'type', reason })
   }
   const { spec } = request
-  if (spec.provider === 'managed_auth') {
-    const reason = 'managed_auth needs managed logins, which this version of berth does not have.'
-    throw new BerthError('field_not_supported', { field: 'spec.provider', reason })
-  }
   if (spec.provider === '1password') {
     const reason = '1password needs its service for access requests, which its client libraries do not offer.'
     throw new BerthError('field_not_supported', { field: 'spec.provider', reason })

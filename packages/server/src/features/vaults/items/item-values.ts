@@ -1,5 +1,5 @@
 import { BerthError } from '@berth/contract/errors.ts'
-import { brokenValueRule, type ItemField } from '@berth/contract/vaults/item-field.ts'
+import { brokenValueRule, type ItemField, maxItemFields } from '@berth/contract/vaults/item-field.ts'
 import type { CredentialUpdateSpec, VaultItemStatus } from '@berth/contract/vaults/vault-item.ts'
 import type { VaultKeys } from '../encryption/vault-keys.ts'
 import type { StoredVault } from '../vault-store.ts'
@@ -62,6 +62,26 @@ export async function changedValues(
   }
   checkTotal(values)
   return values
+}
+
+/** The fields of an item after an update. */
+export function changedFields(
+  before: readonly ItemField[],
+  { add_fields: added = [], remove_fields: removed = [] }: CredentialUpdateSpec,
+): readonly ItemField[] {
+  const refuse = (place: string, rule: string) => new BerthError('invalid_input', { reason: `spec.${place}: ${rule}.` })
+  const known = new Set(before.map(({ name }) => name))
+  const unknown = removed.findIndex((name) => !known.has(name))
+  if (unknown !== -1) throw refuse(`remove_fields.${unknown}`, 'the item has no such field')
+  const fields = before.filter(({ name }) => !removed.includes(name))
+  for (const [index, { name, type, required, sensitive, label }] of added.entries()) {
+    if (fields.some((field) => field.name === name))
+      throw refuse(`add_fields.${index}.name`, 'the item has such a field')
+    fields.push({ name, type, required, sensitive, ...(label !== undefined && { label }) })
+  }
+  if (fields.length === 0) throw refuse('remove_fields', 'an item has at least 1 field')
+  if (fields.length > maxItemFields) throw refuse('add_fields', `an item has at most ${maxItemFields} fields`)
+  return fields
 }
 
 export function checkTotal(values: ItemValues): void {

@@ -105,6 +105,7 @@ test('fields may be an object from names to definitions, and the provider may be
   })
 
   assert.equal(status, 200)
+  assert.ok(body.spec.provider === 'kernel')
   assert.deepEqual(
     body.spec.fields.map(({ name, type }) => [name, type]),
     [
@@ -166,10 +167,10 @@ test('what needs a service that is not here is refused by its name', async () =>
     ['credential', { provider: '1password', website: 'x' }, 400, 'field_not_supported', /^spec.provider: 1password/],
     [
       'credential',
-      { provider: 'managed_auth', connection_id: 'x' },
-      400,
-      'field_not_supported',
-      /^spec.provider: managed/,
+      { provider: 'managed_auth', connection_id: 'acn000000000000000000000' },
+      404,
+      'auth_connection_not_found',
+      /^There is no connection/,
     ],
   ] as const) {
     const { status: answered, body } = await project.call<Failure>('PUT', path, { type, spec })
@@ -244,8 +245,8 @@ test('an update replaces, keeps and clears values, and has to know the newest ve
     [400, 'invalid_input', 2, { fields: { other: { value: 'x' } } }, {}],
     [400, 'invalid_input', 2, { fields: { user: { value: 'no address' } } }, {}],
     [400, 'invalid_input', 2, { fields: { user: {} } }, {}],
-    [400, 'invalid_input', 2, { add_fields: [] }, {}],
-    [400, 'invalid_input', 2, { remove_fields: ['user'] }, {}],
+    [400, 'invalid_input', 2, { add_fields: [1] }, {}],
+    [400, 'invalid_input', 2, { remove_fields: ['other'] }, {}],
   ] as const) {
     const refused = await patch(project, version, spec, rest)
     assert.deepEqual([refused.status, refused.body.code], [status, code], JSON.stringify(spec))
@@ -258,7 +259,45 @@ test('an update replaces, keeps and clears values, and has to know the newest ve
   assert.match(cleared.body.action?.url ?? '', /\/collect\//)
   const ready = await patch(project, 3, { fields: { password: { value: 'x' }, code: { value: '' } } })
   assert.deepEqual([ready.body.state.status, ready.body.action], ['ready', undefined])
-  assert.deepEqual(ready.body.state.fields.code, { has_value: false })
+  assert.deepEqual(ready.body.state.fields?.code, { has_value: false })
+})
+
+test('fields are added and removed, with what they hold', async () => {
+  const project = await projectWithVault()
+  const fields = [
+    { name: 'user', type: 'text', sensitive: false, value: 'ann' },
+    { name: 'pin', type: 'password', value: '1234' },
+  ]
+  const { body: made } = await put(project, { fields })
+  const definition = { name: 'tenant', type: 'text', sensitive: false }
+
+  for (const [spec, named] of [
+    [{ add_fields: [{ ...definition, name: 'pin' }] }, /^spec.add_fields.0.name/],
+    [{ add_fields: [{ ...definition, type: 'password' }] }, /^spec.add_fields.0.sensitive/],
+    [{ add_fields: [{ ...definition, value: 'x' }] }, /^spec.add_fields.0/],
+    [{ remove_fields: ['none'] }, /^spec.remove_fields.0/],
+    [{ remove_fields: ['user', 'pin'] }, /^spec.remove_fields/],
+    [{ fields: { pin: { value: 'x' } }, remove_fields: ['pin'] }, /^spec.fields.pin/],
+  ] as const) {
+    const refused = await patch(project, 1, spec)
+    assert.deepEqual([refused.status, named.test(refused.body.message)], [400, true], refused.body.message)
+  }
+  const changed = await patch(project, made.version, {
+    remove_fields: ['pin'],
+    add_fields: [definition, { name: 'pin', type: 'password' }],
+    fields: { tenant: { value: 'acme' } },
+  })
+  assert.ok(changed.body.spec.provider === 'kernel', JSON.stringify(changed.body))
+  assert.deepEqual(
+    changed.body.spec.fields.map(({ name }) => name),
+    ['user', 'tenant', 'pin'],
+  )
+  assert.deepEqual(changed.body.state.fields, {
+    user: { has_value: true, value: 'ann' },
+    tenant: { has_value: true, value: 'acme' },
+    pin: { has_value: false },
+  })
+  assert.equal(changed.body.state.status, 'pending_collection', 'a field that went has taken its value with it')
 })
 
 test('a required secret for one-time codes cannot be cleared', async () => {

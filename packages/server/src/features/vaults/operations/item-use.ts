@@ -27,7 +27,8 @@ export class ItemUse {
   /** The item, if it offers the operation and has a value for each field. */
   async openFor(named: NamedItem, type: string, fields: readonly RequestedField[], list: string): Promise<OpenItem> {
     const opened = await this.#options.items.get(named)
-    if (opened.item.status !== 'ready') throw new BerthError('vault_operation_not_available', { type })
+    const isOffered = !opened.managed || type === 'fill'
+    if (opened.item.status !== 'ready' || !isOffered) throw new BerthError('vault_operation_not_available', { type })
     for (const [index, { field, format }] of fields.entries()) {
       if (!opened.values.has(field)) throw new BerthError('field_unavailable', { field })
       if (format === undefined) continue
@@ -46,12 +47,13 @@ export class ItemUse {
   }
 
   /** The texts to write at this moment. Of a secret for one-time codes that is a code, and never the secret. */
-  textsOf({ item, values }: OpenItem, fields: readonly RequestedField[]): readonly string[] {
+  textsOf({ item, values, managed }: OpenItem, fields: readonly RequestedField[]): readonly string[] {
     const now = this.#options.clock.now()
     return fields.map(({ field }) => {
       const value = values.get(field)
       if (value === undefined) throw new BerthError('field_unavailable', { field })
       const type = item.fields.find(({ name }) => name === field)?.type
+      if (type === 'totp' && managed?.status === 'ready') return managed.totp?.(now).code ?? ''
       return type === 'totp' ? totpCode(value, usualTotp, now).code : value
     })
   }
