@@ -44,7 +44,7 @@ Environment only:
   DATABASE_URL           a PostgreSQL to use instead of berth's own`
 
 async function serveHost(flags: ServeFlags): Promise<void> {
-  await installSystemPackages({ demand: 'required' })
+  await installSystemPackages({ demand: 'required', withTests: false })
 
   // Imported on demand, so that other commands do not load the server.
   const [{ serve }, { requireHost }] = await Promise.all([

@@ -11,7 +11,7 @@ export function addSetupCommand(program: Command): void {
         'packages. ./berth serve does the same by itself; this is for images and for administrators.',
     )
     .action(async () => {
-      await installSystemPackages({ demand: 'all' })
+      await installSystemPackages({ demand: 'all', withTests: true })
       printLine('everything is installed')
     })
 }
