@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { chromium, type Frame, type Page } from 'playwright-core'
 import { WebSocket } from 'ws'
 import { Berth } from './testing/berth.ts'
+import { becomesTrue, hasValue, isConnected, startWatchedSession, waitsForPicture } from './testing/live-view.ts'
 
 const berth = await Berth.borrow()
 const client = await berth.client()
@@ -15,77 +16,6 @@ after(async () => {
   await browser.close()
   await berth[Symbol.asyncDispose]()
 })
-
-const colour = '20, 120, 220'
-const viewport = { width: 1024, height: 768 }
-
-/** A page that fills its window with a field, and remembers what keys and mouse did. */
-const recorder = `<body style="margin:0;background:rgb(${colour})">
-  <textarea style="position:fixed;top:0;left:0;width:50%;height:50%" autofocus></textarea>
-  <script>
-    window.events = []
-    for (const type of ['keydown', 'mousedown', 'mousemove', 'wheel']) addEventListener(type, () => events.push(type), true)
-  </script>`
-
-interface Watched {
-  readonly id: string
-  readonly url: string
-  readonly readOnlyUrl: string
-  readonly remote: Page
-  readonly disconnect: () => Promise<void>
-}
-
-/** Of berth alone, so the official client has no method for it. */
-async function getBrowserLiveView(
-  id: string,
-): Promise<{ readonly url: string; readonly read_only_url: string; readonly source: string }> {
-  return client.get(`/browsers/${id}/live_view`)
-}
-
-async function startSession(headless: boolean): Promise<Watched> {
-  const session = await client.browsers.create({ headless, timeout_seconds: 300, viewport })
-  const connected = await chromium.connectOverCDP(session.cdp_ws_url)
-  const remote = connected.contexts()[0]?.pages()[0] as Page
-  await remote.setContent(recorder)
-  const { url, read_only_url: readOnlyUrl, source } = await getBrowserLiveView(session.session_id)
-  assert.equal(source, headless ? 'page' : 'display')
-  assert.equal(session.browser_live_view_url, headless ? undefined : url)
-  return { id: session.session_id, url, readOnlyUrl, remote, disconnect: () => connected.close() }
-}
-
-/** The policy of the page forbids what Playwright's own polling does. */
-async function until(viewer: Page | Frame, condition: string): Promise<void> {
-  for (const end = performance.now() + 30_000; performance.now() < end; await delay(50)) {
-    if ((await viewer.evaluate(condition)) === true) return
-  }
-  assert.fail(`this did not become true: ${condition}`)
-}
-
-async function isConnected(viewer: Page | Frame): Promise<void> {
-  await viewer.locator('body[data-state=connected]').waitFor({ state: 'attached', timeout: 30_000 })
-  await until(viewer, "document.querySelector('canvas').width > 1")
-}
-
-/** Waits until the middle of the lower half has the colour, which JPEG may miss by a little. */
-async function showsBackground(viewer: Page | Frame): Promise<void> {
-  await until(
-    viewer,
-    `(() => {
-      const canvas = document.querySelector('canvas')
-      const pixel = canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height * 0.8, 1, 1).data
-      return [${colour}].every((part, index) => Math.abs(part - pixel[index]) < 8)
-    })()`,
-  )
-}
-
-const value = (remote: Page) => remote.inputValue('textarea')
-
-async function hasValue(remote: Page, expected: string): Promise<void> {
-  const wanted = JSON.stringify(expected)
-  await remote
-    .waitForFunction(`document.querySelector('textarea').value === ${wanted}`, undefined, { timeout: 20_000 })
-    .catch(async () => assert.equal(await value(remote), expected))
-}
 
 /** What noVNC would send if it were not told to be read-only. */
 const inputBesideThePage = `new Promise((resolve) => {
@@ -111,7 +41,7 @@ async function clickField(page: Page): Promise<void> {
 }
 
 test('a framed viewer survives reloads and a network that was away, and ends with its session', async () => {
-  const { id, url, remote, disconnect } = await startSession(false)
+  const { id, url, remote, disconnect } = await startWatchedSession(berth, false)
   const outer = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html')
     response.end(`<iframe id="viewer" style="width:800px;height:600px;border:0" src="${url}"></iframe>`)
@@ -121,7 +51,7 @@ test('a framed viewer survives reloads and a network that was away, and ends wit
   const viewerFrame = async () => {
     const element = await page.locator('#viewer').elementHandle()
     const frame = (await element?.contentFrame()) as Frame
-    await isConnected(frame)
+    await becomesTrue(frame, isConnected)
     return frame
   }
   try {
@@ -130,8 +60,11 @@ test('a framed viewer survives reloads and a network that was away, and ends wit
     let expected = ''
     for (let load = 0; load < 4; load++) {
       if (load > 0) await page.reload()
-      await showsBackground(await viewerFrame())
+      const frame = await viewerFrame()
+      await waitsForPicture(frame)
       await clickField(page)
+      // A frame of another site gets the focus in its own time.
+      await becomesTrue(frame, "document.hasFocus() && document.activeElement.id === 'keyboard'")
       await page.keyboard.press('Control+End')
       await page.keyboard.type('hello')
       expected += 'hello'
@@ -160,14 +93,13 @@ for (const headless of [false, true]) {
   const kind = headless ? 'headless' : 'headful'
 
   test(`a viewer of a ${kind} session types text of any kind in order, and shares the clipboard`, async () => {
-    const { url, remote, id, disconnect } = await startSession(headless)
+    const { url, remote, id, disconnect } = await startWatchedSession(berth, headless)
     const context = await browser.newContext({ viewport: { width: 900, height: 700 } })
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
     const page = await context.newPage()
     try {
       await page.goto(url)
-      await isConnected(page)
-      await showsBackground(page)
+      await waitsForPicture(page)
 
       await clickField(page)
       await page.keyboard.type('one Ä ')
@@ -180,7 +112,7 @@ for (const headless of [false, true]) {
 
       await page.keyboard.press('Control+a')
       await page.keyboard.press('Control+c')
-      await until(page, "navigator.clipboard.readText().then((text) => text.startsWith('one Ä 日本語😀'))")
+      await becomesTrue(page, "navigator.clipboard.readText().then((text) => text.startsWith('one Ä 日本語😀'))")
     } finally {
       await context.close()
       await client.browsers.deleteByID(id)
@@ -189,7 +121,7 @@ for (const headless of [false, true]) {
   })
 
   test(`a read-only viewer of a ${kind} session reaches it with no input, even without the page`, async () => {
-    const { url, readOnlyUrl, remote, id, disconnect } = await startSession(headless)
+    const { url, readOnlyUrl, remote, id, disconnect } = await startWatchedSession(berth, headless)
     const events = () => remote.evaluate('events.length')
     // Whoever has the second address cannot make the full one of it.
     const addresses = [`${url}&readOnly=true`, readOnlyUrl.replace('readOnly=true', 'readOnly=false')]
@@ -197,8 +129,7 @@ for (const headless of [false, true]) {
       for (const address of addresses) {
         const page = await browser.newPage({ viewport: { width: 900, height: 700 } })
         await page.goto(address)
-        await isConnected(page)
-        await showsBackground(page)
+        await waitsForPicture(page)
         const before = await events()
 
         await clickField(page)
@@ -206,7 +137,7 @@ for (const headless of [false, true]) {
         await page.mouse.wheel(0, 200)
         await page.evaluate(inputBesideThePage)
 
-        assert.equal(await value(remote), '')
+        assert.equal(await remote.inputValue('textarea'), '')
         assert.equal(await events(), before)
         await page.close()
       }
@@ -219,7 +150,7 @@ for (const headless of [false, true]) {
 }
 
 test('the size changes under a viewer only by force, and the viewer follows', async () => {
-  const { url, id, disconnect } = await startSession(false)
+  const { url, id, disconnect } = await startWatchedSession(berth, false)
   const page = await browser.newPage()
   const resize = (force: boolean) =>
     berth.request(`/browsers/${id}`, {
@@ -229,7 +160,7 @@ test('the size changes under a viewer only by force, and the viewer follows', as
     })
   try {
     await page.goto(url)
-    await isConnected(page)
+    await becomesTrue(page, isConnected)
 
     const refused = await resize(false)
     const forced = await resize(true)
@@ -238,7 +169,7 @@ test('the size changes under a viewer only by force, and the viewer follows', as
     assert.equal(refused.headers.get('x-should-retry'), 'false')
     assert.equal(((await refused.json()) as { code: string }).code, 'viewport_in_use')
     assert.equal(forced.status, 200)
-    await until(page, "document.querySelector('canvas').width === 800")
+    await becomesTrue(page, "document.querySelector('canvas').width === 800")
     await page.close()
     assert.equal((await fetch(`${url}&readOnly=perhaps`)).status, 400)
     assert.equal((await fetch(url.replace(/jwt=.*/, ''))).status, 401)
@@ -249,7 +180,7 @@ test('the size changes under a viewer only by force, and the viewer follows', as
 })
 
 test('so many viewers watch at once, and one more is refused', async () => {
-  const { url, id, disconnect } = await startSession(false)
+  const { url, id, disconnect } = await startWatchedSession(berth, false)
   const open = () =>
     new Promise<number>((resolve) => {
       const socket = new WebSocket(url.replace('http', 'ws'))

@@ -45,7 +45,7 @@ Environment only:
   DATABASE_URL           a PostgreSQL to use instead of berth's own`
 
 async function serveHost(flags: ServeFlags): Promise<void> {
-  await installSystemPackages({ demand: 'required' })
+  await installSystemPackages({ demand: 'required', withTests: false })
   await installUv({ demand: 'required' })
 
   // Imported on demand, so that other commands do not load the server.

@@ -12,7 +12,7 @@ export function addSetupCommand(program: Command): void {
         'Debian packages. ./berth serve does the same by itself; this is for images and for administrators.',
     )
     .action(async () => {
-      await installSystemPackages({ demand: 'all' })
+      await installSystemPackages({ demand: 'all', withTests: true })
       await installUv({ demand: 'all' })
       printLine('everything is installed')
     })

@@ -45,7 +45,7 @@ function serverCount(text: string): string {
 /** Separate from the other tests, because it downloads its clients and takes minutes. */
 async function testClients(names: readonly string[]): Promise<boolean> {
   const { runClients } = await import('../../../../e2e/clients/run-clients.ts')
-  await installSystemPackages({ demand: 'required' })
+  await installSystemPackages({ demand: 'required', withTests: true })
   const results = await runClients({
     names,
     onBegin: ({ name, version }) => printLine(`${name} ${version}`),
@@ -59,7 +59,7 @@ async function testClients(names: readonly string[]): Promise<boolean> {
 
 async function test(parts: readonly string[]): Promise<boolean> {
   const start = performance.now()
-  await installSystemPackages({ demand: 'required' })
+  await installSystemPackages({ demand: 'required', withTests: true })
   await installUv({ demand: 'required' })
   const files = await findTestFiles(parts)
 

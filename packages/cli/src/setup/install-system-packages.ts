@@ -13,14 +13,17 @@ const lockedFolder = '/var/lib/dpkg'
 export interface InstallOptions {
   /** The packages to install: `required` are those that `berth serve` needs. */
   readonly demand: 'required' | 'all'
+  /** Whether also what only tests need is installed. */
+  readonly withTests: boolean
 }
 
 /**
  * Installs missing Debian packages. Takes 10 ms when none is missing. Concurrent calls of several processes run in
  * sequence.
  */
-export async function installSystemPackages({ demand }: InstallOptions): Promise<void> {
-  const missing = await missingSystemPackages()
+export async function installSystemPackages({ demand, withTests }: InstallOptions): Promise<void> {
+  const isWanted = ({ isForTests }: SystemPackage) => withTests || !isForTests
+  const missing = (await missingSystemPackages())?.filter(isWanted)
   if (missing?.length === 0) return
   if (missing === undefined) {
     // On other systems, `berth doctor` and `berth serve` check for the programs themselves.
@@ -48,8 +51,9 @@ async function installAs(root: readonly string[] | undefined, missing: readonly 
   const folder = openSync(lockedFolder, 'r')
   try {
     await waitForLock(folder, 'another berth, which installs system packages')
-    const stillMissing = (await missingSystemPackages()) ?? []
-    if (stillMissing.length > 0) await aptInstall(stillMissing, root)
+    const stillMissing = new Set((await missingSystemPackages())?.map(({ name }) => name))
+    const needed = missing.filter(({ name }) => stillMissing.has(name))
+    if (needed.length > 0) await aptInstall(needed, root)
   } finally {
     closeSync(folder)
   }

@@ -11,6 +11,8 @@ export interface SystemPackage {
   readonly programs: readonly string[]
   /** Whether `berth serve` refuses to start without it. */
   readonly isRequired: boolean
+  /** Whether only tests call it. `berth serve` does not install it. */
+  readonly isForTests?: true
 }
 
 /** Everything that berth and its tests need from the system. Setup installs it and doctor checks it. */
@@ -88,6 +90,13 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'fonts-noto-core', reason: 'fonts for most scripts', programs: [], isRequired: false },
   { name: 'fonts-noto-cjk', reason: 'Chinese, Japanese and Korean', programs: [], isRequired: false },
   { name: 'fonts-noto-color-emoji', reason: 'emoji', programs: [], isRequired: false },
+  {
+    name: 'firefox-esr',
+    reason: 'a second browser in which tests open the live view',
+    programs: ['firefox-esr'],
+    isRequired: false,
+    isForTests: true,
+  },
 ]
 
 /**
