@@ -148,6 +148,7 @@ test('a create that is refused leaves the reserve alone', async () => {
 
   assert.equal(status, 409)
   assert.deepEqual(await waiting(), machines)
+  assert.ok(server.host.machines.get(machines[1] as MachineId)?.agent.isFrozen)
   assert.equal(await machineOf(await project.session({ headless: true })), machines[1])
 })
 
