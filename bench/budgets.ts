@@ -9,7 +9,9 @@ import { clickName, mcpName, snapshotName } from './measurements/mcp.ts'
 import { beyondBrowser, memoryName } from './measurements/memory.ts'
 import { messageDirections, messageName } from './measurements/messages.ts'
 import { downloadName, requestsName } from './measurements/network.ts'
-import { readyName, readyWithSettings, wakeName } from './measurements/ready.ts'
+import { profileName } from './measurements/profiles.ts'
+import { acquireName, readyName, readyWithSettings } from './measurements/ready.ts'
+import { createBesideName, frozenProcessorName, wakeName } from './measurements/standby.ts'
 import { eventRateName, pageWorkName } from './measurements/telemetry.ts'
 
 export interface Verdict {
@@ -75,6 +77,15 @@ const budgets: readonly Budget[] = [
     value: (own, direct) => own(fiveAtOnce) / direct(fiveAtOnce),
     limit: 1.5,
   },
+  {
+    text: `${profileName}, to bare Chromium with the same state`,
+    unit: 'times',
+    value: (own, direct) => own(profileName) / direct(profileName),
+    limit: 1.0,
+  },
+  { text: acquireName, unit: 'ms', value: (own) => own(acquireName), limit: 10 },
+  { text: frozenProcessorName, unit: 'ms of CPU', value: (own) => own(frozenProcessorName), limit: 0 },
+  { text: createBesideName, unit: 'ms', value: (own) => own(createBesideName), limit: 15 },
   { text: wakeName, unit: 'ms', value: (own) => own(wakeName), limit: 20 },
   { text: clickName, unit: 'ms', value: (own) => own(clickName), limit: 50 },
   { text: snapshotName, unit: 'ms', value: (own) => own(snapshotName), limit: 100 },

@@ -2,6 +2,8 @@
 export const measurementNames = [
   'create',
   'ready',
+  'profiles',
+  'standby',
   'evaluate',
   'messages',
   'screenshots',

@@ -79,6 +79,17 @@ function unlessEnded(value: Promise<number>): Promise<number> {
   })
 }
 
+/** Whether the process is in a frozen control group, or stopped. */
+export async function isFrozen(pid: number): Promise<boolean> {
+  const read = (path: string) => readFile(path, 'utf8').catch(() => '')
+  const [groups, status] = await Promise.all([read(`/proc/${pid}/cgroup`), read(`/proc/${pid}/status`)])
+  const [, old] = /^\d+:(?:\w+,)*freezer(?:,\w+)*:(.*)$/m.exec(groups) ?? []
+  const [, unified] = /^0::(.*)$/m.exec(groups) ?? []
+  if (/^State:\s+T/m.test(status)) return true
+  if (old && (await read(`/sys/fs/cgroup/freezer${old}/freezer.state`)).trim() === 'FROZEN') return true
+  return unified !== undefined && (await read(`/sys/fs/cgroup${unified}/cgroup.events`)).includes('frozen 1')
+}
+
 /** `after` minus `before`, for every part in either. */
 export function differenceByPart(before: PartSums, after: PartSums): PartSums {
   const parts = new Set([...before.keys(), ...after.keys()])

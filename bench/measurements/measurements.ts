@@ -11,13 +11,17 @@ import type { Measurement } from './measurement.ts'
 import { measureMemory } from './memory.ts'
 import { measureMessages } from './messages.ts'
 import { measureNetwork } from './network.ts'
+import { measureProfiles } from './profiles.ts'
 import { measureReady } from './ready.ts'
 import { measureScreenshots } from './screenshots.ts'
+import { measureStandby } from './standby.ts'
 import { measureTelemetry } from './telemetry.ts'
 
 export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
   create: measureCreate,
   ready: measureReady,
+  profiles: measureProfiles,
+  standby: measureStandby,
   evaluate: measureEvaluate,
   messages: measureMessages,
   screenshots: measureScreenshots,

@@ -19,7 +19,7 @@ interface ReadyCase {
   readonly atOnce: number
 }
 
-const poolSizes = { headless: 5, headful: 1 } as const
+const poolSizes = { headless: 5, headful: 3 } as const
 const cases: readonly ReadyCase[] = [
   { shape: 'headless', client: 'raw CDP', atOnce: 1 },
   { shape: 'headless', client: 'Playwright', atOnce: 1 },
@@ -27,11 +27,11 @@ const cases: readonly ReadyCase[] = [
   { shape: 'headful', client: 'Playwright', atOnce: 1 },
   { shape: 'headless', client: 'raw CDP', atOnce: poolSizes.headless },
 ]
-/** After a create the refill waits for a moment; a figure must not be that of a processor that refills. */
+/** A figure must not be that of a processor that has just started browsers. */
 const quietMilliseconds = 1_000
 
 export const readyWithSettings = 'ready headless, with viewport, proxy and an extension: created'
-export const wakeName = 'wake from standby: first CDP answer'
+export const acquireName = 'acquire from a pool with a free browser'
 
 export function readyName({ shape, client, atOnce }: ReadyCase, step: Step): string {
   return `ready ${shape}, ${client}, ${atOnce} at once: ${step}`
@@ -57,10 +57,9 @@ export async function measureReady(context: BenchContext): Promise<void> {
   ]
   const url = browserPage(pages)
   for (const each of cases) {
-    const turns = Math.ceil(rounds / each.atOnce)
     const times = all.map((browsers) => ({ browsers, samples: [] as Times[] }))
-    for (let turn = 0; turn < turns; turn += 1) {
-      for (const { browsers, samples } of times) samples.push(...(await runTurn(browsers, each, url)))
+    while (times.some(({ samples }) => samples.length < rounds)) {
+      for (const { browsers, samples } of times) samples.push(...(await runBurst(browsers, each, url)))
     }
     for (const { browsers, samples } of times) {
       for (const step of steps) {
@@ -70,7 +69,7 @@ export async function measureReady(context: BenchContext): Promise<void> {
     }
   }
   await measureSettings(context, berth)
-  await measureWake(context, berth)
+  await measureAcquire(context, berth)
 }
 
 function barePool(name: string, create: (shape: Shape) => Promise<BenchSession>): ReadyBrowsers {
@@ -92,26 +91,37 @@ function barePool(name: string, create: (shape: Shape) => Promise<BenchSession>)
   }
 }
 
-async function runTurn(browsers: ReadyBrowsers, each: ReadyCase, url: string): Promise<readonly Times[]> {
+/**
+ * Takes all ready browsers of the shape, one after the other or as many at once, and ends them together: no browser is
+ * started while they follow each other closely.
+ */
+async function runBurst(browsers: ReadyBrowsers, each: ReadyCase, url: string): Promise<readonly Times[]> {
   await browsers.filled()
   await delay(quietMilliseconds)
-  const started = await Promise.all(
-    Array.from({ length: each.atOnce }, async () => {
-      const start = performance.now()
-      const session = await browsers.take(each.shape)
-      const created = performance.now() - start
-      const connection = await clients[each.client](session.cdpUrl)
-      const answered = performance.now() - start
-      await connection.load(url)
-      const times = { created, 'first CDP answer': answered, 'first page loaded': performance.now() - start }
-      return { session, connection, times }
-    }),
-  )
-  for (const { session, connection } of started) {
-    await connection.close()
-    await session.end()
+  const started: Started[] = []
+  while (started.length < poolSizes[each.shape]) {
+    const turn = Array.from({ length: each.atOnce }, () => start(browsers, each, url))
+    started.push(...(await Promise.all(turn)))
   }
+  for (const { session } of started) await session.end()
   return started.map(({ times }) => times)
+}
+
+interface Started {
+  readonly session: BenchSession
+  readonly times: Times
+}
+
+async function start(browsers: ReadyBrowsers, { shape, client }: ReadyCase, url: string): Promise<Started> {
+  const begin = performance.now()
+  const session = await browsers.take(shape)
+  const created = performance.now() - begin
+  const connection = await clients[client](session.cdpUrl)
+  const answered = performance.now() - begin
+  await connection.load(url)
+  const times = { created, 'first CDP answer': answered, 'first page loaded': performance.now() - begin }
+  await connection.close()
+  return { session, times }
 }
 
 async function measureSettings({ figures, rounds }: BenchContext, ready: ReadyBerth): Promise<void> {
@@ -126,27 +136,36 @@ async function measureSettings({ figures, rounds }: BenchContext, ready: ReadyBe
   await client.extensions.upload({ file: new File([new Uint8Array(zip)], 'bench.zip'), name: 'bench' })
   const settings = { viewport: { width: 1200, height: 800 }, proxy: { id }, extensions: [{ name: 'bench' }] }
   const times: number[] = []
-  for (let turn = 0; turn < rounds; turn += 1) {
+  while (times.length < rounds) {
     await ready.filled()
     await delay(quietMilliseconds)
-    const start = performance.now()
-    const session = await createSession(ready.berth, 'headless', settings)
-    times.push(performance.now() - start)
-    await session.end()
+    const sessions: BenchSession[] = []
+    while (sessions.length < poolSizes.headless) {
+      const begin = performance.now()
+      sessions.push(await createSession(ready.berth, 'headless', settings))
+      times.push(performance.now() - begin)
+    }
+    for (const session of sessions) await session.end()
   }
   figures.add(ready.name, readyWithSettings, 'ms', times)
 }
 
-async function measureWake({ figures, rounds }: BenchContext, ready: ReadyBerth): Promise<void> {
-  const session = await ready.create('headless')
+async function measureAcquire({ figures, rounds }: BenchContext, ready: ReadyBerth): Promise<void> {
+  const client = await ready.berth.client()
+  const pool = await client.browserPools.create({ size: 2, headless: true, fill_rate_per_minute: 1000 })
+  while ((await client.browserPools.retrieve(pool.id)).available_count < 2) await delay(100)
+  await ready.filled()
   const times: number[] = []
-  for (let turn = 0; turn < rounds; turn += 1) {
-    while ((await ready.countFrozen()) < 1) await delay(100)
-    const start = performance.now()
-    const connection = await clients['raw CDP'](session.cdpUrl)
-    times.push(performance.now() - start)
-    await connection.close()
+  while (times.length < rounds) {
+    await delay(quietMilliseconds / 4)
+    const begin = performance.now()
+    const headers = { 'content-type': 'application/json' }
+    const path = `/browser_pools/${pool.id}/acquire`
+    const response = await ready.berth.request(path, { method: 'POST', headers, body: '{}' })
+    const { session_id } = (await response.json()) as { session_id: string }
+    times.push(performance.now() - begin)
+    await client.browserPools.release(pool.id, { session_id })
   }
-  figures.add(ready.name, wakeName, 'ms', times)
-  await session.end()
+  figures.add(ready.name, acquireName, 'ms', times)
+  await client.browserPools.delete(pool.id, { force: true })
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { CdpClient } from '../../e2e/testing/cdp.ts'
 import { findProcesses } from '../processes.ts'
 import { type BenchSession, browserPart, type Service, type Shape } from './service.ts'
 
@@ -28,17 +29,38 @@ const flags: readonly string[] = [
   '--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,Translate,MediaRouter,OptimizationHints,HttpsUpgrades',
 ]
 
+/** The same with the state of an earlier browser. */
+export interface BareChromium extends Service {
+  /** Has a browser change its state and end as a person would end it. Resolves with the folder of its state. */
+  makeState(change: (cdpUrl: string) => Promise<void>): Promise<string>
+  /** Copies the state. Resolves with the start of a headless browser that has it. */
+  prepare(state: string): Promise<() => Promise<BenchSession>>
+}
+
 /** Bare Chromium, started per session, with a display for headful sessions. */
-export async function startBareChromium(): Promise<Service> {
+export async function startBareChromium(): Promise<BareChromium> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-chromium-'))
   await chmod(folder, 0o711)
   const children = new Set<ChildProcess>()
   let lastProfile = 0
+  const newSession = () => {
+    lastProfile += 1
+    return new BareSession(join(folder, String(lastProfile)), children)
+  }
   return {
     name: 'bare Chromium',
-    create: async (shape) => {
-      lastProfile += 1
-      return new BareSession(join(folder, String(lastProfile)), children).start(shape)
+    create: (shape) => newSession().start(shape),
+    makeState: async (change) => {
+      const session = newSession()
+      const { cdpUrl } = await session.start('headless')
+      await change(cdpUrl)
+      await session.close(cdpUrl)
+      return session.state
+    },
+    prepare: async (state) => {
+      const session = newSession()
+      await session.copy(state)
+      return () => session.start('headless')
     },
     processes: async () => {
       const processes = await findProcesses(folder)
@@ -61,15 +83,39 @@ class BareSession {
     this.#children = children
   }
 
-  async start(shape: Shape): Promise<BenchSession> {
-    await mkdir(this.#folder)
+  get state(): string {
+    return join(this.#folder, 'profile')
+  }
+
+  async copy(state: string): Promise<void> {
+    await this.#makeFolder()
+    // As its user: the copy must be Chromium's own.
+    const copied = spawn('cp', ['-a', state, this.state], { ...user, stdio: 'ignore' })
+    const [code] = await once(copied, 'exit')
+    if (code !== 0) throw new Error(`cp -a ${state} ends with ${code}`)
+  }
+
+  /** Ends it so that its state is complete. */
+  async close(cdpUrl: string): Promise<void> {
+    const ended = this.#own.map((child) => once(child, 'exit'))
+    const client = await CdpClient.open(cdpUrl)
+    await client.send('Browser.close').catch(() => {}) // The end may come before the answer.
+    await Promise.all(ended)
+  }
+
+  async #makeFolder(): Promise<void> {
+    await mkdir(this.#folder, { recursive: true })
     if (user) await chown(this.#folder, user.uid, user.gid)
+  }
+
+  async start(shape: Shape): Promise<BenchSession> {
+    await this.#makeFolder()
     const display = shape === 'headful' ? await this.#startDisplay() : undefined
     const look = display === undefined ? ['--headless', `--screen-info={${screen.width}x${screen.height}}`] : []
     const child = this.#spawn(
       chromium,
       [
-        ...[...flags, ...look, `--user-data-dir=${join(this.#folder, 'profile')}`],
+        ...[...flags, ...look, `--user-data-dir=${this.state}`],
         ...[`--window-size=${screen.width},${screen.height}`, 'about:blank'],
       ],
       display === undefined ? {} : { DISPLAY: display },

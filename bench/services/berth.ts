@@ -36,9 +36,11 @@ export interface ReadyBerth extends Service {
 
 export async function startReadyBerth(
   pagesAddress: string,
-  sizes: Readonly<Record<Shape, number>>,
+  sizes: Readonly<Record<string, number>>,
 ): Promise<ReadyBerth> {
-  const BERTH_RESERVE = `headless=${sizes.headless},headful=${sizes.headful}`
+  const BERTH_RESERVE = Object.entries(sizes)
+    .map(([kind, count]) => `${kind}=${count}`)
+    .join(',')
   const berth = await Berth.start({
     environment: { BERTH_EGRESS_ALLOW: pagesAddress, BERTH_RESERVE },
     isOwnGroup: true,
@@ -52,13 +54,14 @@ export async function startReadyBerth(
         ?.split(' ')[1],
     )
   }
-  const isFilled = async (shape: Shape) => (await metric(`berth_reserve_machines{kind="${shape}"}`)) >= sizes[shape]
+  const isFilled = async ([kind, count]: [string, number]) =>
+    (await metric(`berth_reserve_machines{kind="${kind}"}`)) >= count
   return {
     ...serviceOf(berth),
     berth,
     countFrozen: () => metric('berth_sessions_frozen'),
     filled: async () => {
-      while (!((await isFilled('headless')) && (await isFilled('headful')))) await delay(100)
+      while ((await Promise.all(Object.entries(sizes).map(isFilled))).includes(false)) await delay(100)
     },
   }
 }

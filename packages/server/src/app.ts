@@ -141,6 +141,7 @@ export async function createApp(
       activeSessions: () => store.countActive(),
       openRelays: () => relay.openConnections + forwarding.openConnections,
       frozenSessions: () => services.machines.countFrozen(),
+      returnedBytes: () => services.machines.returnedBytes,
       reserve: services.reserve,
       memoryKills: () => memoryWatch.total,
     })

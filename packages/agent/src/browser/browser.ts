@@ -234,7 +234,8 @@ export class Browser {
     this.#config = { ...this.#config, ...(viewport && { viewport }), ...(kiosk_mode !== undefined && { kiosk_mode }) }
     if (this.#hasBegun) {
       const mustRelaunch = !headless && kiosk_mode !== undefined && kiosk_mode !== isKiosk
-      if (mustRelaunch) await this.relaunch()
+      // Of a browser that nobody has used yet: the next one must not show that there was another.
+      if (mustRelaunch) await this.relaunch({ tabs: 'blank', change: () => this.#userData.clear() })
       if (viewport) await this.#resize(viewport)
     }
     if (start_url === undefined) return

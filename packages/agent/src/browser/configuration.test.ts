@@ -49,7 +49,7 @@ test('a browser that waits for its profile starts with what is configured meanwh
   assert.equal(await cdp.evaluate('innerWidth + "x" + innerHeight', page), '1000x700')
 })
 
-test('a running browser changes its size, mode and page, and keeps its tabs', async () => {
+test('a running browser that nobody has used changes its size, mode and page', async () => {
   await using agent = await startAgent({ headless: false })
   await agent.becomesReady()
   const before = agent.children('chromium')

@@ -215,7 +215,7 @@ export const BrowserConfiguration = z.object({
   viewport: BrowserViewport.required().optional(),
   /** Whether the size changes even while somebody watches. */
   force: z.boolean().optional(),
-  /** Of a headful browser. Another value than the one it has takes a new launch, with the same tabs. */
+  /** Of a headful browser. Another value than the one it has takes a new launch without any state, so it is for one that nobody has used. */
   kiosk_mode: z.boolean().optional(),
   /** Where the page goes that a person would see. */
   start_url: z.string().optional(),

@@ -108,6 +108,11 @@ export interface Driver {
   freeze(machineId: MachineId): Promise<void>
   /** Lets a machine go on. One that runs is fine. */
   thaw(machineId: MachineId): Promise<void>
+  /**
+   * Gives memory of a frozen machine back to the host, where that can be done, and resolves with the number of bytes. May
+   * take seconds; the machine can be thawed meanwhile.
+   */
+  giveBackMemory(machineId: MachineId): Promise<number>
   /** Asks the system, as `list` does. */
   isFrozen(machineId: MachineId): Promise<boolean>
 

@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
 import { findHierarchies } from '../drivers/local/cgroups/cgroup-hierarchies.ts'
 import { findBounds, type Hierarchy } from '../drivers/local/cgroups/cgroups.ts'
+import { findReclaimObstacle, type ReclaimObstacle, readSwaps } from '../drivers/local/cgroups/memory-reclaim.ts'
 import { findDiskImageProblem } from '../drivers/local/sandbox/machine-disk.ts'
 import { type HostCheck, ok, type Verdict, warning } from './host-check.ts'
 
@@ -14,6 +15,13 @@ export const boundChecks: readonly HostCheck[] = [
     },
   },
   { name: 'Standby', run: async () => judgeFreezer((await findHierarchies()).some(hasFreezer)) },
+  {
+    name: 'Memory of standby',
+    run: async () => {
+      const memory = (await findHierarchies()).find(({ controllers }) => controllers.includes('memory'))
+      return judgeStandbyMemory(await findReclaimObstacle(memory, await readSwaps()))
+    },
+  },
   { name: 'Disk of a session', run: async () => judgeDisk(await findDiskImageProblem(tmpdir())) },
 ]
 
@@ -30,6 +38,18 @@ export function judgeCgroups(bounds: readonly string[], hierarchies: readonly Pi
     `${missing.join(' and ')} of a session cannot be limited`,
     'run berth as root, or in a group of its own: systemd-run --user --scope -p Delegate=yes ./berth serve',
   )
+}
+
+const standbyMemory: Readonly<Record<ReclaimObstacle, string>> = {
+  'no swap': 'this host has no swap and no zram',
+  'no control group': 'no control group counts it',
+  'no support': 'this kernel cannot reclaim it, or does not count swap',
+}
+
+/** Whether sessions that are frozen for a minute give their memory back. */
+export function judgeStandbyMemory(obstacle: ReclaimObstacle | undefined): Verdict {
+  if (obstacle === undefined) return ok('sessions that are frozen for a minute give their memory back to this host')
+  return ok(`stays with frozen sessions, since ${standbyMemory[obstacle]}`)
 }
 
 /** `problem` is why sessions have no disk image files. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { judgeCgroups, judgeDisk, judgeFreezer } from './bound-checks.ts'
+import { judgeCgroups, judgeDisk, judgeFreezer, judgeStandbyMemory } from './bound-checks.ts'
 import { hostChecks, judgeNode, runHostChecks } from './host-checks.ts'
 import { judgeNamespaces } from './namespace-checks.ts'
 import { judgeNetwork, networkCheck } from './network-check.ts'
@@ -252,4 +252,11 @@ test('the reserve is told with its sizes, and why there is none', () => {
 test('sessions are frozen with and without a control group for it', () => {
   assert.match(judgeFreezer(true).fact, /control group/)
   assert.match(judgeFreezer(false).fact, /signals/)
+})
+
+test('the memory of frozen sessions is given back, or the reason is told', () => {
+  assert.match(judgeStandbyMemory(undefined).fact, /^sessions that are frozen .* give their memory back/)
+  assert.match(judgeStandbyMemory('no swap').fact, /^stays .* no swap/)
+  assert.match(judgeStandbyMemory('no support').fact, /^stays .* kernel/)
+  assert.match(judgeStandbyMemory('no control group').fact, /^stays .* control group/)
 })

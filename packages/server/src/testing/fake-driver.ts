@@ -236,6 +236,10 @@ export class FakeDriver implements Driver {
     agent.isFrozen = false
   }
 
+  async giveBackMemory(): Promise<number> {
+    return 0
+  }
+
   async isFrozen(machineId: MachineId): Promise<boolean> {
     return this.#host.machines.get(machineId)?.agent.isFrozen ?? false
   }

@@ -46,6 +46,11 @@ export class UserData {
     await rename(this.#incoming, this.folder)
   }
 
+  /** Removes the state in use. No Chromium may run. */
+  async clear(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true })
+  }
+
   /** Takes the replacement back, if there was one. No Chromium may run. */
   async takeBack(): Promise<void> {
     if (!(await exists(this.#previous))) return

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
+import { Queue } from '@berth/runtime/async/queue.ts'
 import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { callAgent } from '../../agent-link/agent-client.ts'
@@ -75,6 +76,7 @@ export class LocalDriver implements Driver {
   readonly #starts = new Map<MachineId, StartUnderWay>()
   readonly #stops = new SingleFlight<MachineId, void>()
   readonly #scans = new SingleFlight<'all', ReadonlyMap<MachineId, readonly HostProcess[]>>()
+  readonly #reclaims = new Queue()
   readonly #watch: MachineWatch
   #trial: Promise<string | undefined> | undefined
   #trialResultExpiresAt = 0
@@ -236,6 +238,11 @@ export class LocalDriver implements Driver {
     if (cgroups.canFreeze) return cgroups.thaw(machineId)
     const first = await (await this.adopt(machineId))?.findFirstProcess()
     if (first) await continueTree(first)
+  }
+
+  /** One machine at a time: it is the work of the disk, or of a whole processor. */
+  giveBackMemory(machineId: MachineId): Promise<number> {
+    return this.#reclaims.run(() => this.#resources.cgroups.reclaim(machineId))
   }
 
   async isFrozen(machineId: MachineId): Promise<boolean> {

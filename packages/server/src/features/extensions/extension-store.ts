@@ -6,6 +6,7 @@ import { type Database, violates } from '../../database/database.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import { plainLowerCase } from '../../database/plain-lower-case.ts'
 import type { ExtensionTable } from '../../database/tables.ts'
+import { unwaitedCommit } from '../../database/unwaited-commit.ts'
 
 /** A stored extension. */
 export type StoredExtension = Selectable<ExtensionTable>
@@ -60,6 +61,8 @@ export class ExtensionStore {
       .where('project_id', '=', projectId)
       .where((where) => ('id' in key ? where('id', '=', key.id as ExtensionId) : where('name', '=', key.name)))
       .returningAll()
+      // A create need not wait until it is certain when an extension was used.
+      .returning(unwaitedCommit)
       .executeTakeFirst()
   }
 

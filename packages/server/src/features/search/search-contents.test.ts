@@ -397,3 +397,22 @@ test('the language of a search is that of its pages', async () => {
 
   assert.equal(fetched[0]?.accept_language, 'de-CH')
 })
+
+test('a temporary browser is one that was started before, where the server has a reserve', async (context) => {
+  const ready = await TestServer.open({ search: fake.config(['brave'], 2_000), reserve: { headless: 1 } })
+  context.after(() => ready.close())
+  ready.host.fetchPage = fetchFake
+  const { reserve } = ready.services
+  while (reserve.sizes.headless === 0) {
+    await reserve.refill()
+    await delay(20)
+  }
+  const project = await ready.project()
+  web.set(urlOf('a'), { body: html(`<p>${long}</p>`) })
+
+  const { content } = await contentOf(project, 'a')
+
+  assert.deepEqual([content.status, content.method], ['ok', 'browser_curl'])
+  assert.equal(reserve.claims.get('headless'), 1)
+  assert.equal(ready.host.machines.size, 0, 'and it ends before the response')
+})

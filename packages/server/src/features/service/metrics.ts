@@ -6,6 +6,7 @@ interface MetricsSources {
   readonly openRelays: () => number
   readonly memoryKills: () => number
   readonly frozenSessions: () => number
+  readonly returnedBytes: () => number
   readonly reserve: ReserveFigures
 }
 
@@ -71,6 +72,15 @@ export function mountMetrics(app: FastifyInstance, sources: MetricsSources): voi
     registers,
     collect() {
       this.set(sources.frozenSessions())
+    },
+  })
+  new Counter({
+    name: 'berth_standby_memory_returned_bytes_total',
+    help: 'Memory that frozen sessions have given back to the host, where there is swap.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(sources.returnedBytes())
     },
   })
   addReserveMetrics(registers, sources.reserve)

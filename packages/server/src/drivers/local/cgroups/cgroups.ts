@@ -3,6 +3,7 @@ import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import { exists } from '@berth/runtime/files/exists.ts'
+import { findReclaimObstacle, readSwaps, reclaimMemory, restoreLimit } from './memory-reclaim.ts'
 import { groupsOf, type OwnGroup } from './own-groups.ts'
 
 export interface MachineLimits {
@@ -52,6 +53,8 @@ export class Cgroups {
   readonly #prefix: string
   /** Of machines that an earlier server has started, which may have been in other groups itself. */
   readonly #located = new Map<string, ReadonlyMap<Hierarchy, string>>()
+  /** Of machines whose memory was given back. */
+  readonly #reclaimed = new Set<string>()
 
   /** `prefix` begins the name of each group and tells the machines of one data folder from those of another. */
   constructor(hierarchies: readonly Hierarchy[], prefix: string) {
@@ -128,8 +131,9 @@ export class Cgroups {
   }
 
   /** A group that is not there, or not frozen, is fine. */
-  thaw(name: string): Promise<void> {
-    return this.#setFrozen(name, false)
+  async thaw(name: string): Promise<void> {
+    await this.#restoreLimit(name)
+    await this.#setFrozen(name, false)
   }
 
   /** Of a group that is not there: no. */
@@ -146,6 +150,7 @@ export class Cgroups {
   async remove(name: string): Promise<void> {
     await settleAll(this.#hierarchies.map((hierarchy) => removeGroup(this.#folder(hierarchy, name))))
     this.#located.delete(name)
+    this.#reclaimed.delete(name)
   }
 
   async #setFrozen(name: string, isFrozen: boolean): Promise<void> {
@@ -157,6 +162,22 @@ export class Cgroups {
     } catch (error) {
       if (isFrozen || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
+  }
+
+  /** Gives memory of a frozen machine back to the host, where the kernel can, and resolves with the number of bytes. */
+  async reclaim(name: string): Promise<number> {
+    const memory = this.#find('memory')
+    if ((await findReclaimObstacle(memory, await readSwaps())) !== undefined || !memory) return 0
+    this.#reclaimed.add(name)
+    return reclaimMemory({ version: memory.version, folder: this.#folder(memory, name) })
+  }
+
+  /** A server that was killed while it reclaimed memory may have left the machine a low limit. */
+  async #restoreLimit(name: string): Promise<void> {
+    const memory = this.#find('memory')
+    if (memory?.version !== 1 || !(this.#reclaimed.has(name) || this.#located.has(name))) return
+    // A kernel that does not count swap has no limit to compare with, and none was changed.
+    await restoreLimit(this.#folder(memory, name)).catch(() => {})
   }
 
   #find(controller: Controller): Hierarchy | undefined {

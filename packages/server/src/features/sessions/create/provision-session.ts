@@ -143,7 +143,7 @@ export class SessionProvisioner {
     if (start_url !== null) await openStartPage(machine, start_url)
   }
 
-  /** The same to an agent whose browser runs: one after the other, since each changes what the next one finds. */
+  /** The same to an agent whose browser runs: what starts the browser anew comes before what is given to it. */
   async #configure(
     session: Session,
     { extensions, profile }: LaunchInputs,
@@ -151,10 +151,12 @@ export class SessionProvisioner {
     signal: AbortSignal,
   ): Promise<void> {
     const { profiles, sessionExtensions } = this.#options
-    await configureWindow(session, machine, signal)
+    const configured = configureWindow(session, machine, signal)
+    const startsAnew = session.kiosk_mode || profile?.hasState
+    if (startsAnew) await configured
     const tabs = session.start_url === null ? 'restore' : 'blank'
     if (profile?.hasState) await profiles.load(profile.id, machine, { tabs, signal })
-    if (extensions.length > 0) await sessionExtensions.give(machine, extensions, signal)
+    await Promise.all([configured, extensions.length > 0 && sessionExtensions.give(machine, extensions, signal)])
     await this.#configurePages(session, machine)
   }
 

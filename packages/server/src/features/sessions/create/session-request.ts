@@ -61,13 +61,17 @@ export class SessionRequests {
   async select(projectId: ProjectId, request: SessionRequest): Promise<Selected> {
     const { profiles, sessionExtensions } = this.#options
     this.#refuseWhatThisHostCannotDo(request)
-    const egress = await this.#selectEgress(projectId, request)
-    const extensions = await sessionExtensions.choose(projectId, request.extensions)
-    const profile = request.profile ? await profiles.refer(projectId, request.profile) : undefined
-    const certificates = await this.#options.egress.certificates({ project_id: projectId, ...egress })
-    const vaults = await this.#options.vaults.link(projectId, request.vaults)
     const reference = request.telemetry?.export?.otlp?.destination
-    const otlpDestinationId = reference ? await this.#options.otlpDestinations.select(projectId, reference) : null
+    const [{ egress, certificates }, extensions, profile, vaults, otlpDestinationId] = await Promise.all([
+      this.#selectEgress(projectId, request).then(async (egress) => ({
+        egress,
+        certificates: await this.#options.egress.certificates({ project_id: projectId, ...egress }),
+      })),
+      sessionExtensions.choose(projectId, request.extensions),
+      request.profile ? profiles.refer(projectId, request.profile) : undefined,
+      this.#options.vaults.link(projectId, request.vaults),
+      reference ? this.#options.otlpDestinations.select(projectId, reference) : null,
+    ])
     return { inputs: { extensions, profile, certificates }, egress, vaults, otlpDestinationId }
   }
 

@@ -72,6 +72,8 @@ export class SessionMachines {
   /** Whose machines are not there, or not ready, yet: when one of these goes, its creator cleans up. */
   readonly #expected = new Set<SessionId>()
 
+  #returnedBytes = 0
+
   constructor(options: SessionMachinesOptions) {
     this.#options = options
   }
@@ -161,7 +163,10 @@ export class SessionMachines {
       afterMilliseconds: canStandBy ? standbyMilliseconds : undefined,
       mayStandBy: () => !this.#expected.has(id),
       onChange: (isNow) => this.#live.get(id)?.standbyNotes.note(isNow),
-      onFailure: (error) => logger.warn({ err: error, sessionId: id }, 'a session could not be frozen'),
+      onMemoryReturned: (bytes) => {
+        this.#returnedBytes += bytes
+      },
+      onFailure: (error) => logger.warn({ err: error, sessionId: id }, 'the standby of a session failed'),
     })
   }
 
@@ -220,6 +225,11 @@ export class SessionMachines {
     } finally {
       live.isNoting = false
     }
+  }
+
+  /** What frozen sessions have given back of the host's memory since the start of this server. */
+  get returnedBytes(): number {
+    return this.#returnedBytes
   }
 
   countFrozen(): number {

@@ -4,7 +4,7 @@ import type { Driver, EgressSocket, Machine } from '../../../drivers/driver.ts'
 
 interface StandbyMachineOptions {
   readonly machine: Machine
-  readonly driver: Pick<Driver, 'freeze' | 'thaw'>
+  readonly driver: Pick<Driver, 'freeze' | 'thaw' | 'giveBackMemory'>
   /** How long nobody has to use it before it is frozen. Absent: it never is. */
   readonly afterMilliseconds: number | undefined
   /** An earlier server has frozen it. */
@@ -12,8 +12,12 @@ interface StandbyMachineOptions {
   /** Asked before it is frozen: false while its session is being created or adopted. */
   readonly mayStandBy: () => boolean
   readonly onChange: (isFrozen: boolean) => void
+  readonly onMemoryReturned: (bytes: number) => void
   readonly onFailure: (error: Error) => void
 }
+
+/** Whoever comes back sooner finds all of its memory there. */
+const memoryMilliseconds = 60_000
 
 /**
  * The machine of a session, frozen while nobody uses it:
@@ -43,6 +47,7 @@ export class StandbyMachine implements Machine {
   /** Absent while the agent tells of activity, or has told nothing yet. */
   #idleAt: number | undefined
   #timer: NodeJS.Timeout | undefined
+  #memoryTimer: NodeJS.Timeout | undefined
 
   constructor(options: StandbyMachineOptions) {
     const { machine, isFrozen } = options
@@ -52,7 +57,8 @@ export class StandbyMachine implements Machine {
     this.ended = machine.ended
     this.awake = this.#begin.promise
     this.#isFrozen = isFrozen
-    if (!isFrozen) this.#begin.resolve()
+    if (isFrozen) this.#giveBackMemoryLater()
+    else this.#begin.resolve()
   }
 
   get isFrozen(): boolean {
@@ -100,6 +106,7 @@ export class StandbyMachine implements Machine {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
+    clearTimeout(this.#memoryTimer)
     await this.#freezing
   }
 
@@ -150,6 +157,7 @@ export class StandbyMachine implements Machine {
       await driver.freeze(this.id)
       this.#isFrozen = true
       onChange(true)
+      if (!this.#isClosed) this.#giveBackMemoryLater()
     } catch (error) {
       // Half frozen it would answer nobody.
       await driver.thaw(this.id).catch(() => {})
@@ -157,7 +165,18 @@ export class StandbyMachine implements Machine {
     }
   }
 
+  #giveBackMemoryLater(): void {
+    const { driver, onMemoryReturned, onFailure } = this.#options
+    this.#memoryTimer = setTimeout(() => {
+      driver.giveBackMemory(this.id).then(onMemoryReturned, (error: Error) => {
+        // It may have been removed meanwhile.
+        if (!this.#isClosed) onFailure(error)
+      })
+    }, memoryMilliseconds).unref()
+  }
+
   async #wake(): Promise<void> {
+    clearTimeout(this.#memoryTimer)
     await this.#freezing
     if (!this.#isFrozen) return
     await this.#options.driver.thaw(this.id)

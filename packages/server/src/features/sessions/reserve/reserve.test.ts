@@ -6,7 +6,10 @@ import type { MachineId, SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 
-const server = await TestServer.open({ reserve: { headless: 1, headful: 1, 'headless-profile': 1 }, limits: { maxSessions: 3 } })
+const server = await TestServer.open({
+  reserve: { headless: 1, headful: 1, 'headless-profile': 1 },
+  limits: { maxSessions: 3 },
+})
 server.host.capabilities = { ...server.host.capabilities, hasGpu: true }
 after(() => server.close())
 
@@ -145,6 +148,7 @@ test('a create that is refused leaves the reserve alone', async () => {
 
   assert.equal(status, 409)
   assert.deepEqual(await waiting(), machines)
+  assert.ok(server.host.machines.get(machines[1] as MachineId)?.agent.isFrozen)
   assert.equal(await machineOf(await project.session({ headless: true })), machines[1])
 })
 
