@@ -174,7 +174,9 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the reaper', () => reaper.close())
   shutdown.add('the reserve', () => services.reserve.close())
   services.reserve.start(reserveIntervalMilliseconds)
-  announceReady({ config, port: listening.port, apiKey })
+  const isFirstKey = apiKey !== undefined && config.apiKey === undefined
+  const signInCode = isFirstKey ? await services.signIns.createLink(apiKey) : undefined
+  announceReady({ config, port: listening.port, apiKey, signInCode })
 
   // No request waits for a job. Running jobs are aborted before the resources that they use are closed.
   shutdown.add('the work of jobs', () => jobs.close())
@@ -302,6 +304,7 @@ async function closeApi(app: FastifyInstance, services: Services): Promise<void>
   services.relay.close()
   services.forwarding.close()
   services.vaultItemChanges.close()
+  services.projectChanges.close()
   const cut = setTimeout(() => app.server.closeAllConnections(), drainLimitMilliseconds)
   await app.close()
   clearTimeout(cut)

@@ -45,6 +45,10 @@ import { OnePasswordClient, type OnePasswordOptions } from './features/credentia
 import { ProviderStore } from './features/credential-providers/provider-store.ts'
 import { CredentialService } from './features/credentials/credential-service.ts'
 import { CredentialStore } from './features/credentials/credential-store.ts'
+import { ProjectChanges } from './features/dashboard/project-changes.ts'
+import { SignInService } from './features/dashboard/sign-in-service.ts'
+import { SignInStore } from './features/dashboard/sign-in-store.ts'
+import { ThumbnailService } from './features/dashboard/thumbnail-service.ts'
 import { ChromeStoreService } from './features/extensions/chrome-store-service.ts'
 import { ExtensionService } from './features/extensions/extension-service.ts'
 import { ExtensionStore } from './features/extensions/extension-store.ts'
@@ -278,6 +282,7 @@ export function createServices(options: ServicesOptions) {
     resolver,
     locks,
     driverId,
+    events,
     plans: [
       planName(store),
       planTags,
@@ -518,6 +523,9 @@ export function createServices(options: ServicesOptions) {
     keys,
     projects,
     audit,
+    signIns: new SignInService({ store: new SignInStore(database), keys, clock }),
+    projectChanges: new ProjectChanges(events),
+    thumbnails: new ThumbnailService({ resolver, machines, events, clock }),
     exportDestinations: new ExportDestinationService({ store: destinations, audit, target, buckets, clock }),
     auditExporter: new AuditExporter({ store: destinations, audit, target, clock, logger }),
     requestAudit: new RequestAudit(audit),

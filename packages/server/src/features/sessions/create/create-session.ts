@@ -113,7 +113,7 @@ export class SessionCreator {
     row: Insertable<SessionTable>,
     kind: ReserveKind | ReserveMiss,
   ): Promise<Session> {
-    const { store, reserve, logger } = this.#options
+    const { store, reserve, events, logger } = this.#options
     const session = await take(async (database) => {
       const claimed = isKind(kind) ? await reserve.claim(kind, database) : undefined
       return store.insert({ ...row, ...columnsFor(row), ...(claimed && { machine_id: claimed }) }, database)
@@ -121,6 +121,7 @@ export class SessionCreator {
     if (session.machine_id === row.machine_id) reserve.noteMiss(isKind(kind) ? 'empty' : kind)
     // An operator finds the machine of a session by this: its folders and control groups have no other name.
     logger.info({ sessionId: session.id, machineId: session.machine_id }, 'a session is allocated a machine')
+    events.emit('sessionChanged', session.project_id, session.id)
     return session
   }
 
@@ -130,9 +131,11 @@ export class SessionCreator {
     idleSince: Date | null,
     state: SessionPlace['state'],
   ): Promise<Session | undefined> {
-    const { egress, store } = this.#options
+    const { egress, store, events } = this.#options
     await egress.takeUpRoutes(session)
-    return store.activate(session.id, idleSince, state)
+    const active = await store.activate(session.id, idleSince, state)
+    events.emit('sessionChanged', session.project_id, session.id)
+    return active
   }
 
   /** Its browser may be ready, and only the database does not hear of it. */
@@ -141,5 +144,6 @@ export class SessionCreator {
     await machines.stop(session)
     await store.removeStarting(session.id)
     events.emit('sessionEnded', session.id)
+    events.emit('sessionChanged', session.project_id, session.id)
   }
 }
