@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
-import { Berth, launch, oneServerOnly } from './testing/berth.ts'
+import { Berth } from './testing/berth.ts'
 
 const berth = await Berth.start()
 const client = await berth.client()
@@ -67,6 +64,8 @@ test('a key signs in, its cookie is for the dashboard alone, and signing out end
   watch(page)
   await page.goto(`${berth.url}/dashboard`)
   await isAccessible(page, 'sign-in')
+  await page.goto(`${berth.url}/dashboard#code=used-before`)
+  await page.getByRole('alert').getByText('was used before').waitFor()
   await page.getByLabel('API key').fill('sk_wrong')
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('alert').getByText('is not a valid API key').waitFor()
@@ -180,34 +179,59 @@ test('a session is made by the form, seen live, and used: terminal, files, recor
   await page.context().close()
 })
 
+test('the pages of resources list, create, edit and delete', async () => {
+  const page = await signedIn()
+  const open = async (title: string) => {
+    await page.getByRole('navigation').getByRole('link', { name: title, exact: true }).click()
+    await page.getByRole('heading', { name: title, exact: true }).waitFor()
+  }
+  await open('Overview')
+  await page.getByRole('img', { name: /Sessions, by hour/ }).waitFor()
+  await isAccessible(page, 'overview')
+  await open('Proxies')
+  await page.getByText('No proxy.').waitFor()
+  await page.getByRole('button', { name: 'New proxy' }).click()
+  const form = page.getByRole('dialog')
+  await form.getByLabel('Type').selectOption('custom')
+  await form.getByLabel('Name').first().fill('office')
+  await form.locator('summary').getByText('Config').click()
+  await form.getByLabel('Host', { exact: true }).fill('http://not-a-host')
+  await form.getByLabel('Port').fill('x')
+  await form.getByRole('button', { name: 'Create' }).click()
+  await form.getByText('must be a host name or an address').waitFor()
+  await form.getByLabel('Host', { exact: true }).fill('proxy.test')
+  await form.getByLabel('Port').fill('3128')
+  await form.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('cell', { name: 'proxy.test:3128' }).waitFor()
+  await isAccessible(page, 'proxies')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await form.getByLabel('Name').fill('office-2')
+  await form.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('cell', { name: 'office-2' }).waitFor()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await form.getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No proxy.').waitFor()
+
+  await open('API keys')
+  await page.getByRole('button', { name: 'New API key' }).click()
+  await form.getByLabel('Name').fill('made here')
+  await form.getByRole('button', { name: 'Create' }).click()
+  const told = await form.getByText(/^sk_\w+/).textContent()
+  const [key = ''] = (told ?? '').split('\n')
+  assert.equal((await fetch(`${berth.url}/browsers`, { headers: { authorization: `Bearer ${key}` } })).status, 200)
+  await page.keyboard.press('Escape')
+  await open('Audit log')
+  await page.getByRole('cell', { name: 'POST /org/api_keys' }).waitFor()
+  await isAccessible(page, 'audit')
+  const others = ['Pools', 'Profiles', 'Extensions', 'Apps', 'Deployments', 'Invocations', 'Credentials']
+  for (const title of [...others, 'Credential providers', 'Vaults', 'Projects', 'OTLP destinations']) {
+    await open(title)
+    await page.locator('.empty, table').waitFor()
+    assert.equal(await page.getByRole('alert').count(), 0, title)
+  }
+  await page.context().close()
+})
+
 test('no page breaks its own policy', () => {
   assert.deepEqual(refusals, [])
 })
-
-test(
-  'the first start prints a link that signs in once',
-  oneServerOnly('the link is of the first start, which has one server'),
-  async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'berth-dashboard-'))
-    const child = launch(['serve', '--port', '0', '--json', '--data-dir', folder])
-    try {
-      const [line] = await once(child.stdout as NodeJS.ReadableStream, 'data')
-      const { dashboard_url: link } = JSON.parse(String(line)) as { dashboard_url: string }
-      const open = async () => {
-        const page = await (await browser.newContext()).newPage()
-        page.setDefaultTimeout(30_000)
-        await page.goto(link)
-        return page
-      }
-      const first = await open()
-      await first.getByRole('heading', { name: 'Sessions', exact: true }).waitFor()
-      const second = await open()
-      await second.getByRole('alert').getByText('was used before').waitFor()
-    } finally {
-      const ended = once(child, 'exit')
-      child.kill('SIGTERM')
-      await ended
-      await rm(folder, { recursive: true, force: true })
-    }
-  },
-)

@@ -45,6 +45,8 @@ import { OnePasswordClient, type OnePasswordOptions } from './features/credentia
 import { ProviderStore } from './features/credential-providers/provider-store.ts'
 import { CredentialService } from './features/credentials/credential-service.ts'
 import { CredentialStore } from './features/credentials/credential-store.ts'
+import { OverviewService } from './features/dashboard/overview-service.ts'
+import { OverviewStore } from './features/dashboard/overview-store.ts'
 import { ProjectChanges } from './features/dashboard/project-changes.ts'
 import { SignInService } from './features/dashboard/sign-in-service.ts'
 import { SignInStore } from './features/dashboard/sign-in-store.ts'
@@ -525,6 +527,7 @@ export function createServices(options: ServicesOptions) {
     audit,
     signIns: new SignInService({ store: new SignInStore(database), keys, clock }),
     projectChanges: new ProjectChanges(events),
+    overview: new OverviewService({ store: new OverviewStore(database), organizations, driver, clock }),
     thumbnails: new ThumbnailService({ resolver, machines, events, clock }),
     exportDestinations: new ExportDestinationService({ store: destinations, audit, target, buckets, clock }),
     auditExporter: new AuditExporter({ store: destinations, audit, target, clock, logger }),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { IdOrName } from '../common/ids.ts'
+import { Timestamp } from '../common/time.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { defineStream } from '../stream.ts'
 
@@ -80,4 +81,31 @@ export const getThumbnail = defineEndpoint({
   status: 200,
   otherSuccesses: { 202: 'There is no picture yet; without a body.' },
   errors: ['session_not_found'],
+})
+
+export const Overview = z.object({
+  /** By hours of the last day, oldest first. */
+  hours: z.array(
+    z.object({
+      at: Timestamp,
+      started: z.int().meta({ description: 'Sessions that were created in this hour.' }),
+      sessions: z.int().meta({ description: 'Sessions that existed at any time of this hour.' }),
+      browser_seconds: z.int().meta({ description: 'How long they existed in this hour, together.' }),
+    }),
+  ),
+  /** What this host has left. Null for callers other than the operator: those of the first organization. */
+  room: z.object({ sessions: z.int().nullable(), memory_bytes: z.int().nullable() }).nullable(),
+})
+export type Overview = z.infer<typeof Overview>
+
+export const getOverview = defineEndpoint({
+  operationId: 'getOverview',
+  method: 'GET',
+  path: '/dashboard/overview',
+  summary: 'Get the use of a project in the last day, and what the host has left',
+  tag,
+  access: 'project',
+  reply: Overview,
+  status: 200,
+  errors: [],
 })

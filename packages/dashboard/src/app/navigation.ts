@@ -8,6 +8,7 @@ export const navigation: readonly NavigationGroup[] = [
   {
     title: 'Browsers',
     entries: [
+      { to: '/overview', title: 'Overview' },
       { to: '/sessions', title: 'Sessions' },
       { to: '/pools', title: 'Pools' },
       { to: '/profiles', title: 'Profiles' },

@@ -53,6 +53,12 @@ const session = createRoute({
   }),
 })
 
+const overview = createRoute({
+  getParentRoute: () => shell,
+  path: '/overview',
+  component: lazyRouteComponent(() => import('../pages/overview/overview-page.tsx'), 'OverviewPage'),
+})
+
 const resource = createRoute({
   getParentRoute: () => shell,
   path: '/$resource',
@@ -62,7 +68,7 @@ const resource = createRoute({
 })
 
 export const router = createRouter({
-  routeTree: root.addChildren([start, signIn, shell.addChildren([sessions, session, resource])]),
+  routeTree: root.addChildren([start, signIn, shell.addChildren([sessions, session, overview, resource])]),
   basepath: '/dashboard',
   defaultPreload: 'intent',
 })

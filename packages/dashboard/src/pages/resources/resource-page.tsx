@@ -103,7 +103,7 @@ function ResourceList({ resource }: { readonly resource: Resource }) {
       {open?.kind === 'log' && <ItemLog resource={resource} item={open.item} onClose={close} />}
       {open?.kind === 'told' && (
         <Dialog title={one} onClose={close}>
-          <pre>{open.text}</pre>
+          <pre tabIndex={0}>{open.text}</pre>
           <footer>
             <CopyButton text={open.text} />
           </footer>

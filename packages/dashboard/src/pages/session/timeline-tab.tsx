@@ -99,7 +99,7 @@ function Strip({ events, range, onPick }: StripProps) {
       aria-label={words.strip}
     >
       {ticks.map(({ seq, event }) => (
-        // biome-ignore lint/a11y/useKeyWithClickEvents: the list offers the same to the keyboard.
+        // biome-ignore lint/a11y/noStaticElementInteractions: the list offers the same to the keyboard.
         <rect
           key={seq}
           className={event.category}

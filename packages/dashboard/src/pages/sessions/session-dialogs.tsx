@@ -66,7 +66,7 @@ function Snippet({ text }: { readonly text: string }) {
         <h3>{words.snippet}</h3>
         <CopyButton text={text} />
       </header>
-      <pre>{text}</pre>
+      <pre tabIndex={0}>{text}</pre>
     </section>
   )
 }

@@ -1,5 +1,11 @@
 import { Readable } from 'node:stream'
-import { followProject, getThumbnail, signIn, signOut } from '@berth/contract/dashboard/dashboard-endpoints.ts'
+import {
+  followProject,
+  getOverview,
+  getThumbnail,
+  signIn,
+  signOut,
+} from '@berth/contract/dashboard/dashboard-endpoints.ts'
 import { mount } from '@berth/runtime/http/mount.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { requireDashboard, sessionCookie } from '../../access/dashboard-requests.ts'
@@ -7,6 +13,7 @@ import type { MountForCallers, MountForOrganizations, MountStreamForCallers } fr
 import { publicUrlOf } from '../../access/public-url.ts'
 import { readBearer } from '../../access/session-credentials.ts'
 import { clientAddressOf } from '../../cluster/forwarded-requests.ts'
+import type { OverviewService } from './overview-service.ts'
 import type { ProjectChanges } from './project-changes.ts'
 import type { SignInService } from './sign-in-service.ts'
 import type { ThumbnailService } from './thumbnail-service.ts'
@@ -15,6 +22,7 @@ interface DashboardRoutesOptions {
   readonly signIns: SignInService
   readonly projectChanges: ProjectChanges
   readonly thumbnails: ThumbnailService
+  readonly overview: OverviewService
   readonly publicUrl: string | undefined
 }
 
@@ -23,7 +31,7 @@ export function mountDashboardRoutes(
   mountForCallers: MountForCallers,
   mountForOrganizations: MountForOrganizations,
   mountStream: MountStreamForCallers,
-  { signIns, projectChanges, thumbnails, publicUrl }: DashboardRoutesOptions,
+  { signIns, projectChanges, thumbnails, overview, publicUrl }: DashboardRoutesOptions,
 ): void {
   const isSecure = ({ raw }: FastifyRequest) => publicUrlOf(raw, publicUrl).startsWith('https:')
 
@@ -50,6 +58,8 @@ export function mountDashboardRoutes(
     const jpeg = await thumbnails.get(caller.projectId, params.id_or_name)
     return jpeg && { content: Readable.from([jpeg]), sizeBytes: jpeg.length }
   })
+
+  mountForCallers(getOverview, ({ caller }) => overview.get(caller))
 
   mountStream(followProject, async ({ caller, signal }) => projectChanges.follow(caller.projectId, signal))
 }

@@ -140,6 +140,22 @@ test('the changes of a project are told, and those of another are not', async ()
   assert.ok(!told.includes(foreign.session_id))
 })
 
+test('the overview counts the sessions of the project by hours, and tells the room to the operator alone', async () => {
+  const project = await server.project()
+  const cookie = await signIn({ api_key: project.key })
+  const session = await project.session()
+  server.clock.advance(90)
+  await project.call('DELETE', `/browsers/${session.session_id}`)
+
+  const overview = await (await ask(cookie, '/dashboard/api/dashboard/overview')).json()
+
+  const hours = (overview as { hours: { started: number; sessions: number; browser_seconds: number }[] }).hours
+  const sum = (field: 'started' | 'browser_seconds') => hours.reduce((total, hour) => total + hour[field], 0)
+  assert.equal(hours.length, 24)
+  assert.deepEqual([sum('started'), sum('browser_seconds')], [1, 90])
+  assert.equal((overview as { room: unknown }).room, null)
+})
+
 test('a thumbnail of another project, or of no session, is not there', async () => {
   const [project, other] = [await server.project(), await server.project()]
   const cookie = await signIn({ api_key: project.key })
