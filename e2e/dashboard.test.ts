@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import axe from 'axe-core'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { Berth } from './testing/berth.ts'
 
@@ -15,7 +14,6 @@ after(async () => {
   await berth[Symbol.asyncDispose]()
 })
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 /** Where a run leaves what it has seen: BERTH_SCREENSHOTS=docs/images */
 const pictures = process.env.BERTH_SCREENSHOTS
 const refusals: string[] = []
@@ -43,7 +41,7 @@ async function signedIn(options: Parameters<typeof browser.newContext>[0] = {}):
 async function isAccessible(page: Page, name: string): Promise<void> {
   for (const theme of ['light', 'dark']) {
     await page.evaluate(`document.documentElement.dataset.theme = '${theme}'`)
-    await page.evaluate(axeSource)
+    await page.evaluate(axe.source)
     const { violations } = await page.evaluate<{
       violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[]
     }>("axe.run(document, { iframes: false, runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })")

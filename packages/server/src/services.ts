@@ -1,4 +1,4 @@
-import { fetchPage } from '@berth/contract/agent/agent-endpoints.ts'
+import { fetchPage, takeThumbnail } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Region } from '@berth/contract/browsers/browser.ts'
 import type { OtlpDestinationId, SessionId } from '@berth/contract/common/ids.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
@@ -445,6 +445,19 @@ export function createServices(options: ServicesOptions) {
     clock,
   })
 
+  const projectChanges = new ProjectChanges()
+  events.on('sessionChanged', (projectId, id) => projectChanges.note(projectId, id))
+  const thumbnails = new ThumbnailService({
+    sessions: {
+      find: async (projectId, idOrName) => (await resolver.resolve({ projectId }, idOrName)).id,
+      isAwake: (id) => machines.find(id) !== undefined && !machines.isFrozen(id),
+      take: async (id, limitMilliseconds) =>
+        (await machines.command(id, takeThumbnail, {}, { limitMilliseconds })).jpeg_b64,
+    },
+    clock,
+  })
+  events.on('sessionEnded', (id) => thumbnails.forget(id))
+
   return {
     ...apps,
     logger,
@@ -526,9 +539,14 @@ export function createServices(options: ServicesOptions) {
     projects,
     audit,
     signIns: new SignInService({ store: new SignInStore(database), keys, clock }),
-    projectChanges: new ProjectChanges(events),
-    overview: new OverviewService({ store: new OverviewStore(database), organizations, driver, clock }),
-    thumbnails: new ThumbnailService({ resolver, machines, events, clock }),
+    projectChanges,
+    overview: new OverviewService({
+      store: new OverviewStore(database),
+      listOrganizations: () => organizations.list(),
+      driver,
+      clock,
+    }),
+    thumbnails,
     exportDestinations: new ExportDestinationService({ store: destinations, audit, target, buckets, clock }),
     auditExporter: new AuditExporter({ store: destinations, audit, target, clock, logger }),
     requestAudit: new RequestAudit(audit),

@@ -3,8 +3,8 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { call } from '../../api/client.ts'
 import { Failure } from '../../components/feedback.tsx'
-import type { TabProps } from './session-page.tsx'
 import { words } from './strings.ts'
+import type { TabProps } from './tab-props.ts'
 
 export function ClipboardTab({ session: { session_id: id } }: TabProps) {
   const [text, setText] = useState('')

@@ -1,6 +1,6 @@
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
-import type { TabProps } from './session-page.tsx'
+import type { TabProps } from './tab-props.ts'
 
 /** The same session by each client. Addresses contain the token of the session; no snippet contains a key. */
 const snippets: Readonly<Record<string, (session: Browser) => string>> = {

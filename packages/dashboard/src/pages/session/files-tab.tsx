@@ -16,8 +16,8 @@ import { Failure, Pending } from '../../components/feedback.tsx'
 import { bytesText } from '../../components/format.tsx'
 import { saveFile } from '../../components/save-file.ts'
 import { common } from '../../components/strings.ts'
-import type { TabProps } from './session-page.tsx'
 import { words } from './strings.ts'
+import type { TabProps } from './tab-props.ts'
 
 const homeFolder = '/home/kernel'
 const maxEditedBytes = 512 * 1024

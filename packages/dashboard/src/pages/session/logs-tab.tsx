@@ -2,8 +2,8 @@ import { ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import { type LogEvent, streamLogs } from '@berth/contract/agent/logs-operations.ts'
 import { useEffect, useState } from 'react'
 import { follow } from '../../api/client.ts'
-import type { TabProps } from './session-page.tsx'
 import { words } from './strings.ts'
+import type { TabProps } from './tab-props.ts'
 
 const maxLines = 1_000
 const fileSource = 'file'

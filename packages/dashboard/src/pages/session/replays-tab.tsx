@@ -9,8 +9,8 @@ import { timeText } from '../../components/format.tsx'
 import { EventList } from './event-list.tsx'
 import { millisecondsOf } from './event-text.ts'
 import { seekTo, useReplays, videoUrl } from './replay-list.ts'
-import type { TabProps } from './session-page.tsx'
 import { words } from './strings.ts'
+import type { TabProps } from './tab-props.ts'
 import type { Telemetry } from './use-telemetry.ts'
 
 const route = getRouteApi('/shell/sessions/$id')

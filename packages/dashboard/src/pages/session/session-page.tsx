@@ -18,17 +18,13 @@ import { LiveView } from './live-view.tsx'
 import { LogsTab } from './logs-tab.tsx'
 import { ReplaysTab } from './replays-tab.tsx'
 import { type TabName, words } from './strings.ts'
+import type { TabProps } from './tab-props.ts'
 import { ConsoleTab, NetworkTab, ScreenshotsTab } from './telemetry-tabs.tsx'
 import { TerminalTab } from './terminal-tab.tsx'
 import { TimelineTab } from './timeline-tab.tsx'
-import { type Telemetry, useTelemetry } from './use-telemetry.ts'
+import { useTelemetry } from './use-telemetry.ts'
 
 const route = getRouteApi('/shell/sessions/$id')
-
-export interface TabProps {
-  readonly session: Browser
-  readonly telemetry: Telemetry
-}
 
 const running: readonly TabName[] = ['logs', 'files', 'terminal', 'clipboard', 'connect']
 const tabs: Readonly<Record<TabName, ComponentType<TabProps>>> = {

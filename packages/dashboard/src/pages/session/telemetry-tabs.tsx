@@ -6,8 +6,8 @@ import { call } from '../../api/client.ts'
 import { Failure } from '../../components/feedback.tsx'
 import { EventList } from './event-list.tsx'
 import { clockText, millisecondsOf } from './event-text.ts'
-import type { TabProps } from './session-page.tsx'
 import { words } from './strings.ts'
+import type { TabProps } from './tab-props.ts'
 
 const maxRequests = 500
 const maxPictures = 40

@@ -10,8 +10,8 @@ import { Terminal } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
 import { useEffect, useRef, useState } from 'react'
 import { call, follow } from '../../api/client.ts'
-import type { TabProps } from './session-page.tsx'
 import { words } from './strings.ts'
+import type { TabProps } from './tab-props.ts'
 
 /** A shell of the session in a real terminal of it. It ends with this tab. */
 export function TerminalTab({ session: { session_id: id } }: TabProps) {

@@ -5,8 +5,8 @@ import { useState } from 'react'
 import { EventList } from './event-list.tsx'
 import { millisecondsOf } from './event-text.ts'
 import { seekTo, useReplays } from './replay-list.ts'
-import type { TabProps } from './session-page.tsx'
 import { words } from './strings.ts'
+import type { TabProps } from './tab-props.ts'
 
 const stripWidth = 600
 /** More ticks than there are pixels tell nothing. */

@@ -1,13 +1,14 @@
+import type { OrganizationId } from '@berth/contract/common/ids.ts'
 import type { Overview } from '@berth/contract/dashboard/dashboard-endpoints.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Caller } from '../../access/caller.ts'
 import type { Driver } from '../../drivers/driver.ts'
-import type { OrganizationStore } from '../organizations/organization-store.ts'
 import type { OverviewStore } from './overview-store.ts'
 
 interface OverviewServiceOptions {
   readonly store: OverviewStore
-  readonly organizations: Pick<OrganizationStore, 'list'>
+  /** Oldest first. */
+  readonly listOrganizations: () => Promise<readonly { readonly id: OrganizationId }[]>
   readonly driver: Pick<Driver, 'freeRoom'>
   readonly clock: Clock
 }
@@ -40,7 +41,7 @@ export class OverviewService {
   /** What other organizations have used is nobody's business but the operator's, who has the first organization. */
   async #isOperator({ organizationId, keyProjectId }: Caller): Promise<boolean> {
     if (keyProjectId !== null) return false
-    const [first] = await this.#options.organizations.list()
+    const [first] = await this.#options.listOrganizations()
     return first?.id === organizationId
   }
 }

@@ -2,7 +2,6 @@ import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import type { ProjectChange } from '@berth/contract/dashboard/dashboard-endpoints.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { Changes } from '@berth/runtime/async/changes.ts'
-import type { LifecycleEvents } from '../sessions/machines/lifecycle-events.ts'
 
 const maxFollowersOfProject = 50
 /** Of changes that a reader has not taken. Beyond it the reader is told to read everything again. */
@@ -18,10 +17,6 @@ interface Follower {
 export class ProjectChanges {
   readonly #followers = new Map<ProjectId, Set<Follower>>()
   readonly #closing = new AbortController()
-
-  constructor(events: Pick<LifecycleEvents, 'on'>) {
-    events.on('sessionChanged', (projectId, sessionId) => this.#note(projectId, sessionId))
-  }
 
   /** Ends all streams. */
   close(): void {
@@ -46,7 +41,8 @@ export class ProjectChanges {
     return changesOf(follower, signal)
   }
 
-  #note(projectId: ProjectId, sessionId: SessionId): void {
+  /** The row of a session has changed. */
+  note(projectId: ProjectId, sessionId: SessionId): void {
     for (const follower of this.#followers.get(projectId) ?? []) {
       if (follower.pending.size < maxPending) follower.pending.add(sessionId)
       else follower.hasMore = true

@@ -4,7 +4,6 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import { LRUCache } from 'lru-cache'
 import type { ApiKeyCache } from '../../access/api-key-cache.ts'
 import { hashApiKey } from '../../access/secrets.ts'
-import type { KeyScope } from '../organizations/organization-store.ts'
 import type { SignInStore } from './sign-in-store.ts'
 
 const sessionSeconds = 7 * 24 * 60 * 60
@@ -27,7 +26,7 @@ type SignInCredential = { readonly apiKey: string } | { readonly code: string }
 export interface SignedIn {
   readonly token: string
   readonly seconds: number
-  readonly scope: KeyScope
+  readonly scope: NonNullable<Awaited<ReturnType<ApiKeyCache['find']>>>
 }
 
 /** Sessions of the dashboard. Each has exactly the rights of the API key that it was created with, and ends with it. */

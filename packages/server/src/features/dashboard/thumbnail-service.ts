@@ -1,12 +1,8 @@
-import { takeThumbnail } from '@berth/contract/agent/agent-endpoints.ts'
 import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { Semaphore } from '@berth/runtime/async/semaphore.ts'
 import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
 import { LRUCache } from 'lru-cache'
-import type { LifecycleEvents } from '../sessions/machines/lifecycle-events.ts'
-import type { SessionMachines } from '../sessions/machines/session-machines.ts'
-import type { SessionResolver } from '../sessions/records/resolve-session.ts'
 
 const maxBytes = 16 * 1024 * 1024
 const freshMilliseconds = 5_000
@@ -15,9 +11,14 @@ const atOnce = 2
 const limitMilliseconds = 5_000
 
 interface ThumbnailServiceOptions {
-  readonly resolver: Pick<SessionResolver, 'resolve'>
-  readonly machines: Pick<SessionMachines, 'find' | 'isFrozen' | 'command'>
-  readonly events: Pick<LifecycleEvents, 'on'>
+  readonly sessions: {
+    /** The active session of the project. */
+    find(projectId: ProjectId, idOrName: string): Promise<SessionId>
+    /** Whether its machine is here and runs. */
+    isAwake(id: SessionId): boolean
+    /** A picture from its agent, as JPEG in base64. */
+    take(id: SessionId, limitMilliseconds: number): Promise<string | undefined>
+  }
   readonly clock: Clock
 }
 
@@ -38,31 +39,34 @@ export class ThumbnailService {
 
   constructor(options: ThumbnailServiceOptions) {
     this.#options = options
-    options.events.on('sessionEnded', (id) => this.#taken.delete(id))
   }
 
   /** Absent when there is no picture. */
   async get(projectId: ProjectId, idOrName: string): Promise<Buffer | undefined> {
-    const { resolver, machines, clock } = this.#options
-    const { id } = await resolver.resolve({ projectId }, idOrName)
+    const { sessions, clock } = this.#options
+    const id = await sessions.find(projectId, idOrName)
     const known = this.#taken.get(id)
     const isFresh = known !== undefined && clock.now().getTime() - known.takenAt < freshMilliseconds
-    if (isFresh || machines.isFrozen(id) || !machines.find(id)) return known?.jpeg
+    if (isFresh || !sessions.isAwake(id)) return known?.jpeg
     return (await this.#flights.run(id, () => this.#take(id))) ?? known?.jpeg
   }
 
+  /** The session has ended. */
+  forget(id: SessionId): void {
+    this.#taken.delete(id)
+  }
+
   async #take(id: SessionId): Promise<Buffer | undefined> {
-    const { machines, clock } = this.#options
-    const options = { limitMilliseconds }
-    // A session that goes meanwhile, or a page that is busy, has no picture; that is no error of the list.
+    const { sessions, clock } = this.#options
     await this.#places.acquire()
-    const answer = await machines
-      .command(id, takeThumbnail, {}, options)
+    // A session that goes meanwhile, or a page that is busy, has no picture; that is no error of the list.
+    const base64 = await sessions
+      .take(id, limitMilliseconds)
       .catch(() => undefined)
       .finally(() => this.#places.release())
-    if (answer?.jpeg_b64 === undefined || answer.jpeg_b64 === '') return undefined
-    const jpeg = Buffer.from(answer.jpeg_b64, 'base64')
-    if (machines.find(id)) this.#taken.set(id, { jpeg, takenAt: clock.now().getTime() })
+    if (!base64) return undefined
+    const jpeg = Buffer.from(base64, 'base64')
+    if (sessions.isAwake(id)) this.#taken.set(id, { jpeg, takenAt: clock.now().getTime() })
     return jpeg
   }
 }
