@@ -156,6 +156,22 @@ test('the overview counts the sessions of the project by hours, and tells the ro
   assert.equal((overview as { room: unknown }).room, null)
 })
 
+test('a thumbnail is taken once in a while, however many ask', async () => {
+  const project = await server.project()
+  const { session_id } = await project.session()
+  const picture = async () =>
+    await fetch(`${server.url}/browsers/${session_id}/thumbnail`, {
+      headers: { authorization: `Bearer ${project.key}` },
+    }).then((response) => response.text())
+
+  const first = await Promise.all([picture(), picture(), picture()])
+  const soon = await picture()
+  server.clock.advance(6)
+
+  assert.deepEqual([...first, soon], Array(4).fill('picture 1'))
+  assert.equal(await picture(), 'picture 2')
+})
+
 test('a thumbnail of another project, or of no session, is not there', async () => {
   const [project, other] = [await server.project(), await server.project()]
   const cookie = await signIn({ api_key: project.key })
