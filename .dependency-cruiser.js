@@ -35,6 +35,13 @@ export default {
       to: { path: '^packages/', pathNot: '^packages/(runtime|contract)/src/' },
     },
     {
+      name: 'dashboard-is-a-client',
+      severity: 'error',
+      comment: 'It runs in the browser of a viewer and knows berth by its endpoints alone.',
+      from: { path: '^packages/dashboard/src/' },
+      to: { path: '^packages/', pathNot: '^packages/(dashboard|contract)/src/' },
+    },
+    {
       name: 'programs-meet-on-the-wire',
       severity: 'error',
       comment:

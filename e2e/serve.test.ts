@@ -42,7 +42,12 @@ test('prints a key on the first start and never again', async () => {
   const start = async () => {
     const child = launch(['serve', '--port', '0', '--json', '--data-dir', folder.path])
     const [line] = await once(child.stdout as NodeJS.ReadableStream, 'data')
-    const ready = JSON.parse(String(line)) as { api_key: string | null; base_url: string; pid: number }
+    const ready = JSON.parse(String(line)) as {
+      api_key: string | null
+      base_url: string
+      dashboard_url: string
+      pid: number
+    }
     return { child, ready }
   }
 
@@ -50,6 +55,13 @@ test('prints a key on the first start and never again', async () => {
   process.kill(first.ready.pid, 'SIGTERM')
   await once(first.child, 'exit')
   const second = await start()
+  const signIn = () =>
+    fetch(`${second.ready.base_url}/dashboard/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-berth-dashboard': '1' },
+      body: JSON.stringify({ code: first.ready.dashboard_url.split('#code=')[1] }),
+    })
+  const signIns = [(await signIn()).status, (await signIn()).status]
   const response = await fetch(`${second.ready.base_url}/browsers`, {
     headers: { authorization: `Bearer ${first.ready.api_key}` },
   })
@@ -58,6 +70,8 @@ test('prints a key on the first start and never again', async () => {
 
   assert.match(first.ready.api_key ?? '', /^sk_\w{40,}$/)
   assert.equal(second.ready.api_key, null)
+  assert.equal(second.ready.dashboard_url, `${second.ready.base_url}/dashboard`)
+  assert.deepEqual(signIns, [204, 401], 'the link of the first start signs in once')
   assert.equal(response.status, 200)
   assert.equal(first.child.pid, first.ready.pid, 'the process that was started is the server')
   assert.equal(code, 0)

@@ -121,6 +121,10 @@ function handlersOf(
     const { FormFiller } = await import('./form-fill/form-filler.ts')
     return new FormFiller(browser)
   })
+  const thumbnails = onFirstUse(async () => {
+    const { Thumbnails } = await import('./computer/thumbnail.ts')
+    return new Thumbnails(browser)
+  })
   const recorder = onFirstUse(async () => {
     const { Recorder } = await import('./recorder/recorder.ts')
     return new Recorder(browser)
@@ -171,6 +175,10 @@ function handlersOf(
       response.once('close', () => left.abort())
       const page = await (await pages()).fetch(await readJson(request), left.signal)
       if (!response.destroyed) sendJson(response, 200, page)
+    },
+    takeThumbnail: async (_request, response) => {
+      const jpeg_b64 = await (await thumbnails()).take().catch(() => undefined) // The page is busy, or goes.
+      if (!response.destroyed) sendJson(response, 200, { jpeg_b64 })
     },
     findFormFields: async (request, response) => {
       response.once('close', activity.begin())

@@ -464,6 +464,12 @@ export const errorCatalogue = {
     sentence: (details: { limitBytes: number }) =>
       `data_b64: with it more than ${details.limitBytes} bytes would wait for the process to read them.`,
   },
+  too_many_sign_ins: {
+    status: 429,
+    retryAfterSeconds: 60,
+    retry: false,
+    sentence: () => 'This address has tried to sign in too often without success. Wait a minute.',
+  },
   too_many_viewers: {
     status: 429,
     retryAfterSeconds: 5,

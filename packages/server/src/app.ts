@@ -9,6 +9,7 @@ import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { authenticate, inProject } from './access/authenticate.ts'
+import { receiveDashboardRequest } from './access/dashboard-requests.ts'
 import { mountStreamsWithCallers, mountWithCallers } from './access/mount-for-callers.ts'
 import { readSessionCredentials } from './access/session-credentials.ts'
 import { mountDevToolsFrontend } from './agent-link/devtools-frontend.ts'
@@ -24,6 +25,8 @@ import { mountAuthRoutes } from './features/auth/auth-routes.ts'
 import { mountConfigRegistryRoutes } from './features/config-registry/config-registry-routes.ts'
 import { mountCredentialProviderRoutes } from './features/credential-providers/credential-provider-routes.ts'
 import { mountCredentialRoutes } from './features/credentials/credential-routes.ts'
+import { mountDashboardPages } from './features/dashboard/dashboard-pages.ts'
+import { mountDashboardRoutes } from './features/dashboard/dashboard-routes.ts'
 import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
 import { mountLimitRoutes } from './features/limits/limit-routes.ts'
 import { mountConnectionRoutes } from './features/managed-auth/connection-routes.ts'
@@ -105,6 +108,7 @@ export async function createApp(
         limits: connectionLimits,
         onRequest: (request, response) => {
           forwarding.receive(request)
+          receiveDashboardRequest(request)
           onRequest(request, response)
         },
         onUpgrade: forwarding.upgrades(services.relay.take),
@@ -148,6 +152,7 @@ export async function createApp(
   }
   mountServiceRoutes(app, services.health)
   await mountDocumentRoutes(app)
+  mountDashboardPages(app, { publicUrl })
   mountCollectionRoutes(app, services)
   mountHostedPage(app, { publicUrl })
   mountDiscovery(app, { access: services.access, machines: services.machines, publicUrl })
@@ -197,6 +202,10 @@ export async function createApp(
     limits: services.limits,
   })
   mountAuthRoutes(mountForOrganizations)
+  mountDashboardRoutes(app, mount, mountForOrganizations, mountStreamsWithCallers(app, callerOf), {
+    ...services,
+    publicUrl,
+  })
   mountProjectRoutes(mountForOrganizations, services)
   mountApiKeyRoutes(mountForOrganizations, services)
   mountCredentialProviderRoutes(mountForOrganizations, services)

@@ -185,7 +185,9 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   services.reserve.start(reserveIntervalMilliseconds)
   await services.webhookDeliverer.start(webhookIntervalMilliseconds)
   shutdown.add('the webhooks', () => services.webhookDeliverer.close())
-  announceReady({ config, port: listening.port, apiKey })
+  const isFirstKey = apiKey !== undefined && config.apiKey === undefined
+  const signInCode = isFirstKey ? await services.signIns.createLink(apiKey) : undefined
+  announceReady({ config, port: listening.port, apiKey, signInCode })
 
   // No request waits for a job. Running jobs are aborted before the resources that they use are closed.
   shutdown.add('the work of jobs', () => jobs.close())
@@ -313,6 +315,7 @@ async function closeApi(app: FastifyInstance, services: Services): Promise<void>
   services.relay.close()
   services.forwarding.close()
   services.vaultItemChanges.close()
+  services.projectChanges.close()
   const cut = setTimeout(() => app.server.closeAllConnections(), drainLimitMilliseconds)
   await app.close()
   clearTimeout(cut)

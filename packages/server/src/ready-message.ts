@@ -5,19 +5,30 @@ interface ReadyFacts {
   readonly port: number
   /** Shown on the first start, and whenever it is configured. berth itself stores only a hash. */
   readonly apiKey: string | undefined
+  /** Of the link that signs in to the dashboard once. Only on the first start. */
+  readonly signInCode: string | undefined
 }
 
 /** Reports the address of berth: one JSON line for programs, a few lines for people. */
-export function announceReady({ config, port, apiKey }: ReadyFacts): void {
+export function announceReady({ config, port, apiKey, signInCode }: ReadyFacts): void {
   const baseUrl = config.publicUrl ?? `http://${reachableHost(config.host)}:${port}`
+  // The code is in the fragment, which browsers do not send: it stays out of logs.
+  const dashboardUrl = `${baseUrl}/dashboard${signInCode === undefined ? '' : `#code=${signInCode}`}`
   if (config.json) {
-    const ready = { event: 'ready', base_url: baseUrl, api_key: apiKey ?? null, pid: process.pid }
+    const ready = {
+      event: 'ready',
+      base_url: baseUrl,
+      api_key: apiKey ?? null,
+      dashboard_url: dashboardUrl,
+      pid: process.pid,
+    }
     process.stdout.write(`${JSON.stringify(ready)}\n`)
     return
   }
-  const lines = [`berth is ready at ${baseUrl}`, `  API pages   ${baseUrl}/docs`]
+  const lines = [`berth is ready at ${baseUrl}`, `  Dashboard   ${dashboardUrl}`, `  API pages   ${baseUrl}/docs`]
   if (apiKey !== undefined && config.apiKey === undefined) {
     lines.push(`  API key     ${apiKey}`, '              It is shown this once; berth keeps only its hash.')
+    lines.push('              The link to the dashboard signs in once, within a day.')
   }
   process.stdout.write(`${lines.join('\n')}\n`)
 }

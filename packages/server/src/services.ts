@@ -1,4 +1,4 @@
-import { fetchPage } from '@berth/contract/agent/agent-endpoints.ts'
+import { fetchPage, takeThumbnail } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Region } from '@berth/contract/browsers/browser.ts'
 import type { OtlpDestinationId, SessionId } from '@berth/contract/common/ids.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
@@ -46,6 +46,12 @@ import { OnePasswordClient, type OnePasswordOptions } from './features/credentia
 import { ProviderStore } from './features/credential-providers/provider-store.ts'
 import { CredentialService } from './features/credentials/credential-service.ts'
 import { CredentialStore } from './features/credentials/credential-store.ts'
+import { OverviewService } from './features/dashboard/overview-service.ts'
+import { OverviewStore } from './features/dashboard/overview-store.ts'
+import { ProjectChanges } from './features/dashboard/project-changes.ts'
+import { SignInService } from './features/dashboard/sign-in-service.ts'
+import { SignInStore } from './features/dashboard/sign-in-store.ts'
+import { ThumbnailService } from './features/dashboard/thumbnail-service.ts'
 import { ChromeStoreService } from './features/extensions/chrome-store-service.ts'
 import { ExtensionService } from './features/extensions/extension-service.ts'
 import { ExtensionStore } from './features/extensions/extension-store.ts'
@@ -309,6 +315,7 @@ export function createServices(options: ServicesOptions) {
     resolver,
     locks,
     driverId,
+    events,
     plans: [
       planName(store),
       planTags,
@@ -513,6 +520,19 @@ export function createServices(options: ServicesOptions) {
     clock,
   })
 
+  const projectChanges = new ProjectChanges()
+  events.on('sessionChanged', (projectId, id) => projectChanges.note(projectId, id))
+  const thumbnails = new ThumbnailService({
+    sessions: {
+      find: async (projectId, idOrName) => (await resolver.resolve({ projectId }, idOrName)).id,
+      isAwake: (id) => machines.find(id) !== undefined && !machines.isFrozen(id),
+      take: async (id, limitMilliseconds) =>
+        (await machines.command(id, takeThumbnail, {}, { limitMilliseconds })).jpeg_b64,
+    },
+    clock,
+  })
+  events.on('sessionEnded', (id) => thumbnails.forget(id))
+
   return {
     ...apps,
     webhooks,
@@ -595,6 +615,15 @@ export function createServices(options: ServicesOptions) {
     keys,
     projects,
     audit,
+    signIns: new SignInService({ store: new SignInStore(database), keys, clock }),
+    projectChanges,
+    overview: new OverviewService({
+      store: new OverviewStore(database),
+      listOrganizations: () => organizations.list(),
+      driver,
+      clock,
+    }),
+    thumbnails,
     exportDestinations: new ExportDestinationService({ store: destinations, audit, target, buckets, clock }),
     auditExporter: new AuditExporter({ store: destinations, audit, target, clock, logger }),
     requestAudit: new RequestAudit(audit),

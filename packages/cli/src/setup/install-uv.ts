@@ -16,7 +16,7 @@ const limitMilliseconds = 10 * 60_000
  * Installs uv, which no Debian package has, from the package index that pip is configured for. Takes no time when it is
  * there. Without it berth serves everything but Python apps.
  */
-export async function installUv({ demand }: InstallOptions): Promise<void> {
+export async function installUv({ demand }: Pick<InstallOptions, 'demand'>): Promise<void> {
   if (existsSync(uvProgram)) return
   mkdirSync(dirname(uvFolder), { recursive: true })
   const lock = openSync(`${uvFolder}.lock`, 'w')

@@ -276,6 +276,19 @@ export const endRecording = defineEndpoint({
   errors: [],
 })
 
+/** Takes a small picture of the page in front. Unlike the operations, it is no activity of the session. */
+export const takeThumbnail = defineEndpoint({
+  operationId: 'takeThumbnail',
+  ...agentRoutes.takeThumbnail,
+  summary: 'Take a small picture',
+  tag,
+  access: 'internal',
+  body: z.object({}),
+  reply: z.object({ jpeg_b64: z.string().max(128 * 1024).optional() }),
+  status: 200,
+  errors: [],
+})
+
 /**
  * Fetches a page with the cookies and by the way out of the browser: as it is sent, or as a temporary tab of no window
  * shows it when it has come to rest. Whoever leaves before the answer ends it.

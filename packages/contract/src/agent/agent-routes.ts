@@ -24,6 +24,7 @@ export const agentRoutes = {
   stop: { method: 'POST', path: '/stop' },
   configure: { method: 'POST', path: '/configuration' },
   fetchPage: { method: 'POST', path: '/page' },
+  takeThumbnail: { method: 'POST', path: '/thumbnail' },
   findFormFields: { method: 'POST', path: '/form-fields' },
   fillFormFields: { method: 'POST', path: '/form-fields/values' },
   ...loginRoutes,

@@ -61,7 +61,6 @@ export const withoutTool: Readonly<Record<string, string>> = {
   'Config Registry': people,
   'Audit Logs': people,
   'Telemetry Destinations': people,
-  Webhooks: people,
   Organization: people,
   Service: people,
   Webhooks: people,

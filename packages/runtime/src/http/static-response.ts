@@ -13,9 +13,11 @@ export class StaticResponse {
   readonly #type: string
   readonly #plain: Buffer
   readonly #etag: string
+  readonly #cacheControl: string
   #compressed: Promise<Buffer> | undefined
 
-  constructor(type: string, content: Buffer) {
+  constructor(type: string, content: Buffer, cacheControl = 'no-cache') {
+    this.#cacheControl = cacheControl
     this.#type = type
     this.#plain = content
     this.#etag = createHash('sha256').update(content).digest('base64url')
@@ -24,7 +26,7 @@ export class StaticResponse {
   async send(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const isCompressed = acceptsGzip(request.headers['accept-encoding'])
     const etag = `"${this.#etag}${isCompressed ? '-gzip' : ''}"`
-    reply.headers({ etag, vary: 'accept-encoding', 'cache-control': 'no-cache' }).type(this.#type)
+    reply.headers({ etag, vary: 'accept-encoding', 'cache-control': this.#cacheControl }).type(this.#type)
     if (request.headers['if-none-match'] === etag) return reply.code(304).send()
     if (!isCompressed) return reply.send(this.#plain)
     this.#compressed ??= compress(this.#plain, { level: constants.Z_BEST_COMPRESSION })

@@ -74,6 +74,8 @@ export interface Tables {
   projects: ProjectTable
   api_keys: ApiKeyTable
   request_counts: RequestCountTable
+  dashboard_sessions: DashboardSessionTable
+  dashboard_links: DashboardLinkTable
   credentials: CredentialTable
   audit_entries: AuditEntryTable
   audit_export_destinations: ExportDestinationTable
@@ -234,6 +236,19 @@ export interface ApiKeyTable {
   expires_at: Date | null
   lifetime_days: number | null
   deleted_at: Date | null
+}
+
+interface DashboardSessionTable {
+  token_hash: Buffer
+  key_id: ApiKeyId
+  created_at: Date
+  expires_at: Date
+}
+
+interface DashboardLinkTable {
+  code_hash: Buffer
+  key_id: ApiKeyId
+  expires_at: Date
 }
 
 export interface SessionTable {

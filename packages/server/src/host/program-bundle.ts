@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { exists } from '@berth/runtime/files/exists.ts'
+import type { Plugin } from 'esbuild'
 import { BundleCache, type BundledFile } from './bundle-cache.ts'
 
 /** Programs that run without access to berth's own folders. Bundling also avoids stripping types at each start. */
@@ -62,8 +63,23 @@ export async function bundleForBrowsers(entry: string): Promise<Buffer> {
   return bundling
 }
 
+/** The files of a site: its programs, the parts of them that are loaded on demand, and its styles. */
+export async function bundleSite(entry: string): Promise<BundledSite> {
+  const bundling = lastBundle.then(() => bundleFiles(entry))
+  lastBundle = bundling.catch(() => {})
+  return bundling
+}
+
 /** Runs one bundle at a time: the first one stops the bundler's helper process, which would abort the other. */
 let lastBundle: Promise<unknown> = Promise.resolve()
+
+export interface BundledSite {
+  /** Each is named after its content. */
+  readonly files: readonly BundledFile[]
+  /** What the page begins with, and what that imports at once. */
+  readonly scripts: readonly string[]
+  readonly style: string
+}
 
 async function bundle(
   entries: BundledPrograms['entries'],
@@ -112,6 +128,50 @@ async function bundlePage(entry: string): Promise<Buffer> {
   })
   await stop()
   return Buffer.from(outputFiles[0]?.contents ?? '')
+}
+
+/** Zod's error messages exist in fifty languages, which are a third of a page that only uses English. */
+const withoutTranslations: Plugin = {
+  name: 'without-translations',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js'",
+    })),
+}
+
+async function bundleFiles(entry: string): Promise<BundledSite> {
+  const { build, stop } = await import('esbuild')
+  const { outputFiles, metafile } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    splitting: true,
+    minify: true,
+    write: false,
+    metafile: true,
+    outdir: '.',
+    entryNames: '[name]-[hash]',
+    platform: 'browser',
+    format: 'esm',
+    jsx: 'automatic',
+    target: 'es2022',
+    define: { 'process.env.NODE_ENV': '"production"' },
+    legalComments: 'none',
+    plugins: [withoutTranslations],
+    logLevel: 'silent',
+  })
+  await stop()
+  const first = Object.keys(metafile.outputs).find((path) => metafile.outputs[path]?.entryPoint !== undefined) ?? ''
+  const scripts = new Set([first])
+  for (const path of scripts) {
+    for (const { path: next, kind } of metafile.outputs[path]?.imports ?? []) {
+      if (kind === 'import-statement') scripts.add(next)
+    }
+  }
+  return {
+    files: outputFiles.map(({ path, contents }) => ({ name: basename(path), code: contents })),
+    scripts: [...scripts].map((path) => basename(path)),
+    style: basename(metafile.outputs[first]?.cssBundle ?? ''),
+  }
 }
 
 async function nameOf(files: readonly BundledFile[], packageFolders: readonly string[]): Promise<string> {

@@ -24,6 +24,7 @@ import {
   type ServiceName,
   stopAgent,
   type TelemetryCapture,
+  takeThumbnail,
 } from '@berth/contract/agent/agent-endpoints.ts'
 import {
   agentContractVersion,
@@ -82,6 +83,8 @@ export class FakeAgent {
     throw new BerthError('curl_failed', { reason: 'ERR_NAME_NOT_RESOLVED' })
   }
   /** Finds the elements of forms: there is no page. */
+  /** How many were taken. */
+  thumbnails = 0
   findFormFields: (request: FindFormFieldsRequest) => Promise<FindFormFieldsReply> = async () => ({
     outcome: 'no_page',
   })
@@ -211,6 +214,10 @@ export class FakeAgent {
     mount(app, fetchPage, ({ body }) => {
       this.fetched.push(body)
       return this.fetchPage(body)
+    })
+    mount(app, takeThumbnail, () => {
+      this.thumbnails += 1
+      return { jpeg_b64: Buffer.from(`picture ${this.thumbnails}`).toString('base64') }
     })
     mount(app, findFormFields, ({ body }) => this.findFormFields(body))
     mount(app, fillFormFields, ({ body }) => {

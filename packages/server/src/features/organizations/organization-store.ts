@@ -33,9 +33,11 @@ export class OrganizationStore {
   }
 
   /**
-   * Includes the default project, because every request looks up its key and nearly every one works in that project.
+   * Finds a key by its own hash, or by that of a session of the dashboard. Includes the default project, because every
+   * request looks up its key and nearly every one works in that project.
    */
   async findKey(hash: Buffer): Promise<KeyScope | undefined> {
+    const signedIn = this.#database.selectFrom('dashboard_sessions').where('token_hash', '=', hash)
     return this.#database
       .selectFrom('api_keys')
       .leftJoin('projects as own', (join) =>
@@ -50,13 +52,17 @@ export class OrganizationStore {
       .select([
         'api_keys.id as keyId',
         'api_keys.name as keyName',
-        'api_keys.expires_at as expiresAt',
+        // Of two times the earlier one; null, for ever, counts as later.
+        (select) =>
+          select.fn<Date | null>('least', ['api_keys.expires_at', signedIn.select('expires_at')]).as('expiresAt'),
         'api_keys.organization_id as organizationId',
         'api_keys.project_id as projectId',
         'projects.id as defaultProjectId',
         sql<boolean>`own.id is not null`.as('isProjectActive'),
       ])
-      .where('api_keys.key_hash', '=', hash)
+      .where((where) =>
+        where.or([where('api_keys.key_hash', '=', hash), where('api_keys.id', '=', signedIn.select('key_id'))]),
+      )
       .where('api_keys.deleted_at', 'is', null)
       .executeTakeFirst()
   }

@@ -111,7 +111,7 @@ export class SessionCreator {
     row: Insertable<SessionTable>,
     kind: ReserveKind | ReserveMiss,
   ): Promise<{ readonly session: Session; readonly claimed: ChosenMachine | undefined }> {
-    const { store, reserve, logger } = this.#options
+    const { store, reserve, events, logger } = this.#options
     const chosen = isKind(kind) ? reserve.choose(kind) : undefined
     const write = async (database: Database) => {
       const isClaimed = chosen && (await reserve.claim(chosen, database))
@@ -126,6 +126,7 @@ export class SessionCreator {
     else reserve.noteMiss(isKind(kind) ? 'empty' : kind)
     // An operator finds the machine of a session by this: its folders and control groups have no other name.
     logger.info({ sessionId: session.id, machineId: session.machine_id }, 'a session is allocated a machine')
+    events.emit('sessionChanged', session.project_id, session.id)
     return { session, claimed }
   }
 
@@ -135,9 +136,11 @@ export class SessionCreator {
     idleSince: Date | null,
     state: SessionPlace['state'],
   ): Promise<Session | undefined> {
-    const { egress, store } = this.#options
+    const { egress, store, events } = this.#options
     await egress.takeUpRoutes(session)
-    return store.activate(session.id, idleSince, state)
+    const active = await store.activate(session.id, idleSince, state)
+    events.emit('sessionChanged', session.project_id, session.id)
+    return active
   }
 
   /** Its browser may be ready, and only the database does not hear of it. */
@@ -146,5 +149,6 @@ export class SessionCreator {
     await machines.stop(session)
     await store.removeStarting(session.id)
     events.emit('sessionEnded', session.id)
+    events.emit('sessionChanged', session.project_id, session.id)
   }
 }

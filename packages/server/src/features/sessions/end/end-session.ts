@@ -30,18 +30,20 @@ export class SessionTerminator {
 
   /** Ends the session and says whether this call did; resolves when nothing of its machine is left. */
   async end(id: SessionId, reason?: SessionEndReason): Promise<boolean> {
-    const { store, clock } = this.#options
+    const { store, events, clock } = this.#options
     const ended = await store.beginEnd(id, clock.now(), reason)
     if (!ended) return false
+    events.emit('sessionChanged', ended.project_id, id)
     await this.finish(id)
     return true
   }
 
   /** Ends the session unless something happened in it since. */
   async endIdle(id: SessionId, idleSince: Date): Promise<boolean> {
-    const { store, clock } = this.#options
+    const { store, events, clock } = this.#options
     const ended = await store.beginTimeout(id, idleSince, clock.now())
     if (!ended) return false
+    events.emit('sessionChanged', ended.project_id, id)
     await this.finish(id)
     return true
   }
@@ -61,5 +63,6 @@ export class SessionTerminator {
     await machines.stop(session)
     await store.finishEnd(id)
     events.emit('sessionEnded', id)
+    events.emit('sessionChanged', session.project_id, id)
   }
 }

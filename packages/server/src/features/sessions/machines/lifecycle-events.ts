@@ -1,11 +1,13 @@
 import { EventEmitter } from 'node:events'
-import type { ProfileId, SessionId } from '@berth/contract/common/ids.ts'
+import type { ProfileId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 
 interface LifecycleEventMap {
   /** The machine of a session that runs has gone, or its agent has. Nobody of this server has asked for that. */
   machineEnded: [sessionId: SessionId]
   /** The session has no machine any more, and its row is final; or its start has failed, and it has no row. */
   sessionEnded: [sessionId: SessionId]
+  /** The state or the settings of a session are others than before. */
+  sessionChanged: [projectId: ProjectId, sessionId: SessionId]
   /** A session that has ended has given the profile another state. */
   profileSaved: [profileId: ProfileId]
 }

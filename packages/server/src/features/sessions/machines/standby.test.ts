@@ -61,9 +61,10 @@ test('a session without activity is frozen, and what reads its record leaves it 
   const got = await project.call('GET', '/browsers/sleeper')
   const listed = await project.call<Browser[]>('GET', '/browsers')
   const renamed = await project.call('PATCH', `/browsers/${session_id}`, { tags: { a: 'b' } })
+  const pictured = await project.call('GET', '/browsers/sleeper/thumbnail')
   await server.reap()
 
-  assert.deepEqual([got.status, listed.status, renamed.status], [200, 200, 200])
+  assert.deepEqual([got.status, listed.status, renamed.status, pictured.status], [200, 200, 200, 202])
   assert.deepEqual(
     listed.body.map((one) => one.session_id),
     [session_id],

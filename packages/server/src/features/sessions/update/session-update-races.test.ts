@@ -6,6 +6,7 @@ import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { FakeAgent } from '../../../testing/fake-agent.ts'
 import { TestServer } from '../../../testing/server-test.ts'
+import { LifecycleEvents } from '../machines/lifecycle-events.ts'
 import { SessionResolver } from '../records/resolve-session.ts'
 import { SessionStore } from '../records/session-store.ts'
 import { SessionUpdater } from './update-session.ts'
@@ -272,6 +273,7 @@ test('a part that changes the browser alone is applied', async () => {
     ],
     restores: [],
     locks: new KeyedQueue(),
+    events: new LifecycleEvents(),
     driverId: 'test',
     logger: createLogger({ name: 'test', level: 'silent', json: true }),
   })

@@ -3,6 +3,7 @@ import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionLocks } from '../../../cluster/session-locks.ts'
+import type { LifecycleEvents } from '../machines/lifecycle-events.ts'
 import type { SessionResolver } from '../records/resolve-session.ts'
 import type { Session } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
@@ -18,6 +19,7 @@ interface SessionUpdaterOptions {
   readonly locks: SessionLocks
   /** Whose sessions this server updates. */
   readonly driverId: string
+  readonly events: LifecycleEvents
   readonly logger: Logger
 }
 
@@ -58,7 +60,7 @@ export class SessionUpdater {
   }
 
   async #update(id: SessionId, update: BrowserUpdateRequest): Promise<Session> {
-    const { store, plans } = this.#options
+    const { store, plans, events } = this.#options
     const session = await this.#getActive(id)
     const changes: SessionChange[] = []
     for (const plan of plans) {
@@ -70,6 +72,7 @@ export class SessionUpdater {
     const write = Object.keys(columns).length > 0 ? () => store.update(id, columns) : () => this.#getActive(id)
     const updated = await this.#apply(session, changes, write)
     for (const { afterwards } of changes) afterwards?.()
+    events.emit('sessionChanged', updated.project_id, id)
     return updated
   }
 

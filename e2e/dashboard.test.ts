@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import axe from 'axe-core'
+import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { Berth } from './testing/berth.ts'
+
+const berth = await Berth.start()
+const client = await berth.client()
+const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
+after(async () => {
+  await browser.close()
+  await berth[Symbol.asyncDispose]()
+})
+
+/** Where a run leaves what it has seen: BERTH_SCREENSHOTS=docs/images */
+const pictures = process.env.BERTH_SCREENSHOTS
+const refusals: string[] = []
+
+function watch(page: Page): void {
+  page.setDefaultTimeout(30_000)
+  page.on('console', (message) => {
+    if (/Content Security Policy/.test(message.text())) refusals.push(message.text())
+  })
+  page.on('pageerror', (error) => refusals.push(error.message))
+}
+
+async function signedIn(options: Parameters<typeof browser.newContext>[0] = {}): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+  const page = await context.newPage()
+  watch(page)
+  await page.goto(`${berth.url}/dashboard`)
+  await page.getByLabel('API key').fill(berth.apiKey)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor()
+  return page
+}
+
+/** Nothing serious, in both themes, and nothing wider than the page. */
+async function isAccessible(page: Page, name: string): Promise<void> {
+  for (const theme of ['light', 'dark']) {
+    await page.evaluate(`document.documentElement.dataset.theme = '${theme}'`)
+    await page.evaluate(axe.source)
+    const { violations } = await page.evaluate<{
+      violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[]
+    }>("axe.run(document, { iframes: false, runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })")
+    const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    const told = serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`)
+    assert.deepEqual(told, [], `${name} in ${theme}`)
+    if (pictures) await page.screenshot({ path: join(pictures, `${name}-${theme}.png`) })
+  }
+  const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+  assert.ok(overflow <= 0, `${name} is ${overflow} px wider than the window`)
+}
+
+const cookiesOf = (context: BrowserContext) => context.cookies().then((all) => all.map(({ name }) => name))
+
+test('a key signs in, its cookie is for the dashboard alone, and signing out ends it', async () => {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  watch(page)
+  await page.goto(`${berth.url}/dashboard`)
+  await isAccessible(page, 'sign-in')
+  await page.goto(`${berth.url}/dashboard#code=used-before`)
+  await page.getByRole('alert').getByText('was used before').waitFor()
+  await page.getByLabel('API key').fill('sk_wrong')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('alert').getByText('is not a valid API key').waitFor()
+
+  await page.getByLabel('API key').fill(berth.apiKey)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor()
+  const [cookie] = await context.cookies(`${berth.url}/dashboard`)
+  assert.deepEqual([cookie?.httpOnly, cookie?.sameSite, cookie?.path], [true, 'Strict', '/dashboard'])
+  assert.doesNotMatch(JSON.stringify(await context.storageState()), new RegExp(berth.apiKey))
+  const ask = (path: string, headers: Record<string, string>) =>
+    fetch(berth.url + path, { headers: { cookie: `${cookie?.name}=${cookie?.value}`, ...headers } })
+  const own = { 'x-berth-dashboard': '1' }
+  const statuses = await Promise.all([
+    ask('/dashboard/api/browsers', own),
+    ask('/dashboard/api/browsers', {}),
+    ask('/dashboard/api/browsers', { ...own, 'sec-fetch-site': 'cross-site' }),
+    ask('/browsers', own),
+  ])
+  assert.deepEqual(
+    statuses.map(({ status }) => status),
+    [200, 401, 401, 401],
+  )
+
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByLabel('API key').waitFor()
+  assert.deepEqual(await cookiesOf(context), [])
+  assert.equal((await ask('/dashboard/api/browsers', own)).status, 401)
+  await context.close()
+})
+
+test('a session is made by the form, seen live, and used: terminal, files, recording and its events', async () => {
+  const page = await signedIn()
+  await page.getByText('No session runs.').waitFor()
+  await page.getByRole('button', { name: 'New session' }).click()
+  const form = page.getByRole('dialog', { name: 'New session' })
+  await form.getByLabel('Name').first().fill('not a name')
+  await form.getByRole('button', { name: 'Create' }).click()
+  await form.getByText('must have 1 to 255 characters out of letters').waitFor()
+  await form.getByLabel('Name').first().fill('by-the-form')
+  await form.getByLabel('Headless').check()
+  await form.getByLabel('Tags').fill('env=e2e')
+  assert.match((await form.locator('pre').textContent()) ?? '', /name: 'by-the-form'/)
+  await isAccessible(page, 'new-session')
+  await form.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('heading', { name: 'by-the-form' }).waitFor()
+  const session = await client.browsers.retrieve('by-the-form')
+  assert.deepEqual([session.headless, session.tags], [true, { env: 'e2e' }])
+  await page.frameLocator('iframe').locator('body[data-state=connected]').waitFor({ state: 'attached' })
+
+  await page.getByRole('tab', { name: 'Console' }).click()
+  await page.getByRole('button', { name: 'Capture console' }).click()
+  await page.getByRole('button', { name: 'Capture console' }).waitFor({ state: 'detached' })
+
+  await page.getByRole('tab', { name: 'Replays' }).click()
+  await page.getByRole('button', { name: 'Start recording' }).click()
+  await page.getByText('Recording…').waitFor()
+  const remote = await chromium.connectOverCDP(session.cdp_ws_url)
+  await remote.contexts()[0]?.pages()[0]?.evaluate("console.log('seen by the dashboard')")
+
+  await page.getByRole('tab', { name: 'Console' }).click()
+  await page.getByRole('button', { name: /seen by the dashboard/ }).waitFor()
+  await page.getByRole('tab', { name: 'Replays' }).click()
+  await page.getByRole('button', { name: 'Stop recording' }).click()
+  await page.getByRole('list', { name: 'Events of the recording' }).getByText('seen by the dashboard').click()
+  await page.locator('video[src]').waitFor()
+
+  await page.getByRole('tab', { name: 'Terminal' }).click()
+  await page.locator('.xterm-helper-textarea').focus()
+  await page.keyboard.type('tty && echo made > made-in-terminal.txt && echo do""ne\n')
+  await page.locator('.xterm-rows, .xterm-accessibility-tree').getByText('done').first().waitFor()
+  await isAccessible(page, 'session')
+
+  await page.getByRole('tab', { name: 'Files' }).click()
+  await page.locator('input[type=file]').setInputFiles({
+    name: 'dropped.txt',
+    mimeType: 'text/plain',
+    buffer: Buffer.from('from the viewer'),
+  })
+  await page.getByRole('button', { name: '📄 dropped.txt' }).click()
+  const editor = page.getByRole('dialog').getByRole('textbox')
+  assert.equal(await editor.inputValue(), 'from the viewer')
+  await editor.fill('edited')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  const file = await client.browsers.fs.readFile(session.session_id, { path: '/home/kernel/dropped.txt' })
+  assert.equal(await file.text(), 'edited')
+  await page.getByRole('button', { name: '📄 made-in-terminal.txt' }).waitFor()
+
+  await page.setViewportSize({ width: 390, height: 844 })
+  await isAccessible(page, 'session-phone')
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await remote.close()
+
+  // The list follows what happens elsewhere.
+  await page.getByRole('link', { name: 'All sessions' }).click()
+  await page.getByRole('link', { name: 'by-the-form' }).waitFor()
+  await page.locator('img.thumbnail').waitFor()
+  await isAccessible(page, 'sessions')
+  await page.getByRole('searchbox').fill('nothing-like-it')
+  await page.getByText('No session matches.').waitFor()
+  assert.match(page.url(), /query=nothing-like-it/)
+  await page.getByRole('searchbox').fill('')
+  await page.getByRole('checkbox', { name: 'Select by-the-form' }).check()
+  await page.getByRole('button', { name: 'Delete selected' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No session runs.').waitFor()
+  await page.goto(`${berth.url}/dashboard/sessions/${session.session_id}?tab=replays`)
+  await page.getByText('This session ended at').waitFor()
+  await page.locator('video[src]').waitFor()
+  await page.context().close()
+})
+
+test('the pages of resources list, create, edit and delete', async () => {
+  const page = await signedIn()
+  const open = async (title: string) => {
+    await page.getByRole('navigation').getByRole('link', { name: title, exact: true }).click()
+    await page.getByRole('heading', { name: title, exact: true }).waitFor()
+  }
+  await open('Overview')
+  await page.getByRole('img', { name: /Sessions, by hour/ }).waitFor()
+  await isAccessible(page, 'overview')
+  await open('Proxies')
+  await page.getByText('No proxy.').waitFor()
+  await page.getByRole('button', { name: 'New proxy' }).click()
+  const form = page.getByRole('dialog')
+  await form.getByLabel('Type').selectOption('custom')
+  await form.getByLabel('Name').first().fill('office')
+  await form.locator('summary').getByText('Config').click()
+  await form.getByLabel('Host', { exact: true }).fill('http://not-a-host')
+  await form.getByLabel('Port').fill('x')
+  await form.getByRole('button', { name: 'Create' }).click()
+  await form.getByText('must be a host name or an address').waitFor()
+  await form.getByLabel('Host', { exact: true }).fill('proxy.test')
+  await form.getByLabel('Port').fill('3128')
+  await form.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('cell', { name: 'proxy.test:3128' }).waitFor()
+  await isAccessible(page, 'proxies')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await form.getByLabel('Name').fill('office-2')
+  await form.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('cell', { name: 'office-2' }).waitFor()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await form.getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No proxy.').waitFor()
+
+  await open('API keys')
+  await page.getByRole('button', { name: 'New API key' }).click()
+  await form.getByLabel('Name').fill('made here')
+  await form.getByRole('button', { name: 'Create' }).click()
+  const told = await form.getByText(/^sk_\w+/).textContent()
+  const [key = ''] = (told ?? '').split('\n')
+  assert.equal((await fetch(`${berth.url}/browsers`, { headers: { authorization: `Bearer ${key}` } })).status, 200)
+  await page.keyboard.press('Escape')
+  await open('Audit log')
+  await page.getByRole('cell', { name: 'POST /org/api_keys' }).waitFor()
+  await isAccessible(page, 'audit')
+  const others = ['Pools', 'Profiles', 'Extensions', 'Apps', 'Deployments', 'Invocations', 'Credentials']
+  for (const title of [...others, 'Credential providers', 'Vaults', 'Projects', 'OTLP destinations']) {
+    await open(title)
+    await page.locator('.empty, table').waitFor()
+    assert.equal(await page.getByRole('alert').count(), 0, title)
+  }
+  await page.context().close()
+})
+
+test('no page breaks its own policy', () => {
+  assert.deepEqual(refusals, [])
+})

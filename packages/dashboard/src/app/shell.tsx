@@ -1,0 +1,151 @@
+import { getAuthContext } from '@berth/contract/auth/auth-endpoints.ts'
+import { signOut } from '@berth/contract/dashboard/dashboard-endpoints.ts'
+import { listProjects } from '@berth/contract/projects/project-endpoints.ts'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import { ApiError, call, callPage } from '../api/client.ts'
+import { chooseProject, readProject } from '../api/project.ts'
+import { Pending } from '../components/feedback.tsx'
+import { navigation } from './navigation.ts'
+import { useProjectChanges } from './project-changes.ts'
+
+const words = {
+  skip: 'Skip to the content',
+  menu: 'Menu',
+  pages: 'Pages',
+  project: 'Project',
+  standard: 'Default project',
+  theme: 'Switch between light and dark',
+  signOut: 'Sign out',
+  docs: 'API reference',
+}
+
+/** The frame of all pages behind the sign-in. */
+export function Shell() {
+  const navigate = useNavigate()
+  const context = useQuery({
+    queryKey: ['context'],
+    queryFn: () => call(getAuthContext, { project: null }),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  const isSignedOut = context.error instanceof ApiError && context.error.status === 401
+  useEffect(() => {
+    if (isSignedOut) void navigate({ to: '/sign-in', replace: true })
+  }, [isSignedOut, navigate])
+
+  if (!context.data) return <main className="sign-in">{!isSignedOut && <Pending query={context} />}</main>
+  return <Frame keyProject={context.data.authorization.credential_scope.project_id} />
+}
+
+function Frame({ keyProject }: { readonly keyProject: string | null }) {
+  const [isMenuOpen, setMenuOpen] = useState(false)
+  const path = useRouterState({ select: ({ location }) => location.pathname })
+  useProjectChanges()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when another page opens.
+  useEffect(() => setMenuOpen(false), [path])
+  return (
+    <div className="shell">
+      <a className="skip" href="#content">
+        {words.skip}
+      </a>
+      <header className="top">
+        <button
+          type="button"
+          className="ghost menu-button"
+          aria-label={words.menu}
+          aria-expanded={isMenuOpen}
+          onClick={() => setMenuOpen(!isMenuOpen)}
+        >
+          ☰
+        </button>
+        <span className="brand">berth</span>
+        {keyProject === null && <ProjectSwitch />}
+        <span className="spread" />
+        <ThemeButton />
+        <SignOutButton />
+      </header>
+      <nav className={isMenuOpen ? 'side open' : 'side'} aria-label={words.pages}>
+        {navigation.map(({ title, entries }) => (
+          <div key={title}>
+            <h2>{title}</h2>
+            <ul>
+              {entries.map((entry) => (
+                <li key={entry.to}>
+                  <Link to={entry.to} activeProps={{ className: 'active' }}>
+                    {entry.title}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
+        <a href="/docs">{words.docs}</a>
+      </nav>
+      <main id="content" tabIndex={-1}>
+        <Outlet />
+      </main>
+    </div>
+  )
+}
+
+function ProjectSwitch() {
+  const queries = useQueryClient()
+  const [chosen, setChosen] = useState(readProject() ?? '')
+  const projects = useQuery({
+    queryKey: ['projects'],
+    queryFn: () => callPage(listProjects, { query: { limit: 100 }, project: null }),
+  })
+  const items = projects.data?.items ?? []
+  const choose = (id: string) => {
+    chooseProject(id || undefined)
+    setChosen(id)
+    void queries.resetQueries({ predicate: ({ queryKey }) => !['context', 'projects'].includes(String(queryKey[0])) })
+  }
+  const isGone = projects.data !== undefined && chosen !== '' && !items.some(({ id }) => id === chosen)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a project that has gone matters.
+  useEffect(() => {
+    if (isGone) choose('')
+  }, [isGone])
+  return (
+    <select aria-label={words.project} value={chosen} onChange={({ target }) => choose(target.value)}>
+      <option value="">{words.standard}</option>
+      {items.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+function ThemeButton() {
+  const [theme, setTheme] = useState(document.documentElement.dataset.theme ?? 'light')
+  const turn = () => {
+    const next = theme === 'dark' ? 'light' : 'dark'
+    document.documentElement.dataset.theme = next
+    localStorage.setItem('berth.theme', next)
+    setTheme(next)
+  }
+  return (
+    <button type="button" className="ghost" aria-label={words.theme} onClick={turn}>
+      {theme === 'dark' ? '☀' : '☾'}
+    </button>
+  )
+}
+
+function SignOutButton() {
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const leave = async () => {
+    await call(signOut, { project: null }).catch(() => {}) // Without a session there is nothing to end.
+    chooseProject(undefined)
+    await navigate({ to: '/sign-in' })
+    queries.clear()
+  }
+  return (
+    <button type="button" onClick={() => void leave()}>
+      {words.signOut}
+    </button>
+  )
+}

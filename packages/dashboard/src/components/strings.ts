@@ -1,0 +1,20 @@
+/** The words that several pages share. */
+export const common = {
+  loading: 'Loading…',
+  retry: 'Try again',
+  failed: 'This could not be loaded.',
+  cancel: 'Cancel',
+  close: 'Close',
+  save: 'Save',
+  create: 'Create',
+  edit: 'Edit',
+  remove: 'Delete',
+  copy: 'Copy',
+  copied: 'Copied',
+  more: 'Load more',
+  search: 'Search',
+  none: '—',
+  selected: (count: number) => `${count} selected`,
+  removeQuestion: (name: string) => `Delete ${name}?`,
+  removeWarning: 'This cannot be undone.',
+}

@@ -1,0 +1,54 @@
+import type { Endpoint } from '@berth/contract/endpoint.ts'
+import type { ReactNode } from 'react'
+import type { z } from 'zod'
+
+// biome-ignore lint/suspicious/noExplicitAny: endpoints of all resources are kept in one list.
+type AnyEndpoint = Endpoint<any, any, any, any>
+
+type ItemOf<List extends AnyEndpoint> =
+  z.output<NonNullable<List['reply']>> extends readonly (infer Item)[] ? Item : never
+
+export interface Column<Item> {
+  readonly title: string
+  readonly value: (item: Item) => ReactNode
+}
+
+/** Something else that can be done with an item, and what of the response is told. */
+export interface Action<Item> {
+  readonly label: string
+  readonly endpoint: AnyEndpoint
+  readonly body?: (item: Item) => unknown
+  readonly told: (reply: never) => string
+  readonly isOffered?: (item: Item) => boolean
+}
+
+/** All that a page of a kind of resource needs to know. The forms come from the endpoints. */
+export interface Resource<List extends AnyEndpoint = AnyEndpoint> {
+  readonly path: string
+  readonly title: string
+  readonly one: string
+  readonly empty: string
+  readonly list: List
+  /** What the list is always asked for. */
+  readonly query?: () => Readonly<Record<string, unknown>>
+  /** The parameter of the list that finds text. */
+  readonly searchBy?: string
+  readonly columns: readonly Column<ItemOf<List>>[]
+  readonly keyOf: (item: ItemOf<List>) => string
+  readonly nameOf: (item: ItemOf<List>) => string
+  readonly create?: AnyEndpoint
+  /** What is told of a new item, once. */
+  readonly createdText?: (reply: never) => string | undefined
+  readonly update?: AnyEndpoint
+  readonly initial?: (item: ItemOf<List>) => Readonly<Record<string, unknown>>
+  readonly remove?: AnyEndpoint
+  readonly actions?: readonly Action<ItemOf<List>>[]
+  /** A file of an item. */
+  readonly file?: { readonly endpoint: AnyEndpoint; readonly name: (item: ItemOf<List>) => string }
+  /** A stream of an item whose events have messages. */
+  readonly log?: AnyEndpoint
+}
+
+export function defineResource<List extends AnyEndpoint>(resource: Resource<List>): Resource {
+  return resource as unknown as Resource
+}

@@ -1,0 +1,67 @@
+import type { Browser } from '@berth/contract/browsers/browser.ts'
+import { listTelemetryEvents, streamTelemetry } from '@berth/contract/telemetry/telemetry-endpoints.ts'
+import type { TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-event.ts'
+import { useEffect, useState } from 'react'
+import { callPage, follow } from '../../api/client.ts'
+
+/** Older ones are dropped, so that a session that runs for days does not fill the memory of the page. */
+const maxEvents = 5_000
+const maxPages = 100
+const gatherMilliseconds = 200
+
+export interface Telemetry {
+  readonly events: readonly TelemetryEnvelope[]
+  readonly isLoading: boolean
+}
+
+/** The events of a session: while it runs as they happen, and after its end those that are stored. */
+export function useTelemetry({ session_id: id, created_at, deleted_at }: Browser): Telemetry {
+  const [telemetry, setTelemetry] = useState<Telemetry>({ events: [], isLoading: true })
+  const hasEnded = deleted_at !== undefined
+  useEffect(() => {
+    const leaving = new AbortController()
+    let events: TelemetryEnvelope[] = []
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const show = (isLoading: boolean) => {
+      clearTimeout(timer)
+      timer = undefined
+      if (!leaving.signal.aborted) setTelemetry({ events, isLoading })
+    }
+    const read = async () => {
+      const source = hasEnded
+        ? readStored(id, created_at, leaving.signal)
+        : follow(streamTelemetry, {
+            params: { id_or_name: id },
+            query: { replay: 'all' },
+            signal: leaving.signal,
+          })
+      for await (const event of source) {
+        events = [...events.slice(events.length >= maxEvents ? maxEvents / 10 : 0), event]
+        timer ??= setTimeout(() => show(false), gatherMilliseconds)
+      }
+    }
+    setTelemetry({ events: [], isLoading: true })
+    // Without a stream there are no events: the session has just ended, or the page goes.
+    read()
+      .catch(() => {})
+      .finally(() => show(false))
+    // A stream without events is no reason to wait.
+    timer = setTimeout(() => show(false), gatherMilliseconds)
+    return () => {
+      clearTimeout(timer)
+      leaving.abort()
+    }
+  }, [id, created_at, hasEnded])
+  return telemetry
+}
+
+async function* readStored(id: string, since: string, signal: AbortSignal): AsyncGenerator<TelemetryEnvelope> {
+  let offset: number | undefined
+  for (let page = 0; page < maxPages; page++) {
+    const query = { limit: '100', ...(offset === undefined ? { since } : { offset: String(offset) }) }
+    const { items, nextOffset } = await callPage(listTelemetryEvents, { params: { id_or_name: id }, query, signal })
+    yield* items as readonly TelemetryEnvelope[]
+    if (nextOffset === undefined) return
+    offset = nextOffset
+  }
+}

@@ -1,0 +1,31 @@
+import type { Browser } from '@berth/contract/browsers/browser.ts'
+import { getThumbnail } from '@berth/contract/dashboard/dashboard-endpoints.ts'
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import { callFile } from '../../api/client.ts'
+import { words } from './strings.ts'
+
+/** The screen of a session, taken when its row comes into sight. */
+export function Thumbnail({ session: { session_id: id, deleted_at } }: { readonly session: Browser }) {
+  const picture = useQuery({
+    queryKey: ['thumbnail', id],
+    queryFn: ({ signal }) => callFile(getThumbnail, { params: { id_or_name: id }, signal }),
+    enabled: !deleted_at,
+    retry: false,
+    refetchOnWindowFocus: true,
+    staleTime: 5_000,
+  })
+  const [url, setUrl] = useState<string>()
+  const blob = picture.data
+  useEffect(() => {
+    if (!blob?.size || deleted_at) return setUrl(undefined)
+    const next = URL.createObjectURL(blob)
+    setUrl(next)
+    return () => URL.revokeObjectURL(next)
+  }, [blob, deleted_at])
+  return url ? (
+    <img className="thumbnail" src={url} alt="" />
+  ) : (
+    <span className="thumbnail quiet">{words.noPicture}</span>
+  )
+}
