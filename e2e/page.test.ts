@@ -1,22 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import {
-  activateTab,
-  clickElement,
-  closeTab,
-  extractPage,
-  listTabs,
-  navigatePage,
-  openTab,
-  pressPageKey,
-  selectOptions,
-  snapshotPage,
-  takeMarkedScreenshot,
-  typeIntoElement,
-  uploadToElement,
-  waitForPage,
-} from '@berth/contract/agent/page-operations.ts'
-import { type Endpoint, filledPath } from '@berth/contract/endpoint.ts'
 import { Berth } from './testing/berth.ts'
 import { relayToLocalhost } from './testing/localhost-relay.ts'
 import { startPages } from './testing/pages.ts'
@@ -87,7 +70,25 @@ const client = await berth.client()
 const { session_id: id } = await client.browsers.create({ headless: true, timeout_seconds: 600 })
 await relayToLocalhost(client, id, pages.port)
 
-type Operation = Pick<Endpoint, 'method' | 'path'>
+interface Operation {
+  readonly method: string
+  readonly path: string
+}
+
+const snapshotPage = { method: 'POST', path: '/snapshot' }
+const navigatePage = { method: 'POST', path: '/navigate' }
+const clickElement = { method: 'POST', path: '/click' }
+const typeIntoElement = { method: 'POST', path: '/type' }
+const selectOptions = { method: 'POST', path: '/select' }
+const pressPageKey = { method: 'POST', path: '/press' }
+const uploadToElement = { method: 'POST', path: '/upload' }
+const waitForPage = { method: 'POST', path: '/wait_for' }
+const extractPage = { method: 'POST', path: '/extract' }
+const takeMarkedScreenshot = { method: 'POST', path: '/screenshot' }
+const openTab = { method: 'POST', path: '/tabs' }
+const listTabs = { method: 'GET', path: '/tabs' }
+const activateTab = { method: 'POST', path: '/tabs/{tab_id}/activate' }
+const closeTab = { method: 'DELETE', path: '/tabs/{tab_id}' }
 
 interface Failure {
   readonly code: string
@@ -97,11 +98,12 @@ interface Failure {
 async function send(
   { method, path }: Operation,
   body?: object,
-  params: Readonly<Record<string, string>> = {},
+  params: { readonly tab_id?: string } = {},
 ): Promise<{ status: number; answer: unknown }> {
   const headers = { 'content-type': 'application/json' }
   const init = { method, ...(body && { headers, body: JSON.stringify(body) }) }
-  const response = await berth.request(filledPath(path, { id_or_name: id, ...params }), init)
+  const filled = path.replace('{tab_id}', params.tab_id ?? '')
+  const response = await berth.request(`/browsers/${id}/page${filled}`, init)
   const text = await response.text()
   return { status: response.status, answer: text ? JSON.parse(text) : undefined }
 }
@@ -109,7 +111,7 @@ async function send(
 async function succeed<Answer>(
   operation: Operation,
   body?: object,
-  params?: Readonly<Record<string, string>>,
+  params?: { readonly tab_id?: string },
 ): Promise<Answer> {
   const { status, answer } = await send(operation, body, params)
   assert.ok(status < 300, `${operation.path}: ${JSON.stringify(answer)}`)
