@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { until } from './fault/testing/until.ts'
-import { Berth } from './testing/berth.ts'
+import { Berth, oneServerOnly } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { startPages } from './testing/pages.ts'
 import { browserProcess, processesOf } from './testing/processes.ts'
@@ -74,6 +74,7 @@ for (const headless of [true, false]) {
 
 test('a frozen session outlives a killed server, and is woken and deleted by the next one', {
   timeout: 120_000,
+  ...oneServerOnly('each counts only the frozen machines of its own host, and the one that is killed must have both'),
 }, async () => {
   const client = await berth.client()
   const { session_id } = await client.browsers.create({
