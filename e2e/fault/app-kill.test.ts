@@ -23,8 +23,8 @@ app.action('hang', async (ctx) => {
 })
 `
 
-async function deploy(client: Kernel, files: Readonly<Record<string, string>> = {}): Promise<string> {
-  const file = await toFile(await sdkApp({ 'index.mjs': code, ...files }), 'source.zip')
+async function deploy(client: Kernel, archive = sdkApp({ 'index.mjs': code })): Promise<string> {
+  const file = await toFile(await archive, 'source.zip')
   return (await client.deployments.create({ file, entrypoint_rel_path: 'index.mjs' })).id
 }
 
@@ -90,8 +90,12 @@ test('a build whose server is killed is done by the next one, and leaves no mach
     npm_config_registry: `http://127.0.0.1:${port}/`,
   }
   const first = await testbed.start({ environment })
-  const dependencies = { optionalDependencies: { 'no-such-package': '1.0.0' } }
-  const id = await deploy(await first.client(), { 'package.json': JSON.stringify(dependencies) })
+  const manifest = {
+    dependencies: { '@onkernel/sdk': 'file:./sdk' },
+    optionalDependencies: { 'no-such-package': '1.0.0' },
+  }
+  const archive = sdkApp({ 'index.mjs': code, 'package.json': JSON.stringify(manifest) }, 'sdk')
+  const id = await deploy(await first.client(), archive)
   await asked.promise
 
   await first.signal('SIGKILL')

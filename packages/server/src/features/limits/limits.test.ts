@@ -176,7 +176,8 @@ test('the limits of the organization are returned', async () => {
 
   const { status, body } = await owner.call<OrgEntitlements>('GET', '/org/entitlements')
 
-  const { max_concurrent_browsers, max_concurrent_invocations, default_max_concurrent_invocations_per_app } = body.limits
+  const { max_concurrent_browsers, max_concurrent_invocations, default_max_concurrent_invocations_per_app } =
+    body.limits
   assert.equal(status, 200)
   assert.deepEqual(
     [max_concurrent_browsers, max_concurrent_invocations, default_max_concurrent_invocations_per_app],
