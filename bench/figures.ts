@@ -1,4 +1,4 @@
-export type Unit = 'ms' | 'MiB' | 'MiB/s' | 'requests/s' | 'ms of CPU'
+export type Unit = 'ms' | 'MiB' | 'MiB/s' | 'requests/s' | 'ms of CPU' | 'bytes'
 
 /** The measurements of one service under one name. */
 export interface Figure {

@@ -7,6 +7,8 @@ export const measurementNames = [
   'screenshots',
   'network',
   'computer',
+  'live-view',
+  'replays',
   'memory',
   'idle',
   'api',

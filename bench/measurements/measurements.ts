@@ -5,11 +5,13 @@ import { measureCreate } from './create.ts'
 import { measureEvaluate } from './evaluate.ts'
 import { measureGrowth } from './growth.ts'
 import { measureIdle } from './idle.ts'
+import { measureLiveView } from './live-view.ts'
 import type { Measurement } from './measurement.ts'
 import { measureMemory } from './memory.ts'
 import { measureMessages } from './messages.ts'
 import { measureNetwork } from './network.ts'
 import { measureReady } from './ready.ts'
+import { measureReplays } from './replays.ts'
 import { measureScreenshots } from './screenshots.ts'
 
 export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
@@ -20,6 +22,8 @@ export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
   screenshots: measureScreenshots,
   network: measureNetwork,
   computer: measureComputer,
+  'live-view': measureLiveView,
+  replays: measureReplays,
   memory: measureMemory,
   idle: measureIdle,
   api: measureApi,
