@@ -5,12 +5,14 @@ import { screenshotName } from './measurements/computer.ts'
 import { createName } from './measurements/create.ts'
 import { evaluateName } from './measurements/evaluate.ts'
 import { idleBeyondBrowser, idleName } from './measurements/idle.ts'
+import { idleBytesName, latencyName, stillName } from './measurements/live-view.ts'
 import { clickName, mcpName, snapshotName } from './measurements/mcp.ts'
 import { beyondBrowser, memoryName } from './measurements/memory.ts'
 import { messageDirections, messageName } from './measurements/messages.ts'
 import { downloadName, requestsName } from './measurements/network.ts'
 import { profileName } from './measurements/profiles.ts'
 import { acquireName, readyName, readyWithSettings } from './measurements/ready.ts'
+import { recordingMemoryName, recordingTimeName } from './measurements/replays.ts'
 import { createBesideName, frozenProcessorName, wakeName } from './measurements/standby.ts'
 import { eventRateName, pageWorkName } from './measurements/telemetry.ts'
 
@@ -168,6 +170,17 @@ const budgets: readonly Budget[] = [
     limit: 1.5,
   },
   { text: redeployName, unit: 'ms', value: (own) => own(redeployName), limit: 2000 },
+  ...(['headful', 'headless'] as const).flatMap((shape): readonly Budget[] => [
+    ...(['click', 'key'] as const).map((action): Budget => {
+      const name = latencyName(shape, action)
+      return { text: name, unit: 'ms', value: (own) => own(name), limit: 100 }
+    }),
+    { text: stillName(shape), unit: 'ms of CPU', value: (own) => own(stillName(shape)), limit: 1500 },
+    { text: idleBytesName(shape), unit: 'bytes', value: (own) => own(idleBytesName(shape)), limit: 0 },
+    // Half a core at 25 frames.
+    { text: recordingTimeName(shape), unit: 'ms of CPU', value: (own) => own(recordingTimeName(shape)), limit: 400 },
+    { text: recordingMemoryName(shape), unit: 'MiB', value: (own) => own(recordingMemoryName(shape)), limit: 60 },
+  ]),
   { text: 'reads of a session', unit: 'requests/s', value: (own) => own(apiRateName), limit: 2000, isMinimum: true },
 ]
 

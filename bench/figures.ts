@@ -1,4 +1,14 @@
-export type Unit = 'ms' | 'MiB' | 'MiB/s' | 'requests/s' | 'events/s' | 'ms of CPU' | 'tokens' | 'calls' | 'tasks'
+export type Unit =
+  | 'ms'
+  | 'MiB'
+  | 'MiB/s'
+  | 'requests/s'
+  | 'events/s'
+  | 'ms of CPU'
+  | 'bytes'
+  | 'tokens'
+  | 'calls'
+  | 'tasks'
 
 /** The measurements of one service under one name. */
 export interface Figure {

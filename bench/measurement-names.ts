@@ -11,6 +11,8 @@ export const measurementNames = [
   'computer',
   'telemetry',
   'mcp',
+  'live-view',
+  'replays',
   'memory',
   'idle',
   'api',

@@ -6,6 +6,7 @@ import { measureCreate } from './create.ts'
 import { measureEvaluate } from './evaluate.ts'
 import { measureGrowth } from './growth.ts'
 import { measureIdle } from './idle.ts'
+import { measureLiveView } from './live-view.ts'
 import { measureMcp } from './mcp.ts'
 import type { Measurement } from './measurement.ts'
 import { measureMemory } from './memory.ts'
@@ -13,6 +14,7 @@ import { measureMessages } from './messages.ts'
 import { measureNetwork } from './network.ts'
 import { measureProfiles } from './profiles.ts'
 import { measureReady } from './ready.ts'
+import { measureReplays } from './replays.ts'
 import { measureScreenshots } from './screenshots.ts'
 import { measureStandby } from './standby.ts'
 import { measureTelemetry } from './telemetry.ts'
@@ -29,6 +31,8 @@ export const measurements: Readonly<Record<MeasurementName, Measurement>> = {
   computer: measureComputer,
   telemetry: measureTelemetry,
   mcp: measureMcp,
+  'live-view': measureLiveView,
+  replays: measureReplays,
   memory: measureMemory,
   idle: measureIdle,
   api: measureApi,

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { CdpClient } from '../../e2e/testing/cdp.ts'
 import { findProcesses } from '../processes.ts'
+import { serveBareLiveView } from './bare-live-view.ts'
 import { type BenchSession, browserPart, type Service, type Shape } from './service.ts'
 
 const chromium = '/usr/lib/chromium/chromium'
@@ -77,6 +78,7 @@ class BareSession {
   readonly #folder: string
   readonly #children: Set<ChildProcess>
   readonly #own: ChildProcess[] = []
+  #liveView: Awaited<ReturnType<typeof serveBareLiveView>> | undefined
 
   constructor(folder: string, children: Set<ChildProcess>) {
     this.#folder = folder
@@ -122,7 +124,12 @@ class BareSession {
     )
     const cdpUrl = await findLine(child.stderr as Readable, /^DevTools listening on (ws:\S+)/)
     child.stderr?.resume()
-    return { cdpUrl, end: () => this.#end() }
+    return { cdpUrl, ...(display && { liveView: () => this.#serveLiveView() }), end: () => this.#end() }
+  }
+
+  async #serveLiveView(): Promise<string> {
+    this.#liveView ??= await serveBareLiveView(join(this.#folder, 'vnc.sock'))
+    return this.#liveView.url
   }
 
   async #startDisplay(): Promise<string> {
@@ -150,6 +157,7 @@ class BareSession {
   }
 
   async #end(): Promise<void> {
+    await this.#liveView?.[Symbol.asyncDispose]()
     for (const child of this.#own) {
       await killGroup(child)
       this.#children.delete(child)

@@ -1,7 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Berth } from '../../e2e/testing/berth.ts'
 import { findProcesses } from '../processes.ts'
-import { type BenchSession, browserPart, type Service, type ServiceOptions, type Shape } from './service.ts'
+import {
+  type BenchSession,
+  browserPart,
+  recorderPart,
+  type Service,
+  type ServiceOptions,
+  type Shape,
+} from './service.ts'
 
 interface CreatedSession {
   readonly session_id: string
@@ -14,6 +21,7 @@ const parts: readonly (readonly [RegExp, string])[] = [
   [/^\S*\/chromium\/|^\S*chrome_crashpad/, browserPart],
   [/^\S*Xtigervnc /, 'display'],
   [/^\S*openbox /, 'window manager'],
+  [/^\S*ffmpeg /, recorderPart],
   [/^\/opt\/berth\/node /, 'agent'],
   [/^\S*bwrap /, 'sandbox'],
   [/postgres/, 'database'],
@@ -87,6 +95,7 @@ export async function createSession(berth: Berth, shape: Shape, settings: object
   return {
     cdpUrl: created.cdp_ws_url,
     read: { url: `${berth.url}${path}`, headers: { authorization: `Bearer ${berth.apiKey}` } },
+    liveView: async () => ((await (await send(berth, `${path}/live_view`, {})).json()) as { url: string }).url,
     end: async () => {
       await send(berth, path, { method: 'DELETE' })
     },
@@ -96,7 +105,7 @@ export async function createSession(berth: Berth, shape: Shape, settings: object
 async function send(berth: Berth, path: string, init: RequestInit): Promise<Response> {
   const response = await berth.request(path, init)
   if (!response.ok)
-    throw new Error(`${init.method} ${path} was answered with ${response.status}: ${await response.text()}`)
+    throw new Error(`${init.method ?? 'GET'} ${path} was answered with ${response.status}: ${await response.text()}`)
   return response
 }
 

@@ -6,6 +6,8 @@ export interface BenchSession {
   readonly cdpUrl: string
   /** A request that reads the session. Absent when a service has no API. */
   readonly read?: { readonly url: string; readonly headers: Readonly<Record<string, string>> }
+  /** The address of a page that shows the session and takes input. Absent when there is none. */
+  readonly liveView?: () => Promise<string>
   /** Resolves when nothing of the session remains. */
   end(): Promise<void>
 }
@@ -37,3 +39,4 @@ export interface ServiceOptions {
 export type StartService = (options: ServiceOptions) => Promise<Service>
 
 export const browserPart = 'browser'
+export const recorderPart = 'recorder'

@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net'
+import { characterOf } from '../computer/keysyms.ts'
 import { ReadOnlyFilter } from './read-only-filter.ts'
+import { type ClientMessage, RfbClientReader } from './rfb-client-reader.ts'
 import { parseViewerMessage } from './viewer-message.ts'
 import { closeCodes, type ViewerSocket } from './viewer-socket.ts'
 
@@ -10,12 +12,16 @@ interface DisplayViewerOptions {
   readonly typeText: (text: string) => Promise<void>
 }
 
+/** The last character that keys of the display's own layout, the American one, enter. */
+const lastOwnCharacter = '~'
+
 /**
- * Connects a viewer to the display. RFB passes unparsed in both directions, at the pace of the slower side, except that
- * of what a read-only viewer sends only the harmless part goes on.
+ * Connects a viewer to the display, at the pace of the slower side. What the display sends passes unparsed. Of what a
+ * read-only viewer sends only the harmless part goes on, and of other viewers all but keys that the display does not have.
  */
 export function showDisplay(viewer: ViewerSocket, { display, isReadOnly, typeText }: DisplayViewerOptions): void {
   const filter = isReadOnly ? new ReadOnlyFilter() : undefined
+  const reader = new RfbClientReader()
   display.setNoDelay(true)
   display.on('close', () => viewer.close(closeCodes.goingAway, 'the display has ended'))
   viewer.onClose(() => display.destroy())
@@ -27,7 +33,7 @@ export function showDisplay(viewer: ViewerSocket, { display, isReadOnly, typeTex
     if (viewer.isBehind) display.pause()
   })
   viewer.onMessage((data, isBinary) => {
-    if (isBinary) return write(data)
+    if (isBinary) return pass(data)
     const message = parseViewerMessage(data)
     if (!message) refuse('a text message is not understood')
     // The keys that follow wait until the text is there.
@@ -35,14 +41,33 @@ export function showDisplay(viewer: ViewerSocket, { display, isReadOnly, typeTex
     return undefined
   })
 
-  function write(data: Buffer): Promise<void> | undefined {
+  function pass(data: Buffer): Promise<void> | undefined {
     try {
-      const bytes = filter ? filter.pass(data) : data
-      if (bytes.length === 0 || display.write(bytes)) return undefined
+      if (filter) return write(filter.pass(data))
+      const messages = reader.read(data)
+      if (messages.some((message) => foreignKey(message))) return passInOrder(messages)
+      return write(joined(messages))
     } catch (error) {
       refuse((error as Error).message)
       return undefined
     }
+  }
+
+  /**
+   * The display would put such a character on a spare key and press it at once. Chromium reads the layout too late for
+   * that, and loses the character. So it is typed as computer controls type it.
+   */
+  async function passInOrder(messages: readonly ClientMessage[]): Promise<void> {
+    for (const message of messages) {
+      const key = foreignKey(message)
+      if (!key) await write(message.bytes)
+      // Somebody else may hold the keyboard for long. What follows, such as the release of a key, still has to pass.
+      else if (key.isDown) await typeText(key.character).catch(() => {})
+    }
+  }
+
+  function write(bytes: Buffer): Promise<void> | undefined {
+    if (bytes.length === 0 || display.write(bytes)) return undefined
     return new Promise((resolve) => {
       display.once('drain', resolve).once('close', resolve)
     })
@@ -52,4 +77,19 @@ export function showDisplay(viewer: ViewerSocket, { display, isReadOnly, typeTex
     viewer.close(closeCodes.refused, reason)
     display.destroy()
   }
+}
+
+function joined(messages: readonly ClientMessage[]): Buffer {
+  return Buffer.concat(messages.map(({ bytes }) => bytes))
+}
+
+/** The key of the message, if it enters a character that no key of the display does. */
+function foreignKey({
+  kind,
+  bytes,
+}: ClientMessage): { readonly character: string; readonly isDown: boolean } | undefined {
+  if (kind !== 'key' && kind !== 'qemu') return undefined
+  const character = characterOf(bytes.readUInt32BE(4))
+  if (character === undefined || character <= lastOwnCharacter) return undefined
+  return { character, isDown: kind === 'key' ? bytes[1] === 1 : bytes.readUInt16BE(2) === 1 }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
+import { keysymOf } from '../computer/keysyms.ts'
 import { RfbClient } from '../testing/rfb-client.ts'
 import { startAgent } from '../testing/start-agent.ts'
 
@@ -50,6 +51,22 @@ test('keys of other layouts enter what they mean', async () => {
   for (const keysym of Object.values(keysyms)) viewer.strike(keysym)
 
   assert.equal(await hasText(Object.keys(keysyms).join('')), true)
+  viewer.close()
+})
+
+test('a key of another layout enters what it means when it comes alone, also with AltGr held', async () => {
+  await evaluate("document.querySelector('textarea').value = ''")
+  const viewer = await RfbClient.connect(url('/live'))
+  const altGraph = 0xfe03
+
+  viewer.strike(keysymOf('õ'))
+  assert.equal(await hasText('õ'), true)
+  viewer.press(altGraph, true)
+  viewer.strike(keysymOf('þ'))
+  viewer.press(altGraph, false)
+  viewer.strike(keysymOf('ñ'))
+
+  assert.equal(await hasText('õþñ'), true)
   viewer.close()
 })
 

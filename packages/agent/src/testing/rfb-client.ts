@@ -46,11 +46,14 @@ export class RfbClient {
   }
 
   strike(keysym: number): void {
-    for (const isDown of [1, 0]) {
-      const message = Buffer.from([4, isDown, 0, 0, 0, 0, 0, 0])
-      message.writeUInt32BE(keysym, 4)
-      this.send(message)
-    }
+    this.press(keysym, true)
+    this.press(keysym, false)
+  }
+
+  press(keysym: number, isDown: boolean): void {
+    const message = Buffer.from([4, isDown ? 1 : 0, 0, 0, 0, 0, 0, 0])
+    message.writeUInt32BE(keysym, 4)
+    this.send(message)
   }
 
   close(): void {

@@ -5,7 +5,9 @@ import { defineEndpoint } from '../endpoint.ts'
 export const LiveView = z
   .object({
     url: z.string().meta({ description: 'A page with the screen of the session, to see and to steer.' }),
-    read_only_url: z.string().meta({ description: 'The same page without input. Its token opens nothing else of the session.' }),
+    read_only_url: z
+      .string()
+      .meta({ description: 'The same page without input. Its token opens nothing else of the session.' }),
     source: z.enum(['display', 'page']).meta({
       description: 'The whole display of a headful session, or the page in front of a headless one.',
     }),
