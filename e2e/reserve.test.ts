@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { isDeep, rounds } from './fault/testing/deep.ts'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
@@ -16,7 +17,7 @@ const pages = await startPages()
 const exit = await startExitProxy({ name: 'the exit' })
 const environment = {
   BERTH_EGRESS_ALLOW: `${pages.allowed},127.0.0.1:${exit.port}`,
-  BERTH_RESERVE: 'headless=1,headful=1',
+  BERTH_RESERVE: 'headless=1,headful=1,headless-profile=1',
 }
 const folder = await mkdtemp(join(tmpdir(), 'berth-reserve-'))
 let berth = await Berth.start({ dataFolder: folder, environment })
@@ -40,6 +41,8 @@ const inPage = `JSON.stringify({
   focus: document.hasFocus(), cookies: navigator.cookieEnabled && document.cookie.length, online: navigator.onLine,
   zone: Intl.DateTimeFormat().resolvedOptions().timeZone, plugins: [...navigator.plugins].map(({ name }) => name),
   media: ['(prefers-color-scheme: dark)', '(pointer: fine)', '(display-mode: fullscreen)'].map((query) => matchMedia(query).matches),
+  storage: [localStorage.length, sessionStorage.length], touch: navigator.maxTouchPoints,
+  locale: Intl.NumberFormat().resolvedOptions().locale, connection: navigator.connection?.effectiveType,
   navigation: performance.getEntriesByType('navigation')[0]?.type,
   drift: Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 1000,
 })`
@@ -104,8 +107,13 @@ const requests: Readonly<Record<string, Parameters<typeof client.browsers.create
     headless: true,
     start_url: pages.url,
     viewport: { width: 1203, height: 807 },
-  },
+    name: 'seen',
+    tags: { seen: 'yes' },
+    telemetry: { enabled: true },
+    network: { private_hosts: ['10.0.0.0/8'] },
+  } as Parameters<typeof client.browsers.create>[0],
   'a headful session of another size': { start_url: pages.url, viewport: { width: 1203, height: 807 } },
+  'a headful session without a tab strip': { start_url: pages.url, kiosk_mode: true },
 }
 
 for (const [what, request] of Object.entries(requests)) {
@@ -137,8 +145,8 @@ test('a claimed session has its profile, its extension, its proxy and its start 
     config: { host: '127.0.0.1', port: exit.port },
     protocol: 'http',
   })
-  await untilReady('headless')
-  const claims = await metric('berth_reserve_claims_total', 'headless')
+  await untilReady('headless-profile')
+  const claims = await metric('berth_reserve_claims_total', 'headless-profile')
 
   const session = await client.browsers.create({
     headless: true,
@@ -148,7 +156,7 @@ test('a claimed session has its profile, its extension, its proxy and its start 
     start_url: 'http://start.test/',
   } as Parameters<typeof client.browsers.create>[0])
 
-  assert.equal(await metric('berth_reserve_claims_total', 'headless'), claims + 1)
+  assert.equal(await metric('berth_reserve_claims_total', 'headless-profile'), claims + 1)
   const seen = `new Promise((done) => {
     const look = () => (document.documentElement.dataset.one ? done([document.body.textContent, document.documentElement.dataset.one].join()) : setTimeout(look, 20))
     look()
@@ -173,6 +181,36 @@ async function inFirstPage(cdpUrl: string, address: string, expression: string):
   } finally {
     await cdp.close()
   }
+}
+
+test('claims in a row leave nothing but the reserve', { timeout: isDeep ? 3_600_000 : 120_000 }, async () => {
+  const kinds = ['headless', 'headful', 'headless-profile']
+  const untilFull = async () => {
+    for (const kind of kinds) await untilReady(kind)
+    return countMachines()
+  }
+  const before = await untilFull()
+  const claims = await metric('berth_reserve_claims_total', 'headless')
+  const count = rounds({ short: 2, deep: 500 })
+
+  for (let round = 0; round < count; round++) {
+    await untilReady('headless')
+    const { session_id, cdp_ws_url } = await client.browsers.create({ headless: true })
+    const cdp = await CdpClient.open(cdp_ws_url)
+    assert.ok((await cdp.send('Browser.getVersion')).product)
+    await cdp.close()
+    await client.browsers.deleteByID(session_id)
+  }
+
+  assert.equal(await metric('berth_reserve_claims_total', 'headless'), claims + count)
+  await untilFull()
+  await until('the end of all other machines', async () => (await countMachines()) === before, patience)
+  assert.deepEqual(await Array.fromAsync(client.browsers.list()), [])
+})
+
+/** By their folders, which go last. */
+async function countMachines(): Promise<number> {
+  return (await readdir(join(folder, 'machines'))).length
 }
 
 test('a server that is killed during a claim leaves either its session or nothing', { timeout: 180_000 }, async () => {

@@ -19,7 +19,7 @@ interface ReadyCase {
   readonly atOnce: number
 }
 
-const poolSizes = { headless: 5, headful: 3 } as const
+const poolSizes = { headless: 5, headful: 5 } as const
 const cases: readonly ReadyCase[] = [
   { shape: 'headless', client: 'raw CDP', atOnce: 1 },
   { shape: 'headless', client: 'Playwright', atOnce: 1 },

@@ -55,15 +55,17 @@ export class ExtensionStore {
     key: { readonly id: string } | { readonly name: string },
     now: Date,
   ): Promise<StoredExtension | undefined> {
-    return this.#database
-      .updateTable('extensions')
-      .set({ last_used_at: now })
-      .where('project_id', '=', projectId)
-      .where((where) => ('id' in key ? where('id', '=', key.id as ExtensionId) : where('name', '=', key.name)))
-      .returningAll()
-      // A create need not wait until it is certain when an extension was used.
-      .returning(unwaitedCommit)
-      .executeTakeFirst()
+    return (
+      this.#database
+        .updateTable('extensions')
+        .set({ last_used_at: now })
+        .where('project_id', '=', projectId)
+        .where((where) => ('id' in key ? where('id', '=', key.id as ExtensionId) : where('name', '=', key.name)))
+        .returningAll()
+        // A create need not wait until it is certain when an extension was used.
+        .returning(unwaitedCommit)
+        .executeTakeFirst()
+    )
   }
 
   /** Newest first. */

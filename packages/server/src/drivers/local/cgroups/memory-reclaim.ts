@@ -1,13 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { exists } from '@berth/runtime/files/exists.ts'
-import type { Hierarchy } from './cgroups.ts'
 
 /** Why the memory of frozen machines stays where it is; undefined when it can be given back. */
 export type ReclaimObstacle = 'no swap' | 'no control group' | 'no support'
 
 interface MemoryGroup {
-  readonly version: Hierarchy['version']
+  readonly version: 1 | 2
   readonly folder: string
 }
 
