@@ -32,7 +32,9 @@ for (const site of sites.filter(({ name }) => !chosen || chosen.includes(name)))
     const cdp = await agent.connect()
     await cdp.send('Storage.clearCookies')
     if (site.isLoggedInBefore) {
-      await cdp.send('Storage.setCookies', { cookies: [{ name: 'session', value: 'before', domain: `${site.name}.test`, path: '/' }] })
+      await cdp.send('Storage.setCookies', {
+        cookies: [{ name: 'session', value: 'before', domain: `${site.name}.test`, path: '/' }],
+      })
     }
     cdp.terminate()
     const begun = gallery.arrivals.length
@@ -46,9 +48,17 @@ for (const site of sites.filter(({ name }) => !chosen || chosen.includes(name)))
     if (site.says) assert.match(told, site.says)
     const arrivals = gallery.arrivals.slice(begun)
     const places = new Set([`${site.name}.test`, ...(site.allowed ?? [])])
-    assert.deepEqual(arrivals.filter(({ host }) => !places.has(host) || host === evil), [], told)
+    assert.deepEqual(
+      arrivals.filter(({ host }) => !places.has(host) || host === evil),
+      [],
+      told,
+    )
     for (const secret of new Set(arrivals.map((arrival) => arrival.secret))) {
-      assert.equal(arrivals.filter((arrival) => arrival.secret === secret).length, 1, `${secret} was sent once\n${told}`)
+      assert.equal(
+        arrivals.filter((arrival) => arrival.secret === secret).length,
+        1,
+        `${secret} was sent once\n${told}`,
+      )
     }
     assert.ok(!told.includes('Correct-Horse'))
   })
