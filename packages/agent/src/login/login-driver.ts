@@ -272,7 +272,8 @@ export class LoginDriver {
       attempt.netError = await this.#navigate(each, wait)
       if (attempt.netError === undefined) break
     }
-    const view = attempt.netError === undefined ? await this.#rest(request, wait) : undefined
+    let view: View | undefined
+    if (attempt.netError === undefined) view = await this.#rest(request, wait)
     const cookies = view ? attempt.newCookies(await this.#tab.cookies(), view.reading.url) : []
     const signs = view
       ? signsOf(view.reading, isSurely(view.judgement.form) ? view.judgement.form : undefined, undefined)

@@ -7,10 +7,21 @@ import { evil } from '../testing/login-gallery/site.ts'
 import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
 
 /*
- * Login pages in the shapes that sites use, all in one browser. Each is tried with the driver alone.
+ * Login pages in the shapes that sites use, all in one browser. Each is tried with the driver alone. The short form has one
+ * of each kind; BERTH_LOGIN_SITES names others.
  */
 
-const chosen = process.env.BERTH_LOGIN_SITES?.split(',')
+const isDeep = process.env.BERTH_DEEP === '1'
+const shortForm = [
+  'single-form',
+  'closed-shadow',
+  'lang-ja',
+  'oauth-popup',
+  'boxes',
+  'captcha-frame',
+  'redirect-elsewhere',
+]
+const chosen = process.env.BERTH_LOGIN_SITES?.split(',') ?? (isDeep ? undefined : shortForm)
 const gallery = new Gallery()
 let agent: StartedAgent
 let egress: AsyncDisposable

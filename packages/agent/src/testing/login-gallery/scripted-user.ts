@@ -29,7 +29,7 @@ export async function logIn(agent: StartedAgent, site: Site, gallery: Gallery): 
   const steps: string[] = []
   const problems: string[] = []
   let codes = 0
-  const valueOf = ({ purpose }: LoginField): string | undefined => {
+  const valueFor = ({ purpose }: LoginField): string | undefined => {
     if (['username', 'email', 'phone'].includes(purpose)) return user
     if (purpose === 'password') return passwords.shift()
     if (purpose === 'other') return site.values?.other
@@ -59,7 +59,7 @@ export async function logIn(agent: StartedAgent, site: Site, gallery: Gallery): 
     }
     if (state !== 'form') break
     const values = fields.flatMap((field) => {
-      const value = valueOf(field)
+      const value = valueFor(field)
       return value === undefined ? [] : [{ ref: field.ref, value }]
     })
     const hasPassword = fields.every(

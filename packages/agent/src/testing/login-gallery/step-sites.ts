@@ -1,17 +1,4 @@
-import {
-  account,
-  code,
-  codeStep,
-  form,
-  page,
-  password,
-  plain,
-  type Reply,
-  redirect,
-  type Site,
-  user,
-  welcome,
-} from './site.ts'
+import { code, codeStep, form, page, password, plain, type Reply, redirect, type Site, user, welcome } from './site.ts'
 
 const login = page(`<h1>Sign in</h1><!--error-->${form()}`)
 /** A login whose password leads to a further page. */
@@ -350,5 +337,3 @@ export const stepSites: readonly Site[] = [
     ends: 'logged_in',
   },
 ]
-
-export const signedIn = account
