@@ -207,7 +207,7 @@ export class LoginDriver {
     }
     await this.#send(view, known, choice)
     if (secrets.length > 0) attempt.hasProved = true
-    const page = this.#told(await this.#look(rule, { ...wait, from: view.signature }))
+    const page = withoutSecrets(this.#told(await this.#look(rule, { ...wait, from: view.signature })), secrets)
     if (guard.denied.size === 0) return { outcome: 'done', typed: true, page }
     const denied_hosts = [...guard.denied].slice(0, 10)
     return {
@@ -444,6 +444,18 @@ function noteSubmit(attempt: LoginAttempt, { reading }: View, known: readonly En
   attempt.documentsBefore = new Set(reading.frames.map(({ documentId }) => documentId))
   const identifier = known.find(({ field }) => isIdentifier(field.purpose))
   if (identifier) attempt.identifier = identifier.value
+}
+
+/** Pages repeat what was typed, in errors or in an address. */
+export function withoutSecrets(page: LoginPage, secrets: readonly string[]): LoginPage {
+  const forms = secrets.filter((secret) => secret.length >= 4).flatMap((secret) => [secret, encodeURIComponent(secret)])
+  const clean = (value: unknown): unknown => {
+    if (typeof value === 'string') return forms.reduce((text, form) => text.replaceAll(form, '•••'), value)
+    if (Array.isArray(value)) return value.map(clean)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, clean(inner)]))
+  }
+  return clean(page) as LoginPage
 }
 
 interface Typed {

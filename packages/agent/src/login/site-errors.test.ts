@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { mfaTypeOf } from './choices.ts'
 import { kindOfCode } from './fields.ts'
 import { TypedPasswords } from './login-attempt.ts'
+import { withoutSecrets } from './login-driver.ts'
 import { problemOf } from './site-errors.ts'
 
 test('the first words of an error say what it is about', () => {
@@ -44,5 +45,24 @@ test('a password counts as typed on its site only', () => {
   assert.deepEqual(
     [typed.has('shop.test', 'secret'), typed.has('other.test', 'secret'), typed.has('shop.test', 'other')],
     [true, false, false],
+  )
+})
+
+test('what a page repeats of a secret is not told', () => {
+  const page = {
+    page_key: '1.a',
+    url: 'https://shop.test/?p=a%26b%20c',
+    title: 'Wrong: a&b c',
+    state: 'error',
+    fields: [],
+    choices: [],
+    website_error: 'a&b c is wrong',
+  } as const
+
+  const told = withoutSecrets({ ...page, fields: [], choices: [] }, ['a&b c'])
+
+  assert.deepEqual(
+    [told.url, told.title, told.website_error],
+    ['https://shop.test/?p=•••', 'Wrong: •••', '••• is wrong'],
   )
 })
