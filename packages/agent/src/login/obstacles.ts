@@ -59,9 +59,8 @@ export function passkeyPrompt(reading: PageReading, form: LoginForm | undefined)
       !isOutOfSight && !isDisabled && label.length <= maxLabel && region !== 'footer',
   )
   const byPassword = usable.find(({ label }) => fieldWords.password.isIn(label) && !pageWords.aside.isIn(label))
-  const isPicker =
-    usable.filter(({ label }) => ['sms', 'totp', 'push', 'email'].some((type) => fieldWords[type as 'sms'].isIn(label)))
-      .length > 1
+  const ways = [fieldWords.sms, fieldWords.totp, fieldWords.push, fieldWords.email]
+  const isPicker = usable.filter(({ label }) => ways.some((words) => words.isIn(label))).length > 1
   const another = isPicker ? undefined : usable.find(({ label }) => fieldWords.otherMethod.isIn(label))
   const press = byPassword ?? another
   return press && { kind: 'passkey', press }
