@@ -38,9 +38,10 @@ export default {
       name: 'programs-meet-on-the-wire',
       severity: 'error',
       comment:
-        'Server, agent and egress are separate processes and are released separately. Declare an endpoint instead.',
+        'Server, agent and egress are separate processes and are released separately. Declare an endpoint instead. The ' +
+        'tools of MCP are a client of the API that the server and the command line both run.',
       from: { path: '^packages/(server|agent|egress)/src/', pathNot: '[.]test[.]ts$' },
-      to: { path: '^packages/', pathNot: ['^packages/$1/', '^packages/(contract|runtime)/src/'] },
+      to: { path: '^packages/', pathNot: ['^packages/$1/', '^packages/(contract|runtime)/src/', '^packages/mcp/src/'] },
     },
     {
       name: 'cli-starts-and-examines-the-host',
@@ -53,10 +54,17 @@ export default {
       to: {
         path: '^packages/',
         pathNot: [
-          '^packages/(cli|contract)/src/',
+          '^packages/(cli|contract|mcp)/src/',
           '^packages/server/src/((main|config|start-error)[.]ts$|host-checks/|administration/)',
         ],
       },
+    },
+    {
+      name: 'mcp-is-a-client',
+      severity: 'error',
+      comment: 'A tool is a mapping onto the contract. Add what it needs to the API.',
+      from: { path: '^packages/mcp/src/' },
+      to: { path: '^packages/', pathNot: '^packages/(mcp|contract)/src/' },
     },
     {
       name: 'services-do-not-know-http',

@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import { errorCatalogue } from '@berth/contract/errors.ts'
 import { publicEndpoints } from '@berth/contract/index.ts'
+import { DocsSearch } from '@berth/mcp/docs-search.ts'
+import { endpointsOf } from '@berth/mcp/tool.ts'
+import { allTools, withoutTool } from '@berth/mcp/tools/all-tools.ts'
 import { fastifyPath } from '@berth/runtime/http/mount.ts'
 import { createApp } from '@berth/server/app.ts'
 import type { Services } from '@berth/server/services.ts'
@@ -24,6 +27,7 @@ const faults = [
   ...unusedErrorCodes(files.filter(({ path }) => !path.startsWith('packages/contract/') && !path.endsWith('.test.ts'))),
   // The suite of real clients installs what it needs.
   ...unlistedPrograms(files.filter(({ path }) => !/^(scripts|e2e\/clients)\//.test(path))),
+  ...endpointsWithoutTool(),
   ...(await unusedBoundaries(files.map(({ path }) => path))),
 ]
 for (const fault of faults) console.error(fault)
@@ -39,6 +43,22 @@ async function unservedEndpoints(): Promise<string[]> {
   return publicEndpoints
     .filter(({ method, path }) => !app.hasRoute({ method, url: fastifyPath(path) }))
     .map((endpoint) => `${nameOf(endpoint)} is declared but not served: mount it in the server's app.ts`)
+}
+
+/** Each operation has a tool of MCP, or a reason why not. */
+function endpointsWithoutTool(): string[] {
+  const tools = allTools(new DocsSearch(join(root, 'docs')))
+  const served = new Set(tools.flatMap(endpointsOf).map(({ operationId }) => operationId))
+  const current = publicEndpoints.filter(({ deprecated }) => !deprecated)
+  const known = new Set(current.flatMap(({ operationId, tag }) => [operationId, tag]))
+  return [
+    ...current
+      .filter(({ operationId, tag }) => !served.has(operationId) && !withoutTool[operationId] && !withoutTool[tag])
+      .map(({ operationId }) => `${operationId} has no tool: add one in packages/mcp, or say why in withoutTool`),
+    ...Object.keys(withoutTool)
+      .filter((name) => !known.has(name))
+      .map((name) => `withoutTool names ${name}, which is no operation and no tag`),
+  ]
 }
 
 /** Routes are only mounted here and never called, so any value will do. */

@@ -20,6 +20,7 @@ export interface Client {
   readonly headless?: boolean
 }
 
+const hosts = 'a host of MCP: lists and calls tools over HTTP'
 const mcp = { '@modelcontextprotocol/sdk': '1.32.2' }
 
 function node(name: string, version: string, program: string, tried: string, others: Packages = {}): Client {
@@ -51,6 +52,19 @@ export const clients: readonly Client[] = [
     ),
     needsSession: false,
   },
+  ...[
+    node(
+      '@modelcontextprotocol/inspector',
+      '2.12.0',
+      'mcp-inspector/try.mjs',
+      'its command line: lists and calls tools',
+    ),
+    node('@langchain/mcp-adapters', '1.1.4', 'langchain-mcp/try.mjs', hosts, {
+      '@langchain/core': '1.4.0',
+      '@langchain/langgraph': '1.7.3',
+    }),
+    node('@ai-sdk/mcp', '2.0.99', 'ai-sdk-mcp/try.mjs', hosts, { zod: '4.6.7' }),
+  ].map((client) => ({ ...client, needsSession: false })),
   ...['1.65.1', '1.52.0', '1.44.1'].map((version) => node('playwright-core', version, 'playwright/try.mjs', drive)),
   node('puppeteer-core', '25.16.0', 'puppeteer/try.mjs', `${drive}; BiDi`),
   // Its http form drops the query, and its BiDi uses event names of an older draft.

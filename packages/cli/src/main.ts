@@ -25,6 +25,10 @@ To begin with:
 Each command has a --help of its own.`,
   )
 
+/** They need no API, and start faster without its commands. */
+const hostCommands = new Set(['serve', 'setup', 'doctor', 'keys', 'test', 'check', 'bench'])
+
+program.commandsGroup('On this host:')
 addServeCommand(program)
 addSetupCommand(program)
 addDoctorCommand(program)
@@ -33,6 +37,11 @@ addKeysCommands(program)
 addTestCommand(program)
 addCheckCommand(program)
 addBenchCommand(program)
+
+if (!hostCommands.has(process.argv[2] ?? '')) {
+  const { addClientCommands } = await import('./client/add-client-commands.ts')
+  addClientCommands(program)
+}
 
 try {
   await program.parseAsync()

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
+import type { Toolset } from '@berth/mcp/toolsets.ts'
 import { errorBody, pathOf, replyWithErrors, sendError, toBerthError } from '@berth/runtime/http/error-reply.ts'
 import { acceptJsonBodies } from '@berth/runtime/http/json-body.ts'
 import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
@@ -27,6 +28,7 @@ import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
 import { mountLimitRoutes } from './features/limits/limit-routes.ts'
 import { mountConnectionRoutes } from './features/managed-auth/connection-routes.ts'
 import { mountHostedPage } from './features/managed-auth/hosted/hosted-page.ts'
+import { mountMcp } from './features/mcp/mcp-endpoint.ts'
 import { mountOtlpDestinationRoutes } from './features/otlp/otlp-destination-routes.ts'
 import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountProjectRoutes } from './features/projects/project-routes.ts'
@@ -67,12 +69,20 @@ export interface AppOptions {
   readonly metrics: boolean
   readonly connectionLimits?: ConnectionLimits
   readonly isClosing: () => boolean
+  /** Toolsets of MCP that are left out. */
+  readonly disabledToolsets?: ReadonlySet<Toolset>
 }
 
 /** Mounts every route of the server. */
 export async function createApp(
   services: Services,
-  { publicUrl, metrics, connectionLimits = defaultConnectionLimits, isClosing }: AppOptions,
+  {
+    publicUrl,
+    metrics,
+    connectionLimits = defaultConnectionLimits,
+    isClosing,
+    disabledToolsets = new Set(),
+  }: AppOptions,
 ): Promise<FastifyInstance> {
   const http = {
     headersTimeout: headersLimitMilliseconds,
@@ -192,6 +202,7 @@ export async function createApp(
   mountOtlpDestinationRoutes(mountForOrganizations, services)
   mountAuditRoutes(mountForOrganizations, services)
   mountLimitRoutes(mountForOrganizations, services)
+  mountMcp(app, { callerOf: organizationCallerOf, disabled: disabledToolsets })
   return app
 }
 

@@ -5,6 +5,7 @@ import { Region } from '@berth/contract/browsers/browser.ts'
 import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
 import { minHealthCheckSeconds } from '@berth/contract/managed-auth/connection.ts'
+import { parseToolsets, type Toolset } from '@berth/mcp/toolsets.ts'
 import type { BlobsConfig } from './blobs/open-blobs.ts'
 import { type DriverName, driverNames } from './drivers/driver-names.ts'
 import type { DriverOptions } from './drivers/driver-options.ts'
@@ -86,6 +87,8 @@ export interface ServerConfig {
   readonly machines: DriverOptions
   /** Whether sessions without activity are frozen. */
   readonly hasStandby: boolean
+  /** Toolsets of MCP that are left out. */
+  readonly disabledToolsets: ReadonlySet<Toolset>
   /** How many machines are started before they are asked for. */
   readonly reserve: ReserveConfig
   /** The region that this server runs in. */
@@ -189,6 +192,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     },
     reserve: reserve(text('BERTH_RESERVE') ?? 'auto'),
     hasStandby: switchedOn('BERTH_STANDBY', text('BERTH_STANDBY'), true),
+    disabledToolsets: toolsetsOf('BERTH_MCP_DISABLED_TOOLSETS', text('BERTH_MCP_DISABLED_TOOLSETS')),
     region: oneOf('BERTH_REGION', text('BERTH_REGION') ?? 'us-east', Region.options),
     userRuntimeFolder: text('XDG_RUNTIME_DIR'),
   }
@@ -373,4 +377,12 @@ function chromeStoreUrl(value: string | undefined): string {
 function databaseUrl(value: string | undefined): string | undefined {
   if (value === undefined || /^postgres(ql)?:\/\//.test(value)) return value
   throw new StartError('DATABASE_URL must begin with postgres:// or postgresql://', 64)
+}
+
+function toolsetsOf(name: string, text: string | undefined): ReadonlySet<Toolset> {
+  try {
+    return parseToolsets(text ?? '')
+  } catch (error) {
+    throw new StartError(`${name}: ${(error as Error).message}`, 64)
+  }
 }

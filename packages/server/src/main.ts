@@ -144,6 +144,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     metrics: config.metrics,
     connectionLimits: config.connectionLimits,
     isClosing: () => shutdown.isClosing,
+    disabledToolsets: config.disabledToolsets,
   })
   if (services.sessionLocks) shutdown.add('the locks of sessions', () => services.sessionLocks?.close())
   const appear = () => services.heartbeat.start(heartbeatIntervalMilliseconds)

@@ -24,7 +24,8 @@ const sourceChecks: readonly SourceCheck[] = [
   { name: 'types of the login page', command: [tsc, '-p', 'packages/login-page'] },
   { name: 'boundaries', command: ['node_modules/.bin/depcruise', 'packages', 'scripts', 'e2e', 'bench'] },
   { name: 'dead code', command: ['node_modules/.bin/knip'] },
-  { name: 'generated files', command: ['scripts/generate-openapi.ts', '--check'] },
+  { name: 'API document', command: ['scripts/generate-openapi.ts', '--check'] },
+  { name: 'list of commands', command: ['scripts/generate-cli-commands.ts', '--check'] },
   { name: 'listeners', command: ['scripts/check-listeners.ts'] },
   { name: 'lists', command: ['scripts/check-lists.ts'] },
 ]

@@ -1,0 +1,189 @@
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join, relative } from 'node:path'
+import {
+  createDeployment,
+  createInvocation,
+  deleteInvocationBrowsers,
+  followDeployment,
+  followInvocation,
+  getInvocation,
+  listApps,
+  updateInvocation,
+} from '@berth/contract/apps/app-endpoints.ts'
+import type { Endpoint } from '@berth/contract/endpoint.ts'
+import type { Command } from 'commander'
+import ignore from 'ignore'
+import pc from 'picocolors'
+import { ApiClient } from '../api/api-client.ts'
+import { ApiFailure } from '../api/api-failure.ts'
+import { type ApiFlags, withApiFlags } from '../api/operation-commands.ts'
+import { printReply } from '../api/print-reply.ts'
+import { fileOf, textOf } from '../api/request-body.ts'
+import { printLine } from '../output.ts'
+import { type AppEvent, type AppStatus, finish, followToEnd } from './follow-to-end.ts'
+import { zipFolder } from './zip-folder.ts'
+
+interface DeployFlags extends ApiFlags {
+  readonly version: string
+  readonly force?: boolean
+  readonly env: readonly string[]
+}
+
+interface InvokeFlags extends ApiFlags {
+  readonly payload?: string
+  readonly version: string
+  readonly sync?: boolean
+  readonly timeout?: string
+}
+
+interface LogsFlags extends ApiFlags {
+  readonly follow?: boolean
+  readonly since?: string
+  readonly version: string
+  readonly invocation?: string
+}
+
+export function addAppCommands(program: Command): void {
+  withApiFlags(
+    program
+      .command('deploy <entrypoint>')
+      .summary('deploy the folder of an app')
+      .description(
+        'Sends the folder of the entrypoint, without what .gitignore names, and follows the build to its end.',
+      )
+      .option('--version <version>', 'the version of the app', 'latest')
+      .option('--force', 'replace a version that exists')
+      .option('--env <NAME=value>', 'an environment variable; may be repeated', collect, []),
+  ).action(deploy)
+
+  withApiFlags(
+    program
+      .command('invoke <app> <action>')
+      .summary('invoke an action of an app')
+      .description('Prints its logs and its result. Ctrl-C cancels it.')
+      .option('--payload <json>', 'its input; @path reads a file, @- standard input')
+      .option('--version <version>', 'the version of the app', 'latest')
+      .option('--timeout <seconds>', 'how long it may run')
+      .option('--sync', 'wait for the answer of one request, at most 100 seconds'),
+  ).action(invoke)
+
+  withApiFlags(
+    program
+      .command('logs <app>')
+      .summary('print the logs of an app')
+      .option('-f, --follow', 'go on with what comes')
+      .option('--since <time or duration>', 'such as 10m, or a time')
+      .option('--version <version>', 'the version of the app', 'latest')
+      .option('-i, --invocation <id>', 'those of one invocation'),
+  ).action(printLogs)
+}
+
+async function deploy(entrypoint: string, { version, force, env, output, ...flags }: DeployFlags): Promise<void> {
+  const client = await ApiClient.open(flags)
+  const folder = await mkdtemp(join(tmpdir(), 'berth-deploy-'))
+  try {
+    const archive = join(folder, 'app.zip')
+    const files = await filesOfApp(entrypoint)
+    await zipFolder(files, archive)
+    printLine(`sending ${files.length} files`)
+    const form = new FormData()
+    form.append('file', await fileOf(archive))
+    form.append('entrypoint_rel_path', basename(entrypoint))
+    form.append('version', version)
+    form.append('force', String(force === true))
+    for (const pair of env) {
+      const [name = '', ...value] = pair.split('=')
+      form.append(`env_vars[${name}]`, value.join('='))
+    }
+    const { id } = await client.call<AppStatus>(createDeployment as Endpoint, { body: form })
+    await followToEnd(client, followDeployment as Endpoint, id, output)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+/** The files of the folder that contains the entrypoint, without what its .gitignore and .ignore name. */
+async function filesOfApp(entrypoint: string): Promise<readonly { readonly path: string; readonly name: string }[]> {
+  const found = await stat(entrypoint).catch(() => undefined)
+  if (!found?.isFile()) throw new ApiFailure(`${entrypoint} is not a file`, 'noInput')
+  const folder = dirname(entrypoint)
+  const rules = ignore().add(['.git', 'node_modules'])
+  for (const name of ['.gitignore', '.ignore']) {
+    rules.add(await readFile(join(folder, name), 'utf8').catch(() => ''))
+  }
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((path) => ({ path, name: relative(folder, path) }))
+    .filter(({ name }) => !rules.ignores(name))
+}
+
+async function invoke(app: string, action: string, { output, ...flags }: InvokeFlags): Promise<void> {
+  const client = await ApiClient.open(flags)
+  const payload = flags.payload === undefined ? undefined : await textOf(flags.payload)
+  const body = {
+    app_name: app,
+    action_name: action,
+    version: flags.version,
+    ...(payload !== undefined && { payload }),
+    async: !flags.sync,
+    ...(flags.timeout !== undefined && { async_timeout_seconds: Number(flags.timeout) }),
+  }
+  const invocation = await client.call<AppStatus>(createInvocation as Endpoint, { body })
+  if (flags.sync) return finish(invocation, output)
+  const params = { id: invocation.id }
+  const cancel = async () => {
+    printLine('cancelling the invocation')
+    const end = { status: 'failed', output: JSON.stringify({ error: 'Invocation cancelled by user' }) }
+    await client.send(updateInvocation as Endpoint, { params, body: end }).catch(() => undefined)
+    await client.send(deleteInvocationBrowsers as Endpoint, { params }).catch(() => undefined)
+    process.exit(130)
+  }
+  process.once('SIGINT', () => void cancel())
+  await followToEnd(client, followInvocation as Endpoint, invocation.id, output)
+}
+
+async function printLogs(app: string, { follow, since, version, invocation, ...flags }: LogsFlags): Promise<void> {
+  const client = await ApiClient.open(flags)
+  const query = { since: since ?? (follow ? '5s' : '5m') }
+  const { stream, id } = invocation
+    ? {
+        stream: followInvocation,
+        id: (await client.call<AppStatus>(getInvocation as Endpoint, { params: { id: invocation } })).id,
+      }
+    : { stream: followDeployment, id: await deploymentOf(client, app, version) }
+  const quiet = new AbortController()
+  // Without --follow, what has been written so far comes at once.
+  const restart = () => (follow ? undefined : setTimeout(() => quiet.abort(), quietMilliseconds))
+  let timer = restart()
+  try {
+    const request = { params: { id }, query, signal: quiet.signal }
+    for await (const event of client.follow<AppEvent>(stream as Endpoint, request)) {
+      if (event.event !== 'log') continue
+      clearTimeout(timer)
+      timer = restart()
+      if (flags.output === 'json') printReply(event, 'json')
+      else process.stdout.write(`${pc.dim(event.timestamp)} ${event.message}\n`)
+    }
+  } catch (error) {
+    if (!quiet.signal.aborted) throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const quietMilliseconds = 3_000
+
+async function deploymentOf(client: ApiClient, app: string, version: string): Promise<string> {
+  const found = await client.call<readonly { deployment: string }[]>(listApps as Endpoint, {
+    query: { app_name: app, version },
+  })
+  if (!found[0]) throw new ApiFailure(`there is no app ${app} with the version ${version}`, 'noInput')
+  return found[0].deployment
+}
+
+function collect(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value]
+}

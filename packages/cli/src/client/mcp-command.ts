@@ -1,0 +1,47 @@
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { ApiFailure } from '../api/api-failure.ts'
+import { type ConnectionFlags, findConnection } from '../api/saved-servers.ts'
+
+/** Beside the installed program, or in the checkout. */
+const docsFolder = join(import.meta.dirname, '../../../../docs')
+
+export function addMcpCommand(program: Command): void {
+  program
+    .command('mcp')
+    .summary('serve the tools of MCP on standard input and output')
+    .description(
+      'For agents that start their MCP servers as programs. Others use /mcp of the berth. BERTH_MCP_DISABLED_TOOLSETS ' +
+        'leaves tools out.',
+    )
+    .option('--server <name>', 'a server that berth login has stored (default: BERTH_URL, or the current one)')
+    .option('--project <id or name>', 'the only project that tools may use')
+    .action(serveMcp)
+}
+
+async function serveMcp(flags: ConnectionFlags): Promise<void> {
+  const [{ StdioServerTransport }, { createMcpServer, checkConnection }, { DocsSearch }, { parseToolsets }] =
+    await Promise.all([
+      import('@modelcontextprotocol/sdk/server/stdio.js'),
+      import('@berth/mcp/create-mcp-server.ts'),
+      import('@berth/mcp/docs-search.ts'),
+      import('@berth/mcp/toolsets.ts'),
+    ])
+  const { url, apiKey, project } = await findConnection(flags)
+  if (!apiKey) throw new ApiFailure('there is no API key: berth login stores one, or set BERTH_API_KEY', 'permission')
+  const connection = { url, apiKey, project }
+  await checkConnection(connection)
+  let disabled: ReturnType<typeof parseToolsets>
+  try {
+    disabled = parseToolsets(process.env.BERTH_MCP_DISABLED_TOOLSETS ?? '')
+  } catch (error) {
+    throw new ApiFailure(`BERTH_MCP_DISABLED_TOOLSETS: ${(error as Error).message}`, 'usage')
+  }
+  const server = createMcpServer({ ...connection, version: '0.1.0', docs: new DocsSearch(docsFolder), disabled })
+  await server.connect(new StdioServerTransport())
+  await new Promise<void>((resolve) => {
+    server.onclose = resolve
+    process.stdin.once('end', resolve)
+  })
+  await server.close()
+}

@@ -1,0 +1,97 @@
+import { type Endpoint, filledPath } from '@berth/contract/endpoint.ts'
+
+export interface ApiRequest {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, unknown>>
+  readonly body?: unknown
+}
+
+/** A berth, as the holder of an API key sees it. */
+export interface ApiOptions {
+  readonly url: string
+  readonly apiKey: string
+  /** Id or name of the project, as the header of every request. */
+  readonly project?: string | undefined
+  readonly fetch?: typeof fetch
+  readonly signal?: AbortSignal
+}
+
+/** The error that the API has answered. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string | undefined
+
+  constructor(status: number, code: string | undefined, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+export interface ListReply {
+  readonly items: readonly unknown[]
+  readonly has_more: boolean
+  readonly next_offset: number | null
+}
+
+/** Sends requests to a berth, as declared in the contract. */
+export class Api {
+  readonly #options: ApiOptions
+
+  constructor(options: ApiOptions) {
+    this.#options = options
+  }
+
+  inProject(project: string): Api {
+    return new Api({ ...this.#options, project })
+  }
+
+  /** Resolves with a successful response, or throws an ApiError. */
+  async send(endpoint: Endpoint, { params = {}, query = {}, body }: ApiRequest = {}): Promise<Response> {
+    const { url, apiKey, project, signal, fetch: send = fetch } = this.#options
+    const response = await send(`${url}${filledPath(endpoint.path, params)}${queryText(query)}`, {
+      method: endpoint.method,
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        ...(project !== undefined && { 'x-kernel-project': project }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    })
+    if (response.ok) return response
+    const text = await response.text()
+    const { code, message } = errorOf(text)
+    throw new ApiError(response.status, code, message ?? (text || response.statusText))
+  }
+
+  /** The JSON of a reply. Undefined: it has none. */
+  async call<Reply>(endpoint: Endpoint, request?: ApiRequest): Promise<Reply> {
+    const text = await (await this.send(endpoint, request)).text()
+    return (text ? JSON.parse(text) : undefined) as Reply
+  }
+
+  async list(endpoint: Endpoint, request?: ApiRequest): Promise<ListReply> {
+    const response = await this.send(endpoint, request)
+    const hasMore = response.headers.get('x-has-more') === 'true'
+    const items = (await response.json()) as readonly unknown[]
+    return { items, has_more: hasMore, next_offset: hasMore ? Number(response.headers.get('x-next-offset')) : null }
+  }
+}
+
+function queryText(query: Readonly<Record<string, unknown>>): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const each of [value].flat()) if (each !== undefined) search.append(name, String(each))
+  }
+  const text = search.toString()
+  return text && `?${text}`
+}
+
+function errorOf(text: string): { readonly code?: string; readonly message?: string } {
+  try {
+    return (JSON.parse(text) ?? {}) as { code?: string; message?: string }
+  } catch {
+    return {}
+  }
+}
