@@ -1,5 +1,6 @@
 import type { DocsSearch } from '../docs-search.ts'
 import type { Tool } from '../tool.ts'
+import { manageAuthConnections } from './auth-tools.ts'
 import { manageBrowsers } from './browser-tools.ts'
 import { contextTool } from './context-tool.ts'
 import { docsTool } from './docs-tool.ts'
@@ -7,7 +8,7 @@ import { resourceTools } from './resource-tools.ts'
 import { sessionTools } from './session-tools.ts'
 
 export function allTools(docs: DocsSearch): readonly Tool[] {
-  return [contextTool, manageBrowsers, ...resourceTools, ...sessionTools, docsTool(docs)]
+  return [contextTool, manageBrowsers, manageAuthConnections, ...resourceTools, ...sessionTools, docsTool(docs)]
 }
 
 const files = 'exec_command and execute_playwright_code read and write files'
@@ -27,6 +28,8 @@ export const withoutTool: Readonly<Record<string, string>> = {
   listPlaywrightExecutors: 'execute_playwright_code uses the default executor',
   deletePlaywrightExecutor: 'execute_playwright_code uses the default executor',
   streamTelemetry: streams,
+  followAuthConnection: streams,
+  exchangeHandoffCode: 'the page of a person does it',
   followDeployment: streams,
   followInvocation: streams,
   downloadReplay: people,
