@@ -58,7 +58,8 @@ const isPeripheral = ({ region }: RawControl) => ['footer', 'nav', 'header', 'se
 function ssoOf({ form }: Page, control: InFrame<RawControl>): readonly KnownChoice[] {
   const { label, marks, href, formTarget, region } = control
   if (region === 'footer' || storeAddress.test(href)) return []
-  const isRegistration = pageWords.register.isIn(label) && !pageWords.signIn.isIn(label) && !fieldWords.withWords.isIn(label)
+  const isRegistration =
+    pageWords.register.isIn(label) && !pageWords.signIn.isIn(label) && !fieldWords.withWords.isIn(label)
   if (isRegistration || pageWords.cookies.isIn(label)) return []
   const named = providerInLabel(label)
   const address = `${href} ${control.formHasFields ? '' : formTarget}`
@@ -83,7 +84,9 @@ function ssoOf({ form }: Page, control: InFrame<RawControl>): readonly KnownChoi
 function pathAndHost(address: string): string {
   return address
     .split(' ')
-    .map((url) => (URL.canParse(url) ? `${new URL(url).hostname}${new URL(url).pathname}${new URL(url).search.slice(0, 100)}` : ''))
+    .map((url) =>
+      URL.canParse(url) ? `${new URL(url).hostname}${new URL(url).pathname}${new URL(url).search.slice(0, 100)}` : '',
+    )
     .join(' ')
 }
 
@@ -121,7 +124,9 @@ function isLoginPage({ reading, form }: Page): boolean {
   if (form) return true
   const heading = [reading.title, ...reading.headings].join(' | ')
   const path = URL.canParse(reading.url) ? new URL(reading.url).pathname : ''
-  return pageWords.signIn.isIn(heading) || fieldWords.passkey.isIn(heading) || /log-?in|sign-?in|auth|session/i.test(path)
+  return (
+    pageWords.signIn.isIn(heading) || fieldWords.passkey.isIn(heading) || /log-?in|sign-?in|auth|session/i.test(path)
+  )
 }
 
 /** Accounts to choose from, of a page that says so. */
@@ -145,7 +150,9 @@ const isOfPage = (label: string) =>
 /** Lists of radio buttons: ways of proof, or accounts. */
 function findOfToggles(page: Page): readonly KnownChoice[] {
   const { reading, form } = page
-  const radios = reading.toggles.filter(({ type, label }) => type === 'radio' && label !== '' && label.length <= maxLabel)
+  const radios = reading.toggles.filter(
+    ({ type, label }) => type === 'radio' && label !== '' && label.length <= maxLabel,
+  )
   if (radios.length === 0 || (form && !isVerification(page))) return []
   const heading = [reading.title, ...reading.headings, reading.text.slice(0, 400)].join(' | ')
   const isAccounts = fieldWords.chooseAccount.isIn(heading)
@@ -169,10 +176,18 @@ function findTerms({ reading, form }: Page, controls: readonly InFrame<RawContro
   if (form) return []
   const heading = [reading.title, ...reading.headings].join(' | ')
   const start = `${heading} | ${reading.text.slice(0, 1_500)}`
-  const buttons = controls.filter((control) => !isPeripheral(control) && (control.tag !== 'a' || control.role === 'button'))
+  const buttons = controls.filter(
+    (control) => !isPeripheral(control) && (control.tag !== 'a' || control.role === 'button'),
+  )
   if (pageWords.terms.isIn(start)) {
-    const accepting = buttons.filter(({ label }) => pageWords.acceptTerms.isIn(label) && !pageWords.refuseCookies.isIn(label) && !pageWords.cookies.isIn(label))
-    const isAbout = pageWords.terms.isIn(heading) || accepting.some(({ label }) => pageWords.terms.isIn(label)) || reading.toggles.some(isTermsToggle)
+    const accepting = buttons.filter(
+      ({ label }) =>
+        pageWords.acceptTerms.isIn(label) && !pageWords.refuseCookies.isIn(label) && !pageWords.cookies.isIn(label),
+    )
+    const isAbout =
+      pageWords.terms.isIn(heading) ||
+      accepting.some(({ label }) => pageWords.terms.isIn(label)) ||
+      reading.toggles.some(isTermsToggle)
     if (isAbout && accepting[0]) {
       const [element] = accepting
       return [{ kind: 'terms', label: element.label, element, toggles: reading.toggles.filter(isTermsToggle) }]

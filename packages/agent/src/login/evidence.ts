@@ -21,18 +21,30 @@ const signOutAddress = /(log|sign)[-_]?(out|off)(?![a-z])/i
 const maxLabel = 40
 
 /** What the page itself shows. */
-export function signsOf(reading: PageReading, form: LoginForm | undefined, identifier: string | undefined): readonly Sign[] {
+export function signsOf(
+  reading: PageReading,
+  form: LoginForm | undefined,
+  identifier: string | undefined,
+): readonly Sign[] {
   const controls = reading.controls.filter(({ label }) => label.length <= maxLabel)
   const hidden = reading.frames.flatMap(({ hiddenLinks }) => hiddenLinks)
   const links = [...reading.controls, ...hidden]
   const hasSignOut =
-    links.some(({ label, href }) => (label.length <= maxLabel && pageWords.signOut.isIn(label)) || signOutAddress.test(pathOf(href))) ||
+    links.some(
+      ({ label, href }) =>
+        (label.length <= maxLabel && pageWords.signOut.isIn(label)) || signOutAddress.test(pathOf(href)),
+    ) ||
     reading.controls.some(({ formTarget, formHasFields }) => !formHasFields && signOutAddress.test(pathOf(formTarget)))
   const offersLogin = controls.some(({ label }) => pageWords.signIn.isAll(label)) && !hasSignOut
-  const isShown = identifier !== undefined && identifier.length > 2 && plainText(reading.text).includes(plainText(identifier))
+  const isShown =
+    identifier !== undefined && identifier.length > 2 && plainText(reading.text).includes(plainText(identifier))
   const signs: readonly (readonly [Sign, boolean])[] = [
     ['sign_out', hasSignOut],
-    ['account_menu', controls.some(({ label }) => pageWords.accountMenu.isIn(label)) || reading.headings.some((each) => pageWords.accountMenu.isIn(each))],
+    [
+      'account_menu',
+      controls.some(({ label }) => pageWords.accountMenu.isIn(label)) ||
+        reading.headings.some((each) => pageWords.accountMenu.isIn(each)),
+    ],
     ['identifier_shown', isShown],
     ['login_offer', offersLogin],
     ['login_form', form !== undefined],

@@ -14,8 +14,10 @@ export interface KnownField {
   readonly purpose: Purpose
 }
 
-const notOneTime = /zip|postal|postcode|plz|country|area code|promo|coupon|discount|gutschein|referral|qr|source|language/
-const maskedPhone = /([•*x·.]\s?){2,}[\s-]*\d{2,4}(?!\d)|(ending|endet|endend|terminan|que termina|finale|eindig|konczac)[^.\n]{0,20}\d{2,4}/i
+const notOneTime =
+  /zip|postal|postcode|plz|country|area code|promo|coupon|discount|gutschein|referral|qr|source|language/
+const maskedPhone =
+  /([•*x·.]\s?){2,}[\s-]*\d{2,4}(?!\d)|(ending|endet|endend|terminan|que termina|finale|eindig|konczac)[^.\n]{0,20}\d{2,4}/i
 const maskedEmail = /[\p{L}\d._•*+-]+@[\p{L}\d•*-]+[.•*][\p{L}•*.]+/u
 
 /** The parts of `userName_field-1` as words. */
@@ -41,7 +43,9 @@ export function fieldsOf(raws: readonly InFrame<RawField>[]): readonly (readonly
 }
 
 function isBox({ type, maxLength, box }: RawField): boolean {
-  return ['text', 'tel', 'number', 'password'].includes(type) && (maxLength === 1 || (maxLength === 0 && box.width <= 64))
+  return (
+    ['text', 'tel', 'number', 'password'].includes(type) && (maxLength === 1 || (maxLength === 0 && box.width <= 64))
+  )
 }
 
 function isBeside(one: InFrame<RawField>, other: InFrame<RawField>): boolean {
@@ -75,9 +79,11 @@ export function purposeOf(
   if (type === 'email' || tokens.includes('email')) return 'email'
   if (isCode && !fieldWords.username.isIn(label) && !isPassword) return codeKind()
   if (/one.?time|einmal/.test(plainText(text)) && isCode) return codeKind()
-  if (isPassword && type === 'text' && beside.length > 0 && !beside.some((field) => field.type === 'password')) return 'password'
+  if (isPassword && type === 'text' && beside.length > 0 && !beside.some((field) => field.type === 'password'))
+    return 'password'
   const isShort = raw.maxLength >= 4 && raw.maxLength <= 8
-  if (isShort && (raw.inputMode === 'numeric' || type === 'tel' || type === 'number') && beside.length === 0) return codeKind()
+  if (isShort && (raw.inputMode === 'numeric' || type === 'tel' || type === 'number') && beside.length === 0)
+    return codeKind()
   const isEmail = fieldWords.email.isIn(text)
   const isUsername = fieldWords.username.isIn(said) || tokens.includes('username')
   const isPhone = fieldWords.phone.isIn(text) || type === 'tel' || tokens.some((token) => token.startsWith('tel'))
@@ -112,7 +118,8 @@ export function maskedDestination(label: string): string | undefined {
   return (maskedEmail.exec(label) ?? maskedPhone.exec(label))?.[0].trim()
 }
 
-export const isOneTimeCode = (purpose: Purpose) => ['totp', 'sms_code', 'email_code', 'code', 'backup_code'].includes(purpose)
+export const isOneTimeCode = (purpose: Purpose) =>
+  ['totp', 'sms_code', 'email_code', 'code', 'backup_code'].includes(purpose)
 export const isIdentifier = (purpose: Purpose) => ['username', 'email', 'phone'].includes(purpose)
 /** What only its owner may see, and only allowed hosts may get. */
 export const isSecret = (purpose: Purpose) => purpose === 'password' || isOneTimeCode(purpose)

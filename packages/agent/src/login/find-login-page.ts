@@ -8,7 +8,8 @@ export const wellKnownPaths = [
   ...['/accounts/login/', '/log-in', '/session/new', '/wp-login.php', '/my-account/', '/login.php', '/account'],
 ]
 
-const loginAddress = /(^|[/._-])(log-?in|sign-?in|logon|signon|sso|anmelden|connexion|acceso|entrar|accedi|inloggen|logowanie|giris|vhod)([/._?-]|$)/i
+const loginAddress =
+  /(^|[/._-])(log-?in|sign-?in|logon|signon|sso|anmelden|connexion|acceso|entrar|accedi|inloggen|logowanie|giris|vhod)([/._?-]|$)/i
 const accountAddress = /(^|[/._-])(account|auth|member|my|session)([/._?-]|$)/i
 
 export interface LoginLink {
@@ -19,11 +20,16 @@ export interface LoginLink {
 
 /** The links and buttons that may lead to the login page, the likeliest first. */
 export function loginLinks(reading: PageReading): readonly LoginLink[] {
-  const seen = reading.controls.filter(({ isDisabled }) => !isDisabled).map((control) => ({
-    control,
-    href: control.href,
-    score: scoreOf(control.label, control.href, control.marks) + (control.isOutOfSight ? -2 : 0) + (control.region === 'footer' ? -1 : 0),
-  }))
+  const seen = reading.controls
+    .filter(({ isDisabled }) => !isDisabled)
+    .map((control) => ({
+      control,
+      href: control.href,
+      score:
+        scoreOf(control.label, control.href, control.marks) +
+        (control.isOutOfSight ? -2 : 0) +
+        (control.region === 'footer' ? -1 : 0),
+    }))
   const hidden = reading.frames
     .flatMap(({ hiddenLinks }) => hiddenLinks)
     .map(({ label, href }) => ({ href, score: scoreOf(label, href, '') - 2 }))
@@ -66,7 +72,10 @@ export function homePages(domain: string): readonly string[] {
   const bare = domain.trim().replace(/^https?:\/\//i, '')
   if (!URL.canParse(`https://${bare}/`)) return []
   const { host, hostname } = new URL(`https://${bare}/`)
-  const isSpecial = /(^|\.)(localhost|test|example|invalid|internal|local|home\.arpa)$/.test(hostname) || /^(127|10|192\.168)\./.test(hostname) || hostname === '[::1]'
+  const isSpecial =
+    /(^|\.)(localhost|test|example|invalid|internal|local|home\.arpa)$/.test(hostname) ||
+    /^(127|10|192\.168)\./.test(hostname) ||
+    hostname === '[::1]'
   const http = new URL(`http://${bare}/`).host
   return [`https://${host}/`, ...(isSpecial ? [`http://${http}/`] : [])]
 }

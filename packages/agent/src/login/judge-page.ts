@@ -81,9 +81,23 @@ export function judgePage(reading: PageReading, situation: Situation): Judgement
     fields: namedFields(fields, rejected),
     choices: choices.map(choiceOf),
   }
-  const state = stateOf({ reading, situation, form, choices, error, signs, rejected, isDenied: denied.length > 0, fields })
+  const state = stateOf({
+    reading,
+    situation,
+    form,
+    choices,
+    error,
+    signs,
+    rejected,
+    isDenied: denied.length > 0,
+    fields,
+  })
   return {
-    page: { ...common, ...state, ...(denied.length > 0 && { denied_hosts: denied.slice(0, 10), problem: 'domain_not_allowed' as const }) },
+    page: {
+      ...common,
+      ...state,
+      ...(denied.length > 0 && { denied_hosts: denied.slice(0, 10), problem: 'domain_not_allowed' as const }),
+    },
     form,
     fields,
     choices,
@@ -108,7 +122,8 @@ interface Found {
 function stateOf(found: Found): State {
   const { reading, situation, form, fields, choices, error, signs, rejected, isDenied } = found
   const said = error && { website_error: error.text }
-  if (situation.netError !== undefined) return { state: 'error', problem: 'network_error', website_error: cut(situation.netError) }
+  if (situation.netError !== undefined)
+    return { state: 'error', problem: 'network_error', website_error: cut(situation.netError) }
   if (hasCaptcha(reading, form)) return { state: 'captcha', problem: 'captcha_blocked', ...said }
   const block = blockOf(found)
   if (block) return block
@@ -120,14 +135,23 @@ function stateOf(found: Found): State {
   }
   const action = externalAction(reading)
   const isStrong = signs.includes('sign_out')
-  if (action !== undefined && !isStrong && !isPicker(choices)) return { state: 'external_action', external_action_message: cut(action), ...said }
-  if (!form && isOnlyPasskey(reading, choices)) return { state: 'error', problem: 'unsupported_auth_method', ...said }
+  const isOfPasskey = action === undefined || fieldWords.passkey.isIn(action)
+  if (!form && isOfPasskey && isOnlyPasskey(reading, choices))
+    return { state: 'error', problem: 'unsupported_auth_method', ...said }
+  if (action !== undefined && !isStrong && !isPicker(choices))
+    return { state: 'external_action', external_action_message: cut(action), ...said }
   if (hasProof) return { state: 'choice', ...(error && { problem: error.problem }), ...said }
   if (isLoggedIn(found)) return { state: 'logged_in', evidence: evidenceOf(found) }
-  if (choices.length > 0 && !signs.includes('sign_out')) return { state: 'choice', ...(error && { problem: error.problem }), ...said }
+  if (choices.length > 0 && !signs.includes('sign_out'))
+    return { state: 'choice', ...(error && { problem: error.problem }), ...said }
   if (!situation.isAtRest || isAtWork(reading)) return { state: 'loading' }
   if (error && situation.textBefore !== undefined) return { state: 'error', problem: error.problem, ...said }
-  if ((situation.status ?? 200) >= 500) return { state: 'error', problem: 'website_error', website_error: cut(reading.title || reading.text.split('\n')[0] || `HTTP ${situation.status}`) }
+  if ((situation.status ?? 200) >= 500)
+    return {
+      state: 'error',
+      problem: 'website_error',
+      website_error: cut(reading.title || reading.text.split('\n')[0] || `HTTP ${situation.status}`),
+    }
   return { state: 'not_found' }
 }
 
@@ -139,7 +163,14 @@ function deniedHosts(fields: readonly KnownField[], reading: PageReading, allowe
     return [reading.frames[0]?.origin ?? 'null', frame?.origin ?? 'null', ...around, raw.formTarget]
   })
   const isScript = (url: string) => /^javascript:/i.test(url)
-  return [...new Set(urls.filter((url) => !isScript(url)).map((url) => allowed.outside(url)).filter((host) => host !== undefined))]
+  return [
+    ...new Set(
+      urls
+        .filter((url) => !isScript(url))
+        .map((url) => allowed.outside(url))
+        .filter((host) => host !== undefined),
+    ),
+  ]
 }
 
 function hasCaptcha({ frames }: PageReading, form: LoginForm | undefined): boolean {
@@ -157,10 +188,22 @@ function blockOf({ reading, situation, fields, error, signs }: Found): State | u
   const text = [reading.title, ...reading.headings, reading.text.slice(0, 1_500)].join('\n')
   const line = () => cut(reading.headings[0] || reading.title || reading.text.split('\n')[0] || `HTTP ${status}`)
   const isShort = reading.text.length < 2_500
-  if (isShort && problemWords.locked.isIn(text) && situation.hasProved) return { state: 'blocked', problem: 'account_locked', website_error: lineWith(reading, problemWords.locked) ?? line() }
-  if (status === 429 || (isShort && status >= 400 && problemWords.rateLimited.isIn(text))) return { state: 'blocked', problem: 'rate_limited', website_error: line() }
-  if (isShort && situation.textBefore !== undefined && problemWords.rateLimited.isIn(text)) return { state: 'blocked', problem: 'rate_limited', website_error: lineWith(reading, problemWords.rateLimited) ?? line() }
-  if (isChallenge || (isShort && problemWords.botCheck.isIn(text)) || (status === 403 && isShort)) return { state: 'blocked', problem: 'bot_detected', website_error: line() }
+  if (isShort && problemWords.locked.isIn(text) && situation.hasProved)
+    return {
+      state: 'blocked',
+      problem: 'account_locked',
+      website_error: lineWith(reading, problemWords.locked) ?? line(),
+    }
+  if (status === 429 || (isShort && status >= 400 && problemWords.rateLimited.isIn(text)))
+    return { state: 'blocked', problem: 'rate_limited', website_error: line() }
+  if (isShort && situation.textBefore !== undefined && problemWords.rateLimited.isIn(text))
+    return {
+      state: 'blocked',
+      problem: 'rate_limited',
+      website_error: lineWith(reading, problemWords.rateLimited) ?? line(),
+    }
+  if (isChallenge || (isShort && problemWords.botCheck.isIn(text)) || (status === 403 && isShort))
+    return { state: 'blocked', problem: 'bot_detected', website_error: line() }
   return undefined
 }
 
@@ -193,7 +236,12 @@ function isOnlyPasskey(reading: PageReading, choices: readonly KnownChoice[]): b
 
 function isAtWork(reading: PageReading): boolean {
   const isShort = reading.text.length < 300
-  return isShort && (reading.text === '' || problemWords.working.isIn(`${reading.title} ${reading.text}`) || reading.frames.some(({ isBusy }) => isBusy))
+  return (
+    isShort &&
+    (reading.text === '' ||
+      problemWords.working.isIn(`${reading.title} ${reading.text}`) ||
+      reading.frames.some(({ isBusy }) => isBusy))
+  )
 }
 
 function signsFor(reading: PageReading, form: LoginForm | undefined, situation: Situation): readonly Sign[] {
@@ -235,7 +283,9 @@ function rejectedFields(
   }
   const isRepeated = (purpose: KnownField['purpose']) =>
     submitted.includes(purpose) || (isOneTimeCode(purpose) && submitted.some(isOneTimeCode))
-  const repeated = fields.filter(({ purpose }) => (purpose === 'password' || isOneTimeCode(purpose)) && isRepeated(purpose)).filter(hasReacted)
+  const repeated = fields
+    .filter(({ purpose }) => (purpose === 'password' || isOneTimeCode(purpose)) && isRepeated(purpose))
+    .filter(hasReacted)
   const marked = fields.filter(({ raw }) => raw.isInvalid && submitted.length > 0)
   if (repeated.length > 0 || marked.length > 0) return [...new Set([...repeated, ...marked])]
   const isWrong = error?.problem === 'credentials_invalid' && submitted.length > 0
@@ -264,7 +314,9 @@ function namedFields(fields: readonly KnownField[], rejected: readonly KnownFiel
       is_rejected: rejected.includes(field),
       ...(raw.placeholder && { placeholder: cut(raw.placeholder) }),
       ...(raw.hint && { hint: cut(raw.hint) }),
-      ...(raw.options && { options: raw.options.map(({ value, label }) => ({ value: cut(value), label: cut(label) })) }),
+      ...(raw.options && {
+        options: raw.options.map(({ value, label }) => ({ value: cut(value), label: cut(label) })),
+      }),
       selector: raw.selector,
     }
   })

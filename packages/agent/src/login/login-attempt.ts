@@ -13,6 +13,8 @@ export class LoginAttempt {
   wantsPasskey = false
   identifier: string | undefined
   submitted: readonly Purpose[] = []
+  /** The host of the page with that form. */
+  submittedTo: string | undefined
   textBefore: string | undefined
   documentsBefore: ReadonlySet<string> = new Set()
   loginPath: string | undefined

@@ -29,8 +29,10 @@ import * as pageWords from './words/page-words.ts'
 
 const lookMilliseconds = 90
 /** A page that has something of a login is at rest when it has not changed for so long; others may just have begun. */
-const quietMilliseconds = 350
+const quietMilliseconds = 300
 const emptyQuietMilliseconds = 1_300
+/** However much goes on in the network, a page that has not changed for so long is taken as it is. */
+const stillMilliseconds = 12_000
 /** How long a page may take until it shows that it was acted on. */
 const reactionMilliseconds = 2_500
 /** Challenges that need nobody solve themselves within this. */
@@ -117,7 +119,9 @@ export class LoginDriver {
     const tried = new Set<string>()
     let view: View | undefined = home
     for (let depth = 0; depth < maxLinks && view; depth++) {
-      const link: LoginLink | undefined = loginLinks(view.reading).find(({ href, control }) => !tried.has(href || `${control?.selector}`))
+      const link: LoginLink | undefined = loginLinks(view.reading).find(
+        ({ href, control }) => !tried.has(href || `${control?.selector}`),
+      )
       if (!link) break
       tried.add(link.href || `${link.control?.selector}`)
       const next: View | undefined = await this.#follow(rule, view, { link, wait })
@@ -173,7 +177,8 @@ export class LoginDriver {
     const entries = request.values.map(({ ref, value }) => ({ value, field: view.judgement.fields[indexOf(ref, 'f')] }))
     const choice = request.press === undefined ? undefined : view.judgement.choices[indexOf(request.press, 'c')]
     const known = entries.flatMap(({ field, value }) => (field ? [{ field, value }] : []))
-    if (known.length < entries.length || (request.press !== undefined && !choice)) return this.#refused('unknown_ref', view)
+    if (known.length < entries.length || (request.press !== undefined && !choice))
+      return this.#refused('unknown_ref', view)
     const site = new URL(view.reading.url).hostname
     const passwords = known.filter(({ field }) => field.purpose === 'password').map(({ value }) => value)
     const isRepeated = passwords.some((value) => this.#passwords.has(site, value))
@@ -183,19 +188,20 @@ export class LoginDriver {
     return this.#enter(request, { attempt, view, known, choice, wait })
   }
 
-  async #enter(
-    rule: Rule,
-    { attempt, view, known, choice, wait }: Entering,
-  ): Promise<LoginOutcome> {
+  async #enter(rule: Rule, { attempt, view, known, choice, wait }: Entering): Promise<LoginOutcome> {
     const allowed = new AllowedHosts(rule.allowed_domains)
     const secrets = known.filter(({ field }) => isSecret(field.purpose)).map(({ value }) => value)
-    await using guard = await SecretGuard.watch(await this.#tab.pipe(), allowed, secrets)
+    const sessions = view.frames.map(({ session }) => session)
+    await using guard = await SecretGuard.watch({ pipe: await this.#tab.pipe(), sessions, allowed, secrets })
     noteSubmit(attempt, view, known)
     const typed = await typeAll(view, known, allowed)
     if (typed.outcome !== 'typed') {
       const after = await this.#look(rule, wait)
       const page = this.#told(after)
-      const hosts = typed.denied === undefined ? {} : { denied_hosts: [hostOf(typed.denied)], problem: 'domain_not_allowed' as const }
+      const hosts =
+        typed.denied === undefined
+          ? {}
+          : { denied_hosts: [hostOf(typed.denied)], problem: 'domain_not_allowed' as const }
       const outcome = typed.outcome === 'denied' ? ('domain_not_allowed' as const) : ('not_typed' as const)
       return { outcome, typed: typed.count > 0, page: { ...page, ...hosts } }
     }
@@ -204,7 +210,11 @@ export class LoginDriver {
     const page = this.#told(await this.#look(rule, { ...wait, from: view.signature }))
     if (guard.denied.size === 0) return { outcome: 'done', typed: true, page }
     const denied_hosts = [...guard.denied].slice(0, 10)
-    return { outcome: 'domain_not_allowed', typed: true, page: { ...page, problem: 'domain_not_allowed', denied_hosts } }
+    return {
+      outcome: 'domain_not_allowed',
+      typed: true,
+      page: { ...page, problem: 'domain_not_allowed', denied_hosts },
+    }
   }
 
   /** Checks what the form needs to be checked, and presses its button. */
@@ -245,7 +255,11 @@ export class LoginDriver {
     }
     const confirm = choice.confirm && view.frames[choice.confirm.frame]
     if (choice.confirm && confirm) await pressWhenEnabled(confirm, choice.confirm.at)
-    return { outcome: 'done', typed: false, page: this.#told(await this.#look(request, { ...wait, from: view.signature })) }
+    return {
+      outcome: 'done',
+      typed: false,
+      page: this.#told(await this.#look(request, { ...wait, from: view.signature })),
+    }
   }
 
   async #check(request: CheckLoginRequest, signal: AbortSignal): Promise<CheckLoginReply> {
@@ -258,12 +272,20 @@ export class LoginDriver {
       attempt.netError = await this.#navigate(each, wait)
       if (attempt.netError === undefined) break
     }
-    const view = attempt.netError === undefined ? await this.#rest(request, wait) : undefined
+    let view: View | undefined
+    if (attempt.netError === undefined) view = await this.#rest(request, wait)
     const cookies = view ? attempt.newCookies(await this.#tab.cookies(), view.reading.url) : []
-    const signs = view ? signsOf(view.reading, isSurely(view.judgement.form) ? view.judgement.form : undefined, undefined) : []
-    const found = { url: view?.reading.url.slice(0, 2_000) ?? target ?? domain, signs: [...signs], cookies: [...cookies] }
+    const signs = view
+      ? signsOf(view.reading, isSurely(view.judgement.form) ? view.judgement.form : undefined, undefined)
+      : []
+    const found = {
+      url: view?.reading.url.slice(0, 2_000) ?? target ?? domain,
+      signs: [...signs],
+      cookies: [...cookies],
+    }
     const problem = attempt.netError ?? (view ? problemOf(view) : 'ERR_TIMED_OUT')
-    if (problem !== undefined || !view) return { logged_in: 'unknown', evidence: found, ...(problem !== undefined && { problem }) }
+    if (problem !== undefined || !view)
+      return { logged_in: 'unknown', evidence: found, ...(problem !== undefined && { problem }) }
     const isSame = compareEvidence({ signs, url: view.reading.url, cookies }, evidence)
     const isLoginPage = isLogin(view, true) && view.judgement.page.state !== 'logged_in' && !signs.includes('sign_out')
     const loggedIn = isLoginPage ? 'no' : isSame === undefined ? 'unknown' : isSame ? 'yes' : 'no'
@@ -341,8 +363,11 @@ export class LoginDriver {
         const view = await this.#judged(rule, read, { isAtRest: true })
         const quiet = quietFor(view)
         const isReady = read.reading.frames[0]?.readyState === 'complete' || now - since > 4_000
-        const isQuiet = now - since >= quiet && idle >= Math.min(quiet, quietMilliseconds)
-        const isPending = view.judgement.page.state === 'loading' || (view.judgement.page.state === 'captcha' && now - since < challengeMilliseconds)
+        const isQuiet =
+          now - since >= quiet && (idle >= Math.min(quiet, quietMilliseconds) || now - since > stillMilliseconds)
+        const isPending =
+          view.judgement.page.state === 'loading' ||
+          (view.judgement.page.state === 'captcha' && now - since < challengeMilliseconds)
         if (isReady && isQuiet && hasReacted && !isPending) {
           if (id !== undefined) this.#signatures.set(id, signature)
           return view
@@ -353,7 +378,11 @@ export class LoginDriver {
     }
   }
 
-  async #judged(rule: Rule, read: NonNullable<Awaited<ReturnType<LoginTab['read']>>>, { isAtRest }: Pick<View, 'isAtRest'>): Promise<View> {
+  async #judged(
+    rule: Rule,
+    read: NonNullable<Awaited<ReturnType<LoginTab['read']>>>,
+    { isAtRest }: Pick<View, 'isAtRest'>,
+  ): Promise<View> {
     const { reading, frames, page } = read
     const attempt = this.#attempt
     const url = reading.url
@@ -364,7 +393,7 @@ export class LoginDriver {
       hasProved: (attempt?.hasProved ?? false) && isAtHome && !this.#tab.hasPopup,
       textBefore: attempt?.textBefore,
       wasCode: attempt?.submitted.some(isOneTimeCode) ?? false,
-      submitted: attempt?.submitted ?? [],
+      submitted: attempt?.submittedTo === hostOf(url) ? attempt.submitted : [],
       identifier: attempt?.hasProved ? attempt.identifier : undefined,
       dialogs: page.dialogs,
       status: page.status,
@@ -410,6 +439,7 @@ interface Entering {
 
 function noteSubmit(attempt: LoginAttempt, { reading }: View, known: readonly Entry[]): void {
   attempt.submitted = known.map(({ field }) => field.purpose)
+  attempt.submittedTo = hostOf(reading.url)
   attempt.textBefore = reading.text
   attempt.documentsBefore = new Set(reading.frames.map(({ documentId }) => documentId))
   const identifier = known.find(({ field }) => isIdentifier(field.purpose))
@@ -438,7 +468,8 @@ async function typeAll(view: View, known: readonly Entry[], allowed: AllowedHost
   }
   for (const entry of known) {
     const frame = view.frames[entry.field.raw.frame]
-    const isThere = !frame || entry.value === '' || (await callIn<boolean>(frame, areFilled, [entry.field.places])) !== false
+    const isThere =
+      !frame || entry.value === '' || (await callIn<boolean>(frame, areFilled, [entry.field.places])) !== false
     if (!isThere && !isOneTimeCode(entry.field.purpose)) await type(entry)
   }
   return { outcome: 'typed', count }
@@ -457,7 +488,10 @@ function isLogin({ judgement }: View, isAskedFor: boolean): boolean {
     case 'form':
       return isAskedFor || isSurely(form)
     case 'choice':
-      return choices.some(({ kind }) => kind !== 'other') && (isAskedFor || choices.some(({ kind }) => kind === 'sso' || kind === 'account'))
+      return (
+        choices.some(({ kind }) => kind !== 'other') &&
+        (isAskedFor || choices.some(({ kind }) => kind === 'sso' || kind === 'account'))
+      )
     case 'error':
       return page.problem !== 'website_error' || isAskedFor
     case 'loading':
@@ -474,7 +508,8 @@ function quietFor({ judgement: { page } }: View): number {
 
 /** Why a page says nothing about the login. */
 function problemOf({ judgement: { page }, isAtRest }: View): string | undefined {
-  if (page.state === 'blocked' || page.state === 'captcha' || page.state === 'error') return page.problem ?? 'website_error'
+  if (page.state === 'blocked' || page.state === 'captcha' || page.state === 'error')
+    return page.problem ?? 'website_error'
   return isAtRest ? undefined : 'loading'
 }
 
@@ -489,4 +524,3 @@ function pathOf(url: string): string {
 function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).hostname.slice(0, 253) : url.slice(0, 100)
 }
-

@@ -47,7 +47,8 @@ function formOf(reading: PageReading, fields: readonly KnownField[]): LoginForm 
   const [first] = fields
   if (!first) return { fields, submit: undefined, toggles: [], score: 0 }
   const { frame, group, region } = first.raw
-  const isSame = (item: { readonly frame: number; readonly group: number }) => item.frame === frame && item.group === group
+  const isSame = (item: { readonly frame: number; readonly group: number }) =>
+    item.frame === frame && item.group === group
   const submit = submitOf(reading, fields)
   const purposes = fields.map(({ purpose }) => purpose)
   const count = (fits: (purpose: (typeof purposes)[0]) => boolean) => purposes.filter(fits).length
@@ -66,7 +67,9 @@ function formOf(reading: PageReading, fields: readonly KnownField[]): LoginForm 
     (fields.length > 5 ? 3 : 0) +
     (isSignIn ? 3 : 0) +
     (pageWords.register.isIn(label) && !isSignIn ? -4 : 0) +
-    (pageWords.notLogin.isIn(`${label} ${fields.map(({ raw }) => `${raw.label} ${raw.placeholder}`).join(' ')}`) ? -5 : 0) +
+    (pageWords.notLogin.isIn(`${label} ${fields.map(({ raw }) => `${raw.label} ${raw.placeholder}`).join(' ')}`)
+      ? -5
+      : 0) +
     (region === 'footer' ? -4 : 0) +
     (region === 'dialog' ? 2 : 0) +
     (pageWords.signIn.isIn(heading) ? 1 : 0) +

@@ -41,7 +41,8 @@ export async function readAllFrames(
   const shown = await Promise.all(
     frames.map(async (frame, index) => {
       const document = documents[index]
-      if (!document || index === 0 || document.fields.length + document.controls.length === 0) return document !== undefined
+      if (!document || index === 0 || document.fields.length + document.controls.length === 0)
+        return document !== undefined
       return isShown(frames[0] as LoginFrame, frame)
     }),
   )
@@ -77,7 +78,10 @@ async function framesOf(
     }),
   )
   if (!ofTargets[0]?.[0]) return undefined
-  return ofTargets.flatMap((frames) => frames ?? []).filter((frame) => frame !== undefined).slice(0, maxFrames)
+  return ofTargets
+    .flatMap((frames) => frames ?? [])
+    .filter((frame) => frame !== undefined)
+    .slice(0, maxFrames)
 }
 
 async function readDocument(frame: LoginFrame): Promise<RawDocument | undefined> {
@@ -100,7 +104,11 @@ async function openClosedRoots(frame: LoginFrame, hosts: readonly number[]): Pro
       const closed = node.shadowRoots?.find(({ shadowRootType }) => shadowRootType === 'closed')
       if (!closed) return []
       const { backendNodeId } = closed
-      const resolved = await session.send('DOM.resolveNode', { backendNodeId, executionContextId: contextId }, readMilliseconds)
+      const resolved = await session.send(
+        'DOM.resolveNode',
+        { backendNodeId, executionContextId: contextId },
+        readMilliseconds,
+      )
       return resolved.object.objectId === undefined ? [] : [{ objectId }, { objectId: resolved.object.objectId }]
     }),
   ).catch(() => [])

@@ -23,9 +23,15 @@ export function loginRequests(browser: Browser, activity: Activity): RouteHandle
     }
   return {
     openLogin: answer((login, request: Parameters<LoginDriver['open']>[0], signal) => login.open(request, signal)),
-    observeLogin: answer((login, request: Parameters<LoginDriver['observe']>[0], signal) => login.observe(request, signal)),
-    submitLogin: answer((login, request: Parameters<LoginDriver['submit']>[0], signal) => login.submit(request, signal)),
-    chooseLogin: answer((login, request: Parameters<LoginDriver['choose']>[0], signal) => login.choose(request, signal)),
+    observeLogin: answer((login, request: Parameters<LoginDriver['observe']>[0], signal) =>
+      login.observe(request, signal),
+    ),
+    submitLogin: answer((login, request: Parameters<LoginDriver['submit']>[0], signal) =>
+      login.submit(request, signal),
+    ),
+    chooseLogin: answer((login, request: Parameters<LoginDriver['choose']>[0], signal) =>
+      login.choose(request, signal),
+    ),
     checkLogin: answer((login, request: Parameters<LoginDriver['check']>[0], signal) => login.check(request, signal)),
   }
 }

@@ -7,6 +7,9 @@ import { type ReadPage, readAllFrames } from './login-frames.ts'
 
 /** Requests that have been open for longer are streams, or will not help. */
 const requestMilliseconds = 15_000
+/** A page that asks the same so often waits for something that others do. */
+const pollingCount = 3
+const maxAddresses = 500
 const commandMilliseconds = 5_000
 const maxDialogs = 5
 const maxPopups = 5
@@ -14,7 +17,9 @@ const maxPopups = 5
 /** What is known of a page since it was attached to. */
 class WatchedPage {
   readonly session: TargetSession
-  readonly #requests = new Map<string, number>()
+  /** When each that is open began, and for which document. */
+  readonly #requests = new Map<string, { readonly begun: number; readonly documentId: string }>()
+  readonly #counts = new Map<string, number>()
   readonly #unwatch: readonly (() => void)[]
   #mainFrame: string | undefined
   lastActivity = performance.now()
@@ -25,22 +30,33 @@ class WatchedPage {
 
   constructor(session: TargetSession) {
     this.session = session
-    const end = ({ requestId }: { readonly requestId: string }) => this.#note(requestId, false)
+    const end = ({ requestId }: { readonly requestId: string }) => {
+      if (this.#requests.delete(requestId)) this.lastActivity = performance.now()
+    }
     this.#unwatch = [
-      session.on('Network.requestWillBeSent', ({ requestId, type }) => {
-        if (type === 'Document' || type === 'XHR' || type === 'Fetch') this.#note(requestId, true)
+      session.on('Network.requestWillBeSent', ({ requestId, loaderId, frameId, type, request }) => {
+        // The ends of what frames in other processes load are told elsewhere.
+        const isPage = type === 'Document' && frameId === this.#mainFrame
+        if (isPage || type === 'XHR' || type === 'Fetch')
+          this.#begin(requestId, loaderId, `${request.method} ${request.url.split('?')[0]}`)
       }),
       session.on('Network.loadingFinished', end),
       session.on('Network.loadingFailed', end),
       session.on('Network.responseReceived', ({ frameId, type, response }) => {
         if (type !== 'Document' || (this.#mainFrame !== undefined && frameId !== this.#mainFrame)) return
-        const headers = Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
+        const headers = Object.fromEntries(
+          Object.entries(response.headers).map(([name, value]) => [name.toLowerCase(), String(value)]),
+        )
         this.status = response.status
-        this.isChallenge = headers['cf-mitigated'] === 'challenge' || 'x-datadome' in headers && response.status === 403
+        this.isChallenge =
+          headers['cf-mitigated'] === 'challenge' || ('x-datadome' in headers && response.status === 403)
       }),
       session.on('Page.frameNavigated', ({ frame }) => {
-        if (frame.parentId === undefined) this.#mainFrame = frame.id
+        if (frame.parentId !== undefined) return
+        this.#mainFrame = frame.id
         this.lastActivity = performance.now()
+        // What the document before had asked for ends with it, and nobody says so.
+        for (const [id, { documentId }] of this.#requests) if (documentId !== frame.loaderId) this.#requests.delete(id)
       }),
       session.on('Page.javascriptDialogOpening', ({ message, type }) => {
         if (this.dialogs.length < maxDialogs && type !== 'beforeunload') this.dialogs.push(message.slice(0, 300))
@@ -53,7 +69,11 @@ class WatchedPage {
     const { session } = this
     await Promise.all([
       session.send('Page.enable', {}, commandMilliseconds),
-      session.send('Network.enable', { maxTotalBufferSize: 100_000, maxResourceBufferSize: 10_000 }, commandMilliseconds),
+      session.send(
+        'Network.enable',
+        { maxTotalBufferSize: 100_000, maxResourceBufferSize: 10_000 },
+        commandMilliseconds,
+      ),
       // A page that takes itself for hidden may not draw what it asks for.
       session.send('Emulation.setFocusEmulationEnabled', { enabled: true }, commandMilliseconds),
     ])
@@ -61,20 +81,24 @@ class WatchedPage {
     this.#mainFrame = frameTree.frame.id
   }
 
-  #note(requestId: string, isOpen: boolean): void {
-    if (isOpen) this.#requests.set(requestId, performance.now())
-    else if (!this.#requests.delete(requestId)) return
+  #begin(requestId: string, documentId: string, address: string): void {
+    const count = (this.#counts.get(address) ?? 0) + 1
+    if (this.#counts.size < maxAddresses) this.#counts.set(address, count)
+    if (count > pollingCount) return
     if (this.#requests.size > 1_000) this.#requests.clear()
+    this.#requests.set(requestId, { begun: performance.now(), documentId })
     this.lastActivity = performance.now()
   }
 
   get isLoading(): boolean {
     const since = performance.now() - requestMilliseconds
-    return [...this.#requests.values()].some((begun) => begun > since)
+    return [...this.#requests.values()].some(({ begun }) => begun > since)
   }
 
+  /** Before something new is done: what is asked then counts again. */
   forgetRequests(): void {
     this.#requests.clear()
+    this.#counts.clear()
   }
 
   close(): void {
@@ -121,7 +145,10 @@ export class LoginTab {
     const [tab] = this.#pages
     if (tab === undefined) this.#pages = [await this.#firstTab(pipe)]
     else {
-      const popups = pages.filter(({ openerId, targetId }) => openerId !== undefined && this.#pages.includes(openerId) && !this.#pages.includes(targetId))
+      const popups = pages.filter(
+        ({ openerId, targetId }) =>
+          openerId !== undefined && this.#pages.includes(openerId) && !this.#pages.includes(targetId),
+      )
       this.#pages.push(...popups.slice(0, maxPopups).map(({ targetId }) => targetId))
     }
     const id = this.#pages.at(-1) as string

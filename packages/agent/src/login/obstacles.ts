@@ -14,7 +14,9 @@ const maxLabel = 60
 
 /** A notice about cookies: refused where it can be, else accepted. */
 export function cookieNotice({ controls }: PageReading): Obstacle | undefined {
-  const ofNotice = controls.filter((control) => isPressable(control) && pageWords.cookies.isIn(`${control.context} ${control.label}`))
+  const ofNotice = controls.filter(
+    (control) => isPressable(control) && pageWords.cookies.isIn(`${control.context} ${control.label}`),
+  )
   const press =
     ofNotice.find(({ label }) => pageWords.refuseCookies.isAll(label)) ??
     ofNotice.find(({ label, formHasFields }) => pageWords.acceptCookies.isAll(label) && !formHasFields)
@@ -35,7 +37,9 @@ export function questionAfterLogin(
 ): Obstacle | undefined {
   const needsInput = form?.fields.some(({ purpose }) => purpose === 'password' || isOneTimeCode(purpose)) ?? false
   if (!hasProved || needsInput) return undefined
-  const pressable = reading.controls.filter((control) => !control.isOutOfSight && !control.isDisabled && control.label.length <= maxLabel)
+  const pressable = reading.controls.filter(
+    (control) => !control.isOutOfSight && !control.isDisabled && control.label.length <= maxLabel,
+  )
   const heading = [reading.title, ...reading.headings].join(' | ')
   if (pageWords.stayIn.isIn(`${heading} ${reading.text.slice(0, 600)}`)) {
     const agreeing = pressable.find(({ label }) => pageWords.yes.isAll(label))
@@ -51,10 +55,13 @@ export function passkeyPrompt(reading: PageReading, form: LoginForm | undefined)
   const heading = [reading.title, ...reading.headings].join(' | ')
   if (form || !fieldWords.passkey.isIn(`${heading} ${reading.text.slice(0, 300)}`)) return undefined
   const usable = reading.controls.filter(
-    ({ isOutOfSight, isDisabled, label, region }) => !isOutOfSight && !isDisabled && label.length <= maxLabel && region !== 'footer',
+    ({ isOutOfSight, isDisabled, label, region }) =>
+      !isOutOfSight && !isDisabled && label.length <= maxLabel && region !== 'footer',
   )
   const byPassword = usable.find(({ label }) => fieldWords.password.isIn(label) && !pageWords.aside.isIn(label))
-  const isPicker = usable.filter(({ label }) => ['sms', 'totp', 'push', 'email'].some((type) => fieldWords[type as 'sms'].isIn(label))).length > 1
+  const isPicker =
+    usable.filter(({ label }) => ['sms', 'totp', 'push', 'email'].some((type) => fieldWords[type as 'sms'].isIn(label)))
+      .length > 1
   const another = isPicker ? undefined : usable.find(({ label }) => fieldWords.otherMethod.isIn(label))
   const press = byPassword ?? another
   return press && { kind: 'passkey', press }

@@ -1,5 +1,6 @@
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
 import type { CdpEventParams } from '../browser/cdp-types.ts'
+import type { TargetSession } from '../browser/targets/target-session.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 
 /** Shorter values are in too much that has nothing to do with them. */
@@ -7,46 +8,59 @@ const minLength = 4
 
 type Paused = CdpEventParams<'Fetch.requestPaused'>
 
+/** The browser itself, or a target of it. */
+interface Line {
+  readonly pause: () => Promise<unknown>
+  readonly resume: () => Promise<unknown>
+  readonly fail: (requestId: string) => Promise<unknown>
+  readonly pass: (requestId: string) => Promise<unknown>
+  readonly onPaused: (handler: (paused: Paused) => void) => () => void
+}
+
 /**
  * Watches the requests of the whole browser while a form is submitted, and stops those that would take a secret to a
  * host outside: a form whose script changes its target at the last moment, a redirect that repeats a POST, a script of
  * somebody else on the page. What a page has encrypted itself is not recognized.
  */
 export class SecretGuard implements AsyncDisposable {
-  readonly #pipe: CdpPipe
   readonly #allowed: AllowedHosts
   #patterns: readonly RegExp[]
-  readonly #unsubscribe: () => void
+  readonly #lines: readonly Line[]
+  readonly #unsubscribe: readonly (() => void)[]
   readonly denied = new Set<string>()
 
-  private constructor(pipe: CdpPipe, allowed: AllowedHosts, secrets: readonly string[]) {
-    this.#pipe = pipe
+  private constructor(allowed: AllowedHosts, secrets: readonly string[], lines: readonly Line[]) {
     this.#allowed = allowed
     this.#patterns = secrets.filter((secret) => secret.length >= minLength).flatMap(patternsOf)
-    this.#unsubscribe = pipe.on('Fetch.requestPaused', (paused, sessionId) => {
-      if (sessionId === undefined) this.#judge(paused)
-    })
+    this.#lines = lines
+    this.#unsubscribe = lines.map((line) => line.onPaused((paused) => this.#judge(line, paused)))
   }
 
-  static async watch(pipe: CdpPipe, allowed: AllowedHosts, secrets: readonly string[]): Promise<SecretGuard> {
-    const guard = new SecretGuard(pipe, allowed, secrets)
-    await pipe.send('Fetch.enable', { patterns: [{ urlPattern: '*', requestStage: 'Request' }] })
+  /**
+   * The browser's own session sees navigations and the documents that come; what a document loads that is there already,
+   * only the session of its target sees.
+   */
+  static async watch({ pipe, sessions, allowed, secrets }: WatchOptions): Promise<SecretGuard> {
+    const lines = [lineOfBrowser(pipe), ...new Set(sessions)].map((line) => ('pause' in line ? line : lineOf(line)))
+    const guard = new SecretGuard(allowed, secrets, lines)
+    await Promise.all(lines.map((line) => line.pause()))
     return guard
   }
 
-  #judge({ requestId, request }: Paused): void {
+  #judge(line: Line, { requestId, request }: Paused): void {
     const outside = this.#allowed.outside(request.url)
-    const isStopped = outside !== undefined && /^(https?|wss?):/.test(request.url) && this.#hasSecret(request)
-    if (isStopped && outside !== undefined) {
+    if (outside !== undefined && /^(https?|wss?):/.test(request.url) && this.#hasSecret(request)) {
       this.denied.add(outside)
-      this.#pipe.send('Fetch.failRequest', { requestId, errorReason: 'BlockedByClient' }).catch(() => {})
+      line.fail(requestId).catch(() => {}) // The page has given it up.
       return
     }
-    this.#pipe.send('Fetch.continueRequest', { requestId }).catch(() => {}) // The page has given it up.
+    line.pass(requestId).catch(() => {}) // The same.
   }
 
   #hasSecret({ url, postData, postDataEntries, hasPostData, headers }: Paused['request']): boolean {
-    const bytes = (postDataEntries ?? []).map(({ bytes: encoded }) => Buffer.from(encoded ?? '', 'base64').toString('utf8'))
+    const bytes = (postDataEntries ?? []).map(({ bytes: encoded }) =>
+      Buffer.from(encoded ?? '', 'base64').toString('utf8'),
+    )
     const body = [postData ?? '', ...bytes].join('\n')
     // A body that Chromium does not show could have anything in it.
     if (hasPostData && body.trim() === '') return true
@@ -55,10 +69,44 @@ export class SecretGuard implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#unsubscribe()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#patterns = []
     // Requests that are held go on then.
-    await this.#pipe.send('Fetch.disable').catch(() => {}) // The browser has ended.
+    await Promise.all(this.#lines.map((line) => line.resume().catch(() => {}))) // The page or the browser has gone.
+  }
+}
+
+interface WatchOptions {
+  readonly pipe: CdpPipe
+  /** Of the targets that the page is made of. */
+  readonly sessions: readonly TargetSession[]
+  readonly allowed: AllowedHosts
+  readonly secrets: readonly string[]
+}
+
+const everything = { patterns: [{ urlPattern: '*', requestStage: 'Request' as const }] }
+const errorReason = 'BlockedByClient'
+
+function lineOfBrowser(pipe: CdpPipe): Line {
+  return {
+    pause: () => pipe.send('Fetch.enable', everything),
+    resume: () => pipe.send('Fetch.disable'),
+    fail: (requestId) => pipe.send('Fetch.failRequest', { requestId, errorReason }),
+    pass: (requestId) => pipe.send('Fetch.continueRequest', { requestId }),
+    onPaused: (handler) =>
+      pipe.on('Fetch.requestPaused', (paused, sessionId) => {
+        if (sessionId === undefined) handler(paused)
+      }),
+  }
+}
+
+function lineOf(session: TargetSession): Line {
+  return {
+    pause: () => session.send('Fetch.enable', everything),
+    resume: () => session.send('Fetch.disable'),
+    fail: (requestId) => session.send('Fetch.failRequest', { requestId, errorReason }),
+    pass: (requestId) => session.send('Fetch.continueRequest', { requestId }),
+    onPaused: (handler) => session.on('Fetch.requestPaused', handler),
   }
 }
 

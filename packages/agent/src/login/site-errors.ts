@@ -28,7 +28,9 @@ export function problemOf(text: string, wasCode: boolean): LoginProblem | undefi
   const isLocked = found.find(({ problem }) => problem === 'account_locked')
   const isThreat = /\b(will be|remaining|left|attempts? (left|remaining)|before)\b/.test(plain)
   if (isLocked && !isThreat) return 'account_locked'
-  return found.filter(({ problem }) => !isThreat || problem !== 'account_locked').toSorted((one, other) => one.position - other.position)[0]?.problem
+  return found
+    .filter(({ problem }) => !isThreat || problem !== 'account_locked')
+    .toSorted((one, other) => one.position - other.position)[0]?.problem
 }
 
 interface Before {
@@ -45,12 +47,29 @@ export function findError(reading: PageReading, { text, wasCode, dialogs }: Befo
   const native = reading.fields.map(({ nativeError }) => nativeError).filter(Boolean)
   const hints = reading.fields.filter(({ isInvalid, hint }) => isInvalid && hint).map(({ hint }) => hint)
   const before = new Set((text ?? '').split('\n').map((line) => line.trim()))
-  const added = text === undefined ? [] : reading.text.split('\n').map((line) => line.trim()).filter((line) => line !== '' && line.length <= maxLine && !before.has(line))
-  const said = [...dialogs, ...marked.filter(({ kind }) => kind !== 'status').map(({ text: message }) => message), ...hints, ...added]
-  const known = said.map((message) => ({ message, problem: problemOf(message, wasCode) })).find(({ problem }) => problem !== undefined)
+  const added =
+    text === undefined
+      ? []
+      : reading.text
+          .split('\n')
+          .map((line) => line.trim())
+          .filter((line) => line !== '' && line.length <= maxLine && !before.has(line))
+  const said = [
+    ...dialogs,
+    ...marked.filter(({ kind }) => kind !== 'status').map(({ text: message }) => message),
+    ...hints,
+    ...added,
+  ]
+  const known = said
+    .map((message) => ({ message, problem: problemOf(message, wasCode) }))
+    .find(({ problem }) => problem !== undefined)
   if (known?.problem) return { text: known.message.slice(0, maxError), problem: known.problem }
   if (text === undefined) return undefined
-  const other = [...native, ...dialogs, ...marked.filter(({ kind, isError }) => kind === 'alert' || isError).map(({ text: message }) => message)]
+  const other = [
+    ...native,
+    ...dialogs,
+    ...marked.filter(({ kind, isError }) => kind === 'alert' || isError).map(({ text: message }) => message),
+  ]
   const [first] = other.filter((message) => !before.has(message.trim()))
   return first === undefined ? undefined : { text: first.slice(0, maxError), problem: 'website_error' }
 }

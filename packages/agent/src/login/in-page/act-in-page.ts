@@ -4,7 +4,7 @@ import { shared } from './shared.ts'
  * Writes a value into an element, or a character into each of several. The hosts are compared in the same step: no code
  * of the page runs between the last look at where the value would go and its writing.
  */
-export const typeInto = String.raw`function (places, value, roots, isSecret) {${shared}
+export const typeInto = `function (places, value, roots, isSecret) {${shared}
   const isWithin = (url) => {
     try {
       const { hostname, protocol } = new URL(url)
@@ -71,7 +71,7 @@ export const typeInto = String.raw`function (places, value, roots, isSecret) {${
 }`
 
 /** Whether the values are still there: a page that has drawn itself anew may have lost them. */
-export const areFilled = String.raw`function (places) {${shared}
+export const areFilled = `function (places) {${shared}
   return places.every((place) => {
     const element = state.elements[place]
     return !element?.isConnected || !('value' in element) || element.value !== ''
@@ -79,12 +79,12 @@ export const areFilled = String.raw`function (places) {${shared}
 }`
 
 /** Leaves the field, for pages that check a value only then. */
-export const leaveField = String.raw`function (place) {${shared}
+export const leaveField = `function (place) {${shared}
   state.elements[place]?.blur?.()
 }`
 
 /** Brings an element into sight: where to press it, and whether anything lies above it there. */
-export const findPlace = String.raw`function (place) {${shared}
+export const findPlace = `function (place) {${shared}
   let element = state.elements[place]
   if (!element?.isConnected) return { outcome: 'gone' }
   if (isToggle(element) && !element.checkVisibility({ opacityProperty: true })) element = element.labels?.[0] ?? element
@@ -102,7 +102,7 @@ export const findPlace = String.raw`function (place) {${shared}
 }`
 
 /** Presses an element that the pointer does not reach. */
-export const pressElement = String.raw`function (place) {${shared}
+export const pressElement = `function (place) {${shared}
   const element = state.elements[place]
   if (!element?.isConnected) return false
   element.focus?.()
@@ -111,7 +111,7 @@ export const pressElement = String.raw`function (place) {${shared}
 }`
 
 /** Submits the form of a field that has no button. */
-export const submitForm = String.raw`function (place) {${shared}
+export const submitForm = `function (place) {${shared}
   const element = state.elements[place]
   const form = element && formOf(element)
   if (!form) return false
@@ -120,14 +120,14 @@ export const submitForm = String.raw`function (place) {${shared}
 }`
 
 /** Gives a field the keyboard. */
-export const focusElement = String.raw`function (place) {${shared}
+export const focusElement = `function (place) {${shared}
   const element = state.elements[place]
   element?.focus?.()
   return element !== undefined && element.getRootNode().activeElement === element
 }`
 
 /** Of a frame's element: whether people see it. */
-export const isFrameShown = String.raw`function () {
+export const isFrameShown = `function () {
   const { width, height } = this.getBoundingClientRect()
   return width > 20 && height > 20 && this.checkVisibility({ opacityProperty: true, visibilityProperty: true })
 }`

@@ -1,5 +1,5 @@
 /** Declarations that every function in a page begins with. They run in a world of the agent's own, beside the page's. */
-export const shared = String.raw`
+export const shared = `
   const state = (globalThis.berthLogin ??= { closedRoots: new WeakMap(), elements: [] })
   const shadowOf = (element) => element.shadowRoot ?? state.closedRoots.get(element)
   const parentOf = (node) => node.assignedSlot ?? node.parentElement ?? (node.getRootNode() instanceof ShadowRoot ? node.getRootNode().host : null)

@@ -232,7 +232,7 @@ export const acceptTerms = new WordList([
 
 /** What stands beside a form and is no way to log in. */
 export const aside = new WordList([
-  'forgot|forgotten|reset|lost your|help|support|privacy|cancel|back|go back|contact|about|language|english|deutsch|français|español|report|learn more|faq|show password|hide password|show|hide|resend|send again|send a new code|didn\'t get|didn\'t receive|close|not you',
+  "forgot|forgotten|reset|lost your|help|support|privacy|cancel|back|go back|contact|about|language|english|deutsch|français|español|report|learn more|faq|show password|hide password|show|hide|resend|send again|send a new code|didn't get|didn't receive|close|not you",
   'vergessen|zurücksetzen|hilfe|datenschutz|abbrechen|zurück|impressum|kontakt|anzeigen|erneut senden|neu senden|mehr erfahren',
   'oublie|reinitialiser|aide|confidentialite|annuler|retour|mentions legales|afficher|renvoyer|en savoir plus',
   'olvidado|olvidaste|olvide|restablecer|ayuda|privacidad|cancelar|volver|mostrar|reenviar|mas informacion',

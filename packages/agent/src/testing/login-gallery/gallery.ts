@@ -31,11 +31,17 @@ export class Gallery {
     const url = new URL(request.url ?? '')
     const body = await text(request)
     this.#record(url, body)
-    const site = sites.find(({ name, pages }) => url.hostname === `${name}.test` || Object.keys(pages).some((path) => path.startsWith(`${url.hostname}/`)))
+    const site = sites.find(
+      ({ name, pages }) =>
+        url.hostname === `${name}.test` || Object.keys(pages).some((path) => path.startsWith(`${url.hostname}/`)),
+    )
     const own = site && url.hostname === `${site.name}.test`
     const handler = site?.pages[own ? url.pathname : `${url.hostname}${url.pathname}`]
-    if (!site || !handler) return void response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not found</h1>')
-    const cookies = new Map((request.headers.cookie ?? '').split('; ').map((pair) => pair.split('=', 2) as [string, string]))
+    if (!site || !handler)
+      return void response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not found</h1>')
+    const cookies = new Map(
+      (request.headers.cookie ?? '').split('; ').map((pair) => pair.split('=', 2) as [string, string]),
+    )
     const visit: Visit = {
       host: url.hostname,
       path: url.pathname,
@@ -54,7 +60,8 @@ export class Gallery {
     for (const secret of secrets) {
       if (sent.includes(secret)) this.arrivals.push({ secret, host: url.hostname, path: url.pathname })
     }
-    if (url.hostname === evil && url.pathname === '/take') this.arrivals.push({ secret: 'a request', host: evil, path: sent })
+    if (url.hostname === evil && url.pathname === '/take')
+      this.arrivals.push({ secret: 'a request', host: evil, path: sent })
   }
 }
 
@@ -67,8 +74,20 @@ function decodeForm(body: string): string {
 }
 
 function send(response: ServerResponse, reply: Reply | string): void {
-  const { status = 200, html = '', json, location, cookies = [], headers = {} }: Reply = typeof reply === 'string' ? { html: reply } : reply
+  const {
+    status = 200,
+    html = '',
+    json,
+    location,
+    cookies = [],
+    headers = {},
+  }: Reply = typeof reply === 'string' ? { html: reply } : reply
   const type = json ? 'application/json' : 'text/html; charset=utf-8'
-  response.writeHead(status, { 'content-type': type, ...headers, ...(location !== undefined && { location }), 'set-cookie': [...cookies] })
+  response.writeHead(status, {
+    'content-type': type,
+    ...headers,
+    ...(location !== undefined && { location }),
+    'set-cookie': [...cookies],
+  })
   response.end(json ? JSON.stringify(json) : html)
 }

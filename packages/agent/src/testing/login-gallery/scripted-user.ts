@@ -29,17 +29,22 @@ export async function logIn(agent: StartedAgent, site: Site, gallery: Gallery): 
   const steps: string[] = []
   const problems: string[] = []
   let codes = 0
-  const valueOf = ({ purpose }: LoginField): string | undefined => {
+  const valueFor = ({ purpose }: LoginField): string | undefined => {
     if (['username', 'email', 'phone'].includes(purpose)) return user
     if (purpose === 'password') return passwords.shift()
     if (purpose === 'other') return site.values?.other
     codes += 1
     return (codes > 1 ? site.values?.[`${purpose} again`] : undefined) ?? site.values?.[purpose] ?? code
   }
-  let page = await ask<LoginPage>('openLogin', { domain: `${site.name}.test`, ...(site.loginUrl && { login_url: site.loginUrl }) })
+  let page = await ask<LoginPage>('openLogin', {
+    domain: `${site.name}.test`,
+    ...(site.loginUrl && { login_url: site.loginUrl }),
+  })
   for (let step = 0; step < maxSteps; step++) {
     const { state, page_key, choices, fields } = page
-    steps.push(`${state} ${page.url} [${fields.map(({ purpose }) => purpose)}] [${choices.map(({ kind, mfa_type, provider, label }) => `${kind}:${mfa_type ?? provider ?? ''} ${label}`)}] ${page.problem ?? ''} ${page.website_error ?? ''}`)
+    steps.push(
+      `${state} ${page.url} [${fields.map(({ purpose }) => purpose)}] [${choices.map(({ kind, mfa_type, provider, label }) => `${kind}:${mfa_type ?? provider ?? ''} ${label}`)}] ${page.problem ?? ''} ${page.website_error ?? ''}`,
+    )
     if (page.problem) problems.push(page.problem)
     if (state === 'external_action' && site.approve) {
       site.approve(gallery.memoryOf(site.name))
@@ -54,10 +59,12 @@ export async function logIn(agent: StartedAgent, site: Site, gallery: Gallery): 
     }
     if (state !== 'form') break
     const values = fields.flatMap((field) => {
-      const value = valueOf(field)
+      const value = valueFor(field)
       return value === undefined ? [] : [{ ref: field.ref, value }]
     })
-    const hasPassword = fields.every(({ purpose, ref }) => purpose !== 'password' || values.some((value) => value.ref === ref))
+    const hasPassword = fields.every(
+      ({ purpose, ref }) => purpose !== 'password' || values.some((value) => value.ref === ref),
+    )
     if (values.length === 0 || !hasPassword) break
     const outcome = await ask<LoginOutcome>('submitLogin', { page_key, values })
     if (outcome.outcome !== 'done') steps.push(outcome.outcome)

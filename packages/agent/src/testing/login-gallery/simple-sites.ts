@@ -4,7 +4,14 @@ const login = (inner = form(), head = {}) => page(`<h1>Log in</h1><!--error-->${
 const noLink = page('<h1>Welcome</h1><p>Nothing to see here.</p>')
 
 /** A language: what the link, the fields and the button are called, and the error. */
-const languages: readonly (readonly [lang: string, link: string, user: string, password: string, submit: string, error: string])[] = [
+const languages: readonly (readonly [
+  lang: string,
+  link: string,
+  user: string,
+  password: string,
+  submit: string,
+  error: string,
+])[] = [
   ['de', 'Anmelden', 'Benutzername', 'Passwort', 'Anmelden', 'Das Passwort ist falsch.'],
   ['fr', 'Se connecter', 'Adresse e-mail', 'Mot de passe', 'Connexion', 'Identifiant ou mot de passe incorrect.'],
   ['es', 'Iniciar sesión', 'Correo electrónico', 'Contraseña', 'Entrar', 'La contraseña es incorrecta.'],
@@ -28,7 +35,10 @@ export const languageSites: readonly Site[] = languages.map(([lang, link, user, 
     name: `lang-${lang}`,
     pages: plain(
       (_visit, message) =>
-        page(`<h1>${link}</h1>${message && `<div class="meldung">${message}</div>`}${form({ user, password, submit })}`, options),
+        page(
+          `<h1>${link}</h1>${message && `<div class="meldung">${message}</div>`}${form({ user, password, submit })}`,
+          options,
+        ),
       { home: page(`<nav><a href="/login">${link}</a></nav><h1>Beispiel</h1>`, options), error },
     ),
     passwords: ['Wrong-Donkey-8?', 'Correct-Horse-9!'],
@@ -74,7 +84,8 @@ const vue = `<div class="card"><h2>Sign in to your account</h2><div><span>Email<
   const failed = () => alert('Wrong password')
   go.addEventListener('click', () => { ${send} })`)}`
 
-const component = (mode: string) => `<login-box></login-box>${script(`
+const component = (mode: string) =>
+  `<login-box></login-box>${script(`
   customElements.define('text-field', class extends HTMLElement {
     connectedCallback() {
       const root = this.attachShadow({ mode: '${mode}' })
@@ -123,7 +134,14 @@ export const simpleSites: readonly Site[] = [
     ends: 'logged_in',
   },
   { name: 'react', pages: plain(login(react)), ends: 'logged_in' },
-  { name: 'vue', pages: plain(login(vue)), passwords: ['Wrong-Donkey-8?', 'Correct-Horse-9!'], toldBefore: 'credentials_invalid', says: /Wrong/, ends: 'logged_in' },
+  {
+    name: 'vue',
+    pages: plain(login(vue)),
+    passwords: ['Wrong-Donkey-8?', 'Correct-Horse-9!'],
+    toldBefore: 'credentials_invalid',
+    says: /Wrong/,
+    ends: 'logged_in',
+  },
   { name: 'open-shadow', pages: plain(login(component('open'))), ends: 'logged_in' },
   { name: 'closed-shadow', pages: plain(login(component('closed'))), ends: 'logged_in' },
   {
@@ -132,7 +150,9 @@ export const simpleSites: readonly Site[] = [
       ...plain(page('<h1>Members</h1><iframe src="/inner" width="400" height="300"></iframe>')),
       '/inner': () => page(form().replace('<form', '<form target="_top"')),
       '/login': (visit) =>
-        visit.method === 'GET' ? page('<h1>Members</h1><iframe src="/inner" width="400" height="300"></iframe>') : welcome(),
+        visit.method === 'GET'
+          ? page('<h1>Members</h1><iframe src="/inner" width="400" height="300"></iframe>')
+          : welcome(),
     },
     ends: 'logged_in',
   },
@@ -141,24 +161,77 @@ export const simpleSites: readonly Site[] = [
     allowed: ['widget.test'],
     pages: {
       ...plain(page('<h1>Members</h1><iframe src="http://widget.test/inner" width="400" height="300"></iframe>')),
-      'widget.test/inner': () => page(form().replace('action="/login"', 'action="http://foreign-frame.test/login" target="_top"')),
+      'widget.test/inner': () =>
+        page(form().replace('action="/login"', 'action="http://foreign-frame.test/login" target="_top"')),
     },
     ends: 'logged_in',
   },
   { name: 'slow', pages: plain(login(slow)), ends: 'logged_in' },
-  { name: 'cookie-banner', pages: plain(login(cookieBanner + form({ user: 'E-Mail', password: 'Passwort', submit: 'Anmelden' }), { lang: 'de' })), ends: 'logged_in' },
+  {
+    name: 'cookie-banner',
+    pages: plain(
+      login(cookieBanner + form({ user: 'E-Mail', password: 'Passwort', submit: 'Anmelden' }), { lang: 'de' }),
+    ),
+    ends: 'logged_in',
+  },
   {
     name: 'crowded',
     pages: plain(
       page(
         `<h1>My account</h1><div><section><h2>Register</h2><form method="post" action="/register"><label>Email address <input type="email" name="email"></label><label>Password <input type="password" name="password" autocomplete="new-password"></label><label>Confirm password <input type="password" name="again"></label><button>Register</button></form></section><section><h2>Login</h2><form method="post" action="/login"><input name="website" style="position:absolute;left:-9999px" tabindex="-1"><label>Username or email <input name="user"></label><label>Password <input type="password" name="password"></label><label><input type="checkbox" name="stay" value="yes"> Remember me</label><button>Log in</button><a href="/lost">Lost your password?</a></form></section></div><footer><form action="/newsletter"><input type="email" name="e" placeholder="Newsletter: your email"><button>Subscribe</button></form><a href="https://facebook.com/shop">Follow us on Facebook</a></footer>`,
       ),
-      { after: ({ sent }) => (sent.get('stay') === 'yes' && !sent.get('website') ? welcome() : { status: 400, html: 'trap' }) },
+      {
+        after: ({ sent }) =>
+          sent.get('stay') === 'yes' && !sent.get('website') ? welcome() : { status: 400, html: 'trap' },
+      },
     ),
     ends: 'logged_in',
   },
-  { name: 'terms-box', pages: plain(login(form().replace('<button', '<label><input type="checkbox" name="terms" required> I agree to the terms of service</label><button')), { after: ({ sent }) => (sent.has('terms') ? welcome() : { status: 400, html: 'no' }) }), ends: 'logged_in' },
-  { name: 'no-button', pages: plain(login(form().replace(/<button.*<\/button>/, ''))), ends: 'logged_in' },
-  { name: 'tables', pages: plain(login('<form method="post" action="/login"><table><tr><td>User ID:</td><td><input name="a1"></td></tr><tr><td>Password:</td><td><input name="a2" type="password"></td></tr><tr><td></td><td><input type="image" alt="Log on" src="data:image/gif;base64,R0lGODlhAQABAAAAACw=" width="60" height="20"></td></tr></table></form>')), ends: 'logged_in' },
-  { name: 'tenant', pages: plain(login(form().replace('<button', '<label>Domain <select name="domain" required><option value="">Choose</option><option value="EU">Europe</option></select></label><button')), { after: ({ sent }) => (sent.get('domain') === 'EU' ? welcome() : { status: 400, html: 'no' }) }), values: { other: 'EU' }, ends: 'logged_in' },
+  {
+    name: 'terms-box',
+    pages: plain(
+      login(
+        form().replace(
+          '<button',
+          '<label><input type="checkbox" name="terms" required> I agree to the terms of service</label><button',
+        ),
+      ),
+      { after: ({ sent }) => (sent.has('terms') ? welcome() : { status: 400, html: 'no' }) },
+    ),
+    ends: 'logged_in',
+  },
+  {
+    name: 'no-button',
+    pages: plain(
+      login(
+        form()
+          .replace(/<button.*<\/button>/, '')
+          .replace('<form', '<form onkeydown="if (event.key === \'Enter\') this.submit()"'),
+      ),
+    ),
+    ends: 'logged_in',
+  },
+  {
+    name: 'tables',
+    pages: plain(
+      login(
+        '<form method="post" action="/login"><table><tr><td>User ID:</td><td><input name="a1"></td></tr><tr><td>Password:</td><td><input name="a2" type="password"></td></tr><tr><td></td><td><input type="image" alt="Log on" src="data:image/gif;base64,R0lGODlhAQABAAAAACw=" width="60" height="20"></td></tr></table></form>',
+      ),
+    ),
+    ends: 'logged_in',
+  },
+  {
+    name: 'tenant',
+    pages: plain(
+      login(
+        form().replace(
+          '<button',
+          '<label>Domain <select name="domain" required><option value="">Choose</option><option value="EU">Europe</option></select></label><button',
+        ),
+      ),
+      { after: ({ sent }) => (sent.get('domain') === 'EU' ? welcome() : { status: 400, html: 'no' }) },
+    ),
+    values: { other: 'EU' },
+    ends: 'logged_in',
+  },
 ]

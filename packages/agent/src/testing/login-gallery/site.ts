@@ -66,33 +66,61 @@ export const redirect = (location: string, ...cookies: string[]): Reply => ({ st
 const session = 'session=s3cr3t-token; Path=/; HttpOnly'
 export const welcome = (location = '/account'): Reply => redirect(location, session)
 
-export const account = page('<header><a href="/account">My account</a> <a href="/logout">Sign out</a></header><h1>Your orders</h1>', { title: 'Account' })
+export const account = page(
+  '<header><a href="/account">My account</a> <a href="/logout">Sign out</a></header><h1>Your orders</h1>',
+  { title: 'Account' },
+)
 
 export const isRight = ({ sent }: Visit) => [...sent.values()].includes(user) && [...sent.values()].includes(password)
 
 /** A home page with a link, a login page that sends a form to itself, and what is behind it. */
 export function plain(
   login: string | ((visit: Visit, error: string) => string),
-  { home = page('<nav><a href="/about">About</a><a href="/login">Log in</a></nav><h1>Welcome to the shop</h1><form action="/search"><input type="search" name="q" placeholder="Search"></form>'), error = 'The password is incorrect.', after = (): Reply => welcome() }: { readonly home?: string; readonly error?: string; readonly after?: (visit: Visit) => Reply } = {},
+  {
+    home = page(
+      '<nav><a href="/about">About</a><a href="/login">Log in</a></nav><h1>Welcome to the shop</h1><form action="/search"><input type="search" name="q" placeholder="Search"></form>',
+    ),
+    error = 'The password is incorrect.',
+    after = (): Reply => welcome(),
+  }: { readonly home?: string; readonly error?: string; readonly after?: (visit: Visit) => Reply } = {},
 ): Site['pages'] {
-  const shown = (visit: Visit, message: string) => (typeof login === 'string' ? login.replace('<!--error-->', message && `<p role="alert">${message}</p>`) : login(visit, message))
+  const shown = (visit: Visit, message: string) =>
+    typeof login === 'string'
+      ? login.replace('<!--error-->', message && `<p role="alert">${message}</p>`)
+      : login(visit, message)
   return {
     '/': ({ isLoggedIn }) => (isLoggedIn ? account : home),
-    '/login': (visit) => (visit.method === 'GET' ? shown(visit, '') : isRight(visit) ? after(visit) : shown(visit, error)),
+    '/login': (visit) =>
+      visit.method === 'GET' ? shown(visit, '') : isRight(visit) ? after(visit) : shown(visit, error),
     '/account': ({ isLoggedIn }) => (isLoggedIn ? account : redirect('/login')),
   }
 }
 
 /** The form that nearly every site has, in the words of a language. */
-export function form(words: { readonly user?: string; readonly password?: string; readonly submit?: string } = {}): string {
+export function form(
+  words: { readonly user?: string; readonly password?: string; readonly submit?: string } = {},
+): string {
   const { user: userLabel = 'Email', password: passwordLabel = 'Password', submit = 'Log in' } = words
   return `<form method="post" action="/login"><label for="u">${userLabel}</label><input id="u" name="user" type="text"><label for="p">${passwordLabel}</label><input id="p" name="password" type="password"><button type="submit">${submit}</button></form>`
 }
 
 /** A form for a code, which leads to the account when it is the right one. */
-export function codeStep(explanation: string, input: string, { submit = 'Verify', title = 'Verify it is you' } = {}): Site['pages'] {
-  const shown = (message: string) => page(`<h1>${title}</h1><p>${explanation}</p>${message}<form method="post" action="/code">${input}<button>${submit}</button></form>`, { title })
+export function codeStep(
+  explanation: string,
+  input: string,
+  { submit = 'Verify', title = 'Verify it is you' } = {},
+): Site['pages'] {
+  const shown = (message: string) =>
+    page(
+      `<h1>${title}</h1><p>${explanation}</p>${message}<form method="post" action="/code">${input}<button>${submit}</button></form>`,
+      { title },
+    )
   return {
-    '/code': ({ method, sent }) => (method === 'GET' ? shown('') : [...sent.values()].join('').includes(code) ? welcome() : shown('<p class="error">The code is not valid.</p>')),
+    '/code': ({ method, sent }) =>
+      method === 'GET'
+        ? shown('')
+        : [...sent.values()].join('').includes(code)
+          ? welcome()
+          : shown('<p class="error">The code is not valid.</p>'),
   }
 }
