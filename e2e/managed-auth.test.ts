@@ -182,7 +182,8 @@ test(
       timeline.map(({ type, status }) => `${type} ${status}`),
       ['reauth SUCCESS', 'health_check NEEDS_AUTH', 'login SUCCESS'],
     )
-    assert.deepEqual(await Array.fromAsync(client.browsers.list()), [])
+    const isOver = async () => (await Array.fromAsync(client.browsers.list())).length === 0
+    await until('the end of all browsers', isOver, { limitSeconds: 30 })
     assert.ok(!berth.log.includes(password), 'the log does not tell the password')
   },
 )

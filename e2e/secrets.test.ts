@@ -209,7 +209,8 @@ async function useLogin(): Promise<void> {
       async () => {
         const state = await call('GET', path)
         if (state.flow_status === 'FAILED') throw new Error(JSON.stringify(state))
-        return state.interaction_id && state.interaction_id !== than && state
+        const { interaction_id: question = null } = state
+        return question !== null && question !== than && state
       },
       { limitSeconds: 60, everyMilliseconds: 200 },
     )

@@ -57,6 +57,7 @@ test('text that the database cannot store is an invalid request, in any field', 
 
 /** Lists of what belongs to a resource need one. */
 const resourceIds: Readonly<Record<string, () => Promise<string>>> = {
+  listAuthTimeline: () => connectionId(),
   listWebhookDeliveries: async () =>
     (await project.call<{ id: string }>('POST', '/webhooks', { url: 'https://receiver.example' })).body.id,
 }
@@ -70,6 +71,12 @@ for (const { path: template, operationId } of publicEndpoints.filter(({ paged })
     assert.deepEqual([status, headers.get('x-limit'), headers.get('x-offset'), body], [200, '100', '9999999999', []])
     assert.deepEqual([huge.status, huge.headers.get('x-limit'), huge.body], [200, '100', []])
   })
+}
+
+/** The owner of the one list that is below something else. */
+async function connectionId(): Promise<string> {
+  const body = { domain: 'site.test', profile_name: 'of-connection' }
+  return (await project.call<{ id: string }>('POST', '/auth/connections', body)).body.id
 }
 
 test('rows of one millisecond are listed in the order of their creation', async () => {

@@ -6,12 +6,14 @@ interface ConnectItem {
   readonly id: string
   readonly title: string
   readonly urls?: readonly { readonly href: string; readonly primary?: boolean }[]
+  /** Only in the answer that is about this item alone. */
+  readonly fields?: readonly Readonly<Record<string, string>>[]
 }
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
- * Implements the lists of vaults and items of a 1Password Connect server. Served below a path, as behind a reverse
+ * Implements the lists of vaults and items, and single items, of a 1Password Connect server. Served below a path, as behind a reverse
  * proxy.
  */
 export class ConnectServer {
@@ -66,10 +68,13 @@ export class ConnectServer {
       return void (items
         ? send(
             200,
-            items.map((item) => ({ ...item, vault: { id: vault }, category: 'LOGIN' })),
+            items.map(({ fields: _fields, ...item }) => ({ ...item, vault: { id: vault }, category: 'LOGIN' })),
           )
         : send(404, {}))
     }
+    const [, of = '', id] = /^\/connect\/v1\/vaults\/([a-z]+)\/items\/(\w+)$/.exec(url) ?? []
+    const item = this.items.get(of)?.find((known) => known.id === id)
+    if (item) return void send(200, { ...item, vault: { id: of }, category: 'LOGIN' })
     if (!/^\/connect\/v1\/vaults\/?$/.test(url)) return void send(404, { status: 404, message: url })
     send(
       200,

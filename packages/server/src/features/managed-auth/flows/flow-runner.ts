@@ -155,10 +155,15 @@ export class FlowRunner {
       }
       const step = { flow, connection, drive, signal }
       if (flow.step === 'AWAITING_INPUT') await this.#awaitInput(step)
-      else if (flow.step === 'AWAITING_EXTERNAL_ACTION') await steps.watch(step)
+      else if (flow.step === 'AWAITING_EXTERNAL_ACTION') await this.#awaitAction(step)
       else if (flow.sealed_answer) await steps.useAnswer(step)
       else await steps.proceed(step)
     }
+  }
+
+  async #awaitAction(step: Step): Promise<void> {
+    const { signals, steps } = this.#options
+    if (!(await steps.watch(step))) await signals.next(step.flow.connection_id, step.signal)
   }
 
   async #awaitInput(step: Step): Promise<void> {

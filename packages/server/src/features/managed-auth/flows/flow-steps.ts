@@ -69,15 +69,16 @@ export class FlowSteps {
     await this.#carryOut(decision, { flow, connection, drive, signal }, page, means)
   }
 
-  /** What the flow waits for elsewhere: the page tells when it has happened. */
-  async watch({ flow, connection, drive, signal }: Step): Promise<void> {
+  /** What the flow waits for elsewhere: the page tells when it has happened. Returns whether anything has. */
+  async watch({ flow, connection, drive, signal }: Step): Promise<boolean> {
     const page = await drive.observe(flow, flow.page?.page_key)
     signal.throwIfAborted()
-    if (page.page_key === flow.page?.page_key || page.state === 'loading') return
+    if (page.page_key === flow.page?.page_key || page.state === 'loading') return false
     const means = await this.#meansOf({ flow, connection, drive, signal })
     const decision = decide(page, this.#view(flow, means, drive))
-    if (decision.do === 'look') return
+    if (decision.do === 'look') return false
     await this.#carryOut(decision, { flow, connection, drive, signal }, page, means)
+    return true
   }
 
   /** A person may log in by hand instead of answering, in the live view. */

@@ -178,9 +178,16 @@ export class HealthChecks {
       await runner.failInterrupted(flow)
       return
     }
-    await runner.run(flowId)
-    signal.throwIfAborted()
+    // The flow goes on with the next start of this server, whatever becomes of the job.
+    await Promise.race([runner.run(flowId), rejectedBy(signal)])
   }
+}
+
+function rejectedBy(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
 }
 
 const knownProblems: readonly string[] = ['network_error', 'bot_detected', 'captcha_blocked', 'rate_limited']
