@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import axe from 'axe-core'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { deepOnly } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
 
 const berth = await Berth.start()
@@ -139,7 +140,7 @@ test('a session is made by the form and seen live, and its recording moves with 
   await page.context().close()
 })
 
-test('a session has a terminal and files, and the list of sessions follows what happens', async () => {
+test('a session has a terminal and files, and the list of sessions follows what happens', deepOnly, async () => {
   const session = await client.browsers.create({ headless: true, name: 'by-the-api', timeout_seconds: 300 })
   const page = await signedIn()
   await page.getByRole('link', { name: 'by-the-api' }).click()
@@ -186,7 +187,7 @@ test('a session has a terminal and files, and the list of sessions follows what 
   await page.context().close()
 })
 
-test('the pages of resources list, create, edit and delete', async () => {
+test('the pages of resources list, create, edit and delete', deepOnly, async () => {
   const page = await signedIn()
   const open = async (title: string) => {
     await page.getByRole('navigation').getByRole('link', { name: title, exact: true }).click()
