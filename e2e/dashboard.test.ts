@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import axe from 'axe-core'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { deepOnly } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
 
 const berth = await Berth.start()
@@ -44,7 +45,7 @@ async function isAccessible(page: Page, name: string): Promise<void> {
     await page.evaluate(axe.source)
     const { violations } = await page.evaluate<{
       violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[]
-    }>("axe.run(document, { iframes: false, runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })")
+    }>("axe.run({ exclude: ['.xterm'] }, { iframes: false, runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })")
     const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
     const told = serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`)
     assert.deepEqual(told, [], `${name} in ${theme}`)
@@ -95,7 +96,7 @@ test('a key signs in, its cookie is for the dashboard alone, and signing out end
   await context.close()
 })
 
-test('a session is made by the form, seen live, and used: terminal, files, recording and its events', async () => {
+test('a session is made by the form and seen live, and its recording moves with its events', async () => {
   const page = await signedIn()
   await page.getByText('No session runs.').waitFor()
   await page.getByRole('button', { name: 'New session' }).click()
@@ -130,7 +131,20 @@ test('a session is made by the form, seen live, and used: terminal, files, recor
   await page.getByRole('button', { name: 'Stop recording' }).click()
   await page.getByRole('list', { name: 'Events of the recording' }).getByText('seen by the dashboard').click()
   await page.locator('video[src]').waitFor()
+  await remote.close()
+  await client.browsers.deleteByID(session.session_id)
+  // With several servers, the stream of another one does not tell of it.
+  await page.reload()
+  await page.getByText('This session ended at').waitFor()
+  await page.locator('video[src]').waitFor()
+  await page.context().close()
+})
 
+test('a session has a terminal and files, and the list of sessions follows what happens', deepOnly, async () => {
+  const session = await client.browsers.create({ headless: true, name: 'by-the-api', timeout_seconds: 300 })
+  const page = await signedIn()
+  await page.getByRole('link', { name: 'by-the-api' }).click()
+  await page.getByRole('heading', { name: 'by-the-api' }).waitFor()
   await page.getByRole('tab', { name: 'Terminal' }).click()
   await page.locator('.xterm-helper-textarea').focus()
   await page.keyboard.type('tty && echo made > made-in-terminal.txt && echo do""ne\n')
@@ -156,32 +170,28 @@ test('a session is made by the form, seen live, and used: terminal, files, recor
   await page.setViewportSize({ width: 390, height: 844 })
   await isAccessible(page, 'session-phone')
   await page.setViewportSize({ width: 1280, height: 800 })
-  await remote.close()
 
   // The list follows what happens elsewhere.
   await page.getByRole('link', { name: 'All sessions' }).click()
-  await page.getByRole('link', { name: 'by-the-form' }).waitFor()
+  await page.getByRole('link', { name: 'by-the-api' }).waitFor()
   await page.locator('img.thumbnail').waitFor()
   await isAccessible(page, 'sessions')
   await page.getByRole('searchbox').fill('nothing-like-it')
   await page.getByText('No session matches.').waitFor()
   assert.match(page.url(), /query=nothing-like-it/)
   await page.getByRole('searchbox').fill('')
-  await page.getByRole('checkbox', { name: 'Select by-the-form' }).check()
+  await page.getByRole('checkbox', { name: 'Select by-the-api' }).check()
   await page.getByRole('button', { name: 'Delete selected' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByText('No session runs.').waitFor()
-  await page.goto(`${berth.url}/dashboard/sessions/${session.session_id}?tab=replays`)
-  await page.getByText('This session ended at').waitFor()
-  await page.locator('video[src]').waitFor()
   await page.context().close()
 })
 
-test('the pages of resources list, create, edit and delete', async () => {
+test('the pages of resources list, create, edit and delete', deepOnly, async () => {
   const page = await signedIn()
   const open = async (title: string) => {
     await page.getByRole('navigation').getByRole('link', { name: title, exact: true }).click()
-    await page.getByRole('heading', { name: title, exact: true }).waitFor()
+    await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor()
   }
   await open('Overview')
   await page.getByRole('img', { name: /Sessions, by hour/ }).waitFor()
@@ -192,7 +202,7 @@ test('the pages of resources list, create, edit and delete', async () => {
   const form = page.getByRole('dialog')
   await form.getByLabel('Type').selectOption('custom')
   await form.getByLabel('Name').first().fill('office')
-  await form.locator('summary').getByText('Config').click()
+  await form.locator('summary', { hasText: 'Config' }).click()
   await form.getByLabel('Host', { exact: true }).fill('http://not-a-host')
   await form.getByLabel('Port').fill('x')
   await form.getByRole('button', { name: 'Create' }).click()
@@ -219,7 +229,7 @@ test('the pages of resources list, create, edit and delete', async () => {
   assert.equal((await fetch(`${berth.url}/browsers`, { headers: { authorization: `Bearer ${key}` } })).status, 200)
   await page.keyboard.press('Escape')
   await open('Audit log')
-  await page.getByRole('cell', { name: 'POST /org/api_keys' }).waitFor()
+  await page.getByRole('cell', { name: 'POST /proxies' }).first().waitFor()
   await isAccessible(page, 'audit')
   const others = ['Pools', 'Profiles', 'Extensions', 'Apps', 'Deployments', 'Invocations', 'Credentials']
   for (const title of [...others, 'Credential providers', 'Vaults', 'Projects', 'OTLP destinations']) {

@@ -82,7 +82,7 @@ function Frame({ keyProject }: { readonly keyProject: string | null }) {
         ))}
         <a href="/docs">{words.docs}</a>
       </nav>
-      <main id="content" tabIndex={-1}>
+      <main id="content" tabIndex={0}>
         <Outlet />
       </main>
     </div>

@@ -55,9 +55,11 @@ function membersOf(schema: JsonSchema, definitions: Definitions): readonly Membe
   return Object.entries(properties).flatMap(([name, given]) => {
     const property = resolve(given, definitions)
     if (given.deprecated || property.deprecated || property.type === 'null' || property.const !== undefined) return []
+    const description = given.description ?? property.description
+    if (description?.startsWith('Not supported')) return []
     const field = fieldOf(name, property, definitions)
     const isRequired = required.includes(name) && property.default === undefined
-    return [{ name, field, isRequired, description: given.description ?? property.description }]
+    return [{ name, field, isRequired, description }]
   })
 }
 

@@ -14,6 +14,8 @@ const words = {
   no: 'no',
 }
 
+const acronyms = ['url', 'gpu', 'id', 'ip', 'ca', 'os', 'asn', 'totp', 'sso', 'otlp', 'cdp', 'ttl']
+
 interface SchemaFormProps {
   /** An object schema of the contract. It draws the fields, and validates as the server does. */
   readonly schema: z.ZodType
@@ -42,16 +44,18 @@ export function SchemaForm(props: SchemaFormProps) {
 
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    const result = schema.safeParse(request)
-    const found = result.success
-      ? []
-      : result.error.issues.map(({ path, message }) => [path.join('.'), message] as const)
-    setFaults(new Map(found.toReversed()))
-    if (result.success) onSubmit(request)
+    const found = faultsOf(schema, request)
+    setFaults(found)
+    if (found.size === 0) onSubmit(request)
+  }
+  const change = (next: Values) => {
+    setValue(next)
+    // Nobody is told of faults before the first attempt, and of those that are mended no longer.
+    if (faults.size > 0) setFaults(faultsOf(schema, withoutEmpty(next) ?? {}))
   }
   return (
     <form onSubmit={submit} noValidate>
-      <Members members={members} path="" value={value} faults={shown} onChange={setValue} />
+      <Members members={members} path="" value={value} faults={shown} onChange={change} />
       {shown.get('') && (
         <p className="notice bad" role="alert">
           {shown.get('')}
@@ -73,6 +77,12 @@ export function SchemaForm(props: SchemaFormProps) {
       </footer>
     </form>
   )
+}
+
+/** The first fault of each field, by its path. */
+function faultsOf(schema: z.ZodType, request: unknown): Faults {
+  const issues = schema.safeParse(request).error?.issues ?? []
+  return new Map(issues.map(({ path, message }) => [path.join('.'), message] as const).toReversed())
 }
 
 /** The server names the field at the beginning of its message. */
@@ -267,7 +277,10 @@ function hintOf({ kind }: Field): string {
 }
 
 function labelOf(name: string): string {
-  const text = name.replaceAll('_', ' ')
+  const text = name
+    .split('_')
+    .map((word) => (acronyms.includes(word) ? word.toUpperCase() : word))
+    .join(' ')
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 

@@ -1,6 +1,6 @@
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import { deleteBrowser, getBrowser } from '@berth/contract/browsers/browser-endpoints.ts'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Tabs } from 'radix-ui'
 import { type ComponentType, useState } from 'react'
@@ -101,9 +101,14 @@ function OneSession({ session }: { readonly session: Browser }) {
 function SessionHeader({ session }: { readonly session: Browser }) {
   const [open, setOpen] = useState<'edit' | 'delete'>()
   const { session_id: id, name, created_at, deleted_at: endedAt } = session
+  const queries = useQueryClient()
   const remove = useMutation({
     mutationFn: () => call(deleteBrowser, { params: { id_or_name: id } }),
-    onSuccess: () => setOpen(undefined),
+    onSuccess: () => {
+      setOpen(undefined)
+      // Another server tells nothing of it.
+      return queries.invalidateQueries({ queryKey: ['session', id] })
+    },
   })
   return (
     <header className="page">

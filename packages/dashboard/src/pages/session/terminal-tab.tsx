@@ -62,6 +62,14 @@ export function TerminalTab({ session: { session_id: id } }: TabProps) {
 }
 
 async function runShell(id: string, terminal: Terminal, signal: AbortSignal): Promise<number> {
+  // One request after the other: what is typed keeps its order, and what comes meanwhile goes together.
+  let typed = ''
+  let send: (() => Promise<void>) | undefined
+  terminal.onData((text) => {
+    typed += text
+    void send?.()
+  })
+  terminal.focus()
   const { rows, cols } = terminal
   const environment = { TERM: 'xterm-256color', COLORTERM: 'truecolor' }
   const { process_id } = await call(spawnProcess, {
@@ -73,10 +81,8 @@ async function runShell(id: string, terminal: Terminal, signal: AbortSignal): Pr
   if (signal.aborted) kill()
   signal.addEventListener('abort', kill)
 
-  // One request after the other: what is typed keeps its order, and what comes meanwhile goes together.
-  let typed = ''
   let isSending = false
-  const send = async () => {
+  send = async () => {
     if (isSending) return
     isSending = true
     while (typed !== '') {
@@ -86,12 +92,8 @@ async function runShell(id: string, terminal: Terminal, signal: AbortSignal): Pr
     }
     isSending = false
   }
-  terminal.onData((text) => {
-    typed += text
-    void send()
-  })
+  void send()
   terminal.onResize((size) => void call(resizeTerminal, { params, body: size }).catch(() => {}))
-  terminal.focus()
   for await (const output of follow(streamProcessOutput, { params, signal })) {
     if ('event' in output) {
       signal.removeEventListener('abort', kill)

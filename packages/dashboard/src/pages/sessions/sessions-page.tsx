@@ -1,6 +1,6 @@
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import { deleteBrowser, listBrowsers } from '@berth/contract/browsers/browser-endpoints.ts'
-import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef, useState } from 'react'
@@ -237,6 +237,7 @@ function DeleteSessions({
   readonly sessions: readonly Browser[]
   readonly onClose: () => void
 }) {
+  const queries = useQueryClient()
   const remove = useMutation({
     mutationFn: async () => {
       // A few at a time: each ends a browser and may save a profile.
@@ -249,6 +250,8 @@ function DeleteSessions({
       await Promise.all([work(), work(), work(), work()])
     },
     onSuccess: onClose,
+    // Another server tells nothing of it.
+    onSettled: () => queries.invalidateQueries({ queryKey: ['sessions'] }),
   })
   return (
     <Confirm

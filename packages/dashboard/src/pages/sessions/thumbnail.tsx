@@ -9,16 +9,20 @@ import { words } from './strings.ts'
 export function Thumbnail({ session: { session_id: id, deleted_at } }: { readonly session: Browser }) {
   const picture = useQuery({
     queryKey: ['thumbnail', id],
-    queryFn: ({ signal }) => callFile(getThumbnail, { params: { id_or_name: id }, signal }),
+    queryFn: async ({ signal }) => {
+      const jpeg = await callFile(getThumbnail, { params: { id_or_name: id }, signal })
+      if (jpeg.size === 0) throw new Error(words.noPicture)
+      return jpeg
+    },
     enabled: !deleted_at,
-    retry: false,
+    retry: 2,
     refetchOnWindowFocus: true,
     staleTime: 5_000,
   })
   const [url, setUrl] = useState<string>()
   const blob = picture.data
   useEffect(() => {
-    if (!blob?.size || deleted_at) return setUrl(undefined)
+    if (!blob || deleted_at) return setUrl(undefined)
     const next = URL.createObjectURL(blob)
     setUrl(next)
     return () => URL.revokeObjectURL(next)
