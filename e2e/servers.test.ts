@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import Kernel from '@onkernel/sdk'
 import { chromium } from 'playwright-core'
 import { until } from './fault/testing/until.ts'
@@ -174,6 +175,26 @@ test('of twenty clients that compete for the last session on two servers, one ge
   const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.status] : []))
   assert.deepEqual([created.length, refused], [1, Array(19).fill(429)])
   for (const { session_id } of [...before, ...created]) await both.browsers.deleteByID(session_id)
+})
+
+test('a caller who waits at one server gets the browser that is released at the other', async () => {
+  await one.browserPools.create({ name: 'queue', size: 1, headless: true })
+  const wait = { acquire_timeout_seconds: 45 }
+  const holder = await until('the browser', () => two.browserPools.acquire('queue', wait), { limitSeconds: 60 })
+  const left = new AbortController()
+  const gone = one.browserPools.acquire('queue', wait, { signal: left.signal })
+  const waiting = both.browserPools.acquire('queue', wait)
+  assert.equal(await Promise.race([gone, waiting, delay(500, 'both wait')]), 'both wait')
+  left.abort()
+  await assert.rejects(gone)
+  const releasedAt = performance.now()
+
+  await one.browserPools.release('queue', { session_id: holder.session_id })
+  const given = await waiting
+
+  assert.equal(given?.session_id, holder.session_id)
+  assert.ok(performance.now() - releasedAt < 10_000, 'long before its time is over')
+  await one.browserPools.delete('queue', { force: true })
 })
 
 const other = 'http://127.0.0.1:9'
