@@ -62,7 +62,7 @@ test('offers the same tools over HTTP and standard input', async () => {
   assert.deepEqual(
     tools.map(({ name }) => name),
     [
-      ...['get_connection_context', 'manage_browsers', 'manage_auth_connections'],
+      ...['get_connection_context', 'manage_browsers'],
       ...['manage_profiles', 'manage_projects', 'manage_api_keys'],
       ...['manage_browser_pools', 'manage_proxies', 'manage_extensions', 'manage_credentials'],
       ...[
@@ -148,13 +148,12 @@ const calls: readonly (readonly [string, Record<string, unknown>, (answer: never
   ],
   [
     'manage_auth_connections',
-    { action: 'create', domain: 'a.example', profile_name: 'of-connection', credential: { name: 'login' } },
+    { action: 'create', domain: 'a.example', profile_name: 'of-connection', credential_name: 'login' },
     ({ status }: { status: string }) => status,
     'NEEDS_AUTH',
   ],
-  ['manage_auth_connections', { action: 'list', domain: 'a.example' }, ({ items }: Listed) => items.length, 1],
+  ['manage_auth_connections', { action: 'list', domain_filter: 'a.example' }, ({ items }: Listed) => items.length, 1],
   ['manage_credential_providers', { action: 'list' }, ({ items }: Listed) => items, []],
-  ['manage_auth_connections', { action: 'list' }, ({ items }: Listed) => items, []],
   ['manage_replays', { action: 'list', session_id: 'mcp' }, ({ items }: Listed) => items, []],
   ['manage_apps', { action: 'list_apps' }, ({ items }: Listed) => items, []],
   [
