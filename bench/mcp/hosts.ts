@@ -127,6 +127,8 @@ async function startProgram(name: string, program: string, args: readonly string
   const [, installed = ''] = await installClient(known)
   const client = new Client({ name: 'bench', version: '1' })
   const command = join(installed, '..', 'node_modules/.bin', program)
-  await client.connect(new StdioClientTransport({ command, args: [...args], stderr: 'ignore' }))
+  // It writes files where it is started.
+  const cwd = join(installed, '..')
+  await client.connect(new StdioClientTransport({ command, args: [...args], cwd, stderr: 'ignore' }))
   return client
 }
