@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import axe from 'axe-core'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
-import { deepOnly } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
 
 const berth = await Berth.start()
@@ -187,7 +186,7 @@ test('a session has a terminal and files, and the list of sessions follows what 
   await page.context().close()
 })
 
-test('the pages of resources list, create, edit and delete', deepOnly, async () => {
+test('the pages of resources list, create, edit and delete', async () => {
   const page = await signedIn()
   const open = async (title: string) => {
     await page.getByRole('navigation').getByRole('link', { name: title, exact: true }).click()
