@@ -284,7 +284,12 @@ export const takeThumbnail = defineEndpoint({
   tag,
   access: 'internal',
   body: z.object({}),
-  reply: z.object({ jpeg_b64: z.string().max(128 * 1024).optional() }),
+  reply: z.object({
+    jpeg_b64: z
+      .string()
+      .max(128 * 1024)
+      .optional(),
+  }),
   status: 200,
   errors: [],
 })

@@ -63,7 +63,8 @@ export class LimitService {
 
   async read(organizationId: OrganizationId): Promise<CurrentLimits> {
     const { organization, ...read } = await this.#store.read(organizationId)
-    const { maxSessions, maxInvocations, maxInvocationsPerApp, maxAuthConnections, minHealthCheckSeconds } = this.#config
+    const { maxSessions, maxInvocations, maxInvocationsPerApp, maxAuthConnections, minHealthCheckSeconds } =
+      this.#config
     return {
       maxSessions: organization ?? maxSessions,
       ...read,
