@@ -163,7 +163,7 @@ function otherSuccessesOf(endpoint: Endpoint): Record<string, ZodOpenApiResponse
     status,
     {
       description: `${STATUS_CODES[status]}. ${when}`,
-      ...((status === '206' || endpoint.reply) && contentOf(endpoint)),
+      ...(status !== '204' && (status === '206' || endpoint.reply) && contentOf(endpoint)),
     },
   ])
   return Object.fromEntries(others)
