@@ -27,6 +27,7 @@ export const navigation: readonly NavigationGroup[] = [
   {
     title: 'Secrets',
     entries: [
+      { to: '/connections', title: 'Logins' },
       { to: '/credentials', title: 'Credentials' },
       { to: '/providers', title: 'Credential providers' },
       { to: '/vaults', title: 'Vaults' },
@@ -37,6 +38,7 @@ export const navigation: readonly NavigationGroup[] = [
     entries: [
       { to: '/projects', title: 'Projects' },
       { to: '/api-keys', title: 'API keys' },
+      { to: '/webhooks', title: 'Webhooks' },
       { to: '/otlp', title: 'OTLP destinations' },
       { to: '/audit', title: 'Audit log' },
     ],

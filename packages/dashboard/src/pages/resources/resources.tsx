@@ -45,6 +45,12 @@ import {
   uploadExtension,
 } from '@berth/contract/extensions/extension-endpoints.ts'
 import {
+  createAuthConnection,
+  deleteAuthConnection,
+  listAuthConnections,
+  loginAuthConnection,
+} from '@berth/contract/managed-auth/connection-endpoints.ts'
+import {
   createProfile,
   deleteProfile,
   downloadProfile,
@@ -71,6 +77,14 @@ import {
   updateOtlpDestination,
 } from '@berth/contract/telemetry/otlp-destination-endpoints.ts'
 import { deleteVault, listVaults, upsertVault } from '@berth/contract/vaults/vault-endpoints.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  listWebhooks,
+  rotateWebhookSecret,
+  testWebhook,
+  updateWebhook,
+} from '@berth/contract/webhooks/webhook-endpoints.ts'
 import { Badge } from '../../components/feedback.tsx'
 import { Age, bytesText, timeText } from '../../components/format.tsx'
 import { defineResource, type Resource } from './resource.ts'
@@ -280,6 +294,33 @@ export const resources: readonly Resource[] = [
     ],
   }),
   defineResource({
+    path: 'connections',
+    title: 'Logins',
+    one: 'connection',
+    empty: 'No connection. A connection keeps a profile logged in to a site.',
+    list: listAuthConnections,
+    searchBy: 'query',
+    columns: [
+      { title: 'Site', value: ({ domain }) => domain },
+      { title: 'Profile', value: ({ profile_name }) => profile_name },
+      { title: 'Status', value: ({ status }) => toned(status === 'AUTHENTICATED' ? 'active' : 'needs a login') },
+      { title: 'Last login', value: ({ flow_status }) => flow_status?.toLowerCase().replace('_', ' ') ?? 'never' },
+      { title: 'Checked', value: ({ last_auth_check_at }) => used(last_auth_check_at) },
+    ],
+    keyOf: ({ id }) => id,
+    nameOf: ({ domain, profile_name }) => `${domain} of ${profile_name}`,
+    create: createAuthConnection,
+    remove: deleteAuthConnection,
+    actions: [
+      {
+        label: 'Log in',
+        endpoint: loginAuthConnection,
+        told: ({ hosted_url }: { readonly hosted_url: string }) =>
+          `${hosted_url}\n\nA person finishes the login there.`,
+      },
+    ],
+  }),
+  defineResource({
     path: 'providers',
     title: 'Credential providers',
     one: 'provider',
@@ -388,6 +429,42 @@ export const resources: readonly Resource[] = [
     update: updateOtlpDestination,
     initial: ({ name, endpoint, description }) => ({ name, endpoint, description }),
     remove: deleteOtlpDestination,
+  }),
+  defineResource({
+    path: 'webhooks',
+    title: 'Webhooks',
+    one: 'webhook',
+    empty: 'No webhook. Nobody is told of events.',
+    list: listWebhooks,
+    columns: [
+      { title: 'URL', value: ({ url }) => url },
+      { title: 'Events', value: ({ event_types }) => event_types?.join(', ') ?? 'all' },
+      {
+        title: 'Status',
+        value: ({ enabled, disabled_reason }) => toned(enabled ? 'active' : (disabled_reason ?? 'off')),
+      },
+      age(),
+    ],
+    keyOf: ({ id }) => id,
+    nameOf: ({ url }) => url,
+    create: createWebhook,
+    createdText: ({ secret }: { readonly secret: string }) => `${secret}\n\nCopy it now: it is not shown again.`,
+    update: updateWebhook,
+    initial: ({ url, description, event_types, enabled }) => ({ url, description, event_types, enabled }),
+    remove: deleteWebhook,
+    actions: [
+      {
+        label: 'Send a test',
+        endpoint: testWebhook,
+        told: () => 'A test event is on its way.',
+      },
+      {
+        label: 'Rotate',
+        endpoint: rotateWebhookSecret,
+        body: () => ({}),
+        told: ({ secret }: { readonly secret: string }) => `${secret}\n\nCopy it now: it is not shown again.`,
+      },
+    ],
   }),
   defineResource({
     path: 'audit',
