@@ -65,6 +65,8 @@ test('a framed viewer survives reloads and a network that was away, and ends wit
       await clickField(page)
       // A frame of another site gets the focus in its own time.
       await becomesTrue(frame, "document.hasFocus() && document.activeElement.id === 'keyboard'")
+      // Chromium looks for the target of a click, and keys that come meanwhile overtake it.
+      await remote.waitForFunction(`events.filter(({ type }) => type === 'mousedown').length === ${load + 1}`)
       await page.keyboard.press('Control+End')
       await page.keyboard.type('hello')
       expected += 'hello'
