@@ -208,7 +208,7 @@ test('a person without a key logs in on the hosted page, whose address opens onc
     assert.ok(!page.url().includes('code='), 'the code leaves the address')
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByLabel('Email').fill(user)
-    await page.getByLabel('Password', { exact: true }).fill('wrong')
+    await page.getByLabel('Password', { exact: true }).fill('not-this-one')
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByRole('alert').filter({ hasText: 'The password is wrong.' }).waitFor()
     assert.equal(await page.getByLabel('Password', { exact: true }).getAttribute('aria-invalid'), '')
