@@ -47,7 +47,8 @@ export class Viewer {
       // A tap is a click in the session, and must not open the keyboard of the device.
       screen.addEventListener('pointerdown', ({ pointerType }) => pointerType !== 'touch' && this.focus())
       screen.addEventListener('mousedown', (event) => event.preventDefault())
-      this.focus()
+      // In a frame it would take the keys of who writes in the page around it.
+      if (window === window.top) this.focus()
     }
     addEventListener('online', () => this.#connectionMayBeLost())
     document.addEventListener('visibilitychange', () => !document.hidden && this.#connectionMayBeLost())

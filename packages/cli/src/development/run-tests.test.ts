@@ -44,7 +44,7 @@ test('every file runs in one stage, and only files that measure or use up the ma
   assert.deepEqual(stages.flatMap((stage) => [...stage.files, ...stage.batched]).toSorted(), files)
   assert.deepEqual(
     stages.map(({ concurrency }) => concurrency),
-    [3, 3, 1],
+    [3, 2, 1],
   )
   const alone = stages.at(-1)?.files ?? []
   assert.ok(alone.includes('bench/run-bench.test.ts') && alone.includes('e2e/fault/shortage.test.ts'))

@@ -30,7 +30,7 @@ const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
 // They measure times or memory, or use up what a machine has for all: processor, files, memory.
 const exclusiveTests = /^bench\/|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
-/** Each starts several browsers: more of them make each other late. One more than processors, because they also wait. */
+/** Each starts several browsers: more of them than processors make each other late. */
 const maxBrowserFiles = 4
 /** Fewer files have processes of their own, which show their results as they come. */
 const minBatchedFiles = 16
@@ -101,7 +101,7 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
         (file) => borrowers.has(file),
         parallel * 2,
       ),
-      concurrency: Math.min(parallel + 1, maxBrowserFiles),
+      concurrency: Math.min(parallel, maxBrowserFiles),
     },
     {
       name: 'tests that need the machine for themselves',
