@@ -146,7 +146,11 @@ function onQuestion(page: LoginPage, view: FlowView): Decision {
 /** Undefined where nothing stored is to be typed into the field. */
 function plan(page: LoginPage, field: LoginField, { means, typed }: FlowView): PlannedValue | undefined {
   if (!means) return undefined
-  if (takesTotp(means, field)) return typed.includes(totpMark) ? undefined : { field, source: 'totp' }
+  if (takesTotp(means, field)) {
+    // One field of a page is for the code. What the others are for, a person has to say.
+    const isFirst = page.fields.find((each) => takesTotp(means, each)) === field
+    return isFirst && !typed.includes(totpMark) ? { field, source: 'totp' } : undefined
+  }
   const times = typed.filter((mark) => mark === typedKey(page, field)).length
   if (times >= (field.purpose === 'password' ? 1 : maxTimes)) return undefined
   return storedValue(means, field) === undefined ? undefined : { field, source: 'stored' }
