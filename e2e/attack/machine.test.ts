@@ -25,8 +25,8 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 90_000 }, ()
     berth = await AttackTarget.start()
     const { browsers } = berth.client
     ;[session, neighbour] = await Promise.all([
-      browsers.create({ headless: true }),
-      browsers.create({ headless: false }),
+      browsers.create({ headless: true, timeout_seconds: 600 }),
+      browsers.create({ headless: false, timeout_seconds: 600 }),
     ])
     machine = await MachineShell.enter(session.session_id)
     neighbourMachine = await MachineShell.enter(neighbour.session_id)
