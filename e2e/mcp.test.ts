@@ -313,6 +313,23 @@ test('leaves out the toolsets that the operator has disabled', async () => {
   assert.ok(!names.includes('manage_projects') && !names.includes('exec_command'))
 })
 
+test('bounds what an organization has in progress, and how much comes at once', async () => {
+  const send = async (body: object) => {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    const response = await berth.request('/mcp', { method: 'POST', headers, body: JSON.stringify(body) })
+    await response.text()
+    return response.status
+  }
+  const never = { name: 'wait_for', arguments: { session_id, text: 'never', timeout_ms: 1_000 } }
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: never }
+
+  const statuses = await Promise.all(Array.from({ length: 80 }, () => send(message)))
+
+  assert.deepEqual([...new Set(statuses)].toSorted(), [200, 429])
+  assert.equal(await send(Array.from({ length: 21 }, () => message)), 400)
+  assert.equal(await send({ jsonrpc: '2.0', id: 1, method: 'tools/list' }), 200)
+})
+
 test('refuses who has no key, other methods, and what is no message', async () => {
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const message = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })

@@ -457,6 +457,12 @@ export const errorCatalogue = {
     sentence: (details: { limit: number }) =>
       `The organization has sent more than ${details.limit} of these requests in a minute.`,
   },
+  too_many_tool_calls: {
+    status: 429,
+    retryAfterSeconds: 1,
+    retry: true,
+    sentence: (details: { limit: number }) => `The organization has ${details.limit} tool calls in progress already.`,
+  },
   process_input_full: {
     status: 429,
     retryAfterSeconds: 1,

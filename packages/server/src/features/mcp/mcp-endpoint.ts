@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import type { OrganizationId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
 import type { Toolset } from '@berth/mcp/toolsets.ts'
 import { toBerthError } from '@berth/runtime/http/error-reply.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -11,6 +13,10 @@ import { readBearer } from '../../access/session-credentials.ts'
 
 const docsFolder = join(import.meta.dirname, '../../../../../docs')
 const methods = 'POST, OPTIONS'
+/** Of one organization: each call is a connection to this server, and may last for minutes. */
+const maxCallsAtOnce = 64
+/** Older clients send several messages in one request. */
+const maxMessages = 20
 
 export interface McpEndpointOptions {
   readonly callerOf: (headers: IncomingHttpHeaders) => Promise<OrganizationCaller>
@@ -26,8 +32,26 @@ export function mountMcp(app: FastifyInstance, { callerOf, disabled }: McpEndpoi
   // Most servers are never asked: the library is loaded with the first request.
   let loading: Promise<McpLibrary> | undefined
 
+  const running = new Map<OrganizationId, number>()
+
   app.post('/mcp', async (request, reply) => {
-    await admit(request, reply)
+    const { organizationId } = await admit(request, reply)
+    if (Array.isArray(request.body) && request.body.length > maxMessages) {
+      throw new BerthError('bad_request', { reason: `The body must have at most ${maxMessages} messages.` })
+    }
+    const others = running.get(organizationId) ?? 0
+    if (others >= maxCallsAtOnce) throw new BerthError('too_many_tool_calls', { limit: maxCallsAtOnce })
+    running.set(organizationId, others + 1)
+    try {
+      return await answer(request, reply)
+    } finally {
+      const left = (running.get(organizationId) ?? 1) - 1
+      if (left > 0) running.set(organizationId, left)
+      else running.delete(organizationId)
+    }
+  })
+
+  async function answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     loading ??= loadLibrary()
     const { createMcpServer, docs, WebStandardStreamableHTTPServerTransport } = await loading
     const gone = new AbortController()
@@ -57,7 +81,7 @@ export function mountMcp(app: FastifyInstance, { callerOf, disabled }: McpEndpoi
     } finally {
       await server.close()
     }
-  })
+  }
 
   // There is no state: no stream of the server's own messages, and no session to delete.
   app.route({
@@ -73,8 +97,8 @@ export function mountMcp(app: FastifyInstance, { callerOf, disabled }: McpEndpoi
   })
 
   /** The header tells a client that it needs a token. */
-  async function admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    await callerOf(request.headers).catch((error: unknown) => {
+  async function admit(request: FastifyRequest, reply: FastifyReply): Promise<OrganizationCaller> {
+    return callerOf(request.headers).catch((error: unknown) => {
       const known = toBerthError(error)
       if (known.status === 401) reply.header('www-authenticate', 'Bearer realm="berth"')
       throw known
