@@ -61,7 +61,8 @@ export default {
       to: {
         path: '^packages/',
         pathNot: [
-          '^packages/(cli|contract|mcp)/src/',
+          '^packages/cli/',
+          '^packages/(contract|mcp)/src/',
           '^packages/server/src/((main|config|start-error)[.]ts$|host-checks/|administration/)',
         ],
       },

@@ -72,6 +72,19 @@ export function filledPath(path: string, params: Readonly<Record<string, string>
   return path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) => encodeURIComponent(params[name] ?? ''))
 }
 
+/** Writes a query as berth reads it: lists repeat their name, and objects are `tags[env]=prod`. Begins with `?`, or is empty. */
+export function queryText(query: Readonly<Record<string, unknown>>): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (Array.isArray(value)) for (const each of value) search.append(name, String(each))
+    else if (typeof value === 'object' && value !== null) {
+      for (const [key, each] of Object.entries(value)) search.append(`${name}[${key}]`, String(each))
+    } else if (value !== undefined) search.append(name, String(value))
+  }
+  const text = search.toString()
+  return text && `?${text}`
+}
+
 /** All error codes of the operation. */
 export function errorsOf(endpoint: Endpoint): readonly ErrorCode[] {
   const always: ErrorCode[] = ['internal_error']

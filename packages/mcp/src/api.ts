@@ -1,4 +1,4 @@
-import { type Endpoint, filledPath } from '@berth/contract/endpoint.ts'
+import { type Endpoint, filledPath, queryText } from '@berth/contract/endpoint.ts'
 
 export interface ApiRequest {
   readonly params?: Readonly<Record<string, string>>
@@ -77,15 +77,6 @@ export class Api {
     const items = (await response.json()) as readonly unknown[]
     return { items, has_more: hasMore, next_offset: hasMore ? Number(response.headers.get('x-next-offset')) : null }
   }
-}
-
-function queryText(query: Readonly<Record<string, unknown>>): string {
-  const search = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
-    for (const each of [value].flat()) if (each !== undefined) search.append(name, String(each))
-  }
-  const text = search.toString()
-  return text && `?${text}`
 }
 
 function errorOf(text: string): { readonly code?: string; readonly message?: string } {

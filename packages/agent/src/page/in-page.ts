@@ -347,4 +347,7 @@ export const findMarks = `function (maxMarks) {${shared}
 }`
 
 /** What a page shows, to find a text in it. */
-export const readText = `function () { return { text: document.body?.innerText.slice(0, 2000000) ?? '', isLoading: document.readyState === 'loading' } }`
+export const readText = `function () { return document.body?.innerText.slice(0, 2000000) ?? '' }`
+
+/** Whether the document is still being parsed. */
+export const isParsing = `function () { return document.readyState === 'loading' }`

@@ -25,6 +25,7 @@ import {
   findPoint,
   focusElement,
   getElement,
+  isParsing,
   readMarkdown,
   readSnapshot,
   readText,
@@ -285,10 +286,8 @@ export class PageTools {
 
   async #textOf(tab: Tab): Promise<string> {
     const frames = await this.#frames.of(tab.targetId)
-    const texts = await Promise.all(
-      frames.map((frame) => callIn<{ text: string }>(frame, readText).catch(() => ({ text: '' }))),
-    )
-    return texts.map(({ text }) => text).join('\n')
+    const texts = await Promise.all(frames.map((frame) => callIn<string>(frame, readText).catch(() => '')))
+    return texts.join('\n')
   }
 
   /** Waits while the document is parsed: what is there so far is little. */
@@ -296,8 +295,7 @@ export class PageTools {
     const end = performance.now() + parseLimitMilliseconds
     while (performance.now() < end) {
       const [page] = await this.#frames.of(targetId)
-      const { isLoading } = await callIn<{ isLoading: boolean }>(page as PageFrame, readText)
-      if (!isLoading) return
+      if (!(await callIn<boolean>(page as PageFrame, isParsing))) return
       await delay(lookMilliseconds)
     }
   }

@@ -1,4 +1,4 @@
-import { type Endpoint, filledPath } from '@berth/contract/endpoint.ts'
+import { type Endpoint, filledPath, queryText } from '@berth/contract/endpoint.ts'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { ApiFailure, failureOf } from './api-failure.ts'
 import { type Connection, type ConnectionFlags, findConnection } from './saved-servers.ts'
@@ -71,18 +71,6 @@ function encode(body: unknown, headers: Headers): EncodedBody | undefined {
   if (body instanceof FormData || body instanceof Blob) return countedBody(body, headers)
   headers.set('content-type', 'application/json')
   return JSON.stringify(body)
-}
-
-function queryText(query: Readonly<Record<string, unknown>>): string {
-  const search = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
-    if (Array.isArray(value)) for (const each of value) search.append(name, String(each))
-    else if (typeof value === 'object' && value !== null) {
-      for (const [key, each] of Object.entries(value)) search.append(`${name}[${key}]`, String(each))
-    } else if (value !== undefined) search.append(name, String(value))
-  }
-  const text = search.toString()
-  return text && `?${text}`
 }
 
 function causeOf(error: unknown): string {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import packageJson from '../../package.json' with { type: 'json' }
 import { ApiFailure } from '../api/api-failure.ts'
 import { type ConnectionFlags, findConnection } from '../api/saved-servers.ts'
 
@@ -37,7 +38,12 @@ async function serveMcp(flags: ConnectionFlags): Promise<void> {
   } catch (error) {
     throw new ApiFailure(`BERTH_MCP_DISABLED_TOOLSETS: ${(error as Error).message}`, 'usage')
   }
-  const server = createMcpServer({ ...connection, version: '0.1.0', docs: new DocsSearch(docsFolder), disabled })
+  const server = createMcpServer({
+    ...connection,
+    version: packageJson.version,
+    docs: new DocsSearch(docsFolder),
+    disabled,
+  })
   await server.connect(new StdioServerTransport())
   await new Promise<void>((resolve) => {
     server.onclose = resolve

@@ -1,5 +1,5 @@
 import { dashboardApiPath, dashboardHeader } from '@berth/contract/dashboard/dashboard-endpoints.ts'
-import { type Endpoint, filledPath } from '@berth/contract/endpoint.ts'
+import { type Endpoint, filledPath, queryText } from '@berth/contract/endpoint.ts'
 import type { z } from 'zod'
 import { readProject } from './project.ts'
 
@@ -104,25 +104,20 @@ async function send({ method, path, access, bodyType }: Endpoint, parts: AnyPart
   if (isJson) headers.set('content-type', 'application/json')
   if (bodyType === 'application/octet-stream') headers.set('content-type', bodyType)
   const prefix = access === 'public' ? '' : dashboardApiPath
-  const response = await fetch(`${prefix}${filledPath(path, params as Record<string, string>)}${queryText(query)}`, {
-    method,
-    headers,
-    ...(body !== undefined && { body: isJson ? JSON.stringify(body) : (body as Blob | FormData) }),
-    ...(signal && { signal }),
-  })
+  const response = await fetch(
+    `${prefix}${filledPath(path, params as Record<string, string>)}${queryText(withoutBlanks(query))}`,
+    {
+      method,
+      headers,
+      ...(body !== undefined && { body: isJson ? JSON.stringify(body) : (body as Blob | FormData) }),
+      ...(signal && { signal }),
+    },
+  )
   if (response.ok) return response
   throw new ApiError(response.status, (await response.json().catch(() => ({}))) as ErrorBody)
 }
 
-function queryText(query: Readonly<Record<string, unknown>>): string {
-  const search = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined || value === null || value === '') continue
-    if (Array.isArray(value)) for (const item of value) search.append(name, String(item))
-    else if (typeof value === 'object') {
-      for (const [member, text] of Object.entries(value)) search.append(`${name}[${member}]`, String(text))
-    } else search.append(name, String(value))
-  }
-  const text = search.toString()
-  return text === '' ? '' : `?${text}`
+/** A field of a form that is left empty is no filter. */
+function withoutBlanks(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== null && value !== ''))
 }

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { liveViewUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
-import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
 import type { FastifyInstance } from 'fastify'
 import { publicUrlOf } from '../../access/public-url.ts'
 import type { SessionAccess } from '../../access/session-access.ts'
 import { readSessionCredentials } from '../../access/session-credentials.ts'
 import { sessionRoot } from '../../features/sessions/records/session-urls.ts'
-import { bundleForBrowsers } from '../../host/program-bundle.ts'
+import { mountPageScript, pageScript } from '../../host/page-script.ts'
 import { isReadOnlyView } from './live-view-query.ts'
 import { style } from './live-view-style.ts'
 
@@ -20,24 +19,7 @@ interface LiveViewPageOptions {
 const entry = join(import.meta.dirname, '../../../../live-view/src/page.ts')
 const styleHash = createHash('sha256').update(style).digest('base64')
 
-interface Script {
-  readonly name: string
-  readonly code: Buffer
-}
-
-let script: Promise<Script> | undefined
-
-/** Bundled when somebody looks for the first time. */
-function readScript(): Promise<Script> {
-  script ??= bundleForBrowsers(entry).then(
-    (code) => ({ name: `${createHash('sha256').update(code).digest('hex').slice(0, 16)}.js`, code }),
-    (error: unknown) => {
-      script = undefined
-      throw error
-    },
-  )
-  return script
-}
+const readScript = pageScript(entry)
 
 /** Serves the page that shows a session: `/s/{session}/live?jwt=…`. Its WebSocket has the same address. */
 export function mountLiveViewPage(app: FastifyInstance, { access, publicUrl }: LiveViewPageOptions): void {
@@ -62,16 +44,7 @@ export function mountLiveViewPage(app: FastifyInstance, { access, publicUrl }: L
       .send(pageWith(`${folder}${name}`, isWithoutInput))
   })
 
-  /** The same for everybody, so it needs no token. Its name changes with its content. */
-  app.get(`${path}/:file`, async (request, reply) => {
-    const { file } = request.params as { file: string }
-    const { name, code } = await readScript()
-    if (file !== name) throw new BerthError('route_not_found', { method: 'GET', path: pathOf(request.url) })
-    return reply
-      .headers({ 'cache-control': 'public, max-age=31536000, immutable', 'x-content-type-options': 'nosniff' })
-      .type('text/javascript; charset=utf-8')
-      .send(code)
-  })
+  mountPageScript(app, path, readScript)
 }
 
 /** Any page may frame it. Firefox does not count WebSockets among `'self'`. */

@@ -5,31 +5,14 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
 import type { FastifyInstance } from 'fastify'
 import { publicUrlOf } from '../../../access/public-url.ts'
-import { bundleForBrowsers } from '../../../host/program-bundle.ts'
+import { mountPageScript, pageScript } from '../../../host/page-script.ts'
 import { hostedLoginPath } from './hosted-path.ts'
 import { style } from './hosted-style.ts'
 
 const entry = join(import.meta.dirname, '../../../../../login-page/src/page.ts')
 const styleHash = createHash('sha256').update(style).digest('base64')
 
-interface Script {
-  readonly name: string
-  readonly code: Buffer
-}
-
-let script: Promise<Script> | undefined
-
-/** Bundled when somebody logs in for the first time. */
-function readScript(): Promise<Script> {
-  script ??= bundleForBrowsers(entry).then(
-    (code) => ({ name: `${createHash('sha256').update(code).digest('hex').slice(0, 16)}.js`, code }),
-    (error: unknown) => {
-      script = undefined
-      throw error
-    },
-  )
-  return script
-}
+const readScript = pageScript(entry)
 
 /**
  * Serves the page where a person finishes a login. It is the same for everybody: what it shows, it gets by the code in its
@@ -58,16 +41,7 @@ export function mountHostedPage(app: FastifyInstance, { publicUrl }: { readonly 
       .send(pageWith(`${connection}/${name}`))
   })
 
-  /** Its name changes with its content. */
-  app.get(`${path}/:file`, async (request, reply) => {
-    const { file } = request.params as { file: string }
-    const { name, code } = await readScript()
-    if (file !== name) throw new BerthError('route_not_found', { method: 'GET', path: pathOf(request.url) })
-    return reply
-      .headers({ 'cache-control': 'public, max-age=31536000, immutable', 'x-content-type-options': 'nosniff' })
-      .type('text/javascript; charset=utf-8')
-      .send(code)
-  })
+  mountPageScript(app, path, readScript)
 }
 
 /** The live view has the address at which callers reach berth. */
