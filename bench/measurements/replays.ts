@@ -11,7 +11,7 @@ const what = `recording of 1920x1080 at ${framesPerSecond} frames`
 
 /** Of everything, the browser too: a headless one draws its pages for the recording. */
 export const recordingTimeName = (shape: Shape) => `1 s of a ${what}, ${shape}`
-/** Of the encoder. Nothing else shares its libraries, so they count in full. */
+/** Of the encoder of one more recording beside one, as of one more session: their libraries are shared. */
 export const recordingMemoryName = (shape: Shape) => `memory of a ${what}, ${shape}`
 
 /** Text that moves with every frame. */
@@ -42,7 +42,10 @@ async function measureShape({ pages, figures, idleSeconds }: BenchContext, servi
   await startRecording(session.read)
   await delay(settleMilliseconds)
   const more = differenceByPart(without, await timeOfSecond(service, idleSeconds))
-  const memory = await memoryByPart(await service.processes())
+  const memoryOfOne = await memoryByPart(await service.processes())
+  await startRecording(session.read)
+  await delay(settleMilliseconds)
+  const memory = differenceByPart(memoryOfOne, await memoryByPart(await service.processes()))
 
   figures.add(service.name, recordingTimeName(shape), 'ms of CPU', [
     more.values().reduce((sum, value) => sum + value, 0),
