@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
 import { machineOf } from '../testing/machine-of.ts'
+import { readVideo } from '../testing/video.ts'
+import { deepOnly } from './testing/deep.ts'
 import { FaultTestbed } from './testing/fault-testbed.ts'
 import { findPart } from './testing/parts.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
@@ -19,6 +21,7 @@ const berth = await testbed.start()
 after(() => testbed[Symbol.asyncDispose]())
 const isRoot = process.geteuid?.() === 0
 const withMemoryLimit = { skip: isRoot ? false : 'without control groups the memory of machines is not limited' }
+const deepAsRoot = { skip: isRoot ? deepOnly.skip : 'needs root, to mount a small disk' }
 const asRoot = { skip: isRoot ? false : 'needs root, to mount a small disk or to enter the groups of a session' }
 
 test('a page that takes all memory of its session is ended and reported, and no other', withMemoryLimit, async () => {
@@ -163,6 +166,36 @@ test(
     assert.ok(await canBeUsed(await createSession(server)))
   },
 )
+
+/** Every frame is different and takes as many bytes as the encoder may use. */
+const noise = `data:text/html,<canvas width=1200 height=800></canvas><script>
+  const context = document.querySelector('canvas').getContext('2d')
+  setInterval(() => {
+    const picture = context.createImageData(1200, 800)
+    const words = new Uint32Array(picture.data.buffer)
+    for (let at = 0; at < words.length; at++) words[at] = Math.random() * 2 ** 32
+    context.putImageData(picture, 0, 0)
+  }, 100)</script>`
+
+test('a full disk ends a recording, which says so and plays, and not its session', deepAsRoot, async () => {
+  await using disk = await mountDisk(3)
+  await using small = await FaultTestbed.open()
+  const server = await small.start({ environment: { BERTH_BLOBS_FOLDER: disk.folder } })
+  const session = await createSession(server, { start_url: noise, timeout_seconds: 300 })
+  const path = `/browsers/${session.session_id}/replays`
+  type Replay = { readonly replay_id: string; readonly end_reason?: string }
+  const { replay_id } = (await call<Replay>(server, 'POST', path, {})).body
+
+  const reason = async () => (await call<readonly Replay[]>(server, 'GET', path)).body[0]?.end_reason
+  await until('its end', async () => (await reason()) !== undefined, { limitSeconds: 60 })
+
+  assert.equal(await reason(), 'storage_full')
+  const download = await server.request(`${path}/${replay_id}`)
+  const video = await readVideo(new Uint8Array(await download.arrayBuffer()))
+  assert.ok(video.seconds > 1, `${video.seconds} s`)
+  assert.ok(await canBeUsed(session))
+  assert.equal(await deleteSession(server, session.session_id), 204)
+})
 
 /** Mounts a small disk. */
 async function mountDisk(mebibytes: number) {
