@@ -18,7 +18,8 @@ interface SessionEgressOptions {
 /** What of a session says how it leaves, and can change while it runs. */
 export type LeavesBy = Pick<Session, 'proxy' | 'network'>
 
-type Chosen = Pick<Session, 'id' | 'project_id' | 'stealth' | 'proxy' | 'network' | 'state'>
+/** What of a session says how it leaves. */
+export type EgressSubject = Pick<Session, 'id' | 'project_id' | 'stealth' | 'proxy' | 'network' | 'state'>
 
 /** How each session leaves: what its row says, in the terms of egress. */
 export class SessionEgress {
@@ -29,7 +30,7 @@ export class SessionEgress {
   }
 
   /** What egress is told of the machine of a session. */
-  async settingsOf({ id, project_id, stealth, proxy, network, state }: Chosen): Promise<EgressSettings> {
+  async settingsOf({ id, project_id, stealth, proxy, network, state }: EgressSubject): Promise<EgressSettings> {
     const usable = await this.#options.proxies.usable(project_id, proxiesOf(proxy, network))
     const routes = state === 'starting' ? [] : (network?.proxy_routes ?? [])
     const topLevel = 'id' in proxy ? topLevelOf(usable.get(proxy.id)) : this.#modeProxy(proxy.mode, stealth)
@@ -64,7 +65,7 @@ export class SessionEgress {
     project_id,
     proxy,
     network,
-  }: Omit<Chosen, 'id' | 'stealth' | 'state'>): Promise<readonly string[]> {
+  }: Omit<EgressSubject, 'id' | 'stealth' | 'state'>): Promise<readonly string[]> {
     const certificates = await this.#options.proxies.certificates(project_id, proxiesOf(proxy, network))
     return certificates.map((certificate) => certificate.toString('base64'))
   }

@@ -1,12 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type MachineId, newId } from '@berth/contract/common/ids.ts'
+import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { within } from '@berth/runtime/async/deadline.ts'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { AgentWatch } from '../../../agent-link/agent-watch.ts'
 import type { Database } from '../../../database/database.ts'
 import type { Driver, Machine } from '../../../drivers/driver.ts'
+import type { EgressLink } from '../../../egress-link/egress-link.ts'
 import { isForProfiles, type ReserveKind, type ReserveMiss, reserveKinds, reserveSpec } from './reserve-kind.ts'
 import { type PastCreate, planSizes, type ReserveConfig, recentCreates, reserveBytes } from './reserve-plan.ts'
 import type { ReserveStore } from './reserve-store.ts'
@@ -15,6 +18,7 @@ export interface ReserveOptions {
   readonly config: ReserveConfig
   readonly store: ReserveStore
   readonly driver: Driver
+  readonly egressLink: Pick<EgressLink, 'openRoute' | 'closeRoute'>
   readonly clock: Clock
   readonly logger: Logger
   /** Absent: as long as Chromium is busy after its first page. */
@@ -44,6 +48,8 @@ const defaultSettleMilliseconds = 1_500
 const quietMilliseconds = 300
 const pauseAfterFailureMilliseconds = 30_000
 const maxAgeMilliseconds = 60 * 60_000
+/** Of a machine that waits: it reaches nothing. Whoever claims it has this changed, which takes less than to open a route. */
+const closedRoute: EgressSettings = { proxy: null, private_hosts: [], routes: [] }
 
 /**
  * Machines that are started before anybody asks for them: the browser is up, its first page has answered, and all of it
@@ -126,7 +132,7 @@ export class Reserve {
     this.#ready.delete(id)
     this.#chosen.set(id, ready)
     const { driver } = this.#options
-    const awake = Promise.all([driver.raisePriority(id), driver.thaw(id)]).then(() => {})
+    const awake = driver.thaw(id)
     awake.catch(() => {}) // Whoever gives it to a session waits for it.
     return { machine: ready.machine, kind, awake }
   }
@@ -140,13 +146,17 @@ export class Reserve {
   noteClaim({ machine, kind }: ChosenMachine): void {
     this.#chosen.delete(machine.id)
     this.claims.set(kind, (this.claims.get(kind) ?? 0) + 1)
+    // A machine that has gone has no share.
+    this.#options.driver.raisePriority(machine.id).catch((error: Error) => this.#logFailure(error))
   }
 
   /** No session has come of the create that has chosen the machine, which has done nothing but run. */
-  async putBack({ machine: { id }, awake }: ChosenMachine): Promise<void> {
+  async putBack({ machine, awake }: ChosenMachine): Promise<void> {
+    const { id } = machine
     const ready = this.#chosen.get(id)
     try {
       await awake
+      await this.#options.egressLink.openRoute(machine, closedRoute)
       await this.#options.driver.freeze(id)
       this.#chosen.delete(id)
       if (ready && !this.#abort.signal.aborted) this.#ready.set(id, ready)
@@ -167,7 +177,7 @@ export class Reserve {
     const settling = [...this.#settling.keys()]
     const removed = await Promise.all([
       ...[...this.#ready.keys()].map((id) => this.#remove(id)),
-      ...settling.map((id) => this.#options.driver.stop(id).then(() => true)),
+      ...settling.map((id) => this.#stop(id).then(() => true)),
     ])
     return removed.includes(true)
   }
@@ -243,7 +253,7 @@ export class Reserve {
         .finally(() => this.#settling.delete(id))
       this.#settling.set(id, { kind, settled })
     } catch (error) {
-      await driver.stop(id)
+      await this.#stop(id)
       throw error
     }
   }
@@ -262,13 +272,15 @@ export class Reserve {
 
   /** Frozen at once, a claimed machine would first do what it does after its first page, or while its display starts. */
   async #settle(ready: ReadyMachine, begunAt: number): Promise<void> {
-    const { driver, store, clock, logger, settleMilliseconds = defaultSettleMilliseconds } = this.#options
+    const { driver, egressLink, store, clock, logger } = this.#options
+    const { settleMilliseconds = defaultSettleMilliseconds } = this.#options
     const { machine, kind } = ready
     const { id } = machine
     void machine.ended.then(() => {
       ready.hasEnded = true
     })
     await delay(settleMilliseconds, undefined, { signal: this.#abort.signal })
+    await egressLink.openRoute(machine, closedRoute)
     await driver.freeze(id)
     await store.insert(id, kind, clock.now())
     this.#ready.set(id, ready)
@@ -279,22 +291,30 @@ export class Reserve {
 
   async #giveUp(id: MachineId, error: Error): Promise<void> {
     this.#noteFailure(error)
-    await this.#options.driver.stop(id).catch((cause: Error) => this.#noteFailure(cause))
+    await this.#stop(id).catch((cause: Error) => this.#noteFailure(cause))
   }
 
   /** Unless somebody has claimed it. Says whether it was removed. */
   async #remove(id: MachineId): Promise<boolean> {
-    const { store, driver } = this.#options
-    if (!(await store.remove(id))) return false
+    if (!(await this.#options.store.remove(id))) return false
     this.#ready.delete(id)
     this.#chosen.delete(id)
-    await driver.stop(id)
+    await this.#stop(id)
     return true
+  }
+
+  async #stop(id: MachineId): Promise<void> {
+    const { driver, egressLink } = this.#options
+    await settleAll([driver.stop(id), egressLink.closeRoute(id)])
   }
 
   #noteFailure(error: Error): void {
     if (this.#abort.signal.aborted) return
     this.#pausedUntil = performance.now() + pauseAfterFailureMilliseconds
+    this.#logFailure(error)
+  }
+
+  #logFailure(error: Error): void {
     const { logger } = this.#options
     const reason = error.message
     // A host that is full has no room for a reserve, and that is no fault.
