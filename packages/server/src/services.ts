@@ -365,6 +365,7 @@ export function createServices(options: ServicesOptions) {
     ...options.reserve,
     store: reserveStore,
     driver,
+    egress,
     egressLink: options.egress,
     clock,
     logger,

@@ -1,8 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Insertable } from 'kysely'
 import type { SessionTable } from '../../../database/tables.ts'
 import type { LimitService } from '../../limits/limit-service.ts'
-import type { LeavesBy } from '../machines/session-egress.ts'
+import { type LeavesBy, leavesByDefault } from '../machines/session-egress.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
 import { viewportOf } from '../machines/session-viewport.ts'
 import type { Session } from '../records/session.ts'
@@ -12,6 +13,9 @@ import type { ReserveStore } from '../reserve/reserve-store.ts'
 import type { LaunchInputs } from './machine-spec.ts'
 import type { SessionRequest } from './session-request.ts'
 import { selectTelemetry } from './telemetry-selection.ts'
+
+/** The first moments of a session are its caller's: what the server itself wants of the agent, which is slow after a thaw, waits. */
+const followPauseMilliseconds = 200
 
 interface ReadyMachinesOptions {
   readonly machines: SessionMachines
@@ -36,7 +40,7 @@ interface ReadySession {
 
 /**
  * Gives machines of the reserve to sessions that ask for nothing but such a machine. One statement takes a place and the
- * machine and writes a row that is active at once, while the machine begins to run and egress learns whose it is.
+ * machine and writes a row that is active at once, while the machine begins to run.
  */
 export class ReadyMachines {
   readonly #options: ReadyMachinesOptions
@@ -52,9 +56,13 @@ export class ReadyMachines {
     if (!claimed) return undefined
     const { id, project_id, stealth, created_at: createdAt } = row
     const { machine, awake } = claimed
-    machines.adopt(id, machine, { gpu: false, createdAt: createdAt as Date, awake })
-    const route = machines.openRoute({ id, project_id, stealth, ...egress, state: 'active' })
-    const prepared = Promise.all([awake, route])
+    const begin = awake.catch(() => {}).then(() => delay(followPauseMilliseconds, undefined, { ref: false }))
+    machines.adopt(id, machine, { gpu: false, createdAt: createdAt as Date, begin })
+    const leavesAsItIs = leavesByDefault(egress)
+    const prepared = Promise.all([
+      awake,
+      leavesAsItIs || machines.openRoute({ id, project_id, stealth, ...egress, state: 'active' }),
+    ])
     prepared.catch(() => {}) // It is waited for when there is a session.
     const usable = { ...row, machine_id: machine.id, state: 'active' as const, idle_since: createdAt as Date }
     const session = await reserveStore.claimFor(usable, limits.takesPlace(project_id)).catch(async (error: unknown) => {

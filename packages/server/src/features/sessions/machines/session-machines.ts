@@ -43,8 +43,8 @@ interface AdoptOptions {
   readonly isFrozen?: boolean
   /** Of a machine that has waited for its session: before that it was not idle. */
   readonly createdAt?: Date
-  /** Resolves when it runs; absent: it does. */
-  readonly awake?: Promise<void>
+  /** Before it resolves nothing is asked of the agent; absent: as soon as the machine runs. */
+  readonly begin?: Promise<void>
 }
 
 interface SessionMachinesOptions {
@@ -134,10 +134,10 @@ export class SessionMachines {
   }
 
   /** Takes up the machine of a session: a new one, or one that an earlier server left. */
-  adopt(id: SessionId, machine: Machine, { gpu, isFrozen, createdAt, awake }: AdoptOptions): LiveMachine {
+  adopt(id: SessionId, machine: Machine, { gpu, isFrozen, createdAt, ...others }: AdoptOptions): LiveMachine {
     const { events, logger } = this.#options
     const standby = this.#standbyMachine(id, machine, { gpu, isFrozen: isFrozen ?? false })
-    const begin = awake?.catch(() => {}) ?? standby.awake
+    const begin = others.begin ?? standby.awake
     // These and the telemetry's stream alone see the machine itself: that the server listens to an agent is no use of its
     // session.
     const handlers: AgentWatchHandlers = {
@@ -246,6 +246,10 @@ export class SessionMachines {
   /** Whether the session has a machine here that is frozen. */
   isFrozen(id: SessionId): boolean {
     return this.#live.get(id)?.machine.isFrozen ?? false
+  }
+
+  sessionOn(machineId: MachineId): SessionId | undefined {
+    return [...this.#live].find(([, { machine }]) => machine.id === machineId)?.[0]
   }
 
   /** Freezes the machine of a session now, unless somebody uses it. */

@@ -86,6 +86,25 @@ test('a claimed session is idle from its creation, however long its machine has 
   assert.equal((await server.row(session_id)).idle_since?.toISOString(), created_at)
 })
 
+test('a create that asks for nothing asks nothing of its agent or of egress before it is answered', async () => {
+  const project = await server.project()
+  const [, headless] = await refilled()
+  const asked: string[] = []
+  server.egress.onOpen = async ({ session_id }) => void asked.push(`a route of ${session_id}`)
+  const agent = server.host.machines.get(headless as MachineId)?.agent
+  assert.ok(agent)
+  agent.onResize = async () => void asked.push('a size')
+
+  const session = await project.session({ headless: true })
+
+  server.egress.onOpen = async () => {}
+  assert.equal(await machineOf(session), headless)
+  assert.deepEqual(asked, [])
+  assert.equal(agent.isFrozen, false)
+  assert.equal(server.egress.routes.get(headless as MachineId)?.session_id, headless)
+  await until(async () => !server.host.lowPriority.has(headless as MachineId))
+})
+
 test('a session with a profile takes a machine that waits for one before it launches its browser', async () => {
   const project = await server.project()
   await project.call('POST', '/profiles', { name: 'kept' })
@@ -204,7 +223,7 @@ for (const [what, spoil] of Object.entries(failures)) {
     const [, headless] = await refilled()
     await spoil(headless as MachineId)
 
-    const session = await project.session({ headless: true, name: 'kept' })
+    const session = await project.session({ headless: true, name: 'kept', disable_default_proxy: true })
 
     assert.notEqual(await machineOf(session), headless)
     assert.equal(server.host.has(headless as MachineId), false)
@@ -230,7 +249,7 @@ test('of creates at once for the last place one is served, and the others leave 
   await until(async () => (await waiting()).length >= machines.length - 1)
   const others = (await waiting()).filter((id) => machines.includes(id))
   for (const id of others) assert.equal(server.host.machines.get(id)?.agent.isFrozen, true)
-  for (const id of others) assert.equal(server.egress.routes.get(id)?.session_id, undefined)
+  for (const id of others) assert.equal(server.egress.routes.get(id)?.session_id, id)
   assert.equal(server.services.machines.list().length, before + 1)
 })
 

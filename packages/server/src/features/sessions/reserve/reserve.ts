@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type MachineId, newId } from '@berth/contract/common/ids.ts'
-import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { within } from '@berth/runtime/async/deadline.ts'
@@ -10,6 +9,7 @@ import { AgentWatch } from '../../../agent-link/agent-watch.ts'
 import type { Database } from '../../../database/database.ts'
 import type { Driver, Machine } from '../../../drivers/driver.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
+import type { SessionEgress } from '../machines/session-egress.ts'
 import { isForProfiles, type ReserveKind, type ReserveMiss, reserveKinds, reserveSpec } from './reserve-kind.ts'
 import { type PastCreate, planSizes, type ReserveConfig, recentCreates, reserveBytes } from './reserve-plan.ts'
 import type { ReserveStore } from './reserve-store.ts'
@@ -18,6 +18,7 @@ export interface ReserveOptions {
   readonly config: ReserveConfig
   readonly store: ReserveStore
   readonly driver: Driver
+  readonly egress: Pick<SessionEgress, 'settingsOfWaiting'>
   readonly egressLink: Pick<EgressLink, 'openRoute' | 'closeRoute'>
   readonly clock: Clock
   readonly logger: Logger
@@ -48,8 +49,6 @@ const defaultSettleMilliseconds = 1_500
 const quietMilliseconds = 300
 const pauseAfterFailureMilliseconds = 30_000
 const maxAgeMilliseconds = 60 * 60_000
-/** Of a machine that waits: it reaches nothing. Whoever claims it has this changed, which takes less than to open a route. */
-const closedRoute: EgressSettings = { proxy: null, private_hosts: [], routes: [] }
 
 /**
  * Machines that are started before anybody asks for them: the browser is up, its first page has answered, and all of it
@@ -156,8 +155,8 @@ export class Reserve {
     const ready = this.#chosen.get(id)
     try {
       await awake
-      await this.#options.egressLink.openRoute(machine, closedRoute)
       await this.#options.driver.freeze(id)
+      if (ready) await this.#openRoute(ready)
       this.#chosen.delete(id)
       if (ready && !this.#abort.signal.aborted) this.#ready.set(id, ready)
     } catch (error) {
@@ -247,10 +246,14 @@ export class Reserve {
     const begunAt = performance.now()
     try {
       const machine = await driver.start(reserveSpec(id, kind), this.#abort.signal)
-      await this.#firstPage(machine, kind)
-      const settled = this.#settle({ machine, kind, readyAt: performance.now(), version, hasEnded: false }, begunAt)
+      const ready = { machine, kind, readyAt: performance.now(), version, hasEnded: false }
+      const watch = await this.#firstPage(ready)
+      const settled = this.#settle(ready, begunAt)
         .catch((error: Error) => this.#giveUp(id, error))
-        .finally(() => this.#settling.delete(id))
+        .finally(() => {
+          watch?.close()
+          this.#settling.delete(id)
+        })
       this.#settling.set(id, { kind, settled })
     } catch (error) {
       await this.#stop(id)
@@ -258,21 +261,27 @@ export class Reserve {
     }
   }
 
-  async #firstPage(machine: Machine, kind: ReserveKind): Promise<void> {
+  /** Resolves with what goes on watching: whoever claims the machine does not ask again whether its browser runs. */
+  async #firstPage(ready: ReadyMachine): Promise<AgentWatch | undefined> {
     // The agent of a machine for profiles answers already, and waits for one.
-    if (isForProfiles(kind)) return
+    if (isForProfiles(ready.kind)) return undefined
     const { signal } = this.#abort
-    const watch = new AgentWatch(machine, { onState: () => {}, onGone: () => {} })
+    const onGone = () => {
+      ready.hasEnded = true
+    }
+    const watch = new AgentWatch(ready.machine, { onState: () => {}, onGone })
     try {
       await within(bootLimitMilliseconds, Promise.race([watch.ready, aborted(signal)]))
-    } finally {
+      return watch
+    } catch (error) {
       watch.close()
+      throw error
     }
   }
 
   /** Frozen at once, a claimed machine would first do what it does after its first page, or while its display starts. */
   async #settle(ready: ReadyMachine, begunAt: number): Promise<void> {
-    const { driver, egressLink, store, clock, logger } = this.#options
+    const { driver, store, clock, logger } = this.#options
     const { settleMilliseconds = defaultSettleMilliseconds } = this.#options
     const { machine, kind } = ready
     const { id } = machine
@@ -280,13 +289,20 @@ export class Reserve {
       ready.hasEnded = true
     })
     await delay(settleMilliseconds, undefined, { signal: this.#abort.signal })
-    await egressLink.openRoute(machine, closedRoute)
     await driver.freeze(id)
+    if (ready.hasEnded) throw new Error('its browser has ended after its first page')
+    await this.#openRoute(ready)
     await store.insert(id, kind, clock.now())
     this.#ready.set(id, ready)
     const seconds = (performance.now() - begunAt) / 1000
     this.#boots = { count: this.#boots.count + 1, seconds: this.#boots.seconds + seconds }
     logger.debug({ machineId: id, kind, seconds }, 'a machine of the reserve is ready')
+  }
+
+  /** When it is frozen: nothing gets out before there is a session. To change a route takes less than to open one. */
+  async #openRoute({ machine, kind }: ReadyMachine): Promise<void> {
+    const { egress, egressLink } = this.#options
+    await egressLink.openRoute(machine, egress.settingsOfWaiting(machine.id, reserveSpec(machine.id, kind).stealth))
   }
 
   async #giveUp(id: MachineId, error: Error): Promise<void> {
