@@ -13,7 +13,11 @@ import { OwnSessionSocket } from './own-session-socket.ts'
 const server = await TestServer.open()
 const folder = await mkdtemp(join(tmpdir(), 'berth-own-session-'))
 const path = join(folder, 'own-session', 'server.sock')
-const socket = await OwnSessionSocket.open({ path, server: server.httpServer, sessionOn: (id) => server.services.machines.sessionOn(id) })
+const socket = await OwnSessionSocket.open({
+  path,
+  server: server.httpServer,
+  sessionOn: (id) => server.services.machines.sessionOn(id),
+})
 after(async () => {
   await socket.close()
   await server.close()

@@ -89,7 +89,14 @@ export class SessionCreator {
 
     let active: Session | undefined
     try {
-      const provisioned = await provisioner.provision({ session, request, inputs, claimed, isOfNoUse: ready !== undefined, signal })
+      const provisioned = await provisioner.provision({
+        session,
+        request,
+        inputs,
+        claimed,
+        isOfNoUse: ready !== undefined,
+        signal,
+      })
       const { idleSince } = provisioned
       session = provisioned.session
       active = await this.#activate(session, idleSince, place?.state ?? 'active')

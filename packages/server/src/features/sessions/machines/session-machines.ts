@@ -159,7 +159,11 @@ export class SessionMachines {
     return live
   }
 
-  #standbyMachine(id: SessionId, machine: Machine, { gpu, isFrozen }: Required<Pick<AdoptOptions, 'gpu' | 'isFrozen'>>): StandbyMachine {
+  #standbyMachine(
+    id: SessionId,
+    machine: Machine,
+    { gpu, isFrozen }: Required<Pick<AdoptOptions, 'gpu' | 'isFrozen'>>,
+  ): StandbyMachine {
     const { driver, standbyMilliseconds, logger } = this.#options
     // What a GPU has been told to do goes on.
     const canStandBy = !gpu && driver.capabilities.canFreeze

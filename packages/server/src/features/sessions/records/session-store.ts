@@ -348,7 +348,10 @@ export class SessionStore {
 const isCallers = sql<boolean>`(pool_id is null or leased_at is not null)`
 
 /** What the constraints of the table refuse, in terms of the request. */
-export function throwRefused(error: unknown, { name, profile_id, otlp_destination_id }: Updateable<SessionTable>): never {
+export function throwRefused(
+  error: unknown,
+  { name, profile_id, otlp_destination_id }: Updateable<SessionTable>,
+): never {
   if (violates(error, 'session_names'))
     throw new BerthError('session_name_taken', { name: name ?? '' }, { cause: error })
   // It was deleted since it was looked up.

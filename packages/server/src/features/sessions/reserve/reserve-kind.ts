@@ -61,9 +61,7 @@ const reserveWindow = windowOf(viewportOf(undefined, false))
 /** Whether machines of the reserve have a window of that size. */
 export function isReserveWindow(viewport: ResolvedViewport): boolean {
   const { width, height, refresh_rate } = windowOf(viewport)
-  return (
-    width === reserveWindow.width && height === reserveWindow.height && refresh_rate === reserveWindow.refresh_rate
-  )
+  return width === reserveWindow.width && height === reserveWindow.height && refresh_rate === reserveWindow.refresh_rate
 }
 
 /** What a machine of the reserve is started with: as for a session that asks for nothing else. */
