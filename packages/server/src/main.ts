@@ -173,7 +173,11 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   await services.authFlowRunner.recover()
   services.authUpkeep.start(authUpkeepIntervalMilliseconds)
   shutdown.add('the upkeep of logins', () => services.authUpkeep.close())
-  const ownSessions = await OwnSessionSocket.open({ path: ownSessionSocketPath(folders), server: app.server })
+  const ownSessions = await OwnSessionSocket.open({
+    path: ownSessionSocketPath(folders),
+    server: app.server,
+    sessionOn: (machineId) => services.machines.sessionOn(machineId),
+  })
   shutdown.add("the sessions' own addresses", () => ownSessions.close())
   await policy.setOwn(ownAddresses(listening, config.publicUrl))
 

@@ -81,6 +81,7 @@ import { SearchStore } from './features/search/search-store.ts'
 import { ServerHeartbeat } from './features/servers/server-heartbeat.ts'
 import { type KnownServer, ServerStore } from './features/servers/server-store.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
+import { ReadyMachines } from './features/sessions/create/claim-ready-machine.ts'
 import { SessionCreator } from './features/sessions/create/create-session.ts'
 import { SessionProvisioner } from './features/sessions/create/provision-session.ts'
 import { SessionRequests } from './features/sessions/create/session-request.ts'
@@ -360,7 +361,16 @@ export function createServices(options: ServicesOptions) {
   })
   const sessions = new SessionService({ store, resolver, terminator, driverId })
   const reserveStore = new ReserveStore(database, driverId)
-  const reserve = new Reserve({ ...options.reserve, store: reserveStore, driver, clock, logger })
+  const reserve = new Reserve({
+    ...options.reserve,
+    store: reserveStore,
+    driver,
+    egress,
+    egressLink: options.egress,
+    clock,
+    logger,
+  })
+  const readyMachines = new ReadyMachines({ machines, reserve, reserveStore, limits, logger })
   const requests = new SessionRequests({
     otlpDestinations,
     proxies,
@@ -388,6 +398,7 @@ export function createServices(options: ServicesOptions) {
       logger,
     }),
     reserve,
+    readyMachines,
     terminator,
     limits,
     egress,

@@ -6,7 +6,7 @@
 /** The first line of such a connection: JSON and a line feed. */
 export interface OwnSessionLine {
   readonly type: 'own-session'
-  /** The session whose machine it comes from, as the server told egress. */
+  /** The session whose machine it comes from, or that machine, as the server told egress. */
   readonly session_id: string
 }
 

@@ -3,7 +3,7 @@ import { chmod, mkdir, rm } from 'node:fs/promises'
 import type { Server as HttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
-import { idPattern, type SessionId } from '@berth/contract/common/ids.ts'
+import { idPattern, type MachineId, type SessionId } from '@berth/contract/common/ids.ts'
 import { maxOwnSessionLineBytes, type OwnSessionLine } from '@berth/contract/egress/own-session.ts'
 import { markAsOwnSession } from './own-session-guard.ts'
 
@@ -16,6 +16,8 @@ interface OwnSessionSocketOptions {
   readonly path: string
   /** Serves the connections once their session is known. */
   readonly server: HttpServer
+  /** Egress may name the machine in place of its session. */
+  readonly sessionOn: (machineId: MachineId) => SessionId | undefined
 }
 
 /**
@@ -24,12 +26,14 @@ interface OwnSessionSocketOptions {
  */
 export class OwnSessionSocket {
   readonly #server: HttpServer
+  readonly #sessionOn: OwnSessionSocketOptions['sessionOn']
   readonly #listener: Server
   readonly #open = new Set<Socket>()
   readonly #perSession = new Map<SessionId, number>()
 
-  private constructor(server: HttpServer) {
+  private constructor({ server, sessionOn }: OwnSessionSocketOptions) {
     this.#server = server
+    this.#sessionOn = sessionOn
     this.#listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#admit(socket))
   }
 
@@ -37,11 +41,12 @@ export class OwnSessionSocket {
    * Starts listening and replaces the socket of a server that has ended. Anyone who can enter the socket's folder can
    * connect.
    */
-  static async open({ path, server }: OwnSessionSocketOptions): Promise<OwnSessionSocket> {
+  static async open(options: OwnSessionSocketOptions): Promise<OwnSessionSocket> {
+    const { path } = options
     // The folder is never removed while egress may run: egress has this folder mounted, and would not see a new one.
     await mkdir(dirname(path), { recursive: true, mode: 0o755 })
     await rm(path, { force: true })
-    const opened = new OwnSessionSocket(server)
+    const opened = new OwnSessionSocket(options)
     opened.#listener.listen(path)
     await once(opened.#listener, 'listening')
     // The parent folder is closed to other users, and egress has access to this one as a user of its own.
@@ -68,7 +73,8 @@ export class OwnSessionSocket {
       clearTimeout(late)
       socket.off('data', take)
       socket.pause()
-      const session = end === -1 || end > maxOwnSessionLineBytes ? undefined : sessionOf(read.toString('utf8', 0, end))
+      const id = end === -1 || end > maxOwnSessionLineBytes ? undefined : idIn(read.toString('utf8', 0, end))
+      const session = id === undefined ? undefined : (this.#sessionOn(id as MachineId) ?? (id as SessionId))
       if (session === undefined || !this.#count(session, socket)) return void socket.destroy()
       if (end + 1 < read.length) socket.unshift(read.subarray(end + 1))
       markAsOwnSession(socket, session)
@@ -92,10 +98,10 @@ export class OwnSessionSocket {
   }
 }
 
-function sessionOf(line: string): SessionId | undefined {
+function idIn(line: string): string | undefined {
   try {
     const { type, session_id: id } = JSON.parse(line) as Partial<OwnSessionLine>
-    return type === 'own-session' && typeof id === 'string' && idPattern.test(id) ? (id as SessionId) : undefined
+    return type === 'own-session' && typeof id === 'string' && idPattern.test(id) ? id : undefined
   } catch {
     return undefined
   }

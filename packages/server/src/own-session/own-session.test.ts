@@ -13,7 +13,11 @@ import { OwnSessionSocket } from './own-session-socket.ts'
 const server = await TestServer.open()
 const folder = await mkdtemp(join(tmpdir(), 'berth-own-session-'))
 const path = join(folder, 'own-session', 'server.sock')
-const socket = await OwnSessionSocket.open({ path, server: server.httpServer })
+const socket = await OwnSessionSocket.open({
+  path,
+  server: server.httpServer,
+  sessionOn: (id) => server.services.machines.sessionOn(id),
+})
 after(async () => {
   await socket.close()
   await server.close()
@@ -56,6 +60,17 @@ test('a session reaches its own addresses with its token, and without it no more
   assert.match(answer, /^HTTP\/1\.1 200 /)
   assert.match(answer, /\{"own":true\}$/)
   assert.match(without, /^HTTP\/1\.1 401 /)
+})
+
+test('egress may name the machine of the session', async () => {
+  const { machine_id: machineId } = await server.row(own.session_id)
+  const target = (id: string) => request(`/s/${id}/fs/file_info?path=/tmp&jwt=${tokenOf(own)}`)
+
+  const answer = await ask(machineId, target(own.session_id))
+  const byAnother = await ask((await server.row(other.session_id)).machine_id, target(own.session_id))
+
+  assert.match(answer, /^HTTP\/1\.1 200 /)
+  assert.match(byAnother, /^HTTP\/1\.1 40[134] /)
 })
 
 const { session_id: ownId } = own

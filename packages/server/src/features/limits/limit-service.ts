@@ -1,6 +1,7 @@
 import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { RawBuilder } from 'kysely'
 import type { OrganizationCaller } from '../../access/caller.ts'
 import { requireOrganizationKey } from '../../access/require-organization-key.ts'
 import type { Database } from '../../database/database.ts'
@@ -96,6 +97,11 @@ export class LimitService {
       this.#requireSlots(use, 1)
       return make(database)
     })
+  }
+
+  /** The same for one statement that does all of it: it may, if this is true. */
+  takesPlace(projectId: ProjectId): RawBuilder<boolean> {
+    return this.#store.takesPlace(projectId, this.#config.maxSessions)
   }
 
   /** The same for an invocation of an app. */

@@ -1,9 +1,8 @@
 import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 import { unwaitedCommit } from '../../database/unwaited-commit.ts'
-import { liveStates, pooledStates } from '../sessions/records/session-state.ts'
 
 /** The limits that were set. Null means none. */
 export interface SetLimits {
@@ -92,6 +91,11 @@ export class LimitStore {
     })
   }
 
+  /** The same as a part of the one statement that takes a place: whether there is one. */
+  takesPlace(projectId: ProjectId, organizationDefault: number): RawBuilder<boolean> {
+    return sql<boolean>`take_session_place(${projectId}, ${organizationDefault}::int)`
+  }
+
   /** The same for invocations. */
   async reserveInvocation<Taken>(
     projectId: ProjectId,
@@ -170,23 +174,10 @@ const columns = [
   'default_project_max_concurrent_sessions as projectDefault',
 ] as const
 
-/** A pool takes as many places as it has browsers at most, leased or not; more only while it is made smaller. */
 async function countLive(database: Database, organizationId: OrganizationId, projectId?: ProjectId) {
   const { rows } = await sql<{ all: number; own: number }>`
-    select coalesce(sum(used), 0)::int as all,
-      coalesce(sum(used) filter (where project_id = ${projectId ?? ''}), 0)::int as own
-    from (
-      select projects.id as project_id, (
-        select count(*) from sessions
-        where live_project_id = projects.id and pool_id is null and state in (${sql.join(liveStates)})
-      ) + (
-        select coalesce(sum(greatest(size, (
-          select count(*) from sessions
-          where sessions.pool_id = browser_pools.id and state in (${sql.join(pooledStates)})
-        ))), 0) from browser_pools where browser_pools.project_id = projects.id
-      ) as used
-      from projects where organization_id = ${organizationId}
-    ) as projects_in_use`.execute(database)
+    select by_organization as all, by_project as own
+    from used_session_places(${organizationId}, ${projectId ?? ''})`.execute(database)
   return rows[0] ?? { all: 0, own: 0 }
 }
 

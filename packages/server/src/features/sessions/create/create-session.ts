@@ -15,6 +15,7 @@ import type { Session } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { ChosenMachine, Reserve } from '../reserve/reserve.ts'
 import { isKind, kindFor, type ReserveKind, type ReserveMiss } from '../reserve/reserve-kind.ts'
+import { asksForNothingMore, type ReadyMachines } from './claim-ready-machine.ts'
 import { attributeError, needsOf } from './machine-spec.ts'
 import type { SessionProvisioner } from './provision-session.ts'
 import type { SessionRequest, SessionRequests } from './session-request.ts'
@@ -25,6 +26,7 @@ interface SessionCreatorOptions {
   readonly machines: SessionMachines
   readonly provisioner: SessionProvisioner
   readonly reserve: Reserve
+  readonly readyMachines: ReadyMachines
   readonly terminator: SessionTerminator
   readonly limits: LimitService
   readonly egress: SessionEgress
@@ -45,7 +47,8 @@ export interface SessionPlace {
 }
 
 /**
- * Creates sessions, in three steps. *Allocate*: one transaction takes a place and writes the row, which names the
+ * Creates sessions. One that asks for nothing but a machine of the reserve is usable by one statement
+ * (`ReadyMachines`). Others take three steps. *Allocate*: one transaction takes a place and writes the row, which names the
  * session's machine: one of the reserve, or one to be started. *Provision*: that machine is given what the session
  * starts with. *Activate*: one statement lets callers in. A crash between any two leaves a row that says `starting`, and at most the machine it names.
  */
@@ -64,9 +67,9 @@ export class SessionCreator {
     projectId: ProjectId,
     request: SessionRequest,
     signal: AbortSignal,
-    place = this.#placeOf(projectId),
+    place?: SessionPlace,
   ): Promise<Session> {
-    const { machines, store, terminator, requests, provisioner, reserve, clock } = this.#options
+    const { machines, store, terminator, requests, provisioner, reserve, readyMachines, clock } = this.#options
     const selected = await requests.select(projectId, request)
     const kind = kindFor(needsOf(request, selected.inputs))
     using _create = reserve.noteCreate(isKind(kind) ? kind : undefined)
@@ -75,17 +78,28 @@ export class SessionCreator {
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
     using _expected = machines.expect(id)
     const row = requests.rowOf({ id, machineId, projectId, request, selected, now })
-    const allocated = await this.#allocate(place, row, kind)
+    const { inputs, egress } = selected
+    const isPlain = place === undefined && isKind(kind) && asksForNothingMore(request, inputs)
+    const ready = isPlain ? await readyMachines.claim({ row, kind, egress }) : undefined
+    const allocated = ready ?? (await this.#allocate(place ?? this.#placeOf(projectId), row, kind))
+    if (ready) this.#noteAllocation(ready.session)
+    if (ready?.isUsable) return ready.session
     const { claimed } = allocated
     let { session } = allocated
 
     let active: Session | undefined
     try {
-      const { inputs } = selected
-      const provisioned = await provisioner.provision({ session, request, inputs, claimed, signal })
+      const provisioned = await provisioner.provision({
+        session,
+        request,
+        inputs,
+        claimed,
+        isOfNoUse: ready !== undefined,
+        signal,
+      })
       const { idleSince } = provisioned
       session = provisioned.session
-      active = await this.#activate(session, idleSince, place.state)
+      active = await this.#activate(session, idleSince, place?.state ?? 'active')
     } catch (error) {
       await this.#abandon(session)
       if (!(await store.hasEnded(id))) throw attributeError(error, request)
@@ -111,7 +125,7 @@ export class SessionCreator {
     row: Insertable<SessionTable>,
     kind: ReserveKind | ReserveMiss,
   ): Promise<{ readonly session: Session; readonly claimed: ChosenMachine | undefined }> {
-    const { store, reserve, events, logger } = this.#options
+    const { store, reserve } = this.#options
     const chosen = isKind(kind) ? reserve.choose(kind) : undefined
     const write = async (database: Database) => {
       const isClaimed = chosen && (await reserve.claim(chosen, database))
@@ -124,10 +138,15 @@ export class SessionCreator {
     const claimed = chosen?.machine.id === session.machine_id ? chosen : undefined
     if (claimed) reserve.noteClaim(claimed)
     else reserve.noteMiss(isKind(kind) ? 'empty' : kind)
-    // An operator finds the machine of a session by this: its folders and control groups have no other name.
-    logger.info({ sessionId: session.id, machineId: session.machine_id }, 'a session is allocated a machine')
-    events.emit('sessionChanged', session.project_id, session.id)
+    this.#noteAllocation(session)
     return { session, claimed }
+  }
+
+  #noteAllocation({ id, machine_id: machineId, project_id }: Session): void {
+    const { events, logger } = this.#options
+    // An operator finds the machine of a session by this: its folders and control groups have no other name.
+    logger.info({ sessionId: id, machineId }, 'a session is allocated a machine')
+    events.emit('sessionChanged', project_id, id)
   }
 
   /** Nothing when the session was deleted before. */

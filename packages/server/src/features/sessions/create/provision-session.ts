@@ -13,7 +13,7 @@ import { windowOf } from '../machines/session-viewport.ts'
 import type { Session } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { ChosenMachine, Reserve } from '../reserve/reserve.ts'
-import { isForProfiles } from '../reserve/reserve-kind.ts'
+import { isForProfiles, isReserveWindow } from '../reserve/reserve-kind.ts'
 import { type LaunchInputs, machineSpec } from './machine-spec.ts'
 import type { SessionRequest } from './session-request.ts'
 
@@ -39,6 +39,8 @@ interface Provisioning {
   readonly inputs: LaunchInputs
   /** Its machine, if that is one of the reserve. */
   readonly claimed: ChosenMachine | undefined
+  /** That one has been found to be of no use. */
+  readonly isOfNoUse: boolean
   readonly signal: AbortSignal
 }
 
@@ -59,9 +61,10 @@ export class SessionProvisioner {
   /** Resolves when the browser can be used. After a rejection nothing of any machine is left. */
   async provision(provisioning: Provisioning): Promise<Provisioned> {
     const { profile } = provisioning.inputs
-    const { session, claimed } = provisioning
+    const { session, claimed, isOfNoUse } = provisioning
+    if (isOfNoUse) this.#options.reserve.noteMiss('failed')
     const provisioned =
-      (claimed && (await this.#provisionClaimed(provisioning, claimed))) ||
+      (claimed && !isOfNoUse && (await this.#provisionClaimed(provisioning, claimed))) ||
       (await this.#provisionCold(
         claimed ? { ...provisioning, session: await this.#newMachine(session) } : provisioning,
       ))
@@ -151,7 +154,8 @@ export class SessionProvisioner {
     signal: AbortSignal,
   ): Promise<void> {
     const { profiles, sessionExtensions } = this.#options
-    const configured = configureWindow(session, machine, signal)
+    const isAsLaunched = isReserveWindow(session.viewport) && !session.kiosk_mode
+    const configured = isAsLaunched ? undefined : configureWindow(session, machine, signal)
     const startsAnew = session.kiosk_mode || profile?.hasState
     if (startsAnew) await configured
     const tabs = session.start_url === null ? 'restore' : 'blank'

@@ -1,4 +1,4 @@
-import type { ProxyId } from '@berth/contract/common/ids.ts'
+import type { MachineId, ProxyId } from '@berth/contract/common/ids.ts'
 import type { EgressProxy, EgressSettings, Upstream } from '@berth/contract/egress/egress-settings.ts'
 import { parseHost } from '@berth/contract/egress/host.ts'
 import { HostPatternMap, parseHostPattern } from '@berth/contract/egress/host-pattern.ts'
@@ -18,7 +18,13 @@ interface SessionEgressOptions {
 /** What of a session says how it leaves, and can change while it runs. */
 export type LeavesBy = Pick<Session, 'proxy' | 'network'>
 
-type Chosen = Pick<Session, 'id' | 'project_id' | 'stealth' | 'proxy' | 'network' | 'state'>
+/** What of a session says how it leaves. */
+export type EgressSubject = Pick<Session, 'id' | 'project_id' | 'stealth' | 'proxy' | 'network' | 'state'>
+
+/** Whether it leaves as one that asks for nothing. */
+export function leavesByDefault({ proxy, network }: LeavesBy): boolean {
+  return network === null && 'mode' in proxy && proxy.mode === 'default'
+}
 
 /** How each session leaves: what its row says, in the terms of egress. */
 export class SessionEgress {
@@ -29,7 +35,7 @@ export class SessionEgress {
   }
 
   /** What egress is told of the machine of a session. */
-  async settingsOf({ id, project_id, stealth, proxy, network, state }: Chosen): Promise<EgressSettings> {
+  async settingsOf({ id, project_id, stealth, proxy, network, state }: EgressSubject): Promise<EgressSettings> {
     const usable = await this.#options.proxies.usable(project_id, proxiesOf(proxy, network))
     const routes = state === 'starting' ? [] : (network?.proxy_routes ?? [])
     const topLevel = 'id' in proxy ? topLevelOf(usable.get(proxy.id)) : this.#modeProxy(proxy.mode, stealth)
@@ -39,6 +45,20 @@ export class SessionEgress {
       private_hosts: [...(network?.private_hosts ?? defaultPrivateHosts)],
       ...(network?.allowed_hosts && { allowed_hosts: [...network.allowed_hosts] }),
       routes: routes.map(({ hosts, proxy }) => ({ hosts: [...hosts], proxy: unlessGone(usable.get(proxy.id)) })),
+    }
+  }
+
+  /**
+   * What it is told of a machine that waits for a session: what holds for one that leaves by default. Named by the
+   * machine, it knows berth's own addresses too, as soon as there is the session.
+   */
+  settingsOfWaiting(id: MachineId, stealth: boolean): EgressSettings {
+    const topLevel = this.#modeProxy('default', stealth)
+    return {
+      session_id: id,
+      ...(topLevel !== undefined && { proxy: topLevel }),
+      private_hosts: [...defaultPrivateHosts],
+      routes: [],
     }
   }
 
@@ -64,7 +84,7 @@ export class SessionEgress {
     project_id,
     proxy,
     network,
-  }: Omit<Chosen, 'id' | 'stealth' | 'state'>): Promise<readonly string[]> {
+  }: Omit<EgressSubject, 'id' | 'stealth' | 'state'>): Promise<readonly string[]> {
     const certificates = await this.#options.proxies.certificates(project_id, proxiesOf(proxy, network))
     return certificates.map((certificate) => certificate.toString('base64'))
   }

@@ -15,7 +15,7 @@ import type { SessionTelemetry } from '../../telemetry/session-telemetry-service
 import type { Session, SessionOnMachine } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { LifecycleEvents } from './lifecycle-events.ts'
-import type { SessionEgress } from './session-egress.ts'
+import type { EgressSubject, SessionEgress } from './session-egress.ts'
 import { StandbyMachine } from './standby-machine.ts'
 import { StandbyNotes } from './standby-notes.ts'
 
@@ -26,6 +26,8 @@ interface LiveMachine {
   readonly machine: StandbyMachine
   readonly watch: AgentWatch
   readonly agentEvents: AgentEventReader
+  /** Earlier than that it was not idle. */
+  readonly createdAt: Date | undefined
   /** When the last activity ended, as the agent tells it; null while there is some; undefined before it has told. */
   idleSince: Date | null | undefined
   /** What of it is in the database. */
@@ -39,6 +41,10 @@ interface AdoptOptions {
   readonly gpu: boolean
   /** Of a machine that an earlier server has left: whether that one has frozen it. */
   readonly isFrozen?: boolean
+  /** Of a machine that has waited for its session: before that it was not idle. */
+  readonly createdAt?: Date
+  /** Before it resolves nothing is asked of the agent; absent: as soon as the machine runs. */
+  readonly begin?: Promise<void>
 }
 
 interface SessionMachinesOptions {
@@ -109,11 +115,12 @@ export class SessionMachines {
     const limit = AbortSignal.timeout(startLimitMilliseconds)
     const either = AbortSignal.any([signal, limit])
     try {
-      const live = this.adopt(session.id, await start(either), session)
+      const { gpu, created_at: createdAt } = session
+      const live = this.adopt(session.id, await start(either), { gpu, createdAt })
       // An agent that fails before it has been given everything says so on its stream of states.
       const prepared = Promise.all([this.openRoute(session), deliver?.(live.machine, either)])
       await Promise.race([Promise.all([prepared, live.watch.ready]), rejectedBy(either)])
-      return { idleSince: live.idleSince ? later(live.idleSince, session.created_at) : null }
+      return { idleSince: live.idleSince ?? null }
     } catch (cause) {
       const lastLines = await driver.lastLines(machineId)
       await this.stop(session)
@@ -127,10 +134,10 @@ export class SessionMachines {
   }
 
   /** Takes up the machine of a session: a new one, or one that an earlier server left. */
-  adopt(id: SessionId, machine: Machine, { gpu, isFrozen }: AdoptOptions): LiveMachine {
+  adopt(id: SessionId, machine: Machine, { gpu, isFrozen, createdAt, ...others }: AdoptOptions): LiveMachine {
     const { events, logger } = this.#options
     const standby = this.#standbyMachine(id, machine, { gpu, isFrozen: isFrozen ?? false })
-    const { awake: begin } = standby
+    const begin = others.begin ?? standby.awake
     // These and the telemetry's stream alone see the machine itself: that the server listens to an agent is no use of its
     // session.
     const handlers: AgentWatchHandlers = {
@@ -145,14 +152,18 @@ export class SessionMachines {
     const agentEvents = new AgentEventReader(machine, (record) => this.#takeEvent(id, record), { begin })
     const standbyNotes = new StandbyNotes({ id, ...this.#options })
     const unknown = { idleSince: undefined, notedIdleSince: undefined }
-    const live: LiveMachine = { machine: standby, watch, agentEvents, ...unknown, isNoting: false, standbyNotes }
+    const live = { machine: standby, watch, agentEvents, createdAt, ...unknown, isNoting: false, standbyNotes }
     this.#live.set(id, live)
     this.#options.telemetry.add(id, { commands: standby, events: onceAwake(machine, begin) })
     if (isFrozen !== undefined) standbyNotes.note(isFrozen)
     return live
   }
 
-  #standbyMachine(id: SessionId, machine: Machine, { gpu, isFrozen }: Required<AdoptOptions>): StandbyMachine {
+  #standbyMachine(
+    id: SessionId,
+    machine: Machine,
+    { gpu, isFrozen }: Required<Pick<AdoptOptions, 'gpu' | 'isFrozen'>>,
+  ): StandbyMachine {
     const { driver, standbyMilliseconds, logger } = this.#options
     // What a GPU has been told to do goes on.
     const canStandBy = !gpu && driver.capabilities.canFreeze
@@ -184,7 +195,7 @@ export class SessionMachines {
   }
 
   /** Has egress serve the session's machine as its row says. Repeated for a later egress, or after an update. */
-  async openRoute(session: Session): Promise<void> {
+  async openRoute(session: EgressSubject): Promise<void> {
     const { egress, egressLink } = this.#options
     const settings = await egress.settingsOf(session)
     // It may have been stopped meanwhile: then no route may be opened behind the one that was closed.
@@ -194,7 +205,7 @@ export class SessionMachines {
   #takeActivity(id: SessionId, idleSince: Date | null): void {
     const live = this.#live.get(id)
     if (!live) return
-    live.idleSince = idleSince
+    live.idleSince = idleSince && later(idleSince, live.createdAt)
     live.machine.noteActivity(idleSince !== null)
     void this.#note(id, live)
   }
@@ -241,6 +252,10 @@ export class SessionMachines {
     return this.#live.get(id)?.machine.isFrozen ?? false
   }
 
+  sessionOn(machineId: MachineId): SessionId | undefined {
+    return [...this.#live].find(([, { machine }]) => machine.id === machineId)?.[0]
+  }
+
   /** Freezes the machine of a session now, unless somebody uses it. */
   async standBy(id: SessionId): Promise<void> {
     await this.#live.get(id)?.machine.standBy()
@@ -271,6 +286,15 @@ export class SessionMachines {
   /** Ends the connections of its clients. One that is frozen has none. */
   async endClients(id: SessionId): Promise<void> {
     if (!this.isFrozen(id)) await this.#options.telemetry.endClients(id)
+  }
+
+  /** Forgets the machine of a session that does not come about. It runs on. */
+  async letGo(id: SessionId): Promise<void> {
+    const live = this.#live.get(id)
+    this.#live.delete(id)
+    live?.watch.close()
+    live?.agentEvents.close()
+    await Promise.all([live?.machine.close(), this.#options.telemetry.finish(id)])
   }
 
   /** Ends the session's machine, whatever it is doing, and removes all of it. */
@@ -319,9 +343,8 @@ function onceAwake(machine: Machine, awake: Promise<void>): ReachableMachine {
   }
 }
 
-/** A machine that has waited for its session was idle before that. */
-function later(one: Date, other: Date): Date {
-  return one > other ? one : other
+function later(one: Date, other: Date | undefined): Date {
+  return !other || one > other ? one : other
 }
 
 function rejectedBy(signal: AbortSignal): Promise<never> {

@@ -90,13 +90,13 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
-  /** Gives a session that is not ready another machine; nothing when it was deleted before. */
+  /** Gives a session that nobody has been told of another machine; nothing when it was deleted before. */
   async changeMachine(id: SessionId, machineId: MachineId): Promise<Session | undefined> {
     return this.#database
       .updateTable('sessions')
-      .set({ machine_id: machineId })
+      .set({ machine_id: machineId, state: 'starting' })
       .where('id', '=', id)
-      .where('state', '=', 'starting')
+      .where('state', 'in', liveStates)
       .returningAll()
       .executeTakeFirst()
   }
@@ -347,7 +347,11 @@ export class SessionStore {
 /** Browsers of a pool are callers' sessions while they are leased, and stay so when they end then. */
 const isCallers = sql<boolean>`(pool_id is null or leased_at is not null)`
 
-function throwRefused(error: unknown, { name, profile_id, otlp_destination_id }: Updateable<SessionTable>): never {
+/** What the constraints of the table refuse, in terms of the request. */
+export function throwRefused(
+  error: unknown,
+  { name, profile_id, otlp_destination_id }: Updateable<SessionTable>,
+): never {
   if (violates(error, 'session_names'))
     throw new BerthError('session_name_taken', { name: name ?? '' }, { cause: error })
   // It was deleted since it was looked up.

@@ -1,3 +1,4 @@
+import type { ResolvedViewport } from '@berth/contract/browsers/viewport.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { MachineSpec } from '../../../drivers/driver.ts'
 import { defaultMemory } from '../create/default-memory.ts'
@@ -55,6 +56,14 @@ export function isKind(found: ReserveKind | ReserveMiss): found is ReserveKind {
   return (reserveKinds as readonly string[]).includes(found)
 }
 
+const reserveWindow = windowOf(viewportOf(undefined, false))
+
+/** Whether machines of the reserve have a window of that size. */
+export function isReserveWindow(viewport: ResolvedViewport): boolean {
+  const { width, height, refresh_rate } = windowOf(viewport)
+  return width === reserveWindow.width && height === reserveWindow.height && refresh_rate === reserveWindow.refresh_rate
+}
+
 /** What a machine of the reserve is started with: as for a session that asks for nothing else. */
 export function reserveSpec(id: MachineId, kind: ReserveKind): MachineSpec {
   const headless = kind.startsWith('headless')
@@ -64,7 +73,7 @@ export function reserveSpec(id: MachineId, kind: ReserveKind): MachineSpec {
     stealth: kind.endsWith('-stealth'),
     gpu: false,
     kioskMode: false,
-    viewport: windowOf(viewportOf(undefined, false)),
+    viewport: reserveWindow,
     memory: defaultMemory(headless),
     chromePolicy: {},
     awaitsProfile: isForProfiles(kind),

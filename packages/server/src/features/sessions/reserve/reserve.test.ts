@@ -86,6 +86,25 @@ test('a claimed session is idle from its creation, however long its machine has 
   assert.equal((await server.row(session_id)).idle_since?.toISOString(), created_at)
 })
 
+test('a create that asks for nothing asks nothing of its agent or of egress before it is answered', async () => {
+  const project = await server.project()
+  const [, headless] = await refilled()
+  const asked: string[] = []
+  server.egress.onOpen = async ({ session_id }) => void asked.push(`a route of ${session_id}`)
+  const agent = server.host.machines.get(headless as MachineId)?.agent
+  assert.ok(agent)
+  agent.onResize = async () => void asked.push('a size')
+
+  const session = await project.session({ headless: true })
+
+  server.egress.onOpen = async () => {}
+  assert.equal(await machineOf(session), headless)
+  assert.deepEqual(asked, [])
+  assert.equal(agent.isFrozen, false)
+  assert.equal(server.egress.routes.get(headless as MachineId)?.session_id, headless)
+  await until(async () => !server.host.lowPriority.has(headless as MachineId))
+})
+
 test('a session with a profile takes a machine that waits for one before it launches its browser', async () => {
   const project = await server.project()
   await project.call('POST', '/profiles', { name: 'kept' })
@@ -152,6 +171,8 @@ test('a create that is refused leaves the reserve alone', async () => {
   assert.equal(await machineOf(await project.session({ headless: true })), machines[1])
 })
 
+const otherViewport = { width: 800, height: 600 }
+
 const defects: Readonly<Record<string, (machine: MachineId) => Promise<unknown>>> = {
   'has ended': async (id) => {
     const machine = server.host.machines.get(id)
@@ -174,13 +195,63 @@ for (const [what, spoil] of Object.entries(defects)) {
     const [, headless] = await refilled()
     await spoil(headless as MachineId)
 
-    const session = await project.session({ headless: true })
+    const session = await project.session({ headless: true, viewport: otherViewport })
 
     assert.notEqual(await machineOf(session), headless)
     assert.equal(server.host.has(headless as MachineId), false)
     assert.equal((await project.call('GET', `/browsers/${session.session_id}`)).status, 200)
   })
 }
+
+const failures: Readonly<Record<string, (machine: MachineId) => Promise<unknown>>> = {
+  'has ended': async (id) => defects['has ended']?.(id),
+  'cannot be thawed': async (id) => {
+    const agent = server.host.machines.get(id)?.agent
+    if (agent) agent.thaw = () => assert.fail('no thaw')
+  },
+  'gets no route': async (id) => {
+    server.egress.onOpen = async () => {
+      server.egress.onOpen = async () => {}
+      throw new Error(`no route for ${id}`)
+    }
+  },
+}
+
+for (const [what, spoil] of Object.entries(failures)) {
+  test(`a create without settings that finds a machine that ${what} gets another one`, async () => {
+    const project = await server.project()
+    const [, headless] = await refilled()
+    await spoil(headless as MachineId)
+
+    const session = await project.session({ headless: true, name: 'kept', disable_default_proxy: true })
+
+    assert.notEqual(await machineOf(session), headless)
+    assert.equal(server.host.has(headless as MachineId), false)
+    assert.equal((await project.call<Browser>('GET', '/browsers/kept')).body.session_id, session.session_id)
+    assert.equal(server.egress.routes.get(await machineOf(session))?.session_id, session.session_id)
+    assert.equal(server.egress.routes.has(headless as MachineId), false)
+  })
+}
+
+test('of creates at once for the last place one is served, and the others leave the reserve alone', async () => {
+  const project = await server.project()
+  for (let count = 0; count < 2; count++) await project.session({ headless: true })
+  const machines = await refilled()
+  const before = server.services.machines.list().length
+
+  const answers = await Promise.all(
+    Array.from({ length: 4 }, () => project.call<Browser>('POST', '/browsers', { headless: true })),
+  )
+
+  assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 429, 429, 429])
+  const [served] = answers.filter(({ status }) => status === 200)
+  assert.ok(served)
+  await until(async () => (await waiting()).length >= machines.length - 1)
+  const others = (await waiting()).filter((id) => machines.includes(id))
+  for (const id of others) assert.equal(server.host.machines.get(id)?.agent.isFrozen, true)
+  for (const id of others) assert.equal(server.egress.routes.get(id)?.session_id, id)
+  assert.equal(server.services.machines.list().length, before + 1)
+})
 
 test('a machine that ends while it waits, or runs older programs, is replaced', async () => {
   const [headful, headless] = await refilled()
@@ -234,7 +305,7 @@ const crashes: Readonly<Record<string, (project: TestProject) => Promise<unknown
         return new Promise(() => {})
       }
     }
-    void project.call('POST', '/browsers', { headless: true }).catch(() => {})
+    void project.call('POST', '/browsers', { headless: true, viewport: otherViewport }).catch(() => {})
     await asked.promise
   },
   'after it has claimed a machine': async () => {

@@ -3,10 +3,13 @@ import { type MachineId, newId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { within } from '@berth/runtime/async/deadline.ts'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { AgentWatch } from '../../../agent-link/agent-watch.ts'
 import type { Database } from '../../../database/database.ts'
 import type { Driver, Machine } from '../../../drivers/driver.ts'
+import type { EgressLink } from '../../../egress-link/egress-link.ts'
+import type { SessionEgress } from '../machines/session-egress.ts'
 import { isForProfiles, type ReserveKind, type ReserveMiss, reserveKinds, reserveSpec } from './reserve-kind.ts'
 import { type PastCreate, planSizes, type ReserveConfig, recentCreates, reserveBytes } from './reserve-plan.ts'
 import type { ReserveStore } from './reserve-store.ts'
@@ -15,6 +18,8 @@ export interface ReserveOptions {
   readonly config: ReserveConfig
   readonly store: ReserveStore
   readonly driver: Driver
+  readonly egress: Pick<SessionEgress, 'settingsOfWaiting'>
+  readonly egressLink: Pick<EgressLink, 'openRoute' | 'closeRoute'>
   readonly clock: Clock
   readonly logger: Logger
   /** Absent: as long as Chromium is busy after its first page. */
@@ -126,7 +131,7 @@ export class Reserve {
     this.#ready.delete(id)
     this.#chosen.set(id, ready)
     const { driver } = this.#options
-    const awake = Promise.all([driver.raisePriority(id), driver.thaw(id)]).then(() => {})
+    const awake = driver.thaw(id)
     awake.catch(() => {}) // Whoever gives it to a session waits for it.
     return { machine: ready.machine, kind, awake }
   }
@@ -140,14 +145,18 @@ export class Reserve {
   noteClaim({ machine, kind }: ChosenMachine): void {
     this.#chosen.delete(machine.id)
     this.claims.set(kind, (this.claims.get(kind) ?? 0) + 1)
+    // A machine that has gone has no share.
+    this.#options.driver.raisePriority(machine.id).catch((error: Error) => this.#logFailure(error))
   }
 
   /** No session has come of the create that has chosen the machine, which has done nothing but run. */
-  async putBack({ machine: { id }, awake }: ChosenMachine): Promise<void> {
+  async putBack({ machine, awake }: ChosenMachine): Promise<void> {
+    const { id } = machine
     const ready = this.#chosen.get(id)
     try {
       await awake
       await this.#options.driver.freeze(id)
+      if (ready) await this.#openRoute(ready)
       this.#chosen.delete(id)
       if (ready && !this.#abort.signal.aborted) this.#ready.set(id, ready)
     } catch (error) {
@@ -167,7 +176,7 @@ export class Reserve {
     const settling = [...this.#settling.keys()]
     const removed = await Promise.all([
       ...[...this.#ready.keys()].map((id) => this.#remove(id)),
-      ...settling.map((id) => this.#options.driver.stop(id).then(() => true)),
+      ...settling.map((id) => this.#stop(id).then(() => true)),
     ])
     return removed.includes(true)
   }
@@ -237,32 +246,43 @@ export class Reserve {
     const begunAt = performance.now()
     try {
       const machine = await driver.start(reserveSpec(id, kind), this.#abort.signal)
-      await this.#firstPage(machine, kind)
-      const settled = this.#settle({ machine, kind, readyAt: performance.now(), version, hasEnded: false }, begunAt)
+      const ready = { machine, kind, readyAt: performance.now(), version, hasEnded: false }
+      const watch = await this.#firstPage(ready)
+      const settled = this.#settle(ready, begunAt)
         .catch((error: Error) => this.#giveUp(id, error))
-        .finally(() => this.#settling.delete(id))
+        .finally(() => {
+          watch?.close()
+          this.#settling.delete(id)
+        })
       this.#settling.set(id, { kind, settled })
     } catch (error) {
-      await driver.stop(id)
+      await this.#stop(id)
       throw error
     }
   }
 
-  async #firstPage(machine: Machine, kind: ReserveKind): Promise<void> {
+  /** Resolves with what goes on watching: whoever claims the machine does not ask again whether its browser runs. */
+  async #firstPage(ready: ReadyMachine): Promise<AgentWatch | undefined> {
     // The agent of a machine for profiles answers already, and waits for one.
-    if (isForProfiles(kind)) return
+    if (isForProfiles(ready.kind)) return undefined
     const { signal } = this.#abort
-    const watch = new AgentWatch(machine, { onState: () => {}, onGone: () => {} })
+    const onGone = () => {
+      ready.hasEnded = true
+    }
+    const watch = new AgentWatch(ready.machine, { onState: () => {}, onGone })
     try {
       await within(bootLimitMilliseconds, Promise.race([watch.ready, aborted(signal)]))
-    } finally {
+      return watch
+    } catch (error) {
       watch.close()
+      throw error
     }
   }
 
   /** Frozen at once, a claimed machine would first do what it does after its first page, or while its display starts. */
   async #settle(ready: ReadyMachine, begunAt: number): Promise<void> {
-    const { driver, store, clock, logger, settleMilliseconds = defaultSettleMilliseconds } = this.#options
+    const { driver, store, clock, logger } = this.#options
+    const { settleMilliseconds = defaultSettleMilliseconds } = this.#options
     const { machine, kind } = ready
     const { id } = machine
     void machine.ended.then(() => {
@@ -270,6 +290,8 @@ export class Reserve {
     })
     await delay(settleMilliseconds, undefined, { signal: this.#abort.signal })
     await driver.freeze(id)
+    if (ready.hasEnded) throw new Error('its browser has ended after its first page')
+    await this.#openRoute(ready)
     await store.insert(id, kind, clock.now())
     this.#ready.set(id, ready)
     const seconds = (performance.now() - begunAt) / 1000
@@ -277,24 +299,38 @@ export class Reserve {
     logger.debug({ machineId: id, kind, seconds }, 'a machine of the reserve is ready')
   }
 
+  /** When it is frozen: nothing gets out before there is a session. To change a route takes less than to open one. */
+  async #openRoute({ machine, kind }: ReadyMachine): Promise<void> {
+    const { egress, egressLink } = this.#options
+    await egressLink.openRoute(machine, egress.settingsOfWaiting(machine.id, reserveSpec(machine.id, kind).stealth))
+  }
+
   async #giveUp(id: MachineId, error: Error): Promise<void> {
     this.#noteFailure(error)
-    await this.#options.driver.stop(id).catch((cause: Error) => this.#noteFailure(cause))
+    await this.#stop(id).catch((cause: Error) => this.#noteFailure(cause))
   }
 
   /** Unless somebody has claimed it. Says whether it was removed. */
   async #remove(id: MachineId): Promise<boolean> {
-    const { store, driver } = this.#options
-    if (!(await store.remove(id))) return false
+    if (!(await this.#options.store.remove(id))) return false
     this.#ready.delete(id)
     this.#chosen.delete(id)
-    await driver.stop(id)
+    await this.#stop(id)
     return true
+  }
+
+  async #stop(id: MachineId): Promise<void> {
+    const { driver, egressLink } = this.#options
+    await settleAll([driver.stop(id), egressLink.closeRoute(id)])
   }
 
   #noteFailure(error: Error): void {
     if (this.#abort.signal.aborted) return
     this.#pausedUntil = performance.now() + pauseAfterFailureMilliseconds
+    this.#logFailure(error)
+  }
+
+  #logFailure(error: Error): void {
     const { logger } = this.#options
     const reason = error.message
     // A host that is full has no room for a reserve, and that is no fault.

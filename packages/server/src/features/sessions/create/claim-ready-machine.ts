@@ -1,0 +1,103 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { Insertable } from 'kysely'
+import type { SessionTable } from '../../../database/tables.ts'
+import type { LimitService } from '../../limits/limit-service.ts'
+import { type LeavesBy, leavesByDefault } from '../machines/session-egress.ts'
+import type { SessionMachines } from '../machines/session-machines.ts'
+import { viewportOf } from '../machines/session-viewport.ts'
+import type { Session } from '../records/session.ts'
+import type { ChosenMachine, Reserve } from '../reserve/reserve.ts'
+import { isReserveWindow, type ReserveKind } from '../reserve/reserve-kind.ts'
+import type { ReserveStore } from '../reserve/reserve-store.ts'
+import type { LaunchInputs } from './machine-spec.ts'
+import type { SessionRequest } from './session-request.ts'
+import { selectTelemetry } from './telemetry-selection.ts'
+
+/** The first moments of a session are its caller's: what the server itself wants of the agent, which is slow after a thaw, waits. */
+const followPauseMilliseconds = 200
+
+interface ReadyMachinesOptions {
+  readonly machines: SessionMachines
+  readonly reserve: Reserve
+  readonly reserveStore: ReserveStore
+  readonly limits: LimitService
+  readonly logger: Logger
+}
+
+interface ReadyClaim {
+  readonly row: Insertable<SessionTable>
+  readonly kind: ReserveKind
+  readonly egress: LeavesBy
+}
+
+interface ReadySession {
+  readonly session: Session
+  readonly claimed: ChosenMachine
+  /** Otherwise the session needs another machine. */
+  readonly isUsable: boolean
+}
+
+/**
+ * Gives machines of the reserve to sessions that ask for nothing but such a machine. One statement takes a place and the
+ * machine and writes a row that is active at once, while the machine begins to run.
+ */
+export class ReadyMachines {
+  readonly #options: ReadyMachinesOptions
+
+  constructor(options: ReadyMachinesOptions) {
+    this.#options = options
+  }
+
+  /** Nothing when there is no such machine, or no place: then nothing has happened. */
+  async claim({ row, kind, egress }: ReadyClaim): Promise<ReadySession | undefined> {
+    const { machines, reserve, reserveStore, limits, logger } = this.#options
+    const claimed = reserve.choose(kind)
+    if (!claimed) return undefined
+    const { id, project_id, stealth, created_at: createdAt } = row
+    const { machine, awake } = claimed
+    const begin = awake.catch(() => {}).then(() => delay(followPauseMilliseconds, undefined, { ref: false }))
+    machines.adopt(id, machine, { gpu: false, createdAt: createdAt as Date, begin })
+    const leavesAsItIs = leavesByDefault(egress)
+    const prepared = Promise.all([
+      awake,
+      leavesAsItIs || machines.openRoute({ id, project_id, stealth, ...egress, state: 'active' }),
+    ])
+    prepared.catch(() => {}) // It is waited for when there is a session.
+    const usable = { ...row, machine_id: machine.id, state: 'active' as const, idle_since: createdAt as Date }
+    const session = await reserveStore.claimFor(usable, limits.takesPlace(project_id)).catch(async (error: unknown) => {
+      await this.#putBack(id, claimed, prepared)
+      throw error
+    })
+    if (!session) {
+      await this.#putBack(id, claimed, prepared)
+      return undefined
+    }
+    reserve.noteClaim(claimed)
+    const isUsable = await prepared.then(
+      () => !machines.hasGone(id),
+      (error: unknown) => {
+        logger.warn({ err: error, sessionId: id }, 'a machine of the reserve was of no use')
+        return false
+      },
+    )
+    return { session, claimed, isUsable }
+  }
+
+  async #putBack(id: Session['id'], claimed: ChosenMachine, prepared: Promise<unknown>): Promise<void> {
+    const { machines, reserve } = this.#options
+    await machines.letGo(id)
+    await prepared.catch(() => {})
+    await reserve.putBack(claimed)
+  }
+}
+
+/** Whether a machine of the reserve is all that the session asks for, so that its agent has nothing to be told. */
+export function asksForNothingMore(
+  { kiosk_mode, start_url, telemetry, viewport, gpu, network }: SessionRequest,
+  { extensions, profile }: LaunchInputs,
+): boolean {
+  const isLaunchedAlready = !kiosk_mode && isReserveWindow(viewportOf(viewport, gpu)) && extensions.length === 0
+  const tellsNothing = !start_url && !selectTelemetry(telemetry)
+  return isLaunchedAlready && tellsNothing && !profile?.hasState && !network?.proxy_routes?.length
+}
