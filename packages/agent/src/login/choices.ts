@@ -1,5 +1,5 @@
 import type { LoginChoice, LoginMfaType } from '@berth/contract/agent/login-page.ts'
-import { isOneTimeCode, maskedDestination } from './fields.ts'
+import { isIdentifier, isOneTimeCode, maskedDestination, type Purpose } from './fields.ts'
 import type { LoginForm } from './login-form.ts'
 import { providerInLabel, providerInMarks } from './providers.ts'
 import type { InFrame, PageReading, RawControl, RawToggle } from './reading.ts'
@@ -31,7 +31,9 @@ interface Page {
 /** Whether the page asks for a further proof of who somebody is, or which one it shall be. */
 export function isVerification({ reading, form }: Page): boolean {
   const heading = [reading.title, ...reading.headings].join(' | ')
-  const asksForCode = form?.fields.some(({ purpose }) => isOneTimeCode(purpose)) ?? false
+  const asks = (fits: (purpose: Purpose) => boolean) => form?.fields.some(({ purpose }) => fits(purpose)) ?? false
+  // With the user's name beside it, the code is the login itself.
+  const asksForCode = asks(isOneTimeCode) && !asks(isIdentifier)
   return asksForCode || fieldWords.verification.isIn(heading)
 }
 
@@ -90,8 +92,12 @@ function pathAndHost(address: string): string {
     .join(' ')
 }
 
+/** Names a way of proof for what it is not. */
+const unable = /\b(can[’']?t|cannot|don[’']?t have|no access to|lost)\b/i
+
 /** Ways of proof, as far as a label tells. */
 export function mfaTypeOf(label: string): LoginMfaType | undefined {
+  if (unable.test(label)) return 'switch'
   if (fieldWords.backupCode.isIn(label)) return 'other'
   if (fieldWords.passkey.isIn(label)) return 'passkey'
   if (fieldWords.totp.isIn(label) && !/push|notif/i.test(label)) return 'totp'

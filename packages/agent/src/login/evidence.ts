@@ -7,6 +7,7 @@ import { plainText } from './words/word-list.ts'
 /** What speaks for and against being logged in, and how much. */
 const weights = {
   sign_out: 3,
+  http_auth_accepted: 2,
   account_menu: 1,
   identifier_shown: 2,
   form_gone: 1,

@@ -84,6 +84,7 @@ export function purposeOf(
   const isShort = raw.maxLength >= 4 && raw.maxLength <= 8
   if (isShort && (raw.inputMode === 'numeric' || type === 'tel' || type === 'number') && beside.length === 0)
     return codeKind()
+  if (isQuestion(label) || (beside.length === 0 && isTenant(said))) return 'other'
   const isEmail = fieldWords.email.isIn(text)
   const isUsername = fieldWords.username.isIn(said) || tokens.includes('username')
   const isPhone = fieldWords.phone.isIn(text) || type === 'tel' || tokens.some((token) => token.startsWith('tel'))
@@ -94,6 +95,15 @@ export function purposeOf(
   if (fieldWords.username.isIn(marks)) return 'username'
   const others = beside.filter(({ type: other }) => other !== 'password')
   return others.length === 0 ? 'username' : 'other'
+}
+
+/** "What was the name of your first pet?" */
+function isQuestion(label: string): boolean {
+  return /[?？؟]$/.test(label.trim()) && label.trim().split(/\s+/).length > 2
+}
+
+function isTenant(said: string): boolean {
+  return fieldWords.tenant.isIn(said) && !fieldWords.username.isIn(said) && !fieldWords.email.isIn(said)
 }
 
 function isIdentifierLike({ type, isOutOfSight }: RawField): boolean {

@@ -23,6 +23,8 @@ export interface Situation {
   readonly allowed: AllowedHosts
   /** A password or a code was submitted, or another service or a device has answered for the user. */
   readonly hasProved: boolean
+  /** The host has asked for a password by the status 401, and got one. */
+  readonly hasAnsweredHttp: boolean
   /** Of the page before the last submit. */
   readonly textBefore: string | undefined
   readonly wasCode: boolean
@@ -218,7 +220,10 @@ function externalAction(reading: PageReading): string | undefined {
   const words = problemWords.deviceAction.isIn(text) ? problemWords.deviceAction : problemWords.mailAction
   const labels = new Set(reading.controls.map(({ label }) => label))
   const lines = text.split('\n').map((line) => line.trim())
-  return lines.filter((line) => line.length > 8 && !labels.has(line)).find((line) => words.isIn(line))
+  const message = lines.filter((line) => line.length > 8 && !labels.has(line)).find((line) => words.isIn(line))
+  // Devices ask for the number that the page shows.
+  const number = lines.find((line) => /^\d{1,3}$/.test(line))
+  return message !== undefined && number !== undefined ? `${message} (${number})` : message
 }
 
 /** Several ways of proof, of which one is to be chosen: nothing has been sent yet. */
@@ -250,6 +255,7 @@ function signsFor(reading: PageReading, form: LoginForm | undefined, situation: 
   return [
     ...signs,
     'form_gone',
+    ...(situation.hasAnsweredHttp ? (['http_auth_accepted'] as const) : []),
     ...(situation.hasLeftLoginPage ? (['left_login_page'] as const) : []),
     ...(situation.newCookies.length > 0 ? (['cookie_set'] as const) : []),
   ]

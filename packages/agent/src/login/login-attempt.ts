@@ -19,6 +19,8 @@ export class LoginAttempt {
   documentsBefore: ReadonlySet<string> = new Set()
   loginPath: string | undefined
   netError: string | undefined
+  /** The host whose challenge by the status 401 was answered. */
+  answeredHttp: string | undefined
   /** Obstacles that were pressed away, so that none is pressed for ever. */
   readonly pressed = new Map<string, number>()
   readonly #cookiesBefore: ReadonlyMap<string, string>

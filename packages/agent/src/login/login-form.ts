@@ -33,7 +33,13 @@ export function findLoginForm(reading: PageReading): LoginForm | undefined {
     return formOf(reading, fields)
   })
   const likely = forms.filter(({ score, fields }) => score >= 2 && fields.length > 0)
-  return likely.toSorted((one, other) => other.score - one.score)[0]
+  // What lies behind a dialog cannot be reached.
+  const inDialog = likely.filter(({ fields }) => fields.some(isProofInDialog))
+  return (inDialog.length > 0 ? inDialog : likely).toSorted((one, other) => other.score - one.score)[0]
+}
+
+function isProofInDialog({ raw, purpose }: KnownField): boolean {
+  return raw.region === 'dialog' && (purpose === 'password' || isOneTimeCode(purpose))
 }
 
 /** What the page says besides the labels of its controls: those speak of other ways. */

@@ -20,6 +20,8 @@ const shortForm = [
   'boxes',
   'captcha-frame',
   'redirect-elsewhere',
+  'honey-pots',
+  'http-basic',
 ]
 const chosen = process.env.BERTH_LOGIN_SITES?.split(',') ?? (isDeep ? undefined : shortForm)
 const gallery = new Gallery()

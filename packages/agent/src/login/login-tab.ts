@@ -3,6 +3,7 @@ import type { CdpPipe } from '../browser/cdp-pipe.ts'
 import { activeTab } from '../browser/targets/tabs.ts'
 import type { TargetSession } from '../browser/targets/target-session.ts'
 import { TargetSessions } from '../browser/targets/target-sessions.ts'
+import { HttpAuth, type HttpChallenge } from './driver/http-auth.ts'
 import { type ReadPage, readAllFrames } from './login-frames.ts'
 
 /** Requests that have been open for longer are streams, or will not help. */
@@ -17,6 +18,7 @@ const maxPopups = 5
 /** What is known of a page since it was attached to. */
 class WatchedPage {
   readonly session: TargetSession
+  readonly httpAuth: HttpAuth
   /** When each that is open began, and for which document. */
   readonly #requests = new Map<string, { readonly begun: number; readonly documentId: string }>()
   readonly #counts = new Map<string, number>()
@@ -28,8 +30,9 @@ class WatchedPage {
   /** What its dialogs have said; they are closed at once, for nothing else goes on meanwhile. */
   dialogs: string[] = []
 
-  constructor(session: TargetSession) {
+  constructor(session: TargetSession, httpAuth: HttpAuth) {
     this.session = session
+    this.httpAuth = httpAuth
     const end = ({ requestId }: { readonly requestId: string }) => {
       if (this.#requests.delete(requestId)) this.lastActivity = performance.now()
     }
@@ -103,6 +106,7 @@ class WatchedPage {
 
   close(): void {
     for (const unwatch of this.#unwatch) unwatch()
+    this.httpAuth.close()
   }
 }
 
@@ -167,7 +171,7 @@ export class LoginTab {
     const known = this.#watched.get(id)
     if (known?.session === session) return known
     known?.close()
-    const watched = new WatchedPage(session)
+    const watched = new WatchedPage(session, await HttpAuth.watch(pipe, id))
     this.#watched.set(id, watched)
     const forget = () => {
       watched.close()
@@ -185,6 +189,17 @@ export class LoginTab {
     return read && { ...read, page }
   }
 
+  /** What the browser is asked for in the place of a page. */
+  async challenge(): Promise<HttpChallenge | undefined> {
+    return (await this.current()).page.httpAuth.challenge
+  }
+
+  async answer(challenge: HttpChallenge, given: { username: string; password: string }): Promise<void> {
+    const { page } = await this.current()
+    page.status = undefined
+    page.httpAuth.answer(challenge, given)
+  }
+
   /** Closes pop-ups and goes there. The name of the error when it cannot be loaded. */
   async navigate(url: string, limitMilliseconds: number): Promise<string | undefined> {
     await this.current()
@@ -194,10 +209,13 @@ export class LoginTab {
     page.isChallenge = false
     page.dialogs = []
     page.forgetRequests()
-    const answer = await page.session
+    page.httpAuth.cancel()
+    // The answer comes with the document, and that one waits for the answer to a challenge.
+    const challenged = page.httpAuth.next().then(() => ({}))
+    const loaded = page.session
       .send('Page.navigate', { url }, Math.max(1_000, limitMilliseconds))
       .catch((error: Error) => ({ errorText: /no answer/.test(error.message) ? 'ERR_TIMED_OUT' : 'ERR_FAILED' }))
-    const { errorText } = answer as { errorText?: string }
+    const { errorText } = (await Promise.race([loaded, challenged])) as { errorText?: string }
     if (errorText === undefined || errorText === '') return undefined
     return errorText === 'net::ERR_ABORTED' ? undefined : errorText.replace(/^net::/, '')
   }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mfaTypeOf } from './choices.ts'
+import { withoutSecrets } from './driver/fill-form.ts'
 import { kindOfCode } from './fields.ts'
 import { TypedPasswords } from './login-attempt.ts'
-import { withoutSecrets } from './login-driver.ts'
 import { problemOf } from './site-errors.ts'
 
 test('the first words of an error say what it is about', () => {

@@ -98,8 +98,11 @@ export const readPage = String.raw`function () {${shared}
     if (width < 2 || height < 2) return true
     if (x + width + scrollX <= 0 || y + height + scrollY <= 0 || x > innerWidth + 4_000) return true
     for (const node of ancestorsOf(element)) {
-      const { clip, clipPath } = getComputedStyle(node)
+      const { clip, clipPath, overflow, display } = getComputedStyle(node)
       if (/^rect\(0px,? 0px,? 0px,? 0px\)/.test(clip) || clipPath === 'inset(100%)' || clipPath === 'inset(50%)') return true
+      if (overflow === 'visible' || display === 'contents' || node.matches('html, body')) continue
+      const { width: seenWidth, height: seenHeight } = node.getBoundingClientRect()
+      if (seenWidth < 2 || seenHeight < 2) return true
     }
     return false
   }

@@ -41,6 +41,17 @@ export const phone = new WordList([
   '電話番号|携帯電話|携帯番号|手机|手机号|手機|电话|電話|휴대폰|전화번호|휴대전화|رقم الهاتف|الهاتف|الجوال|טלפון|נייד|מספר טלפון',
 ])
 
+/** Of the customer that somebody belongs to, as software for companies asks for it first. */
+export const tenant = new WordList([
+  'workspace|tenant|subdomain|organization|organisation|company|company domain|team|team url|site url|site address|instance|realm|school|institution|server|server url',
+  'arbeitsbereich|mandant|firma|unternehmen|subdomain|instanz|schule|einrichtung',
+  'espace de travail|entreprise|societe|sous-domaine|organisation|etablissement|ecole',
+  'espacio de trabajo|empresa|organizacion|subdominio|compania|area de trabajo|organizacao|escola|escuela',
+  'area di lavoro|azienda|organizzazione|sottodominio|scuola|werkruimte|bedrijf|organisatie',
+  'firma|organizacja|szkola|domena|организация|компания|рабочее пространство|calisma alani|sirket|kurum',
+  'ワークスペース|会社|組織|企業|テナント|工作区|公司|组织|企业|租户|組織|워크스페이스|회사|조직|مساحة العمل|الشركة|المؤسسة|ארגון|חברה',
+])
+
 /** Of one-time codes. */
 export const code = new WordList([
   'code|verification code|security code|one-time code|one-time password|one time password|one-time passcode|passcode|otp|2fa|mfa|2fa code|pin|6-digit code|six-digit code|token|authentication code|confirmation code|login code|access code|two-factor code|digit code',

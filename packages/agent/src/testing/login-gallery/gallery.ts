@@ -1,11 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { codeLanguageSites, endless, fieldSites } from './field-sites.ts'
 import { providerSites } from './provider-sites.ts'
 import { languageSites, simpleSites } from './simple-sites.ts'
 import { code, evil, password, type Reply, type Site, type Visit, wrongPassword } from './site.ts'
 import { stepSites } from './step-sites.ts'
 
-export const sites: readonly Site[] = [...simpleSites, ...languageSites, ...stepSites, ...providerSites]
+export const sites: readonly Site[] = [
+  ...simpleSites,
+  ...languageSites,
+  ...stepSites,
+  ...providerSites,
+  ...fieldSites,
+  ...codeLanguageSites,
+]
 
 const secrets = [password, wrongPassword, code]
 
@@ -30,8 +38,9 @@ export class Gallery {
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '')
     const body = await text(request)
-    this.#record(url, body)
-    const site = sites.find(
+    const basic = basicOf(request)
+    this.#record(url, body, basic)
+    const site = [...sites, endless].find(
       ({ name, pages }) =>
         url.hostname === `${name}.test` || Object.keys(pages).some((path) => path.startsWith(`${url.hostname}/`)),
     )
@@ -49,13 +58,22 @@ export class Gallery {
       sent: new URLSearchParams(body),
       method: request.method ?? '',
       isLoggedIn: cookies.has('session'),
+      basic,
       cookies,
       memory: this.memoryOf(site.name),
     }
     send(response, handler(visit))
   }
 
-  #record(url: URL, body: string): void {
+  #record(url: URL, body: string, basic: string | undefined): void {
+    const arrived = this.arrivals.some(
+      ({ host, path, secret }) => host === url.hostname && path === 'basic' && secret === password,
+    )
+    for (const secret of secrets) {
+      // Once it was right, browsers send it with each request to the host.
+      if (basic?.endsWith(`:${secret}`) && !(secret === password && arrived))
+        this.arrivals.push({ secret, host: url.hostname, path: 'basic' })
+    }
     const sent = `${decodeURIComponent(url.search.replace(/\+/g, ' '))} ${body} ${decodeForm(body)}`
     for (const secret of secrets) {
       if (sent.includes(secret)) this.arrivals.push({ secret, host: url.hostname, path: url.pathname })
@@ -63,6 +81,11 @@ export class Gallery {
     if (url.hostname === evil && url.pathname === '/take')
       this.arrivals.push({ secret: 'a request', host: evil, path: sent })
   }
+}
+
+function basicOf({ headers }: IncomingMessage): string | undefined {
+  const encoded = /^Basic (.+)$/.exec(headers.authorization ?? '')?.[1]
+  return encoded && Buffer.from(encoded, 'base64').toString()
 }
 
 function decodeForm(body: string): string {

@@ -29,7 +29,9 @@ export async function logIn(agent: StartedAgent, site: Site, gallery: Gallery): 
   const steps: string[] = []
   const problems: string[] = []
   let codes = 0
-  const valueFor = ({ purpose }: LoginField): string | undefined => {
+  let gate = site.gate
+  const valueFor = ({ purpose, name }: LoginField): string | undefined => {
+    if (gate) return gate[name]
     if (['username', 'email', 'phone'].includes(purpose)) return user
     if (purpose === 'password') return passwords.shift()
     if (purpose === 'other') return site.values?.other
@@ -43,7 +45,7 @@ export async function logIn(agent: StartedAgent, site: Site, gallery: Gallery): 
   for (let step = 0; step < maxSteps; step++) {
     const { state, page_key, choices, fields } = page
     steps.push(
-      `${state} ${page.url} [${fields.map(({ purpose }) => purpose)}] [${choices.map(({ kind, mfa_type, provider, label }) => `${kind}:${mfa_type ?? provider ?? ''} ${label}`)}] ${page.problem ?? ''} ${page.website_error ?? ''}`,
+      `${state} ${page.url} [${fields.map(({ purpose }) => purpose)}] [${choices.map(({ kind, mfa_type, provider, label }) => `${kind}:${mfa_type ?? provider ?? ''} ${label}`)}] ${page.problem ?? ''} ${page.website_error ?? page.external_action_message ?? ''}`,
     )
     if (page.problem) problems.push(page.problem)
     if (state === 'external_action' && site.approve) {
@@ -66,6 +68,7 @@ export async function logIn(agent: StartedAgent, site: Site, gallery: Gallery): 
       ({ purpose, ref }) => purpose !== 'password' || values.some((value) => value.ref === ref),
     )
     if (values.length === 0 || !hasPassword) break
+    gate = undefined
     const outcome = await ask<LoginOutcome>('submitLogin', { page_key, values })
     if (outcome.outcome !== 'done') steps.push(outcome.outcome)
     page = outcome.page

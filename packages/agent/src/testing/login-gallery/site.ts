@@ -9,6 +9,8 @@ export interface Visit {
   readonly sent: URLSearchParams
   readonly method: string
   readonly isLoggedIn: boolean
+  /** `name:password` of HTTP basic authentication. */
+  readonly basic: string | undefined
   readonly cookies: ReadonlyMap<string, string>
   /** Kept between the requests of one site. */
   readonly memory: Map<string, unknown>
@@ -40,6 +42,8 @@ export interface Site {
   /** Typed one after another; the last that there is. */
   readonly passwords?: readonly string[]
   readonly values?: Readonly<Record<string, string>>
+  /** For what the browser is asked by the status 401, where that is for another user than the form. */
+  readonly gate?: Readonly<Record<string, string>>
   /** Cookies that the browser has from before. */
   readonly isLoggedInBefore?: boolean
   /** The user acts on a device. */

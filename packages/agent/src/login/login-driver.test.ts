@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import type { CheckLoginReply, LoginOutcome } from '@berth/contract/agent/login-endpoints.ts'
+import type { LoginPage } from '@berth/contract/agent/login-page.ts'
+import { loginRoutes } from '@berth/contract/agent/login-routes.ts'
+import { startFakeEgress } from '../testing/fake-egress.ts'
+import { Gallery } from '../testing/login-gallery/gallery.ts'
+import { password, user } from '../testing/login-gallery/site.ts'
+import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
+
+/* What the driver refuses, and what it says of a login that was made before. All in one browser. */
+
+const gallery = new Gallery()
+let agent: StartedAgent
+let egress: AsyncDisposable
+
+before(async () => {
+  agent = await startAgent()
+  await agent.becomesReady()
+  egress = await startFakeEgress(agent, (request, response) => {
+    gallery.answer(request, response).catch((error: Error) => response.destroy(error))
+  })
+})
+after(async () => {
+  await egress?.[Symbol.asyncDispose]()
+  await agent?.[Symbol.asyncDispose]()
+})
+afterEach(async () => {
+  const cdp = await agent.connect()
+  await cdp.send('Storage.clearCookies')
+  cdp.terminate()
+})
+
+async function ask<Answer>(name: keyof typeof loginRoutes, site: string, body: object): Promise<Answer> {
+  const { method, path } = loginRoutes[name]
+  const answer = await agent.call(method, path, { allowed_domains: [`${site}.test`], ...body })
+  assert.equal(answer.status, 200, answer.body)
+  return JSON.parse(answer.body)
+}
+
+const open = (site: string) => ask<LoginPage>('openLogin', site, { domain: `${site}.test` })
+const submit = (site: string, page: LoginPage, values: readonly string[], more: object = {}) =>
+  ask<LoginOutcome>('submitLogin', site, {
+    page_key: page.page_key,
+    values: values.map((value, index) => ({ ref: `f${index + 1}`, value })),
+    ...more,
+  })
+
+test('a page that was submitted takes nothing more', async () => {
+  const site = 'single-form'
+  const page = await open(site)
+  const wrong = await submit(site, page, [user, 'Wrong-Donkey-8?'])
+  const begun = gallery.arrivals.length
+
+  const again = await submit(site, page, [user, password])
+  const chosen = await ask<LoginOutcome>('chooseLogin', site, { page_key: page.page_key, ref: 'c1' })
+
+  assert.equal(wrong.page.problem, 'credentials_invalid')
+  assert.deepEqual([again.outcome, again.typed, chosen.outcome], ['stale', false, 'stale'])
+  assert.equal(gallery.arrivals.length, begun)
+})
+
+test('a field or a choice that the page does not have is refused, and nothing is typed into the others', async () => {
+  const site = 'single-form'
+  const page = await open(site)
+  const begun = gallery.arrivals.length
+  const values = [
+    { ref: 'f2', value: password },
+    { ref: 'f9', value: user },
+  ]
+
+  const typed = await ask<LoginOutcome>('submitLogin', site, { page_key: page.page_key, values })
+  const chosen = await ask<LoginOutcome>('chooseLogin', site, { page_key: page.page_key, ref: 'c7' })
+
+  assert.deepEqual([typed.outcome, typed.typed, chosen.outcome], ['unknown_ref', false, 'unknown_ref'])
+  assert.equal(gallery.arrivals.length, begun)
+})
+
+for (const site of ['wrong-password', 'http-basic-wrong']) {
+  test(`a password is typed a second time only where a person has entered it anew: ${site}`, async () => {
+    const secret = 'Wrong-Donkey-8?'
+    const count = () => gallery.arrivals.filter((arrival) => arrival.host === `${site}.test`).length
+    const first = await submit(site, await open(site), [user, secret])
+    const afterFirst = count()
+
+    const second = await submit(site, first.page, [user, secret])
+    const afterSecond = count()
+    const third = await submit(site, second.page, [user, secret], { is_new_input: true })
+
+    assert.deepEqual([first.outcome, second.outcome, third.outcome], ['done', 'already_typed', 'done'])
+    assert.deepEqual([afterFirst, afterSecond, count()], [1, 1, 2])
+  })
+}
+
+test('a check says whether the login of before still holds, and types nothing', async () => {
+  const site = 'quiet-account'
+  const { page } = await submit(site, await open(site), [user, password])
+  assert.ok(page.evidence, JSON.stringify(page))
+  const check = () => ask<CheckLoginReply>('checkLogin', site, { domain: `${site}.test`, evidence: page.evidence })
+  const begun = gallery.arrivals.length
+
+  const held = await check()
+  const cdp = await agent.connect()
+  await cdp.send('Storage.clearCookies')
+  cdp.terminate()
+  const lost = await check()
+
+  assert.deepEqual([held.logged_in, lost.logged_in], ['yes', 'no'])
+  assert.equal(gallery.arrivals.length, begun)
+})
+
+test('a check of a site that asks the browser for a password says that the login does not hold', async () => {
+  const check = await ask<CheckLoginReply>('checkLogin', 'http-basic', { domain: 'http-basic.test' })
+
+  assert.equal(check.logged_in, 'no')
+})
+
+test('a page in an endless loop is told as one that loads, within the time that the caller gives', async () => {
+  const site = 'endless'
+  const begun = performance.now()
+
+  const page = await ask<LoginPage>('openLogin', site, { domain: `${site}.test`, timeout_ms: 6_000 })
+
+  assert.equal(page.state, 'loading')
+  assert.ok(performance.now() - begun < 30_000)
+  // The next login has the browser for itself.
+  assert.equal((await open('single-form')).state, 'form')
+})
