@@ -1,5 +1,11 @@
 import type { OpenApiDocument } from '../../openapi/openapi-document.ts'
-import { type Example, exampleArguments, FileExample, type Operation, type SampleArguments } from './example-arguments.ts'
+import {
+  type Example,
+  exampleArguments,
+  FileExample,
+  type Operation,
+  type SampleArguments,
+} from './example-arguments.ts'
 import { sdkMethods } from './sdk-methods.ts'
 import { typescriptMethods } from './typescript-methods.ts'
 
@@ -113,7 +119,9 @@ function goSample(segments: readonly string[], { path, content, fields, required
     .join('')}Params`
   const members = [
     ...path.slice(0, -1).map((name) => `\t\t${pascalCase(name)}: ${JSON.stringify(name)},\n`),
-    ...Object.entries(fields).map(([name, value]) => `\t\t${pascalCase(name)}: ${goValue(value, required.has(name))},\n`),
+    ...Object.entries(fields).map(
+      ([name, value]) => `\t\t${pascalCase(name)}: ${goValue(value, required.has(name))},\n`,
+    ),
   ]
   const given = [
     'ctx',

@@ -63,7 +63,10 @@ test('an operation of the SDKs has samples in three languages', async () => {
     create?.operation['x-codeSamples']?.map(({ lang }) => lang),
     ['TypeScript', 'Python', 'Go'],
   )
-  assert.match(sourceOf('Python'), /client\.browsers\.replays\.stop\(\n {4}"replay_id",\n {4}id_or_name="id_or_name",\n\)/)
+  assert.match(
+    sourceOf('Python'),
+    /client\.browsers\.replays\.stop\(\n {4}"replay_id",\n {4}id_or_name="id_or_name",\n\)/,
+  )
   assert.match(sourceOf('Go'), /client\.Browsers\.Replays\.Stop\(ctx, "replay_id", kernel\.BrowserReplayStopParams\{/)
 })
 
@@ -86,7 +89,11 @@ test('guides are rendered with working links, and nothing in them is run', async
       else if (anchor !== undefined) assert.ok(target.includes(`id="${anchor}"`), `${address} in ${name}`)
     }
   }
-  for (const path of ['/docs/guides/other', '/docs/pictures/..%2fopenapi.json', '/docs/assets/scalar/..%2fpackage.json']) {
+  for (const path of [
+    '/docs/guides/other',
+    '/docs/pictures/..%2fopenapi.json',
+    '/docs/assets/scalar/..%2fpackage.json',
+  ]) {
     assert.equal((await fetch(server.url + path)).status, 404, path)
   }
 })

@@ -21,7 +21,8 @@ export function mountReferenceLibrary(app: FastifyInstance): void {
     const { '*': name } = request.params as { '*': string }
     names ??= listScripts()
     if (!(await names).has(name)) throw new BerthError('route_not_found', { method: 'GET', path: pathOf(request.url) })
-    const response = responses.get(name) ?? readFile(join(folder, name)).then((code) => new StaticResponse(script, code))
+    const response =
+      responses.get(name) ?? readFile(join(folder, name)).then((code) => new StaticResponse(script, code))
     responses.set(name, response)
     reply.header('x-content-type-options', 'nosniff')
     return (await response).send(request, reply)

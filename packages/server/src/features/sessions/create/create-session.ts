@@ -44,6 +44,18 @@ export interface SessionPlace {
   readonly state: 'active' | 'idle'
 }
 
+interface CreateOptions {
+  readonly projectId: ProjectId
+  readonly request: SessionRequest
+  readonly signal: AbortSignal
+  readonly place: SessionPlace
+}
+
+interface CreatedSession {
+  readonly session: Session
+  readonly isFromReserve: boolean
+}
+
 /**
  * Creates sessions, in three steps. *Allocate*: one transaction takes a place and writes the row, which names the
  * session's machine: one of the reserve, or one to be started. *Provision*: that machine is given what the session
@@ -66,6 +78,24 @@ export class SessionCreator {
     signal: AbortSignal,
     place = this.#placeOf(projectId),
   ): Promise<Session> {
+    const { events } = this.#options
+    const startedAt = performance.now()
+    const note = (isFromReserve: boolean, hasFailed: boolean) => {
+      // Nobody waits for those of pools.
+      if (place.state !== 'active') return
+      events.emit('createEnded', projectId, { milliseconds: performance.now() - startedAt, isFromReserve, hasFailed })
+    }
+    try {
+      const { session, isFromReserve } = await this.#create({ projectId, request, signal, place })
+      note(isFromReserve, false)
+      return session
+    } catch (error) {
+      if (!signal.aborted && !(error instanceof BerthError && error.status < 500)) note(false, true)
+      throw error
+    }
+  }
+
+  async #create({ projectId, request, signal, place }: CreateOptions): Promise<CreatedSession> {
     const { machines, store, terminator, requests, provisioner, reserve, clock } = this.#options
     const selected = await requests.select(projectId, request)
     const kind = kindFor(needsOf(request, selected.inputs))
@@ -90,7 +120,7 @@ export class SessionCreator {
       await this.#abandon(session)
       if (!(await store.hasEnded(id))) throw attributeError(error, request)
     }
-    if (active && !machines.hasGone(id)) return active
+    if (active && !machines.hasGone(id)) return { session: active, isFromReserve: claimed !== undefined }
     if (!active) {
       await machines.stop(session)
       throw new BerthError('session_ended_while_starting')
