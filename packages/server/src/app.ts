@@ -27,6 +27,7 @@ import { mountCredentialProviderRoutes } from './features/credential-providers/c
 import { mountCredentialRoutes } from './features/credentials/credential-routes.ts'
 import { mountDashboardPages } from './features/dashboard/dashboard-pages.ts'
 import { mountDashboardRoutes } from './features/dashboard/dashboard-routes.ts'
+import { mountDocumentationPages } from './features/documentation/documentation-pages.ts'
 import { mountExtensionRoutes } from './features/extensions/extension-routes.ts'
 import { mountLimitRoutes } from './features/limits/limit-routes.ts'
 import { mountConnectionRoutes } from './features/managed-auth/connection-routes.ts'
@@ -37,7 +38,6 @@ import { mountProfileRoutes } from './features/profiles/profile-routes.ts'
 import { mountProjectRoutes } from './features/projects/project-routes.ts'
 import { mountProxyRoutes } from './features/proxies/proxy-routes.ts'
 import { mountSearchRoutes } from './features/search/search-routes.ts'
-import { mountDocumentRoutes } from './features/service/document-routes.ts'
 import { mountMetrics } from './features/service/metrics.ts'
 import { mountServiceRoutes } from './features/service/service-routes.ts'
 import { mountDownloadRoutes } from './features/sessions/downloads/download-routes.ts'
@@ -151,7 +151,7 @@ export async function createApp(
     })
   }
   mountServiceRoutes(app, services.health)
-  await mountDocumentRoutes(app)
+  mountDocumentationPages(app, { publicUrl })
   mountDashboardPages(app, { publicUrl })
   mountCollectionRoutes(app, services)
   mountHostedPage(app, { publicUrl })

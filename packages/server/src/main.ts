@@ -28,6 +28,7 @@ import { lockDataFolder } from './host/lock-data-folder.ts'
 import { readOrCreateFile } from './host/read-or-create-file.ts'
 import { openServiceUsers, type ServiceUser } from './host/service-user.ts'
 import { Trash } from './host/trash.ts'
+import type { Finding } from './host-checks/host-checks.ts'
 import { JobRunner } from './jobs/job-runner.ts'
 import { SessionReaper } from './jobs/reap-sessions.ts'
 import { startJobs } from './jobs/start-jobs.ts'
@@ -131,6 +132,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     reserve: { config: config.reserve },
     replays: config.replays,
     downloads: config.downloads,
+    ...(config.driver === 'local' && { examineHost: () => examineThisHost(config) }),
     clock: systemClock,
     logger,
     version: packageJson.version,
@@ -168,6 +170,9 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   const listening = await listen(app, config)
   services.appEnvironment.setAddress(listening.port, config.publicUrl)
   shutdown.add('the API', () => closeApi(app, services))
+  await services.sharedProjectChanges?.start()
+  shutdown.add('the changes of sessions', async () => services.sharedProjectChanges?.close())
+  shutdown.add('the counts of creates', () => services.createStatistics.flush())
   await services.poolUpkeep.start()
   shutdown.add('the browser pools', () => services.poolUpkeep.close())
   await services.authFlowRunner.recover()
@@ -201,6 +206,12 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   }).catch((error: unknown) => {
     if (!shutdown.isClosing) throw error
   })
+}
+
+/** Loaded when the dashboard asks for it. */
+async function examineThisHost(config: ServerConfig): Promise<readonly Finding[]> {
+  const { examineHost } = await import('./host-checks/host-checks.ts')
+  return examineHost(config)
 }
 
 async function openDriver(

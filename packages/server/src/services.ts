@@ -46,9 +46,12 @@ import { OnePasswordClient, type OnePasswordOptions } from './features/credentia
 import { ProviderStore } from './features/credential-providers/provider-store.ts'
 import { CredentialService } from './features/credentials/credential-service.ts'
 import { CredentialStore } from './features/credentials/credential-store.ts'
+import { CreateStatistics } from './features/dashboard/create-statistics.ts'
+import { CreateStore } from './features/dashboard/create-store.ts'
 import { OverviewService } from './features/dashboard/overview-service.ts'
 import { OverviewStore } from './features/dashboard/overview-store.ts'
 import { ProjectChanges } from './features/dashboard/project-changes.ts'
+import { SharedProjectChanges } from './features/dashboard/shared-project-changes.ts'
 import { SignInService } from './features/dashboard/sign-in-service.ts'
 import { SignInStore } from './features/dashboard/sign-in-store.ts'
 import { ThumbnailService } from './features/dashboard/thumbnail-service.ts'
@@ -128,6 +131,7 @@ import { WebhookDeliverer } from './features/webhooks/webhook-deliverer.ts'
 import { WebhookSecrets } from './features/webhooks/webhook-secrets.ts'
 import { WebhookService } from './features/webhooks/webhook-service.ts'
 import { WebhookStore } from './features/webhooks/webhook-store.ts'
+import type { Finding } from './host-checks/host-checks.ts'
 import { LostSessions } from './jobs/end-lost-sessions.ts'
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
 
@@ -180,6 +184,8 @@ export interface ServicesOptions {
   /** After how long without activity the machine of a session is frozen. Absent: none ever is. */
   readonly standbyMilliseconds: number | undefined
   readonly reserve: Pick<ReserveOptions, 'config' | 'settleMilliseconds'>
+  /** What `./berth doctor` finds, where sessions run on this host. */
+  readonly examineHost?: () => Promise<readonly Finding[]>
   readonly clock: Clock
   readonly logger: Logger
   readonly version: string
@@ -533,6 +539,18 @@ export function createServices(options: ServicesOptions) {
 
   const projectChanges = new ProjectChanges()
   events.on('sessionChanged', (projectId, id) => projectChanges.note(projectId, id))
+  const sharedProjectChanges = isShared
+    ? new SharedProjectChanges({
+        database,
+        connectionString: options.connectionString,
+        serverId: driverId,
+        changes: projectChanges,
+        logger,
+      })
+    : undefined
+  events.on('sessionChanged', (projectId, id) => sharedProjectChanges?.tell(projectId, id))
+  const createStatistics = new CreateStatistics({ store: new CreateStore(database), clock, logger })
+  events.on('createEnded', (projectId, outcome) => createStatistics.note(projectId, outcome))
   const thumbnails = new ThumbnailService({
     sessions: {
       find: async (projectId, idOrName) => (await resolver.resolve({ projectId }, idOrName)).id,
@@ -628,11 +646,14 @@ export function createServices(options: ServicesOptions) {
     audit,
     signIns: new SignInService({ store: new SignInStore(database), keys, clock }),
     projectChanges,
+    sharedProjectChanges,
+    createStatistics,
     overview: new OverviewService({
       store: new OverviewStore(database),
       listOrganizations: () => organizations.list(),
       driver,
       clock,
+      examineHost: options.examineHost,
     }),
     thumbnails,
     exportDestinations: new ExportDestinationService({ store: destinations, audit, target, buckets, clock }),

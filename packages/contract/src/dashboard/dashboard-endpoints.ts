@@ -91,10 +91,25 @@ export const Overview = z.object({
       started: z.int().meta({ description: 'Sessions that were created in this hour.' }),
       sessions: z.int().meta({ description: 'Sessions that existed at any time of this hour.' }),
       browser_seconds: z.int().meta({ description: 'How long they existed in this hour, together.' }),
+      reserve_hits: z.int().meta({ description: 'Creates that took a machine that was started before.' }),
+      errors: z.int().meta({ description: 'Creates that failed, but for those that were refused.' }),
+      create_p50_ms: z.number().nullable().meta({ description: 'Half of the creates took so long, or less.' }),
+      create_p99_ms: z.number().nullable(),
     }),
   ),
   /** What this host has left. Null for callers other than the operator: those of the first organization. */
   room: z.object({ sessions: z.int().nullable(), memory_bytes: z.int().nullable() }).nullable(),
+  /** What `./berth doctor` finds on this host. Null for callers other than the operator. */
+  findings: z
+    .array(
+      z.object({
+        name: z.string(),
+        state: z.enum(['ok', 'warning', 'failure']),
+        fact: z.string(),
+        cure: z.string().nullable(),
+      }),
+    )
+    .nullable(),
 })
 export type Overview = z.infer<typeof Overview>
 

@@ -59,6 +59,12 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import('../pages/overview/overview-page.tsx'), 'OverviewPage'),
 })
 
+const vault = createRoute({
+  getParentRoute: () => shell,
+  path: '/vaults/$vault',
+  component: lazyRouteComponent(() => import('../pages/vault/vault-page.tsx'), 'VaultPage'),
+})
+
 const resource = createRoute({
   getParentRoute: () => shell,
   path: '/$resource',
@@ -68,7 +74,7 @@ const resource = createRoute({
 })
 
 export const router = createRouter({
-  routeTree: root.addChildren([start, signIn, shell.addChildren([sessions, session, overview, resource])]),
+  routeTree: root.addChildren([start, signIn, shell.addChildren([sessions, session, overview, vault, resource])]),
   basepath: '/dashboard',
   defaultPreload: 'intent',
 })

@@ -50,6 +50,29 @@ test('an update does not change a session that another server has ended meanwhil
   assert.ok(!first.host.has(id), 'its server ends the machine when it sees that the session has ended')
 })
 
+test('a dashboard is told of the sessions of another server', async () => {
+  const project = await first.project()
+  const leaving = new AbortController()
+  const stream = await fetch(`${second.url}/dashboard/changes`, {
+    headers: { authorization: `Bearer ${project.key}` },
+    signal: leaving.signal,
+  })
+  const told = Promise.withResolvers<string>()
+  const reading = (async () => {
+    const lines = stream.body?.pipeThrough(new TextDecoderStream()) as unknown as AsyncIterable<string>
+    for await (const text of lines) {
+      const id = /"sessions":\["([^"]+)"/.exec(text)?.[1]
+      if (id !== undefined) told.resolve(id)
+    }
+  })()
+
+  const session = await project.session()
+
+  assert.equal(await told.promise, session.session_id)
+  leaving.abort()
+  await reading.catch(() => {})
+})
+
 test('a delete does not wait for a hanging update, on either server', async () => {
   const project = await first.project()
   const { session_id: id } = await project.session()

@@ -39,6 +39,12 @@ export async function runHostChecks(target: CheckTarget): Promise<readonly Findi
   return Promise.all(hostChecks.map(async ({ name, run }) => ({ name, verdict: await run(target) })))
 }
 
+/** The same for a server that runs: its own port and data folder are in use, by itself. */
+export async function examineHost(target: CheckTarget): Promise<readonly Finding[]> {
+  const checks = hostChecks.filter(({ name }) => name !== 'Port' && name !== 'Data folder')
+  return Promise.all(checks.map(async ({ name, run }) => ({ name, verdict: await run(target) })))
+}
+
 /**
  * Throws a StartError for the first unmet requirement without which no session can start. Takes about 30 ms, because it
  * only checks what the server would not notice itself before the first session. The server checks port and data folder

@@ -2,45 +2,33 @@ import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 
+interface Series {
+  readonly label: string
+  /** A colour of the theme. */
+  readonly colour: '--accent' | '--warn' | '--bad' | '--good'
+  readonly values: readonly (number | null)[]
+}
+
 interface ChartProps {
   readonly title: string
-  readonly points: readonly { readonly at: string; readonly count: number }[]
+  readonly kind: 'bars' | 'lines'
+  readonly times: readonly string[]
+  readonly series: readonly Series[]
+  readonly textOf?: (value: number) => string
 }
 
 const heightPixels = 180
+const wholeSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
 
-/** Bars over time. Its colours are those of the theme when it is drawn; the text below says the same. */
-export function Chart({ title, points }: ChartProps) {
+/** Values over time. Its colours are those of the theme; its label says the most of each. */
+export function Chart({ title, kind, times, series, textOf = String }: ChartProps) {
   const frame = useRef<HTMLDivElement>(null)
   useEffect(() => {
     const element = frame.current as HTMLDivElement
-    const colour = (name: string) => getComputedStyle(element).getPropertyValue(name)
-    const data: uPlot.AlignedData = [points.map(({ at }) => Date.parse(at) / 1000), points.map(({ count }) => count)]
-    const draw = () => {
-      const axis = {
-        stroke: colour('--quiet'),
-        grid: { stroke: colour('--line') },
-        ticks: { stroke: colour('--line') },
-      }
-      const bars = uPlot.paths.bars?.({ size: [0.7] })
-      return new uPlot(
-        {
-          width: element.clientWidth,
-          height: heightPixels,
-          legend: { show: false },
-          cursor: { show: false },
-          scales: { y: { range: (_chart, _least, most) => [0, Math.max(1, most)] } },
-          axes: [axis, { ...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000] }],
-          series: [{}, { fill: colour('--accent'), stroke: colour('--accent'), ...(bars && { paths: bars }) }],
-        },
-        data,
-        element,
-      )
-    }
-    let chart = draw()
+    let chart = draw(element, { kind, times, series, textOf })
     const again = () => {
       chart.destroy()
-      chart = draw()
+      chart = draw(element, { kind, times, series, textOf })
     }
     const resized = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: heightPixels }))
     resized.observe(element)
@@ -51,12 +39,57 @@ export function Chart({ title, points }: ChartProps) {
       themed.disconnect()
       chart.destroy()
     }
-  }, [points])
-  const most = Math.max(0, ...points.map(({ count }) => count))
+  }, [kind, times, series, textOf])
+  const most = series.map(({ label, values }) => `${label} at most ${textOf(mostOf(values))}`).join(', ')
   return (
     <figure className="card chart">
-      <figcaption>{title}</figcaption>
-      <div ref={frame} role="img" aria-label={`${title}: at most ${most}`} />
+      <figcaption>
+        {title}
+        <span className="legend">
+          {series.map(({ label, colour }) => (
+            <span key={label}>
+              <i className={colour.slice(2)} /> {label}
+            </span>
+          ))}
+        </span>
+      </figcaption>
+      <div ref={frame} role="img" aria-label={`${title}: ${most}`} />
     </figure>
   )
+}
+
+function draw(element: HTMLElement, { kind, times, series, textOf = String }: Omit<ChartProps, 'title'>): uPlot {
+  const colourOf = (name: string) => getComputedStyle(element).getPropertyValue(name)
+  const axis = {
+    stroke: colourOf('--quiet'),
+    grid: { stroke: colourOf('--line') },
+    ticks: { stroke: colourOf('--line') },
+  }
+  const bars = kind === 'bars' ? uPlot.paths.bars?.({ size: [0.7] }) : undefined
+  const linesOf = ({ colour, label }: Series) => ({
+    label,
+    stroke: colourOf(colour),
+    width: 2,
+    ...(bars && { fill: colourOf(colour), paths: bars, points: { show: false } }),
+  })
+  return new uPlot(
+    {
+      width: element.clientWidth,
+      height: heightPixels,
+      legend: { show: false },
+      cursor: { show: false },
+      scales: { y: { range: (_chart, _least, most) => [0, Math.max(1, most * 1.1)] } },
+      axes: [
+        axis,
+        { ...axis, size: 64, incrs: wholeSteps, values: (_chart, values) => values.map((value) => textOf(value)) },
+      ],
+      series: [{}, ...series.map(linesOf)],
+    },
+    [times.map((at) => Date.parse(at) / 1000), ...series.map(({ values }) => [...values])],
+    element,
+  )
+}
+
+function mostOf(values: readonly (number | null)[]): number {
+  return Math.max(0, ...values.map((value) => value ?? 0))
 }

@@ -2,25 +2,14 @@ import { getOverview, type Overview } from '@berth/contract/dashboard/dashboard-
 import { getOrgLimits, type OrgLimits } from '@berth/contract/organizations/organization-endpoints.ts'
 import { getHealth } from '@berth/contract/service/service-endpoints.ts'
 import { useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
 import { call } from '../../api/client.ts'
 import { Badge, Pending } from '../../components/feedback.tsx'
 import { bytesText, durationText } from '../../components/format.tsx'
 import { common } from '../../components/strings.ts'
 import { Chart } from './chart.tsx'
-
-const words = {
-  title: 'Overview',
-  state: 'State',
-  running: 'Sessions now',
-  limit: (used: number, limit: number) => `${used} of ${limit}`,
-  started: 'Started today',
-  time: 'Browser time today',
-  room: 'Room for sessions on this host',
-  memory: 'Free memory',
-  vaults: 'Vaults',
-  startedByHour: 'Sessions started, by hour',
-  sessionsByHour: 'Sessions, by hour',
-}
+import { Findings } from './findings.tsx'
+import { words } from './strings.ts'
 
 export function OverviewPage() {
   const overview = useQuery({ queryKey: ['sessions', 'overview'], queryFn: () => call(getOverview) })
@@ -48,17 +37,45 @@ export function OverviewPage() {
               </Fact>
             ))}
           </dl>
-          <Chart
-            title={words.startedByHour}
-            points={overview.data.hours.map(({ at, started }) => ({ at, count: started }))}
-          />
-          <Chart
-            title={words.sessionsByHour}
-            points={overview.data.hours.map(({ at, sessions }) => ({ at, count: sessions }))}
-          />
+          {overview.data.findings && <Findings findings={overview.data.findings} />}
+          <Charts hours={overview.data.hours} />
         </>
       )}
     </>
+  )
+}
+
+function Charts({ hours }: { readonly hours: Overview['hours'] }) {
+  const charts = useMemo(() => {
+    const column = (name: Exclude<keyof Overview['hours'][number], 'at'>) => hours.map((hour) => hour[name])
+    return {
+      times: hours.map(({ at }) => at),
+      starts: [
+        { label: words.startedLabel, colour: '--accent', values: column('started') },
+        { label: words.reserveLabel, colour: '--good', values: column('reserve_hits') },
+      ],
+      sessions: [{ label: words.sessionsLabel, colour: '--accent', values: column('sessions') }],
+      durations: [
+        { label: words.median, colour: '--accent', values: column('create_p50_ms') },
+        { label: words.slowest, colour: '--warn', values: column('create_p99_ms') },
+      ],
+      errors: [{ label: words.errorsLabel, colour: '--bad', values: column('errors') }],
+    } as const
+  }, [hours])
+  const { times } = charts
+  return (
+    <div className="charts">
+      <Chart title={words.startedByHour} kind="bars" times={times} series={charts.starts} />
+      <Chart title={words.sessionsByHour} kind="bars" times={times} series={charts.sessions} />
+      <Chart
+        title={words.timesByHour}
+        kind="lines"
+        times={times}
+        series={charts.durations}
+        textOf={words.milliseconds}
+      />
+      <Chart title={words.errorsByHour} kind="bars" times={times} series={charts.errors} />
+    </div>
   )
 }
 

@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { call, callFile, callPage, follow } from '../../api/client.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
@@ -8,7 +8,8 @@ import { Empty, Failure, Pending } from '../../components/feedback.tsx'
 import { saveFile } from '../../components/save-file.ts'
 import { SchemaForm } from '../../components/schema-form.tsx'
 import { common } from '../../components/strings.ts'
-import type { Action, Resource } from './resource.ts'
+import { ItemSettings } from './item-settings.tsx'
+import type { Action, OtherCreate, Resource } from './resource.ts'
 import { resources } from './resources.tsx'
 
 const words = {
@@ -37,11 +38,12 @@ export function ResourcePage() {
 
 type Open =
   | { readonly kind: 'create' }
-  | { readonly kind: 'edit' | 'remove' | 'log'; readonly item: Item }
+  | { readonly kind: 'otherCreate'; readonly way: OtherCreate }
+  | { readonly kind: 'edit' | 'remove' | 'log' | 'settings'; readonly item: Item }
   | { readonly kind: 'told'; readonly text: string }
 
 function ResourceList({ resource }: { readonly resource: Resource }) {
-  const { path, title, one, list, query, searchBy, create } = resource
+  const { path, title, one, list, query, searchBy, create, otherCreates = [], keyOf, nameOf } = resource
   const { query: search = '' } = route.useSearch()
   const navigate = route.useNavigate()
   const [open, setOpen] = useState<Open>()
@@ -70,6 +72,11 @@ function ResourceList({ resource }: { readonly resource: Resource }) {
       <header className="page">
         <h1>{title}</h1>
         <span className="spread" />
+        {otherCreates.map((way) => (
+          <button key={way.label} type="button" onClick={() => setOpen({ kind: 'otherCreate', way })}>
+            {way.label}
+          </button>
+        ))}
         {create && (
           <button type="button" className="primary" onClick={() => setOpen({ kind: 'create' })}>
             {words.create(one)}
@@ -98,6 +105,15 @@ function ResourceList({ resource }: { readonly resource: Resource }) {
         </button>
       )}
       {open?.kind === 'create' && <CreateItem resource={resource} onClose={close} onDone={done} />}
+      {open?.kind === 'otherCreate' && <MakeItem way={open.way} onClose={close} onDone={done} />}
+      {open?.kind === 'settings' && resource.settings && (
+        <ItemSettings
+          settings={resource.settings}
+          name={nameOf(open.item)}
+          params={paramsOf(keyOf(open.item))}
+          onClose={close}
+        />
+      )}
       {open?.kind === 'edit' && <EditItem resource={resource} item={open.item} onClose={close} onDone={done} />}
       {open?.kind === 'remove' && <RemoveItem resource={resource} item={open.item} onClose={close} onDone={done} />}
       {open?.kind === 'log' && <ItemLog resource={resource} item={open.item} onClose={close} />}
@@ -121,7 +137,7 @@ interface ItemTableProps {
 }
 
 function ItemTable({ resource, items, onOpen, onDone }: ItemTableProps) {
-  const { title, columns, keyOf, nameOf, update, remove, actions = [], file, log } = resource
+  const { title, columns, keyOf, nameOf, update, remove, actions = [], file, log, settings, page } = resource
   const params = (item: Item) => paramsOf(keyOf(item))
   const act = useMutation({
     mutationFn: async ({ action, item }: { readonly action: Action<Item>; readonly item: Item }) =>
@@ -133,7 +149,7 @@ function ItemTable({ resource, items, onOpen, onDone }: ItemTableProps) {
       if (file) saveFile(file.name(item), await callFile(file.endpoint, { params: params(item) }))
     },
   })
-  const hasActions = update ?? remove ?? file ?? log ?? actions[0]
+  const hasActions = update ?? remove ?? file ?? log ?? settings ?? page ?? actions[0]
   return (
     <>
       <Failure error={act.error ?? save.error} />
@@ -169,6 +185,16 @@ function ItemTable({ resource, items, onOpen, onDone }: ItemTableProps) {
                               {action.label}
                             </button>
                           ),
+                      )}
+                      {page && (
+                        <Link className="button small" to={page.to} params={{ vault: keyOf(item) }}>
+                          {page.label}
+                        </Link>
+                      )}
+                      {settings && (
+                        <button type="button" className="small" onClick={() => onOpen({ kind: 'settings', item })}>
+                          {settings.label}
+                        </button>
                       )}
                       {log && (
                         <button type="button" className="small" onClick={() => onOpen({ kind: 'log', item })}>
@@ -224,6 +250,28 @@ function CreateItem({ resource: { one, create, createdText }, onClose, onDone }:
     <Dialog title={words.create(one)} onClose={onClose} isWide>
       <SchemaForm
         schema={create.body}
+        submitLabel={common.create}
+        isBusy={add.isPending}
+        error={add.error}
+        onSubmit={(value) => add.mutate(value)}
+        onClose={onClose}
+      />
+    </Dialog>
+  )
+}
+
+interface MakeItemProps {
+  readonly way: OtherCreate
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+function MakeItem({ way: { label, schema, make }, onClose, onDone }: MakeItemProps) {
+  const add = useMutation({ mutationFn: (value: unknown) => make(value as never), onSuccess: () => onDone() })
+  return (
+    <Dialog title={label} onClose={onClose} isWide>
+      <SchemaForm
+        schema={schema}
         submitLabel={common.create}
         isBusy={add.isPending}
         error={add.error}

@@ -22,6 +22,20 @@ export interface Action<Item> {
   readonly isOffered?: (item: Item) => boolean
 }
 
+/** Another way to make an item than the endpoint that creates it. */
+export interface OtherCreate {
+  readonly label: string
+  readonly schema: z.ZodType
+  readonly make: (value: never) => Promise<unknown>
+}
+
+/** Settings of an item that have endpoints of their own. */
+export interface Settings {
+  readonly label: string
+  readonly get: AnyEndpoint
+  readonly update: AnyEndpoint
+}
+
 /** All that a page of a kind of resource needs to know. The forms come from the endpoints. */
 export interface Resource<List extends AnyEndpoint = AnyEndpoint> {
   readonly path: string
@@ -41,6 +55,10 @@ export interface Resource<List extends AnyEndpoint = AnyEndpoint> {
   readonly createdText?: (reply: never) => string | undefined
   readonly update?: AnyEndpoint
   readonly initial?: (item: ItemOf<List>) => Readonly<Record<string, unknown>>
+  readonly otherCreates?: readonly OtherCreate[]
+  readonly settings?: Settings
+  /** A page of an item, behind its name. */
+  readonly page?: { readonly label: string; readonly to: '/vaults/$vault' }
   readonly remove?: AnyEndpoint
   readonly actions?: readonly Action<ItemOf<List>>[]
   /** A file of an item. */

@@ -60,8 +60,10 @@ import {
 import {
   createProject,
   deleteProject,
+  getProjectLimits,
   listProjects,
   updateProject,
+  updateProjectLimits,
 } from '@berth/contract/projects/project-endpoints.ts'
 import {
   checkProxy,
@@ -88,6 +90,7 @@ import {
 import { Badge } from '../../components/feedback.tsx'
 import { Age, bytesText, timeText } from '../../components/format.tsx'
 import { defineResource, type Resource } from './resource.ts'
+import { addFromStore, StoreExtension } from './store-extension.ts'
 
 const auditDays = 30
 const dayMilliseconds = 24 * 60 * 60 * 1000
@@ -163,7 +166,7 @@ export const resources: readonly Resource[] = [
     path: 'extensions',
     title: 'Extensions',
     one: 'extension',
-    empty: 'No extension. Upload a zip archive with a manifest.json.',
+    empty: 'No extension. Upload a zip archive with a manifest.json, or add one by its page in the Chrome Web Store.',
     list: listExtensions,
     searchBy: 'query',
     columns: [
@@ -175,6 +178,7 @@ export const resources: readonly Resource[] = [
     keyOf: ({ id }) => id,
     nameOf: ({ name, id }) => name ?? id,
     create: uploadExtension,
+    otherCreates: [{ label: 'Add from the store', schema: StoreExtension, make: addFromStore }],
     remove: deleteExtension,
     file: { endpoint: downloadExtension, name: ({ name, id }) => `${name ?? id}.zip` },
   }),
@@ -359,6 +363,7 @@ export const resources: readonly Resource[] = [
     keyOf: ({ id }) => id,
     nameOf: ({ name }) => name,
     create: upsertVault,
+    page: { label: 'Items', to: '/vaults/$vault' },
     remove: deleteVault,
   }),
   defineResource({
@@ -378,6 +383,7 @@ export const resources: readonly Resource[] = [
     create: createProject,
     update: updateProject,
     initial: ({ name, status }) => ({ name, status }),
+    settings: { label: 'Limits', get: getProjectLimits, update: updateProjectLimits },
     remove: deleteProject,
   }),
   defineResource({

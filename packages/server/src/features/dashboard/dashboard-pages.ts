@@ -1,51 +1,17 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { extname, join } from 'node:path'
-import { BerthError } from '@berth/contract/errors.ts'
-import { pathOf } from '@berth/runtime/http/error-reply.ts'
-import { StaticResponse } from '@berth/runtime/http/static-response.ts'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { publicUrlOf } from '../../access/public-url.ts'
-import { type BundledSite, bundleSite } from '../../host/program-bundle.ts'
+import { themeHash, themeScript } from '../../host/page-theme.ts'
+import type { BundledSite } from '../../host/program-bundle.ts'
+import { mountSiteAssets, siteReader } from '../../host/site-assets.ts'
 
 const entry = join(import.meta.dirname, '../../../../dashboard/src/main.tsx')
 const pagePath = '/dashboard'
 const assetsPath = `${pagePath}/assets`
-const forever = 'public, max-age=31536000, immutable'
-const mediaTypes: Readonly<Record<string, string>> = {
-  '.js': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-}
-/** Applied before the first paint. Its hash is in the policy of the page. */
-const themeScript =
-  "document.documentElement.dataset.theme=localStorage.getItem('berth.theme')??(matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light')"
-const themeHash = createHash('sha256').update(themeScript).digest('base64')
-
-interface Site {
-  readonly site: BundledSite
-  readonly assets: ReadonlyMap<string, StaticResponse>
-}
-
-let built: Promise<Site> | undefined
 
 /** Bundled when somebody opens the dashboard for the first time. */
-function readSite(): Promise<Site> {
-  built ??= bundleSite(entry).then(
-    (site) => ({
-      site,
-      assets: new Map(
-        site.files.map(({ name, code }) => {
-          const type = mediaTypes[extname(name)] ?? 'application/octet-stream'
-          return [name, new StaticResponse(type, Buffer.from(code), forever)]
-        }),
-      ),
-    }),
-    (error: unknown) => {
-      built = undefined
-      throw error
-    },
-  )
-  return built
-}
+const readSite = siteReader(entry)
 
 /** Serves the dashboard: one page for all of its addresses, and its files, which are the same for everybody. */
 export function mountDashboardPages(app: FastifyInstance, options: { readonly publicUrl: string | undefined }): void {
@@ -68,13 +34,7 @@ export function mountDashboardPages(app: FastifyInstance, options: { readonly pu
     })
   }
 
-  app.get(`${assetsPath}/:file`, async (request, reply) => {
-    const { file } = request.params as { file: string }
-    const asset = (await readSite()).assets.get(file)
-    if (!asset) throw new BerthError('route_not_found', { method: 'GET', path: pathOf(request.url) })
-    reply.header('x-content-type-options', 'nosniff')
-    return asset.send(request, reply)
-  })
+  mountSiteAssets(app, assetsPath, readSite)
 }
 
 /**

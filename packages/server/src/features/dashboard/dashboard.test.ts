@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import type { Overview } from '@berth/contract/dashboard/dashboard-endpoints.ts'
 import { eventDataOf } from '@berth/runtime/http/event-stream.ts'
+import { sql } from 'kysely'
 import { TestServer } from '../../testing/server-test.ts'
 
 const server = await TestServer.open()
@@ -154,6 +156,29 @@ test('the overview counts the sessions of the project by hours, and tells the ro
   assert.equal(hours.length, 24)
   assert.deepEqual([sum('started'), sum('browser_seconds')], [1, 90])
   assert.equal((overview as { room: unknown }).room, null)
+})
+
+test('the overview counts how creates went, from this server and over its restarts', async () => {
+  const project = await server.project()
+  const cookie = await signIn({ api_key: project.key })
+  const { session_id } = await project.session()
+  const refused = await project.call('POST', '/browsers', { proxy_id: 'nothing' })
+  await server.services.createStatistics.flush()
+  await project.session()
+  await server.services.createStatistics.flush()
+
+  const overview = (await (await ask(cookie, '/dashboard/api/dashboard/overview')).json()) as Overview
+
+  const last = overview.hours.findLast(({ create_p50_ms }) => create_p50_ms !== null)
+  assert.ok(refused.status >= 400 && refused.status < 500)
+  assert.equal(last?.errors, 0)
+  assert.ok(last.create_p50_ms !== null && last.create_p50_ms > 0)
+  assert.ok(last.create_p99_ms !== null && last.create_p99_ms >= last.create_p50_ms)
+  const { rows } = await sql<{ count: number }>`
+    select (select sum(times) from unnest(durations) times)::int as count from create_hours
+    where project_id = (select project_id from sessions where id = ${session_id})`.execute(server.database)
+  assert.deepEqual(rows, [{ count: 2 }])
+  assert.equal(overview.findings, null)
 })
 
 test('a thumbnail is taken once in a while, however many ask', async () => {

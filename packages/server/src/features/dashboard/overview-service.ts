@@ -3,6 +3,8 @@ import type { Overview } from '@berth/contract/dashboard/dashboard-endpoints.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Caller } from '../../access/caller.ts'
 import type { Driver } from '../../drivers/driver.ts'
+import type { Finding } from '../../host-checks/host-checks.ts'
+import { noTimes, percentileOf } from './create-times.ts'
 import type { OverviewStore } from './overview-store.ts'
 
 interface OverviewServiceOptions {
@@ -11,10 +13,16 @@ interface OverviewServiceOptions {
   readonly listOrganizations: () => Promise<readonly { readonly id: OrganizationId }[]>
   readonly driver: Pick<Driver, 'freeRoom'>
   readonly clock: Clock
+  /** What `./berth doctor` finds; absent where sessions do not run on this host. */
+  readonly examineHost?: (() => Promise<readonly Finding[]>) | undefined
 }
+
+/** Each examination starts programs. */
+const freshMilliseconds = 60_000
 
 export class OverviewService {
   readonly #options: OverviewServiceOptions
+  #examined: { readonly at: number; readonly findings: Promise<readonly Finding[]> } | undefined
 
   constructor(options: OverviewServiceOptions) {
     this.#options = options
@@ -28,14 +36,36 @@ export class OverviewService {
     ])
     const room = isOperator ? await driver.freeRoom() : undefined
     return {
-      hours: hours.map(({ at, started, sessions, browserSeconds }) => ({
+      hours: hours.map(({ at, started, sessions, browserSeconds, reserveHits, errors, durations }) => ({
         at: at.toISOString(),
         started,
         sessions,
         browser_seconds: browserSeconds,
+        reserve_hits: reserveHits,
+        errors,
+        create_p50_ms: percentileOf(durations ?? noTimes, 0.5),
+        create_p99_ms: percentileOf(durations ?? noTimes, 0.99),
       })),
+      findings: isOperator ? await this.#findings() : null,
       room: isOperator ? { sessions: room?.sessions ?? null, memory_bytes: room?.memoryBytes ?? null } : null,
     }
+  }
+
+  async #findings(): Promise<Overview['findings']> {
+    const { examineHost, clock } = this.#options
+    if (!examineHost) return []
+    const now = clock.now().getTime()
+    if (!this.#examined || now - this.#examined.at > freshMilliseconds) {
+      this.#examined = { at: now, findings: examineHost() }
+      // The next reader tries again.
+      this.#examined.findings.catch(() => (this.#examined = undefined))
+    }
+    return (await this.#examined.findings).map(({ name, verdict: { state, fact, ...rest } }) => ({
+      name,
+      state,
+      fact,
+      cure: 'cure' in rest ? rest.cure : null,
+    }))
   }
 
   /** What other organizations have used is nobody's business but the operator's, who has the first organization. */

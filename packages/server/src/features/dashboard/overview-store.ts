@@ -1,6 +1,7 @@
 import type { ProjectId } from '@berth/contract/common/ids.ts'
 import { sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
+import type { CreateTimes } from './create-times.ts'
 
 const hours = 24
 
@@ -9,6 +10,9 @@ export interface HourOfUse {
   readonly started: number
   readonly sessions: number
   readonly browserSeconds: number
+  readonly reserveHits: number
+  readonly errors: number
+  readonly durations: CreateTimes | null
 }
 
 export class OverviewStore {
@@ -35,8 +39,11 @@ export class OverviewStore {
         count(*) filter (where created_at >= hours.at)::int as started,
         count(created_at)::int as sessions,
         coalesce(sum(extract(epoch from least(ended_at, hours.until) - greatest(created_at, hours.at)))
-          filter (where created_at is not null), 0)::int as "browserSeconds"
+          filter (where created_at is not null), 0)::int as "browserSeconds",
+        coalesce(max(creates.reserve_hits), 0) as "reserveHits", coalesce(max(creates.errors), 0) as errors,
+        max(creates.durations) as durations
       from hours left join lived on created_at < hours.until and ended_at > hours.at
+        left join create_hours creates on creates.project_id = ${projectId} and creates.at = hours.at
       group by hours.at order by hours.at`.execute(this.#database)
     return rows
   }

@@ -13,7 +13,7 @@ interface Follower {
   readonly changes: Changes
 }
 
-/** Tells the open dashboards which sessions of their project have changed on this server. */
+/** Tells the open dashboards which sessions of their project have changed. */
 export class ProjectChanges {
   readonly #followers = new Map<ProjectId, Set<Follower>>()
   readonly #closing = new AbortController()
@@ -49,13 +49,21 @@ export class ProjectChanges {
       follower.changes.notify()
     }
   }
+
+  /** Changes may have been missed. */
+  noteAll(): void {
+    for (const follower of [...this.#followers.values()].flatMap((followers) => [...followers])) {
+      follower.hasMore = true
+      follower.changes.notify()
+    }
+  }
 }
 
 async function* changesOf(follower: Follower, signal: AbortSignal): AsyncGenerator<ProjectChange> {
   // The first event says that from now on nothing is missed.
   yield { sessions: [], more: true }
   while (!signal.aborted) {
-    if (follower.pending.size === 0) await follower.changes.next(signal)
+    if (follower.pending.size === 0 && !follower.hasMore) await follower.changes.next(signal)
     if (signal.aborted) return
     const change = { sessions: [...follower.pending], more: follower.hasMore }
     follower.pending.clear()

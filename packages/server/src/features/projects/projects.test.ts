@@ -191,7 +191,7 @@ test('every table that has a project keeps that project from being deleted, exce
       select from pg_constraint r where r.contype = 'f' and r.conrelid = c.table_name::regclass
         and r.confrelid = 'projects'::regclass and r.confdeltype = 'a')`.execute(server.database)
 
-  const expiring = ['page_contents', 'searches']
+  const expiring = ['create_hours', 'page_contents', 'searches']
   assert.deepEqual(rows.map(({ table }) => table).toSorted(), expiring)
 })
 

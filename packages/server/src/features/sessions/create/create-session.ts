@@ -46,6 +46,18 @@ export interface SessionPlace {
   readonly state: 'active' | 'idle'
 }
 
+interface CreateOptions {
+  readonly projectId: ProjectId
+  readonly request: SessionRequest
+  readonly signal: AbortSignal
+  readonly place?: SessionPlace | undefined
+}
+
+interface CreatedSession {
+  readonly session: Session
+  readonly isFromReserve: boolean
+}
+
 /**
  * Creates sessions. One that asks for nothing but a machine of the reserve is usable by one statement
  * (`ReadyMachines`). Others take three steps. *Allocate*: one transaction takes a place and writes the row, which names the
@@ -69,6 +81,24 @@ export class SessionCreator {
     signal: AbortSignal,
     place?: SessionPlace,
   ): Promise<Session> {
+    const { events } = this.#options
+    const startedAt = performance.now()
+    const note = (isFromReserve: boolean, hasFailed: boolean) => {
+      // Nobody waits for those of pools.
+      if (place?.state === 'idle') return
+      events.emit('createEnded', projectId, { milliseconds: performance.now() - startedAt, isFromReserve, hasFailed })
+    }
+    try {
+      const { session, isFromReserve } = await this.#create({ projectId, request, signal, place })
+      note(isFromReserve, false)
+      return session
+    } catch (error) {
+      if (!signal.aborted && !(error instanceof BerthError && error.status < 500)) note(false, true)
+      throw error
+    }
+  }
+
+  async #create({ projectId, request, signal, place }: CreateOptions): Promise<CreatedSession> {
     const { machines, store, terminator, requests, provisioner, reserve, readyMachines, clock } = this.#options
     const selected = await requests.select(projectId, request)
     const kind = kindFor(needsOf(request, selected.inputs))
@@ -83,7 +113,7 @@ export class SessionCreator {
     const ready = isPlain ? await readyMachines.claim({ row, kind, egress }) : undefined
     const allocated = ready ?? (await this.#allocate(place ?? this.#placeOf(projectId), row, kind))
     if (ready) this.#noteAllocation(ready.session)
-    if (ready?.isUsable) return ready.session
+    if (ready?.isUsable) return { session: ready.session, isFromReserve: true }
     const { claimed } = allocated
     let { session } = allocated
 
@@ -104,7 +134,7 @@ export class SessionCreator {
       await this.#abandon(session)
       if (!(await store.hasEnded(id))) throw attributeError(error, request)
     }
-    if (active && !machines.hasGone(id)) return active
+    if (active && !machines.hasGone(id)) return { session: active, isFromReserve: claimed !== undefined }
     if (!active) {
       await machines.stop(session)
       throw new BerthError('session_ended_while_starting')

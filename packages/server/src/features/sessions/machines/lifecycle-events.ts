@@ -1,6 +1,13 @@
 import { EventEmitter } from 'node:events'
 import type { ProfileId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 
+/** How a create went. */
+interface CreateOutcome {
+  readonly milliseconds: number
+  readonly isFromReserve: boolean
+  readonly hasFailed: boolean
+}
+
 interface LifecycleEventMap {
   /** The machine of a session that runs has gone, or its agent has. Nobody of this server has asked for that. */
   machineEnded: [sessionId: SessionId]
@@ -8,6 +15,8 @@ interface LifecycleEventMap {
   sessionEnded: [sessionId: SessionId]
   /** The state or the settings of a session are others than before. */
   sessionChanged: [projectId: ProjectId, sessionId: SessionId]
+  /** A create for a caller has ended, well or not. Refusals of what was asked for do not count. */
+  createEnded: [projectId: ProjectId, outcome: CreateOutcome]
   /** A session that has ended has given the profile another state. */
   profileSaved: [profileId: ProfileId]
 }

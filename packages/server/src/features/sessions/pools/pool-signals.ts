@@ -1,15 +1,12 @@
 import { EventEmitter } from 'node:events'
 import type { PoolId, SessionId } from '@berth/contract/common/ids.ts'
-import { retry } from '@berth/runtime/async/retry.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { type RawBuilder, sql } from 'kysely'
-import pg from 'pg'
 import { z } from 'zod'
+import { NotificationListener } from '../../../database/notification-listener.ts'
 import type { SessionState } from '../records/session-state.ts'
 
 const channel = 'berth_pools'
-const connectLimitMilliseconds = 5_000
-const reconnecting = { firstPauseMilliseconds: 100, longestPauseMilliseconds: 5_000, patienceMilliseconds: Infinity }
 
 /** What has become of a browser of a pool, or of a caller who waited for one. */
 export interface PoolChange {
@@ -44,49 +41,27 @@ const Payload = z.object({
  * other servers that this one is there: PostgreSQL notices the end of a killed server at once.
  */
 export class PoolSignals extends EventEmitter<PoolSignalMap> {
-  readonly #options: PoolSignalsOptions
-  readonly #closing = new AbortController()
-  #client: pg.Client | undefined
+  readonly #listener: NotificationListener
 
-  constructor(options: PoolSignalsOptions) {
+  constructor({ connectionString, serverId, logger }: PoolSignalsOptions) {
     super()
-    this.#options = options
+    this.#listener = new NotificationListener({
+      connectionString,
+      channel,
+      name: listenerName(serverId),
+      onNotification: (payload) => this.emit('changed', Payload.parse(JSON.parse(payload)) as PoolChange),
+      onConnected: () => this.emit('connected'),
+      logger,
+    })
   }
 
-  /** Resolves when it listens. A connection that breaks is made anew. */
+  /** Resolves when it listens. */
   async start(): Promise<void> {
-    await retry(() => this.#connect(), { ...reconnecting, signal: this.#closing.signal })
+    await this.#listener.start()
   }
 
   async close(): Promise<void> {
-    this.#closing.abort()
-    await this.#client?.end().catch(() => {})
-  }
-
-  async #connect(): Promise<void> {
-    const { connectionString, serverId, logger } = this.#options
-    const client = new pg.Client({
-      connectionString,
-      application_name: listenerName(serverId),
-      keepAlive: true,
-      connectionTimeoutMillis: connectLimitMilliseconds,
-    })
-    client.on('error', () => {}) // 'end' follows.
-    client.on('notification', ({ payload }) => this.#take(payload ?? ''))
-    await client.connect()
-    this.#client = client
-    await client.query(`listen ${channel}`)
-    client.once('end', () => {
-      if (this.#closing.signal.aborted) return
-      logger.warn('the connection that hears of browser pools has broken; connecting again')
-      this.start().catch(() => {}) // It only ends when this is closed.
-    })
-    if (this.#closing.signal.aborted) await client.end()
-    else this.emit('connected')
-  }
-
-  #take(payload: string): void {
-    this.emit('changed', Payload.parse(JSON.parse(payload)) as PoolChange)
+    await this.#listener.close()
   }
 }
 

@@ -1,0 +1,74 @@
+import './docs.css'
+
+/** What is used of Scalar, which the page loads as it is published. */
+interface Library {
+  createApiReference(
+    element: Element,
+    configuration: object,
+  ): { readonly updateConfiguration: (configuration: object) => void }
+}
+
+type Theme = 'light' | 'dark'
+
+const root = document.documentElement
+const button = document.querySelector<HTMLButtonElement>('#theme')
+const reference = document.querySelector<HTMLElement>('#reference')
+const followers: ((theme: Theme) => void)[] = []
+
+function themeNow(): Theme {
+  return root.dataset.theme === 'dark' ? 'dark' : 'light'
+}
+
+function showTheme(): void {
+  if (button) button.textContent = themeNow() === 'dark' ? '☀' : '☾'
+  for (const follow of followers) follow(themeNow())
+}
+
+button?.addEventListener('click', () => {
+  root.dataset.theme = themeNow() === 'dark' ? 'light' : 'dark'
+  localStorage.setItem('berth.theme', root.dataset.theme)
+  showTheme()
+})
+showTheme()
+
+/** Languages whose samples are not made by an official SDK. */
+const hiddenLanguages = [
+  ...['c', 'clojure', 'csharp', 'dart', 'fsharp', 'go', 'http', 'java', 'js', 'kotlin', 'node', 'objc', 'ocaml'],
+  ...['php', 'powershell', 'python', 'r', 'ruby', 'rust', 'swift'],
+]
+
+async function showReference(element: HTMLElement): Promise<void> {
+  const { library = '', document: url } = element.dataset
+  const { createApiReference } = (await import(library)) as Library
+  const configurationFor = (theme: Theme) => ({
+    url,
+    // Requests that are tried go to this server, and the policy of the page permits no other.
+    servers: [{ url: location.origin }],
+    proxyUrl: '',
+    // The key stays in the memory of the page: every script of this origin could read what is stored.
+    persistAuth: false,
+    telemetry: false,
+    agent: { disabled: true },
+    mcp: { disabled: true },
+    withDefaultFonts: false,
+    hideClientButton: true,
+    hideDarkModeToggle: true,
+    forceDarkModeState: theme,
+    showDeveloperTools: 'never',
+    showToolbar: 'never',
+    documentDownloadType: 'json',
+    defaultOpenAllTags: false,
+    hiddenClients: {
+      ...Object.fromEntries(hiddenLanguages.map((language) => [language, true])),
+      shell: ['wget', 'httpie'],
+    },
+  })
+  const shown = createApiReference(element, configurationFor(themeNow()))
+  followers.push((theme) => {
+    shown.updateConfiguration(configurationFor(theme))
+    document.body.classList.toggle('dark-mode', theme === 'dark')
+    document.body.classList.toggle('light-mode', theme === 'light')
+  })
+}
+
+if (reference) void showReference(reference)

@@ -1,0 +1,78 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import MarkdownIt from 'markdown-it'
+
+/** The folder of the guides, which are the documentation of the repository. */
+const folder = join(import.meta.dirname, '../../../../../docs')
+
+export interface Guide {
+  readonly name: string
+  readonly title: string
+  /** Safe: HTML in the text is shown as text, and links have no schemes that run scripts. */
+  readonly html: string
+}
+
+/** All guides, by their titles. */
+export async function readGuides(): Promise<readonly Guide[]> {
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.md'))
+  const names = new Set(files.map((file) => basename(file, '.md')))
+  const render = guideRenderer(names)
+  const guides = await Promise.all(
+    files.map(async (file) => {
+      const text = await readFile(join(folder, file), 'utf8')
+      const name = basename(file, '.md')
+      return { name, title: /^# (.+)$/m.exec(text)?.[1] ?? name, html: render(text) }
+    }),
+  )
+  return guides.toSorted((one, other) => one.title.localeCompare(other.title, 'en'))
+}
+
+/** The pictures of the guides, by their names. */
+export async function readPictures(): Promise<ReadonlyMap<string, Buffer>> {
+  const pictures = join(folder, 'images')
+  const files = (await readdir(pictures)).filter((file) => file.endsWith('.png'))
+  return new Map(await Promise.all(files.map(async (file) => [file, await readFile(join(pictures, file))] as const)))
+}
+
+function guideRenderer(guides: ReadonlySet<string>): (text: string) => string {
+  const markdown = new MarkdownIt({ html: false })
+  const { rules } = markdown.renderer
+  rules.heading_open = (tokens, index) => {
+    const id = anchorOf(tokens[index + 1]?.content ?? '')
+    return `<${tokens[index]?.tag} id="${markdown.utils.escapeHtml(id)}">`
+  }
+  rules.table_open = () => '<div class="table" role="region" aria-label="Table" tabindex="0"><table>\n'
+  rules.table_close = () => '</table></div>\n'
+  const fence = rules.fence
+  rules.fence = (...given) => (fence?.(...given) ?? '').replace('<pre>', '<pre tabindex="0">')
+  rules.link_open = (tokens, index, options, _environment, renderer) => {
+    const token = tokens[index]
+    token?.attrSet('href', addressOf(String(token.attrGet('href') ?? ''), guides))
+    return renderer.renderToken(tokens, index, options)
+  }
+  const image = rules.image
+  rules.image = (...given) => {
+    const token = given[0][given[1]]
+    token?.attrSet('src', `/docs/pictures/${basename(String(token.attrGet('src') ?? ''))}`)
+    return image?.(...given) ?? ''
+  }
+  return (text) => markdown.render(text)
+}
+
+/** As GitHub names headings, so that links work there too. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(/\s/g, '-')
+}
+
+/** Guides link to each other as files. Files of the repository that are no guides are not served. */
+function addressOf(href: string, guides: ReadonlySet<string>): string {
+  if (/^https?:/.test(href) || href.startsWith('#')) return href
+  const [path = '', anchor] = href.split('#', 2)
+  const name = basename(path, '.md')
+  const hash = anchor === undefined ? '' : `#${anchor}`
+  if (guides.has(name) && path.endsWith('.md')) return `/docs/guides/${name}${hash}`
+  return basename(path) === 'openapi.json' ? '/openapi.json' : '/docs/guides'
+}
