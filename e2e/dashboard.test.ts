@@ -1,17 +1,27 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import axe from 'axe-core'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { Berth } from './testing/berth.ts'
+import { messagingExtension, packCrx, zipOf } from './testing/extension-files.ts'
 
-const berth = await Berth.start()
+/** Stands for the store, which answers every request with the same extension. */
+const { crx } = packCrx(await zipOf(messagingExtension('from the store', 1)))
+const store = createServer((_request, response) => response.end(crx)).listen(0, '127.0.0.1')
+await once(store, 'listening')
+const storeUrl = `http://127.0.0.1:${(store.address() as AddressInfo).port}/crx`
+const berth = await Berth.start({ environment: { BERTH_CHROME_STORE_URL: storeUrl } })
 const client = await berth.client()
 const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
 const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
 after(async () => {
   await browser.close()
   await berth[Symbol.asyncDispose]()
+  store.close()
 })
 
 /** Where a run leaves what it has seen: BERTH_SCREENSHOTS=docs/images */
@@ -132,8 +142,6 @@ test('a session is made by the form and seen live, and its recording moves with 
   await page.locator('video[src]').waitFor()
   await remote.close()
   await client.browsers.deleteByID(session.session_id)
-  // With several servers, the stream of another one does not tell of it.
-  await page.reload()
   await page.getByText('This session ended at').waitFor()
   await page.locator('video[src]').waitFor()
   await page.context().close()
@@ -194,6 +202,11 @@ test('the pages of resources list, create, edit and delete', async () => {
   }
   await open('Overview')
   await page.getByRole('img', { name: /Sessions, by hour/ }).waitFor()
+  await page.getByRole('img', { name: /Time of a create, by hour: p50 at most \d/ }).waitFor()
+  await page
+    .getByRole('region', { name: 'Doctor' })
+    .getByText(/checks are well/)
+    .waitFor()
   await isAccessible(page, 'overview')
   await open('Proxies')
   await page.getByText('No proxy.').waitFor()
@@ -237,6 +250,82 @@ test('the pages of resources list, create, edit and delete', async () => {
     assert.equal(await page.getByRole('alert').count(), 0, title)
   }
   await page.context().close()
+})
+
+test('an extension comes from the store, a project gets limits, and a vault shows no value', async () => {
+  const page = await signedIn()
+  const form = page.getByRole('dialog')
+  const open = (title: string) => page.getByRole('navigation').getByRole('link', { name: title, exact: true }).click()
+  await open('Extensions')
+  await page.getByRole('button', { name: 'Add from the store' }).click()
+  await form.getByLabel('URL').fill('https://elsewhere.test/')
+  await form.getByRole('button', { name: 'Create' }).click()
+  await form.locator('[aria-invalid=true], [role=alert]').first().waitFor()
+  await form.getByLabel('URL').fill(`https://chromewebstore.google.com/detail/any/${'a'.repeat(32)}`)
+  await form.getByLabel('Name').fill('from-the-store')
+  await form.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('cell', { name: 'from-the-store' }).waitFor()
+  await isAccessible(page, 'extensions')
+
+  await open('Projects')
+  await page.getByRole('button', { name: 'Limits' }).first().click()
+  await form.getByLabel('Max concurrent sessions').fill('7')
+  await form.getByRole('button', { name: 'Save' }).click()
+  await form.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Limits' }).first().click()
+  assert.equal(await form.getByLabel('Max concurrent sessions').inputValue(), '7')
+  await isAccessible(page, 'limits')
+  await form.getByLabel('Max concurrent sessions').fill('0')
+  await form.getByRole('button', { name: 'Save' }).click()
+  await form.waitFor({ state: 'detached' })
+
+  const headers = { authorization: `Bearer ${berth.apiKey}`, 'content-type': 'application/json' }
+  await fetch(`${berth.url}/vaults`, { method: 'POST', headers, body: JSON.stringify({ name: 'shop' }) })
+  const field = { name: 'pin', type: 'password', value: 'not-to-be-shown' }
+  const made = await fetch(`${berth.url}/vaults/shop/items/known`, {
+    method: 'PUT',
+    headers,
+    body: JSON.stringify({ type: 'credential', spec: { provider: 'kernel', fields: [field] } }),
+  })
+  assert.equal(made.status, 200)
+  await open('Vaults')
+  await page.getByRole('link', { name: 'Items' }).click()
+  await page.getByText('pin ✓').waitFor()
+  await page.getByRole('button', { name: 'New item' }).click()
+  await form.getByLabel('Key').fill('asked-for')
+  await form.getByLabel('Fields', { exact: false }).first().fill('user\npassword')
+  await form.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('password: none').waitFor()
+  await page.getByRole('link', { name: 'Enter values' }).waitFor()
+  assert.doesNotMatch(await page.content(), /not-to-be-shown/)
+  await isAccessible(page, 'vault')
+  await page.context().close()
+})
+
+test('the reference keeps the key in memory and asks no other host, and the guides are beside it', async () => {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
+  const page = await context.newPage()
+  watch(page)
+  const foreign: string[] = []
+  page.on('request', (request) => {
+    const url = request.url()
+    if (!url.startsWith(berth.url) && !/^(data|blob):/.test(url)) foreign.push(url)
+  })
+  await page.goto(`${berth.url}/docs`)
+  await page.getByText('Create a browser session').first().waitFor()
+  await isAccessible(page, 'reference')
+  await page.getByPlaceholder('Token').first().fill(berth.apiKey)
+  await page.goto(`${berth.url}/docs/guides/sessions`)
+  await isAccessible(page, 'guide')
+  await page.setViewportSize({ width: 390, height: 844 })
+  await isAccessible(page, 'guide-phone')
+  await page.goto(`${berth.url}/docs`)
+  await page.getByText('Isolated, real Chromium sessions').first().waitFor()
+  await isAccessible(page, 'reference-phone')
+  const stored = await page.evaluate<string>('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')
+  assert.doesNotMatch(stored, new RegExp(berth.apiKey))
+  assert.deepEqual(foreign, [])
+  await context.close()
 })
 
 test('no page breaks its own policy', () => {

@@ -27,8 +27,8 @@ function showTheme(): void {
 button?.addEventListener('click', () => {
   root.dataset.theme = themeNow() === 'dark' ? 'light' : 'dark'
   localStorage.setItem('berth.theme', root.dataset.theme)
-  showTheme()
 })
+new MutationObserver(showTheme).observe(root, { attributeFilter: ['data-theme'] })
 showTheme()
 
 /** Languages whose samples are not made by an official SDK. */
@@ -55,7 +55,6 @@ async function showReference(element: HTMLElement): Promise<void> {
     hideDarkModeToggle: true,
     forceDarkModeState: theme,
     showDeveloperTools: 'never',
-    showToolbar: 'never',
     documentDownloadType: 'json',
     defaultOpenAllTags: false,
     hiddenClients: {

@@ -3,7 +3,7 @@ import { deleteBrowser, listBrowsers } from '@berth/contract/browsers/browser-en
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useRef, useState } from 'react'
+import { type Dispatch, memo, type SetStateAction, useCallback, useEffect, useRef, useState } from 'react'
 import { call, callPage } from '../../api/client.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { Empty, Pending } from '../../components/feedback.tsx'
@@ -127,7 +127,7 @@ function Filters() {
 interface SessionRowsProps {
   readonly sessions: readonly Browser[]
   readonly chosen: ReadonlySet<string>
-  readonly onChoose: (chosen: ReadonlySet<string>) => void
+  readonly onChoose: Dispatch<SetStateAction<ReadonlySet<string>>>
   readonly onEdit: (session: Browser) => void
   readonly list: Pick<ReturnType<typeof useSessions>, 'hasNextPage' | 'isFetchingNextPage' | 'fetchNextPage'>
 }
@@ -149,12 +149,11 @@ function SessionRows({ sessions, chosen, onChoose, onEdit, list }: SessionRowsPr
     if (isAtEnd && hasNextPage && !isFetchingNextPage) void fetchNextPage()
   }, [isAtEnd, hasNextPage, isFetchingNextPage, fetchNextPage])
 
-  const choose = (id: string, isChosen: boolean) => {
-    const next = new Set(chosen)
-    if (isChosen) next.add(id)
-    else next.delete(id)
-    onChoose(next)
-  }
+  const choose = useCallback(
+    (id: string, isChosen: boolean) =>
+      onChoose((before) => new Set(isChosen ? [...before, id] : [...before].filter((other) => other !== id))),
+    [onChoose],
+  )
   const areAllChosen = sessions.every(({ session_id }) => chosen.has(session_id))
   return (
     <div className="rows" role="table" aria-label={words.title} aria-rowcount={hasNextPage ? -1 : sessions.length + 1}>
@@ -177,51 +176,16 @@ function SessionRows({ sessions, chosen, onChoose, onEdit, list }: SessionRowsPr
         <div className="canvas" style={{ height: rows.getTotalSize() }}>
           {shown.map(({ index, start, key }) => {
             const session = sessions[index] as Browser
-            const { session_id: id, name } = session
             return (
-              <div
-                role="row"
-                aria-rowindex={index + 2}
-                className="row"
+              <SessionRow
                 key={key}
-                style={{ transform: `translateY(${start}px)`, height: rowPixels }}
-              >
-                <span role="cell">
-                  <input
-                    type="checkbox"
-                    aria-label={words.choose(name ?? id)}
-                    checked={chosen.has(id)}
-                    onChange={({ target }) => choose(id, target.checked)}
-                  />
-                </span>
-                <span role="cell">
-                  <Thumbnail session={session} />
-                </span>
-                <span role="cell" className="name">
-                  <Link to="/sessions/$id" params={{ id }}>
-                    {name ?? id}
-                  </Link>
-                  <SessionBadges session={session} />
-                </span>
-                <span role="cell">{words.stateNames[stateOf(session)]}</span>
-                <span role="cell">
-                  <Age since={session.created_at} />
-                </span>
-                <span role="cell" className="tags">
-                  {Object.entries(session.tags ?? {}).map(([key, value]) => (
-                    <code key={key}>
-                      {key}={value}
-                    </code>
-                  ))}
-                </span>
-                <span role="cell">
-                  {!session.deleted_at && (
-                    <button type="button" className="small" onClick={() => onEdit(session)}>
-                      {common.edit}
-                    </button>
-                  )}
-                </span>
-              </div>
+                session={session}
+                index={index}
+                start={start}
+                isChosen={chosen.has(session.session_id)}
+                onChoose={choose}
+                onEdit={onEdit}
+              />
             )
           })}
         </div>
@@ -229,6 +193,65 @@ function SessionRows({ sessions, chosen, onChoose, onEdit, list }: SessionRowsPr
     </div>
   )
 }
+
+interface SessionRowProps {
+  readonly session: Browser
+  readonly index: number
+  readonly start: number
+  readonly isChosen: boolean
+  readonly onChoose: (id: string, isChosen: boolean) => void
+  readonly onEdit: (session: Browser) => void
+}
+
+/** Drawn once while its session is the same, however far the list is scrolled. */
+const SessionRow = memo(function SessionRow(props: SessionRowProps) {
+  const { session, index, start, isChosen, onChoose, onEdit } = props
+  const { session_id: id, name } = session
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      className="row"
+      style={{ transform: `translateY(${start}px)`, height: rowPixels }}
+    >
+      <span role="cell">
+        <input
+          type="checkbox"
+          aria-label={words.choose(name ?? id)}
+          checked={isChosen}
+          onChange={({ target }) => onChoose(id, target.checked)}
+        />
+      </span>
+      <span role="cell">
+        <Thumbnail session={session} />
+      </span>
+      <span role="cell" className="name">
+        <Link to="/sessions/$id" params={{ id }}>
+          {name ?? id}
+        </Link>
+        <SessionBadges session={session} />
+      </span>
+      <span role="cell">{words.stateNames[stateOf(session)]}</span>
+      <span role="cell">
+        <Age since={session.created_at} />
+      </span>
+      <span role="cell" className="tags">
+        {Object.entries(session.tags ?? {}).map(([key, value]) => (
+          <code key={key}>
+            {key}={value}
+          </code>
+        ))}
+      </span>
+      <span role="cell">
+        {!session.deleted_at && (
+          <button type="button" className="small" onClick={() => onEdit(session)}>
+            {common.edit}
+          </button>
+        )}
+      </span>
+    </div>
+  )
+})
 
 function DeleteSessions({
   sessions,
