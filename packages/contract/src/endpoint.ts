@@ -91,7 +91,9 @@ export function errorsOf(endpoint: Endpoint): readonly ErrorCode[] {
   if (endpoint.access !== 'internal') always.push('shutting_down', 'too_many_connections')
   const needsKey = endpoint.access === 'project' || endpoint.access === 'organization'
   if (needsKey || endpoint.access === 'session') always.push('database_unavailable', 'unauthorized')
-  if (needsKey) always.push('bad_request', 'forbidden', 'project_not_found')
+  if (needsKey) {
+    always.push('bad_request', 'forbidden', 'project_not_found', 'insufficient_scope', 'oauth_issuer_unavailable')
+  }
   if (endpoint.isRateLimited) always.push('rate_limited')
   if (endpoint.query || endpoint.params) always.push('invalid_input')
   if (endpoint.body) {

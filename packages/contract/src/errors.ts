@@ -66,6 +66,11 @@ export const errorCatalogue = {
     sentence: (details: { reason: string }) => details.reason,
   },
   forbidden: { status: 403, sentence: (details: { reason: string }) => details.reason },
+  insufficient_scope: {
+    status: 403,
+    retry: false,
+    sentence: (details: { scopes: string }) => `The access token lacks the scope ${details.scopes}.`,
+  },
   insufficient_plan: { status: 403, sentence: (details: { reason: string }) => details.reason },
   destination_denied: {
     status: 403,
@@ -581,6 +586,12 @@ export const errorCatalogue = {
     retryAfterSeconds: 1,
     retry: true,
     sentence: () => 'The egress of this host does not respond. Try again in a moment.',
+  },
+  oauth_issuer_unavailable: {
+    status: 503,
+    retryAfterSeconds: 1,
+    retry: true,
+    sentence: () => 'The issuer of the access token does not respond. Try again in a moment.',
   },
   database_unavailable: {
     status: 503,

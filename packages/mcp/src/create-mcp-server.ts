@@ -3,6 +3,7 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
   CallToolRequestSchema,
   type CallToolResult,
+  CompleteRequestSchema,
   GetPromptRequestSchema,
   ListPromptsRequestSchema,
   ListResourcesRequestSchema,
@@ -12,8 +13,10 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 import { Api, ApiError, type ApiOptions } from './api.ts'
+import { complete } from './complete.ts'
 import type { DocsSearch } from './docs-search.ts'
 import { promptMessages, prompts } from './prompts.ts'
+import { reportProgress } from './report-progress.ts'
 import { readResource, resourceTemplates } from './resources.ts'
 import { type Action, type Arguments, at, Content, inputSchema, isAction, type Tool } from './tool.ts'
 import { allTools } from './tools/all-tools.ts'
@@ -32,18 +35,20 @@ export function createMcpServer({ version, docs, disabled, ...options }: McpServ
   const server = new Server(
     { name: 'berth', version },
     {
-      capabilities: { tools: {}, resources: {}, prompts: {} },
+      capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
       instructions: 'get_connection_context tells where you are.',
     },
   )
 
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.map(describe) }))
-  server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: args = {} } }, { signal }) => {
+  server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: args = {} } }, extra) => {
+    const { signal } = extra
     const tool = tools.find((each) => each.name === name)
     if (!tool) return failed(name, undefined, new Error('there is no such tool'))
     const api = new Api({ ...options, signal })
     const action = typeof args.action === 'string' ? args.action : undefined
-    return runTool(tool, args, api, pin).catch((error: unknown) => failed(name, action, error))
+    using _progress = reportProgress(extra)
+    return await runTool(tool, args, api, pin).catch((error: unknown) => failed(name, action, error))
   })
 
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [] }))
@@ -55,6 +60,9 @@ export function createMcpServer({ version, docs, disabled, ...options }: McpServ
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: [...prompts] }))
   server.setRequestHandler(GetPromptRequestSchema, ({ params: { name, arguments: args = {} } }) => ({
     messages: promptMessages(name, args),
+  }))
+  server.setRequestHandler(CompleteRequestSchema, async ({ params: { ref, argument } }, { signal }) => ({
+    completion: await complete(ref, argument, new Api({ ...options, signal })),
   }))
   return server
 }

@@ -14,11 +14,13 @@ const concepts: Readonly<Record<string, string>> = {
     'documentation.',
 }
 
+export const conceptNames = Object.keys(concepts)
+
 export const prompts = [
   {
     name: 'kernel-concepts',
     description: 'Explains what there is.',
-    arguments: [{ name: 'concept', description: Object.keys(concepts).join(', '), required: true }],
+    arguments: [{ name: 'concept', description: conceptNames.join(', '), required: true }],
   },
   {
     name: 'debug-browser-session',
@@ -34,7 +36,7 @@ export const prompts = [
 export function promptMessages(name: string, args: Readonly<Record<string, string>>) {
   if (name === 'kernel-concepts') {
     const text = Object.hasOwn(concepts, args.concept ?? '') ? concepts[args.concept ?? ''] : undefined
-    if (!text) throw new Error(`concept must be one of ${Object.keys(concepts).join(', ')}`)
+    if (!text) throw new Error(`concept must be one of ${conceptNames.join(', ')}`)
     return [{ role: 'assistant' as const, content: { type: 'text' as const, text } }]
   }
   if (name !== 'debug-browser-session') throw new Error(`there is no prompt ${name}`)

@@ -11,7 +11,8 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { authenticate, inProject } from './access/authenticate.ts'
 import { receiveDashboardRequest } from './access/dashboard-requests.ts'
 import { mountStreamsWithCallers, mountWithCallers } from './access/mount-for-callers.ts'
-import { readSessionCredentials } from './access/session-credentials.ts'
+import { requireScopes } from './access/oauth/oauth-scopes.ts'
+import { readBearer, readSessionCredentials } from './access/session-credentials.ts'
 import { mountDevToolsFrontend } from './agent-link/devtools-frontend.ts'
 import { mountDiscovery } from './agent-link/discovery.ts'
 import { mountLiveViewPage } from './agent-link/live-view/live-view-page.ts'
@@ -118,8 +119,7 @@ export async function createApp(
   app.decorateRequest('caller', undefined)
   services.requestAudit.attach(app)
   acceptJsonBodies(app)
-  const organizationCallerOf = (headers: IncomingHttpHeaders) =>
-    authenticate(headers, services.keys, services.organizations)
+  const organizationCallerOf = (headers: IncomingHttpHeaders) => authenticate(headers, services)
   const callerOf = async (headers: IncomingHttpHeaders) => inProject(await organizationCallerOf(headers))
   const admitSomebody = (request: FastifyRequest) => {
     const [, session] = belowSession.exec(pathOf(request.url)) ?? []
@@ -132,6 +132,8 @@ export async function createApp(
     if (isClosing()) throw new BerthError('shutting_down')
     restrictToOwnSession(request.raw)
   })
+  // After the hooks that admit the caller, and before its body is read.
+  app.addHook('preParsing', async (request, reply) => requireScopes(request, reply))
   // Keep-alive would prevent the server from stopping after requests that were in progress.
   app.addHook('onSend', async (_request, reply) => {
     if (isClosing()) reply.header('connection', 'close')
@@ -181,7 +183,9 @@ export async function createApp(
   mountAppRoutes(mount, mountStreamsWithCallers(app, callerOf), { ...services, publicUrl })
 
   const callerWithHandoff = async (headers: IncomingHttpHeaders) =>
-    (await services.authFlows.callerOf(headers)) ?? callerOf(headers)
+    services.oauth?.isOfIssuer(readBearer(headers.authorization))
+      ? callerOf(headers)
+      : ((await services.authFlows.callerOf(headers)) ?? callerOf(headers))
   mountConnectionRoutes(
     {
       app,
@@ -214,7 +218,12 @@ export async function createApp(
   mountOtlpDestinationRoutes(mountForOrganizations, services)
   mountAuditRoutes(mountForOrganizations, services)
   mountLimitRoutes(mountForOrganizations, services)
-  mountMcp(app, { callerOf: organizationCallerOf, disabled: disabledToolsets })
+  mountMcp(app, {
+    callerOf: organizationCallerOf,
+    disabled: disabledToolsets,
+    issuer: services.oauth?.issuer,
+    publicUrl,
+  })
   return app
 }
 
@@ -235,6 +244,7 @@ async function allowBrowserCallers(app: FastifyInstance): Promise<void> {
     'X-RateLimit-Remaining',
     'X-Should-Retry',
     'X-Request-Id',
+    'WWW-Authenticate',
   ]
   // Without a list of headers the plugin permits the requested ones: the SDK adds headers with its versions.
   await app.register(cors, {

@@ -6,6 +6,7 @@ import { parseAllowList } from '@berth/contract/egress/allow-list.ts'
 import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
 import { minHealthCheckSeconds } from '@berth/contract/managed-auth/connection.ts'
 import { parseToolsets, type Toolset } from '@berth/mcp/toolsets.ts'
+import { type OAuthConfig, readOAuthConfig } from './access/oauth/oauth-config.ts'
 import type { BlobsConfig } from './blobs/open-blobs.ts'
 import { type DriverName, driverNames } from './drivers/driver-names.ts'
 import type { DriverOptions } from './drivers/driver-options.ts'
@@ -90,6 +91,8 @@ export interface ServerConfig {
   readonly machines: DriverOptions
   /** Whether sessions without activity are frozen. */
   readonly hasStandby: boolean
+  /** Absent: API keys alone are accepted. */
+  readonly oauth: OAuthConfig | undefined
   /** Toolsets of MCP that are left out. */
   readonly disabledToolsets: ReadonlySet<Toolset>
   /** How many machines are started before they are asked for. */
@@ -197,6 +200,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     },
     reserve: reserve(text('BERTH_RESERVE') ?? 'auto'),
     hasStandby: switchedOn('BERTH_STANDBY', text('BERTH_STANDBY'), true),
+    oauth: readOAuthConfig(text, publicUrl(text('BERTH_PUBLIC_URL'))),
     disabledToolsets: toolsetsOf('BERTH_MCP_DISABLED_TOOLSETS', text('BERTH_MCP_DISABLED_TOOLSETS')),
     region: oneOf('BERTH_REGION', text('BERTH_REGION') ?? 'us-east', Region.options),
     userRuntimeFolder: text('XDG_RUNTIME_DIR'),

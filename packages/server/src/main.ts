@@ -122,6 +122,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     gitHubUrl: config.gitHubUrl,
     model: config.model,
     egressAllow: config.egressAllow,
+    oauth: config.oauth,
     audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },
     auditExport: config.auditExport,
     telemetryRetentionDays: config.telemetryRetentionDays,

@@ -7,6 +7,8 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { ApiKeyCache } from './access/api-key-cache.ts'
+import type { OAuthConfig } from './access/oauth/oauth-config.ts'
+import { OAuthTokens } from './access/oauth/oauth-tokens.ts'
 import { ReplayTokens } from './access/replay-tokens.ts'
 import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
@@ -180,6 +182,8 @@ export interface ServicesOptions {
   /** What tries the intents of analyses. */
   readonly model: ModelConfig | undefined
   readonly egressAllow: readonly string[]
+  /** Absent: API keys alone are accepted. */
+  readonly oauth: OAuthConfig | undefined
   readonly region: Region
   /** After how long without activity the machine of a session is frozen. Absent: none ever is. */
   readonly standbyMilliseconds: number | undefined
@@ -233,6 +237,7 @@ export function createServices(options: ServicesOptions) {
     logger,
   })
   const guard = new OutboundGuard(parseAllowList(options.egressAllow))
+  const oauth = options.oauth && new OAuthTokens({ config: options.oauth, organizations, guard, clock, logger })
   const otlpStore = new OtlpDestinationStore(database)
   const otlpDestinations = new OtlpDestinationService({ store: otlpStore, secrets, guard, clock })
   const otlpExporter = new OtlpExporter({ store: otlpStore, destinations: otlpDestinations, guard, version, logger })
@@ -642,6 +647,7 @@ export function createServices(options: ServicesOptions) {
     profiles,
     organizations,
     keys,
+    oauth,
     projects,
     audit,
     signIns: new SignInService({ store: new SignInStore(database), keys, clock }),

@@ -33,7 +33,7 @@ const textList = (maximum: number) =>
 const AuditQuery = z.object({
   start: TimeInput.meta({ description: 'Entries from this time on.' }),
   end: TimeInput.meta({ description: 'Entries before this time, at most 30 days after the start.' }),
-  auth_strategy: z.string().max(255).optional().meta({ description: '`api_key`, or `session_token`.' }),
+  auth_strategy: z.string().max(255).optional().meta({ description: '`api_key`, `oauth`, or `session_token`.' }),
   service: z.string().max(255).optional().meta({ description: '`api`.' }),
   method: z.string().max(255).optional(),
   exclude_method: textList(10).optional(),

@@ -5,20 +5,28 @@ import { checkText } from '@berth/runtime/http/json-body.ts'
 import type { KeyScope, OrganizationStore, ProjectSelector } from '../features/organizations/organization-store.ts'
 import type { ApiKeyCache } from './api-key-cache.ts'
 import type { Caller, OrganizationCaller } from './caller.ts'
+import { OAuthTokens } from './oauth/oauth-tokens.ts'
 import { hashApiKey } from './secrets.ts'
 import { readBearer } from './session-credentials.ts'
 
 const keyHeader = 'Send the header Authorization: Bearer <API key>.'
 
+export interface Credentials {
+  readonly keys: ApiKeyCache
+  readonly organizations: OrganizationStore
+  /** Absent: API keys alone are accepted. */
+  readonly oauth: OAuthTokens | undefined
+}
+
 /** Authenticates the caller and determines the project that the request selects. */
 export async function authenticate(
   headers: IncomingHttpHeaders,
-  keys: ApiKeyCache,
-  organizations: OrganizationStore,
+  { keys, organizations, oauth }: Credentials,
 ): Promise<OrganizationCaller> {
   const key = readBearer(headers.authorization)
   if (!key) throw new BerthError('unauthorized', { reason: `No API key. ${keyHeader}` })
-  const scope = await keys.find(hashApiKey(key))
+  const token = oauth && OAuthTokens.isToken(key) ? await oauth.verify(key) : undefined
+  const scope = token ?? (await keys.find(hashApiKey(key)))
   if (!scope) throw new BerthError('unauthorized', { reason: `The API key is not valid. ${keyHeader}` })
 
   return {
@@ -28,6 +36,7 @@ export async function authenticate(
     keyProjectId: scope.projectId,
     chosenProjectId: await chooseProject(headers, scope, organizations),
     defaultProjectId: scope.defaultProjectId,
+    ...(token && { token: token.token }),
   }
 }
 

@@ -9,6 +9,7 @@ import { newId, type OrganizationId, type ProjectId, type SessionId } from '@ber
 import type { Upstream } from '@berth/contract/egress/egress-settings.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import type { FastifyInstance } from 'fastify'
+import type { OAuthConfig } from '../access/oauth/oauth-config.ts'
 import { hashApiKey, maskApiKey, newApiKey } from '../access/secrets.ts'
 import { createApp } from '../app.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
@@ -78,6 +79,8 @@ export interface TestServerOptions {
   readonly model?: ModelConfig
   readonly egressAllow?: readonly string[]
   readonly search?: SearchConfig
+  /** For the URL of the server. Absent: OAuth is off. */
+  readonly oauth?: (url: string) => OAuthConfig
   /** Absent: no machine is ever frozen. */
   readonly standbyMilliseconds?: number
   /** Absent: off. It is filled when a test says so. */
@@ -94,7 +97,7 @@ interface TestParts {
   readonly blobsFolder: string
   readonly blobs: BlobStore
   readonly temporaryFolders: TemporaryFolders
-  /** Of servers that pass requests on to each other: where this one will listen. Else it is any. */
+  /** Of servers that pass requests on to each other: where this one will listen; with OAuth too. Else it is any. */
   readonly port: number
   readonly options: TestServerOptions
 }
@@ -150,7 +153,7 @@ export class TestServer {
       join(host.folder, 'incoming'),
       await Trash.open(join(host.folder, 'trash')),
     )
-    const port = parts.options.isShared ? await freePort() : 0
+    const port = parts.options.isShared || parts.options.oauth ? await freePort() : 0
     const server = new TestServer({ ...parts, host, blobsFolder, blobs, temporaryFolders, port })
     await server.start()
     return server
@@ -308,6 +311,7 @@ export class TestServer {
       },
       model: options.model,
       egressAllow: options.egressAllow ?? [],
+      oauth: options.oauth?.(`http://127.0.0.1:${port}`),
       standbyMilliseconds: options.standbyMilliseconds,
       reserve: { config: options.reserve ?? 'off', settleMilliseconds: 0 },
       clock: this.clock,

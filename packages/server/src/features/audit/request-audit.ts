@@ -51,9 +51,9 @@ export class RequestAudit {
     const presented = readBearer(request.headers.authorization)
     const clean = (text: string | undefined) => withoutSecrets(text ?? '', presented).slice(0, maxTextLength)
     this.#audit.record({
+      email: '',
       ...who,
       service: 'api',
-      email: '',
       status,
       method: request.method,
       path: pathWithoutSecrets(pathOf(request.url), presented).slice(0, maxPathLength),
@@ -71,6 +71,10 @@ function actorOf({ caller, sessionCaller }: FastifyRequest) {
   if (organizationId === undefined) return undefined
   if (caller && 'handoffConnectionId' in caller) {
     return { organizationId, authStrategy: 'session_token', userId: caller.keyId }
+  }
+  if (caller?.token) {
+    const { subject, email } = caller.token
+    return { organizationId, authStrategy: 'oauth', userId: subject, email }
   }
   const keyId = caller?.keyId ?? sessionCaller?.keyId
   if (keyId !== undefined) return { organizationId, authStrategy: 'api_key', userId: keyId }

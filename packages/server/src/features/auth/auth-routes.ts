@@ -5,9 +5,11 @@ export function mountAuthRoutes(mount: MountForOrganizations): void {
   mount(
     getAuthContext,
     ({ caller }): AuthContext => ({
-      principal: { type: 'api_key', id: caller.keyId },
+      principal: caller.token ? { type: 'user', id: caller.token.subject } : { type: 'api_key', id: caller.keyId },
       organization: { id: caller.organizationId },
-      authentication: { method: 'api_key', source: 'api_key', credential_id: caller.keyId },
+      authentication: caller.token
+        ? { method: 'jwt', source: 'oauth', credential_id: null }
+        : { method: 'api_key', source: 'api_key', credential_id: caller.keyId },
       authorization: {
         credential_scope: { project_id: caller.keyProjectId },
         effective_scope: { project_id: caller.chosenProjectId },

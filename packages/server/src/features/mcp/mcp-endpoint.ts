@@ -2,14 +2,18 @@ import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import type { ReadableStream } from 'node:stream/web'
 import type { OrganizationId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Toolset } from '@berth/mcp/toolsets.ts'
-import { toBerthError } from '@berth/runtime/http/error-reply.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { OrganizationCaller } from '../../access/caller.ts'
 import { readBearer } from '../../access/session-credentials.ts'
+import { admitMcpClient, mountResourceMetadata, refuseRebound } from './mcp-access.ts'
 
 const docsFolder = join(import.meta.dirname, '../../../../../docs')
 const methods = 'POST, OPTIONS'
@@ -17,22 +21,33 @@ const methods = 'POST, OPTIONS'
 const maxCallsAtOnce = 64
 /** Older clients send several messages in one request. */
 const maxMessages = 20
+const Progressing = z.object({
+  params: z.object({ _meta: z.object({ progressToken: z.union([z.string(), z.number()]) }) }),
+})
 
 export interface McpEndpointOptions {
   readonly callerOf: (headers: IncomingHttpHeaders) => Promise<OrganizationCaller>
   /** Toolsets that are left out. */
   readonly disabled: ReadonlySet<Toolset>
+  /** The OAuth issuer whose tokens `callerOf` accepts. Absent: none. */
+  readonly issuer: string | undefined
+  readonly publicUrl: string | undefined
 }
 
 /**
  * Serves MCP over Streamable HTTP, without state, so that each request may come to another server. Tools call the API of
  * this server with the caller's key, as any client does.
  */
-export function mountMcp(app: FastifyInstance, { callerOf, disabled }: McpEndpointOptions): void {
+export function mountMcp(app: FastifyInstance, { callerOf, disabled, issuer, publicUrl }: McpEndpointOptions): void {
   // Most servers are never asked: the library is loaded with the first request.
   let loading: Promise<McpLibrary> | undefined
 
   const running = new Map<OrganizationId, number>()
+  const admit = (request: FastifyRequest, reply: FastifyReply) => {
+    refuseRebound(request, publicUrl)
+    return admitMcpClient(request, reply, { callerOf, issuer, publicUrl })
+  }
+  if (issuer !== undefined) mountResourceMetadata(app, { issuer, publicUrl })
 
   app.post('/mcp', async (request, reply) => {
     const { organizationId } = await admit(request, reply)
@@ -65,7 +80,8 @@ export function mountMcp(app: FastifyInstance, { callerOf, disabled }: McpEndpoi
       docs,
       disabled,
     })
-    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
+    const streams = reportsProgress(request.body)
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !streams })
     await server.connect(transport)
     try {
       const headers = new Headers({ 'content-type': 'application/json', accept: 'application/json, text/event-stream' })
@@ -73,11 +89,11 @@ export function mountMcp(app: FastifyInstance, { callerOf, disabled }: McpEndpoi
       if (version !== undefined) headers.set('mcp-protocol-version', version)
       const asked = new Request('http://berth/mcp', { method: 'POST', headers })
       const response = await transport.handleRequest(asked, { parsedBody: request.body })
-      const text = await response.text()
+      reply.code(response.status).headers(Object.fromEntries(response.headers))
+      if (!streams || !response.body) return await reply.send((await response.text()) || undefined)
+      await reply.send(Readable.fromWeb(response.body as ReadableStream))
+      await finished(reply.raw, { cleanup: true }).catch(() => {}) // The client may leave before the end.
       return reply
-        .code(response.status)
-        .headers(Object.fromEntries(response.headers))
-        .send(text || undefined)
     } finally {
       await server.close()
     }
@@ -95,15 +111,6 @@ export function mountMcp(app: FastifyInstance, { callerOf, disabled }: McpEndpoi
         .send({ code: 'method_not_allowed', message: `Use ${methods}.` })
     },
   })
-
-  /** The header tells a client that it needs a token. */
-  async function admit(request: FastifyRequest, reply: FastifyReply): Promise<OrganizationCaller> {
-    return callerOf(request.headers).catch((error: unknown) => {
-      const known = toBerthError(error)
-      if (known.status === 401) reply.header('www-authenticate', 'Bearer realm="berth"')
-      throw known
-    })
-  }
 }
 
 type McpLibrary = Awaited<ReturnType<typeof loadLibrary>>
@@ -115,6 +122,12 @@ async function loadLibrary() {
     import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
   ])
   return { createMcpServer, docs: new DocsSearch(docsFolder), WebStandardStreamableHTTPServerTransport }
+}
+
+/** Whether a message asks for progress, which only a stream can bring before the answer. */
+function reportsProgress(body: unknown): boolean {
+  const messages: unknown[] = Array.isArray(body) ? body : [body]
+  return messages.some((message) => Progressing.safeParse(message).success)
 }
 
 /** Where this server listens, from itself. */

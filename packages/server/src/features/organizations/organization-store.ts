@@ -24,6 +24,9 @@ export interface KeyScope {
   readonly defaultProjectId: ProjectId | null
 }
 
+/** What a key or a token acts for. */
+export type ScopeOwner = Pick<KeyScope, 'isProjectActive' | 'defaultProjectId'>
+
 export class OrganizationStore {
   readonly #database: Database
   readonly #owners = new Map<ProjectId, OrganizationId>()
@@ -64,6 +67,27 @@ export class OrganizationStore {
         where.or([where('api_keys.key_hash', '=', hash), where('api_keys.id', '=', signedIn.select('key_id'))]),
       )
       .where('api_keys.deleted_at', 'is', null)
+      .executeTakeFirst()
+  }
+
+  /** Of a token that names an organization, and perhaps a project of it. Undefined: there is no such organization. */
+  async findOwner(organizationId: OrganizationId, projectId: ProjectId | null): Promise<ScopeOwner | undefined> {
+    return this.#database
+      .selectFrom('organizations')
+      .leftJoin('projects as own', (join) =>
+        join
+          .onRef('own.organization_id', '=', 'organizations.id')
+          .on('own.id', '=', projectId)
+          .on('own.archived_at', 'is', null),
+      )
+      .leftJoin('projects', (join) =>
+        join
+          .onRef('projects.organization_id', '=', 'organizations.id')
+          .on('projects.is_default', '=', true)
+          .on('projects.archived_at', 'is', null),
+      )
+      .select(['projects.id as defaultProjectId', sql<boolean>`own.id is not null`.as('isProjectActive')])
+      .where('organizations.id', '=', organizationId)
       .executeTakeFirst()
   }
 

@@ -1,0 +1,82 @@
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import { LoadingCache } from '@berth/runtime/async/loading-cache.ts'
+import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose'
+import { z } from 'zod'
+import { guardedGet } from '../../outbound/guarded-get.ts'
+import type { OutboundGuard } from '../../outbound/outbound-guard.ts'
+
+const limitMilliseconds = 5_000
+const maxBytes = 256 * 1024
+const freshMilliseconds = 10 * 60 * 1000
+/** Tokens with unknown keys make berth ask again, and not more often than this. */
+const cooldownMilliseconds = 5_000
+
+const Metadata = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) })
+
+/** The issuer cannot be asked for its keys, so nothing can be said about a token. */
+export class IssuerUnavailable extends Error {}
+
+/** The signing keys of an issuer, found by its metadata, through the guard. */
+export class IssuerKeys {
+  readonly #issuer: string
+  readonly #guard: OutboundGuard
+  readonly #sets: LoadingCache<string, JWTVerifyGetKey>
+
+  constructor(issuer: string, guard: OutboundGuard, clock: Clock) {
+    this.#issuer = issuer
+    this.#guard = guard
+    this.#sets = new LoadingCache({ maxEntries: 1, fresh: { milliseconds: freshMilliseconds, clock } })
+  }
+
+  readonly find: JWTVerifyGetKey = async (header, token) => {
+    const set = await this.#sets.get(this.#issuer, () => this.#open())
+    return set(header, token)
+  }
+
+  async #open(): Promise<JWTVerifyGetKey> {
+    const address = await this.#findKeySet()
+    return createRemoteJWKSet(new URL(address), {
+      timeoutDuration: limitMilliseconds,
+      cooldownDuration: cooldownMilliseconds,
+      cacheMaxAge: freshMilliseconds,
+      [customFetch]: async (url) => {
+        const { status, text } = await this.#get(url)
+        return new Response(text, { status })
+      },
+    })
+  }
+
+  /** OpenID Connect puts the path behind that of the issuer, and OAuth (RFC 8414) before it. */
+  async #findKeySet(): Promise<string> {
+    const { origin, pathname } = new URL(this.#issuer)
+    const path = pathname.replace(/\/$/, '')
+    const addresses = [
+      `${origin}${path}/.well-known/openid-configuration`,
+      `${origin}/.well-known/oauth-authorization-server${path}`,
+    ]
+    for (const address of addresses) {
+      const { status, text } = await this.#get(address)
+      if (status !== 200) continue
+      const metadata = Metadata.safeParse(parsed(text))
+      if (metadata.data?.issuer === this.#issuer) return metadata.data.jwks_uri
+      throw new IssuerUnavailable(`${address} is not the metadata of ${this.#issuer}`)
+    }
+    throw new IssuerUnavailable(`${this.#issuer} has no metadata at ${addresses.join(' or ')}`)
+  }
+
+  async #get(address: string) {
+    try {
+      return await guardedGet(address, { guard: this.#guard, limitMilliseconds, maxBytes })
+    } catch (cause) {
+      throw new IssuerUnavailable(`${address} does not answer: ${(cause as Error).message}`, { cause })
+    }
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,144 @@
+import { type ApiKeyId, idPattern, type OrganizationId, type ProjectId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import { LoadingCache } from '@berth/runtime/async/loading-cache.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
+import type { KeyScope, OrganizationStore, ScopeOwner } from '../../features/organizations/organization-store.ts'
+import type { OutboundGuard } from '../../outbound/outbound-guard.ts'
+import type { TokenOfIssuer } from '../caller.ts'
+import { IssuerKeys, IssuerUnavailable } from './issuer-keys.ts'
+import type { OAuthConfig } from './oauth-config.ts'
+import { type OAuthScope, oauthScopes } from './oauth-scopes.ts'
+
+/** Asymmetric ones alone: berth knows no secret of the issuer's. */
+const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
+const toleranceSeconds = 5
+const ownerMilliseconds = 1_000
+const maxOwners = 1_000
+/** The base64url parts of a token. API keys contain no dots. */
+const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]*$/
+const subjectForm = /^[\x20-\x7e]{1,255}$/
+
+interface OAuthTokensOptions {
+  readonly config: OAuthConfig
+  readonly organizations: OrganizationStore
+  readonly guard: OutboundGuard
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Verifies access tokens of the operator's issuer (RFC 9068), and finds what they may act for. */
+export class OAuthTokens {
+  readonly #options: OAuthTokensOptions
+  readonly #keys: IssuerKeys
+  readonly #owners: LoadingCache<string, ScopeOwner | undefined>
+
+  constructor(options: OAuthTokensOptions) {
+    const { config, guard, clock } = options
+    this.#options = options
+    this.#keys = new IssuerKeys(config.issuer, guard, clock)
+    this.#owners = new LoadingCache({
+      maxEntries: maxOwners,
+      fresh: { milliseconds: ownerMilliseconds, clock },
+      keeps: (owner) => owner !== undefined,
+    })
+  }
+
+  get issuer(): string {
+    return this.#options.config.issuer
+  }
+
+  static isToken(bearer: string): boolean {
+    return tokenForm.test(bearer)
+  }
+
+  /** Whether the bearer says so itself. Nothing is verified. */
+  isOfIssuer(bearer: string | undefined): boolean {
+    try {
+      return bearer !== undefined && OAuthTokens.isToken(bearer) && decodeJwt(bearer).iss === this.issuer
+    } catch {
+      return false
+    }
+  }
+
+  async verify(token: string): Promise<KeyScope & { readonly token: TokenOfIssuer }> {
+    const payload = await this.#verified(token)
+    const { sub = '', email } = payload
+    if (!subjectForm.test(sub)) throw refusal('its subject (sub) must have 1 to 255 visible ASCII characters')
+    const { organizationId, projectId } = this.#scopeOf(payload)
+    const owner = await this.#owners.get(`${organizationId} ${projectId}`, () =>
+      this.#options.organizations.findOwner(organizationId, projectId),
+    )
+    if (!owner) throw refusal('it names an organization that does not exist')
+    return {
+      ...owner,
+      // Not an id of a key: those have neither capitals nor colons.
+      keyId: `oauth:${sub}` as ApiKeyId,
+      keyName: sub,
+      expiresAt: null,
+      organizationId,
+      projectId,
+      token: { subject: sub, email: textOf(email), scopes: scopesOf(payload) },
+    }
+  }
+
+  async #verified(token: string): Promise<JWTPayload> {
+    const { config, clock, logger } = this.#options
+    const { issuer, audience } = config
+    try {
+      // Before the keys are asked for, so that strangers' tokens send nothing to the issuer.
+      if (decodeJwt(token).iss !== issuer) throw refusal('it is of another issuer')
+      const { payload } = await jwtVerify(token, this.#keys.find, {
+        ...{ issuer, audience, algorithms, requiredClaims: ['exp', 'sub'] },
+        clockTolerance: toleranceSeconds,
+        currentDate: clock.now(),
+      })
+      return payload
+    } catch (error) {
+      if (error instanceof BerthError) throw error
+      if (error instanceof IssuerUnavailable || error instanceof errors.JWKSTimeout) {
+        logger.warn({ err: error }, 'the keys of the OAuth issuer cannot be read')
+        throw new BerthError('oauth_issuer_unavailable', undefined, { cause: error })
+      }
+      throw refusal(reasonOf(error))
+    }
+  }
+
+  #scopeOf(payload: JWTPayload): { readonly organizationId: OrganizationId; readonly projectId: ProjectId | null } {
+    const { organization, projectClaim } = this.#options.config
+    return {
+      organizationId: 'id' in organization ? organization.id : (idIn(payload, organization.claim) as OrganizationId),
+      projectId: projectClaim === undefined ? null : (idIn(payload, projectClaim) as ProjectId),
+    }
+  }
+}
+
+/** A token without the claim is refused: nothing is assumed that the issuer has not said. */
+function idIn(payload: JWTPayload, claim: string): string {
+  const value = Object.hasOwn(payload, claim) ? payload[claim] : undefined
+  if (typeof value === 'string' && idPattern.test(value)) return value
+  throw refusal(`its claim ${claim} must be an id`)
+}
+
+/** `scp` is how some issuers spell it. */
+function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<OAuthScope> {
+  const given = scope ?? scp
+  const names = typeof given === 'string' ? given.split(' ') : Array.isArray(given) ? given : []
+  return new Set(oauthScopes.filter((each) => names.includes(each)))
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' && subjectForm.test(value) ? value : ''
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof errors.JWTExpired) return 'it has expired'
+  if (error instanceof errors.JWTClaimValidationFailed) return `its claim ${error.claim} is not the expected one`
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'its algorithm (alg) is not accepted'
+  return 'it is not signed by the issuer'
+}
+
+function refusal(reason: string): BerthError {
+  return new BerthError('unauthorized', { reason: `The access token is not valid: ${reason}.` })
+}
