@@ -264,7 +264,7 @@ test('an extension comes from the store by the address of its page', async () =>
   await form.getByLabel('URL').fill(`https://chromewebstore.google.com/detail/any/${'a'.repeat(32)}`)
   await form.getByLabel('Name').fill('from-the-store')
   await form.getByRole('button', { name: 'Create' }).click()
-  await page.getByRole('cell', { name: 'from-the-store', exact: true }).waitFor()
+  await page.getByRole('cell', { name: 'from-the-store' }).first().waitFor()
   await isAccessible(page, 'extensions')
   await page.context().close()
 })
