@@ -252,7 +252,7 @@ test('the pages of resources list, create, edit and delete', async () => {
   await page.context().close()
 })
 
-test('an extension comes from the store by the address of its page', async () => {
+test('an extension comes from the store, a project gets limits, and a vault shows no value', async () => {
   const page = await signedIn()
   const form = page.getByRole('dialog')
   const open = (title: string) => page.getByRole('navigation').getByRole('link', { name: title, exact: true }).click()
@@ -266,6 +266,39 @@ test('an extension comes from the store by the address of its page', async () =>
   await form.getByRole('button', { name: 'Create' }).click()
   await page.getByRole('cell', { name: 'from-the-store' }).first().waitFor()
   await isAccessible(page, 'extensions')
+
+  await open('Projects')
+  await page.getByRole('button', { name: 'Limits' }).first().click()
+  await form.getByLabel('Max concurrent sessions').fill('7')
+  await form.getByRole('button', { name: 'Save' }).click()
+  await form.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Limits' }).first().click()
+  assert.equal(await form.getByLabel('Max concurrent sessions').inputValue(), '7')
+  await isAccessible(page, 'limits')
+  await form.getByLabel('Max concurrent sessions').fill('0')
+  await form.getByRole('button', { name: 'Save' }).click()
+  await form.waitFor({ state: 'detached' })
+
+  const headers = { authorization: `Bearer ${berth.apiKey}`, 'content-type': 'application/json' }
+  await fetch(`${berth.url}/vaults`, { method: 'POST', headers, body: JSON.stringify({ name: 'shop' }) })
+  const field = { name: 'pin', type: 'password', value: 'not-to-be-shown' }
+  const made = await fetch(`${berth.url}/vaults/shop/items/known`, {
+    method: 'PUT',
+    headers,
+    body: JSON.stringify({ type: 'credential', spec: { provider: 'kernel', fields: [field] } }),
+  })
+  assert.equal(made.status, 200)
+  await open('Vaults')
+  await page.getByRole('link', { name: 'Items' }).click()
+  await page.getByText('pin ✓').waitFor()
+  await page.getByRole('button', { name: 'New item' }).click()
+  await form.getByLabel('Key').fill('asked-for')
+  await form.getByLabel('Fields', { exact: false }).first().fill('user\npassword')
+  await form.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('password: none').waitFor()
+  await page.getByRole('link', { name: 'Enter values' }).waitFor()
+  assert.doesNotMatch(await page.content(), /not-to-be-shown/)
+  await isAccessible(page, 'vault')
   await page.context().close()
 })
 
