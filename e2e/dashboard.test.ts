@@ -264,7 +264,7 @@ test('an extension comes from the store, a project gets limits, and a vault show
   await form.getByLabel('URL').fill(`https://chromewebstore.google.com/detail/any/${'a'.repeat(32)}`)
   await form.getByLabel('Name').fill('from-the-store')
   await form.getByRole('button', { name: 'Create' }).click()
-  await page.getByRole('cell', { name: 'from-the-store' }).waitFor()
+  await page.getByRole('cell', { name: 'from-the-store' }).first().waitFor()
   await isAccessible(page, 'extensions')
 
   await open('Projects')
