@@ -165,6 +165,15 @@ const cases: readonly (readonly [what: string, LoginPage, FlowView, string])[] =
     view({ means: both }),
     'choose Use password',
   ],
+  [
+    'a password instead of a code by SMS',
+    page('form', {
+      fields: [field('phone', 'phone'), field('code', 'sms_code')],
+      choices: [choice('method', 'By password', { mfa_type: 'password' })],
+    }),
+    view({ means: both }),
+    'choose By password',
+  ],
   ['logged in', page('logged_in'), view(), 'succeed'],
   ['a challenge, with a person', page('captcha', { fields: [user] }), view({ means: both }), 'wait'],
   ['a page that loads', page('loading'), view(), 'look'],

@@ -190,7 +190,7 @@ function obviousChoice(page: LoginPage, view: FlowView): LoginChoice | undefined
   const byTotp = totpChoice(page, view)
   if (byTotp) return byTotp
   const { means } = view
-  if (page.state !== 'choice' || !means) return undefined
+  if (!means || (page.state !== 'choice' && !asksForCodeInstead(page))) return undefined
   const texts = [...means.values.values()].map((value) => value.toLowerCase())
   const isNew = (choice: LoginChoice) => !view.typed.includes(choiceMark(page, choice))
   const account = page.choices.find(
@@ -200,6 +200,13 @@ function obviousChoice(page: LoginPage, view: FlowView): LoginChoice | undefined
   const password = storedValue(means, passwordField)
   if (password === undefined) return undefined
   return page.choices.find((choice) => choice.mfa_type === 'password' && isNew(choice))
+}
+
+/** A form for a code in the place of the password, with another for it behind a choice. */
+function asksForCodeInstead({ fields }: LoginPage): boolean {
+  const asks = (...purposes: readonly LoginField['purpose'][]) =>
+    fields.some(({ purpose }) => purposes.includes(purpose))
+  return fields.some(isCode) && asks('username', 'email', 'phone') && !asks('password')
 }
 
 export function choiceMark(page: Pick<LoginPage, 'url'>, { label }: Pick<LoginChoice, 'label'>): string {
