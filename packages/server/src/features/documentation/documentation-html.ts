@@ -79,7 +79,7 @@ function pageWith({ script, style }: PageFiles, title: string, content: string):
 <header class="docs-top">
 ${isReference ? '' : `<a class="skip" href="#content">${words.skip}</a>`}
 <a class="docs-brand" href="/docs">berth</a>
-<nav aria-label="${words.pages}">
+<nav class="docs-links" aria-label="${words.pages}">
 <a href="/docs"${isReference ? ' aria-current="page"' : ''}>${words.reference}</a>
 <a href="/docs/guides"${isReference ? '' : ' aria-current="page"'}>${words.guides}</a>
 <a href="/dashboard">${words.dashboard}</a>

@@ -13,7 +13,9 @@ const owner = await server.project()
 test('reports progress to who asks for it, and completes arguments', async () => {
   const client = new Client({ name: 'test', version: '1' })
   const headers = { authorization: `Bearer ${owner.key}` }
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit: { headers } }) as never)
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit: { headers } }) as never,
+  )
   const told: number[] = []
 
   const result = await client.callTool({ name: 'get_connection_context' }, undefined, {
