@@ -37,6 +37,8 @@ export interface Endpoint<
   readonly bodyType?: 'application/octet-stream' | 'multipart/form-data'
   /** Members of a JSON body that contain data, so that text in them may contain NUL. Elsewhere NUL is rejected. */
   readonly dataFields?: readonly string[]
+  /** Where a JSON body names the session that the operation needs, so that the server that has it answers. */
+  readonly sessionField?: readonly string[]
   /** The largest JSON body in bytes. Defaults to the server's limit. */
   readonly bodyLimitBytes?: number
   /** The JSON response, or each event of a stream. When absent, the response is empty or of the type `replyType`. */

@@ -138,6 +138,7 @@ export const performVaultItemOperation = defineEndpoint({
   access: 'project',
   params: OneItem,
   body: VaultItemOperation,
+  sessionField: ['browser_id'],
   bodyLimitBytes,
   reply: VaultItemOperationResult,
   status: 200,

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { type Duplex, Readable } from 'node:stream'
 import { idPattern, type ProjectId, type SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import { performVaultItemOperation } from '@berth/contract/vaults/item-endpoints.ts'
+import { publicEndpoints } from '@berth/contract/index.ts'
 import { errorBody, pathOf, retryHeaders, toBerthError } from '@berth/runtime/http/error-reply.ts'
 import { readAll, readWithin } from '@berth/runtime/http/json-body.ts'
 import { fastifyPath } from '@berth/runtime/http/mount.ts'
@@ -46,6 +46,11 @@ const tokenRoute = `${sessionRoot}/:`
 const belowSession = new RegExp(`^${sessionRoot}/([^/]+)/`)
 const readingMethods = ['GET', 'HEAD']
 const bodyMilliseconds = 30_000
+const sessionFields: ReadonlyMap<string, readonly string[]> = new Map(
+  publicEndpoints.flatMap(({ method, path, sessionField }) =>
+    sessionField ? [[`${method} ${fastifyPath(path)}`, sessionField] as const] : [],
+  ),
+)
 
 /**
  * Brings every request for a session to the server that has its machine, before any of its body is read. That server
@@ -82,8 +87,10 @@ export class SessionForwarding {
   attach(app: FastifyInstance): void {
     if (!this.#options.isShared) return
     app.addHook('preParsing', async (request, reply, payload) => {
-      const read = isNamedInBody(request) ? await readNamedSession(payload as Readable) : undefined
-      const owner = await (read
+      const field = namedInBody(request)
+      const limitBytes = request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 0
+      const read = field && (await readNamedSession(payload as Readable, limitBytes, field))
+      const owner = await (read?.session
         ? this.#otherOwnerInProject(projectOf(request), read.session)
         : this.#otherOwnerOf(request))
       if (owner === undefined) return read ? Readable.from([read.body]) : payload
@@ -194,18 +201,21 @@ function projectOf(request: FastifyRequest): ProjectId {
   return (request.caller as Caller).projectId
 }
 
-/** Operations of vault items name the session in their body. */
-function isNamedInBody({ routeOptions, raw }: FastifyRequest): boolean {
+/** Where the body names the session, for those routes whose URL does not. */
+function namedInBody({ routeOptions: { url = '' }, method, raw }: FastifyRequest): readonly string[] | undefined {
   const isHere = isForwarded(raw) || ownSessionOf(raw.socket) !== undefined
-  return !isHere && routeOptions.url === fastifyPath(performVaultItemOperation.path)
+  return isHere ? undefined : sessionFields.get(`${method} ${url}`)
 }
 
 /** Whether it is a valid body is for the route to say. */
-async function readNamedSession(payload: Readable): Promise<{ readonly body: Buffer; readonly session: string }> {
-  const limitBytes = performVaultItemOperation.bodyLimitBytes ?? 0
+async function readNamedSession(
+  payload: Readable,
+  limitBytes: number,
+  field: readonly string[],
+): Promise<{ readonly body: Buffer; readonly session: string }> {
   const body = await readWithin(bodyMilliseconds, readAll(payload, limitBytes))
   try {
-    const { browser_id: session } = JSON.parse(body.toString())
+    const session = field.reduce((value, name) => value?.[name], JSON.parse(body.toString()))
     return { body, session: typeof session === 'string' ? session : '' }
   } catch {
     return { body, session: '' }
