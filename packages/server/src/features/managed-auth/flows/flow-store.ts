@@ -69,7 +69,10 @@ export class FlowStore {
     return this.#database.selectFrom('auth_flows').selectAll().where('id', '=', id).executeTakeFirst()
   }
 
-  /** The newest flow of each connection. */
+  /**
+   * The newest flow of each connection: the one in progress, or the last one that ended. Flows that begin at once are in
+   * progress in another order than that of their times.
+   */
   async listNewest(connectionIds: readonly AuthConnectionId[]): Promise<ReadonlyMap<AuthConnectionId, StoredFlow>> {
     if (connectionIds.length === 0) return new Map()
     const flows = await this.#database
@@ -78,6 +81,7 @@ export class FlowStore {
       .distinctOn('connection_id')
       .where('connection_id', 'in', connectionIds)
       .orderBy('connection_id')
+      .orderBy('ended_at', (order) => order.desc().nullsFirst())
       .orderBy('created_at', 'desc')
       .orderBy('id', 'desc')
       .execute()
