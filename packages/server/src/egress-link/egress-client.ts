@@ -12,6 +12,7 @@ import {
   putEgressPolicy,
 } from '@berth/contract/egress/egress-endpoints.ts'
 import { type Endpoint, filledPath } from '@berth/contract/endpoint.ts'
+import type { Duplex } from 'node:stream'
 import type { z } from 'zod'
 
 const answerLimitMilliseconds = 5_000
@@ -22,10 +23,11 @@ type EgressState = z.output<NonNullable<typeof getEgressState.reply>>
 
 /** Calls the control API of egress. */
 export class EgressClient {
-  readonly #socketPath: string
+  readonly #connect: () => Promise<Duplex>
 
-  constructor(socketPath: string) {
-    this.#socketPath = socketPath
+  /** Each call has a connection of its own. */
+  constructor(connect: () => Promise<Duplex>) {
+    this.#connect = connect
   }
 
   async state(): Promise<EgressState> {
@@ -81,7 +83,8 @@ export class EgressClient {
 
   async #send(method: string, path: string, body: unknown, signal: AbortSignal): Promise<IncomingMessage> {
     const headers = { host: 'egress', ...(body !== undefined && { 'content-type': 'application/json' }) }
-    const request = httpRequest({ socketPath: this.#socketPath, method, path, headers, agent: false, signal })
+    const connection = await this.#connect()
+    const request = httpRequest({ createConnection: () => connection, method, path, headers, agent: false, signal })
     request.end(body === undefined ? undefined : JSON.stringify(body))
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     return response
