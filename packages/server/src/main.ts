@@ -18,8 +18,8 @@ import { type Database, openDatabase } from './database/database.ts'
 import { DatabaseLock } from './database/database-lock.ts'
 import { EmbeddedPostgres } from './database/embedded-postgres.ts'
 import { migrate } from './database/migrate.ts'
-import { machinesRuntimeFolder, openMachinesFolders } from './drivers/local/machine-folders.ts'
 import { openInstallation } from './drivers/kubernetes/installation.ts'
+import { machinesRuntimeFolder, openMachinesFolders } from './drivers/local/machine-folders.ts'
 import { type DriverContext, type OpenDriver, registeredDrivers } from './drivers/registered-drivers.ts'
 import { EgressDaemon } from './egress-link/egress-daemon.ts'
 import { ensureOrganization } from './features/organizations/first-start.ts'
@@ -84,9 +84,17 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   })
   shutdown.add('egress', () => egress.close())
   const driverId = await readDriverId(folders.data)
-  const startingDatabase = startDatabase({ config, folders, user: users.database, serverId: driverId, logger, shutdown })
+  const startingDatabase = startDatabase({
+    config,
+    folders,
+    user: users.database,
+    serverId: driverId,
+    logger,
+    shutdown,
+  })
   const readingKey = readMasterKey(folders.data, config.masterKey)
-  const installation = async () => openInstallation((await startingDatabase).database, await readingKey, systemClock.now())
+  const installation = async () =>
+    openInstallation((await startingDatabase).database, await readingKey, systemClock.now())
   const context = { folders, trash, egressUser: users.egress, options: config.machines, installation, logger }
   const opening = [
     startingDatabase,

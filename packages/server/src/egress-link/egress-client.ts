@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
 import {
   deleteEgressMachine,
   type EgressProbe,
@@ -12,7 +13,6 @@ import {
   putEgressPolicy,
 } from '@berth/contract/egress/egress-endpoints.ts'
 import { type Endpoint, filledPath } from '@berth/contract/endpoint.ts'
-import type { Duplex } from 'node:stream'
 import type { z } from 'zod'
 
 const answerLimitMilliseconds = 5_000

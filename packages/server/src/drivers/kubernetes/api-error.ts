@@ -20,7 +20,10 @@ export function hasStatus(error: unknown, ...statuses: readonly number[]): boole
 /** The error of a pod that was not created, as callers are to see it. */
 export function creationError(error: unknown): Error {
   const reason = apiMessage(error)
-  if (hasStatus(error, 403) && /exceeded quota|must specify|maximum (cpu|memory)|is forbidden: .*(limit|quota)/i.test(reason)) {
+  if (
+    hasStatus(error, 403) &&
+    /exceeded quota|must specify|maximum (cpu|memory)|is forbidden: .*(limit|quota)/i.test(reason)
+  ) {
     return new BerthError('capacity_exhausted', { reason }, { cause: error })
   }
   // The API server asks to come again: too many requests, or a part of it is away.

@@ -18,7 +18,7 @@ import { type Identity, identityLifetimeMilliseconds } from './certificates.ts'
 import { openApis } from './client.ts'
 import type { Installation } from './installation.ts'
 import type { KubernetesOptions } from './kubernetes-options.ts'
-import { graceSeconds, labels, labelsOf, machinePod, podName, type PodOptions, selectorOf } from './machine-pod.ts'
+import { graceSeconds, labels, labelsOf, machinePod, type PodOptions, podName, selectorOf } from './machine-pod.ts'
 import { PodCache } from './pod-cache.ts'
 import { PodLink } from './pod-link.ts'
 

@@ -7,8 +7,8 @@ import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
 import { callAgent } from '../../agent-link/agent-client.ts'
 import type { ChromePolicies, Driver, DriverCapabilities, FreeRoom, Machine, MachineSpec } from '../driver.ts'
 import type { Cluster } from './cluster.ts'
-import { containerNames, podName } from './machine-pod.ts'
 import type { IdentityRenewal } from './identity-renewal.ts'
+import { containerNames, podName } from './machine-pod.ts'
 import { PodMachine } from './pod-machine.ts'
 import { type PodState, podState } from './pod-state.ts'
 
@@ -158,10 +158,7 @@ export class KubernetesDriver implements Driver {
     return count
   }
 
-  changePolicies(
-    machineId: MachineId,
-    change: (policies: ChromePolicies) => ChromePolicies,
-  ): Promise<ChromePolicies> {
+  changePolicies(machineId: MachineId, change: (policies: ChromePolicies) => ChromePolicies): Promise<ChromePolicies> {
     return this.#policyChanges.run(machineId, async () => {
       const machine = await this.#get(machineId)
       const before = JSON.parse(await machine.ask('policies')) as ChromePolicies

@@ -72,10 +72,9 @@ export function machinePod(spec: MachineSpec, podOptions: PodOptions): V1Pod {
       dnsPolicy: 'Default',
       securityContext: {
         runAsNonRoot: true,
-        seccompProfile:
-          options.seccompProfile === undefined
-            ? { type: 'Unconfined' }
-            : { type: 'Localhost', localhostProfile: options.seccompProfile },
+        ...(options.seccompProfile !== undefined && {
+          seccompProfile: { type: 'Localhost', localhostProfile: options.seccompProfile },
+        }),
       },
       tolerations: ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'].map((key) => ({
         key,
@@ -115,7 +114,7 @@ export function machinePod(spec: MachineSpec, podOptions: PodOptions): V1Pod {
   }
 }
 
-function machineContainer(spec: MachineSpec, { options, diskBytes }: PodOptions): V1Container {
+function machineContainer(spec: MachineSpec, { options }: PodOptions): V1Container {
   const memory = `${Math.ceil(limitsOf(spec.memory).memoryBytes / mebibyte)}Mi`
   return {
     name: containerNames.machine,
@@ -123,12 +122,8 @@ function machineContainer(spec: MachineSpec, { options, diskBytes }: PodOptions)
     imagePullPolicy: 'IfNotPresent',
     command: [...inPod.startMachine],
     resources: {
-      requests: {
-        cpu: spec.hasLowPriority ? lowCpuRequest : options.cpuRequest,
-        memory,
-        'ephemeral-storage': '128Mi',
-      },
-      limits: { memory, 'ephemeral-storage': `${Math.ceil(diskBytes / mebibyte)}Mi` },
+      requests: { cpu: spec.hasLowPriority ? lowCpuRequest : options.cpuRequest, memory },
+      limits: { memory },
     },
     // Its share of the processor changes while it runs.
     resizePolicy: [{ resourceName: 'cpu', restartPolicy: 'NotRequired' }],

@@ -1,5 +1,5 @@
-import type { Logger } from '@berth/runtime/process/logger.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { ProbingEgress } from '../../egress-link/pod-egress.ts'
 import { PodEgress } from '../../egress-link/pod-egress.ts'
 import { StartError } from '../../start-error.ts'

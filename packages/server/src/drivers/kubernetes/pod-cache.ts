@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events'
-import type { CoreV1Api, KubeConfig, ObjectCache, Informer, V1Pod } from '@kubernetes/client-node'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { CoreV1Api, Informer, KubeConfig, ObjectCache, V1Pod } from '@kubernetes/client-node'
 
 const retryMilliseconds = 1_000
 /** One listener for each machine that starts, stops or is watched. */

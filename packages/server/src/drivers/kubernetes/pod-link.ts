@@ -56,7 +56,10 @@ export class PodLink {
   /** Asks the first process of the machine's container. */
   async ask(address: PodAddress, request: string, body = ''): Promise<string> {
     const connection = await this.connect(address, podProtocols.supervisor)
-    const timer = setTimeout(() => connection.destroy(new Error('the machine does not answer')), answerLimitMilliseconds)
+    const timer = setTimeout(
+      () => connection.destroy(new Error('the machine does not answer')),
+      answerLimitMilliseconds,
+    )
     try {
       connection.write(`${request}\n${body}`)
       return readAnswer(await readAll(connection))
