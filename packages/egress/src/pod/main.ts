@@ -14,7 +14,7 @@ const stopLimitMilliseconds = 1_000
 
 // Sockets are inaccessible to others until their mode is set.
 process.umask(0o177)
-const logger = createLogger({ name: 'egress', level: process.env.BERTH_LOG_LEVEL ?? 'info', json: true })
+const logger = createLogger({ name: 'egress', level: 'info', json: true })
 const shutdown = new Shutdown(logger)
 shutdown.onSignals(stopLimitMilliseconds)
 process.umask(0o077)

@@ -41,7 +41,7 @@ export class PodCache {
       problem = error
       if (cache.#isClosed) return
       logger?.warn({ reason: (error as Error).message }, 'the watch of pods was lost; watching again')
-      cache.#retry = setTimeout(() => void informer.start(), retryMilliseconds)
+      cache.#watchAgainLater()
     })
     await informer.start()
     if (problem) {
@@ -64,6 +64,10 @@ export class PodCache {
   /** Resolves with the next change of a pod. */
   async nextChange(name: string, signal: AbortSignal): Promise<void> {
     await once(this.#changes, name, { signal })
+  }
+
+  #watchAgainLater(): void {
+    this.#retry = setTimeout(() => void this.#informer.start(), retryMilliseconds)
   }
 
   async close(): Promise<void> {
