@@ -152,7 +152,7 @@ for (const [flags, environment, named] of [
   [{ logLevel: 'loud' }, {}, 'log-level'],
   [{}, { BERTH_JSON: 'maybe' }, 'BERTH_JSON'],
   [{}, { BERTH_REGION: 'mars' }, 'BERTH_REGION'],
-  [{}, { BERTH_DRIVER: 'mainframe' }, 'BERTH_DRIVER must be one of local'],
+  [{}, { BERTH_DRIVER: 'mainframe' }, 'BERTH_DRIVER must be one of local, kubernetes'],
   [{}, { BERTH_API_KEY: 'short' }, 'BERTH_API_KEY'],
   [{}, { BERTH_API_KEY: 'with a space in the middle' }, 'BERTH_API_KEY'],
   [{}, { BERTH_MASTER_KEY: 'short' }, 'BERTH_MASTER_KEY'],

@@ -10,6 +10,7 @@ import { type OAuthConfig, readOAuthConfig } from './access/oauth/oauth-config.t
 import type { BlobsConfig } from './blobs/open-blobs.ts'
 import { type DriverName, driverNames } from './drivers/driver-names.ts'
 import type { DriverOptions } from './drivers/driver-options.ts'
+import { readKubernetesOptions } from './drivers/kubernetes/kubernetes-options.ts'
 import type { AuditExportConfig } from './features/audit-export/late-s3-target.ts'
 import type { ConfigRegistryConfig } from './features/config-registry/config-registry-service.ts'
 import type { ModelConfig } from './features/config-registry/workloads/model-client.ts'
@@ -197,6 +198,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       },
       diskBytes: mebibytes('BERTH_SESSION_DISK_MIB', text('BERTH_SESSION_DISK_MIB') ?? '8192'),
       hasDiskImages: switchedOn('BERTH_DISK_IMAGES', text('BERTH_DISK_IMAGES'), true),
+      kubernetes: readKubernetesOptions(text),
     },
     reserve: reserve(text('BERTH_RESERVE') ?? 'auto'),
     hasStandby: switchedOn('BERTH_STANDBY', text('BERTH_STANDBY'), true),

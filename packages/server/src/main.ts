@@ -18,6 +18,7 @@ import { type Database, openDatabase } from './database/database.ts'
 import { DatabaseLock } from './database/database-lock.ts'
 import { EmbeddedPostgres } from './database/embedded-postgres.ts'
 import { migrate } from './database/migrate.ts'
+import { openInstallation } from './drivers/kubernetes/installation.ts'
 import { machinesRuntimeFolder, openMachinesFolders } from './drivers/local/machine-folders.ts'
 import { type DriverContext, type OpenDriver, registeredDrivers } from './drivers/registered-drivers.ts'
 import { EgressDaemon } from './egress-link/egress-daemon.ts'
@@ -84,10 +85,22 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   })
   shutdown.add('egress', () => egress.close())
   const driverId = await readDriverId(folders.data)
+  const startingDatabase = startDatabase({
+    config,
+    folders,
+    user: users.database,
+    serverId: driverId,
+    logger,
+    shutdown,
+  })
+  const readingKey = readMasterKey(folders.data, config.masterKey)
+  const installation = async () =>
+    openInstallation((await startingDatabase).database, await readingKey, systemClock.now())
+  const context = { folders, trash, egressUser: users.egress, options: config.machines, installation, logger }
   const opening = [
-    startDatabase({ config, folders, user: users.database, serverId: driverId, logger, shutdown }),
-    readMasterKey(folders.data, config.masterKey),
-    openDriver(config, { folders, trash, egressUser: users.egress, options: config.machines, logger }, shutdown),
+    startingDatabase,
+    readingKey,
+    openDriver(config, context, shutdown),
     egress.start(),
     openBlobs(config.blobs, join(folders.data, 'blobs')),
     TemporaryFolders.open(join(folders.data, 'incoming'), trash),
@@ -96,7 +109,9 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   await Promise.allSettled(opening)
   const [{ database, url }, masterKey, driver, , blobs, temporaryFolders] = await Promise.all(opening)
 
-  const policy = new OwnEgressPolicy({ egress, allow: config.egressAllow })
+  const machineEgress = driver.openEgress?.(egress)
+  if (machineEgress) shutdown.add('the egress of machines', () => machineEgress.close())
+  const policy = new OwnEgressPolicy({ egress: machineEgress ?? egress, allow: config.egressAllow })
   const jobs = new JobRunner({ connectionString: url, serverId: driverId, logger })
   shutdown.add('the jobs', () => jobs.close())
   const services = createServices({
@@ -110,7 +125,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     connectionString: url,
     onServers: (servers) => policy.setServers(servers),
     egressIsUp: () => egress.isUp,
-    egress,
+    egress: machineEgress ?? egress,
     proxying: config.proxying,
     jobs,
     masterKey,

@@ -12,6 +12,13 @@ import { WorkerEnded, WorkerProcess } from './worker-process.ts'
 /** The delay before a spare is started: machines that start now need the processors more. */
 const sparePauseMilliseconds = 1_000
 
+interface WorkerPoolOptions {
+  readonly logger: Logger
+  readonly workers: number | undefined
+  /** Whether one is always ready to replace a worker that ends; it takes the memory of a process. */
+  readonly hasSpare?: boolean
+}
+
 /** A fixed set of machines, and the worker that currently serves them. */
 interface Shard {
   worker: WorkerProcess
@@ -30,11 +37,13 @@ export class WorkerPool {
   readonly #maxShards: number
   readonly #shards: Shard[] = []
   readonly #closing = new AbortController()
+  readonly #hasSpare: boolean
   #policy: EgressPolicy = { allow: [], own_addresses: [] }
   #spare: WorkerProcess | undefined
 
-  constructor({ logger, workers }: { logger: Logger; workers: number | undefined }) {
+  constructor({ logger, workers, hasSpare = true }: WorkerPoolOptions) {
     this.#logger = logger
+    this.#hasSpare = hasSpare
     this.#maxShards = workers ?? Math.max(2, availableParallelism())
   }
 
@@ -151,7 +160,7 @@ export class WorkerPool {
 
   async #prepareSpare(): Promise<void> {
     await delay(sparePauseMilliseconds, undefined, { signal: this.#closing.signal }).catch(() => {})
-    if (this.#spare || this.#closing.signal.aborted) return
+    if (!this.#hasSpare || this.#spare || this.#closing.signal.aborted) return
     this.#spare = new WorkerProcess(this.#logger)
     void this.#keepSpare(this.#spare)
   }

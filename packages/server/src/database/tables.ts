@@ -76,6 +76,7 @@ export interface Tables {
   request_counts: RequestCountTable
   dashboard_sessions: DashboardSessionTable
   dashboard_links: DashboardLinkTable
+  installation: InstallationTable
   credentials: CredentialTable
   audit_entries: AuditEntryTable
   audit_export_destinations: ExportDestinationTable
@@ -749,5 +750,13 @@ export interface WebhookDeliveryTable {
   claimed_by: string | null
   attempts: ColumnType<readonly WebhookAttempt[], string | undefined, string>
   redelivery_of: string | null
+  created_at: Generated<Date>
+}
+
+export interface InstallationTable {
+  is_only: Generated<true>
+  name: string
+  certificate: string
+  sealed_key: Buffer
   created_at: Generated<Date>
 }

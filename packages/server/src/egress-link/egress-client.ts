@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
 import {
   deleteEgressMachine,
   type EgressProbe,
@@ -22,10 +23,11 @@ type EgressState = z.output<NonNullable<typeof getEgressState.reply>>
 
 /** Calls the control API of egress. */
 export class EgressClient {
-  readonly #socketPath: string
+  readonly #connect: () => Promise<Duplex>
 
-  constructor(socketPath: string) {
-    this.#socketPath = socketPath
+  /** Each call has a connection of its own. */
+  constructor(connect: () => Promise<Duplex>) {
+    this.#connect = connect
   }
 
   async state(): Promise<EgressState> {
@@ -81,7 +83,8 @@ export class EgressClient {
 
   async #send(method: string, path: string, body: unknown, signal: AbortSignal): Promise<IncomingMessage> {
     const headers = { host: 'egress', ...(body !== undefined && { 'content-type': 'application/json' }) }
-    const request = httpRequest({ socketPath: this.#socketPath, method, path, headers, agent: false, signal })
+    const connection = await this.#connect()
+    const request = httpRequest({ createConnection: () => connection, method, path, headers, agent: false, signal })
     request.end(body === undefined ? undefined : JSON.stringify(body))
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     return response

@@ -14,6 +14,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { confinedCommand } from '../host/confined-process.ts'
+import { connectUnixSocket } from '../host/connect-unix-socket.ts'
 import type { HostFolders } from '../host/host-folders.ts'
 import { findOwnProcesses } from '../host/own-processes.ts'
 import { bundlePrograms } from '../host/program-bundle.ts'
@@ -78,7 +79,7 @@ export class EgressDaemon implements EgressLink {
     this.#controlFolder = join(folders.runtime, 'egress')
     this.#controlSocket = join(this.#controlFolder, 'control.sock')
     this.#ownSessionSocket = ownSessionSocketPath(folders)
-    this.#client = new EgressClient(this.#controlSocket)
+    this.#client = new EgressClient(() => connectUnixSocket(this.#controlSocket))
   }
 
   get isUp(): boolean {

@@ -83,7 +83,8 @@ export class LocalDriver implements Driver {
 
   private constructor({ folders, trash, reserve, logger }: LocalDriverOptions, resources: SandboxResources) {
     const { cgroups, gpuGroups, disk } = resources
-    this.capabilities = { canFreeze: true, canLimit: cgroups.canLimit, hasGpu: gpuGroups !== undefined }
+    const hasGpu = gpuGroups !== undefined
+    this.capabilities = { canFreeze: true, canLimit: cgroups.canLimit, hasGpu, isShared: false }
     this.#folders = folders
     this.#trash = trash
     this.#logger = logger

@@ -48,7 +48,7 @@ export interface LaunchOptions extends SandboxResources {
 }
 
 /** The user in a machine that has a user namespace: everyone is 1000 there, and berth's own user outside. */
-const userInNamespace: MachineUser = { uid: 1000, gid: 1000, isHostUser: false }
+export const userInNamespace: MachineUser = { uid: 1000, gid: 1000, isHostUser: false }
 
 const gibibyte = 1024 ** 3
 /** On top of the session's own: the agent, the display, and CDP messages of 100 MiB and more on their way. */
@@ -85,7 +85,8 @@ export async function launchMachine(options: LaunchOptions): Promise<ChildProces
   return spawnMachine({ program, args, folders, directories, agentSocket, lifeline })
 }
 
-function limitsOf(memory: BrowserMemory, tasksPerGibibyte: number): MachineLimits {
+/** What control groups hold a machine to. */
+export function limitsOf(memory: BrowserMemory, tasksPerGibibyte = 1024): MachineLimits {
   const gibibytes = Number.parseInt(memory, 10)
   return { memoryBytes: gibibytes * gibibyte + transitBytes, tasks: gibibytes * tasksPerGibibyte }
 }

@@ -1,0 +1,269 @@
+import { readFile } from 'node:fs/promises'
+import { identityFiles } from '@berth/contract/agent/machine-pod.ts'
+import { type MachineId, newId } from '@berth/contract/common/ids.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import {
+  type CoreV1Api,
+  KubeConfig,
+  PatchStrategy,
+  setHeaderOptions,
+  type V1OwnerReference,
+  type V1Pod,
+  type V1Secret,
+} from '@kubernetes/client-node'
+import type { MachineSpec } from '../driver.ts'
+import { apiMessage, creationError, hasStatus } from './api-error.ts'
+import { type Identity, identityLifetimeMilliseconds } from './certificates.ts'
+import { openApis } from './client.ts'
+import type { Installation } from './installation.ts'
+import type { KubernetesOptions } from './kubernetes-options.ts'
+import { graceSeconds, labels, labelsOf, machinePod, type PodOptions, podName, selectorOf } from './machine-pod.ts'
+import { PodCache } from './pod-cache.ts'
+import { PodLink } from './pod-link.ts'
+
+const namespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
+const lookAgainMilliseconds = 1_000
+/** On a secret: when its identity is due. */
+export const renewalAnnotation = 'berth.dev/renew-after'
+
+export interface ClusterOptions {
+  readonly options: KubernetesOptions
+  readonly installation: Installation
+  readonly diskBytes: number
+  readonly clock: Clock
+  readonly logger: Logger | undefined
+}
+
+interface ClusterParts extends ClusterOptions {
+  readonly api: CoreV1Api
+  readonly namespace: string
+  readonly owners: readonly V1OwnerReference[]
+  readonly cache: PodCache
+}
+
+/** What the driver asks of the cluster's API. */
+export class Cluster {
+  readonly cache: PodCache
+  readonly link: PodLink
+  readonly image: string
+  readonly #api: CoreV1Api
+  readonly #namespace: string
+  readonly #installation: Installation
+  readonly #podOptions: PodOptions
+  readonly #clock: Clock
+
+  private constructor({ api, namespace, owners, cache, installation, options, diskBytes, clock }: ClusterParts) {
+    this.cache = cache
+    this.image = options.image
+    this.link = new PodLink(installation.authority, clock)
+    this.#api = api
+    this.#namespace = namespace
+    this.#installation = installation
+    this.#podOptions = { installation: installation.name, options, owners, diskBytes }
+    this.#clock = clock
+  }
+
+  /** Throws a readable sentence when the cluster cannot be used. */
+  static async open(clusterOptions: ClusterOptions): Promise<Cluster> {
+    const { options, installation, logger } = clusterOptions
+    const config = new KubeConfig()
+    config.loadFromDefault()
+    const { core, apps } = openApis(config)
+    try {
+      const namespace = options.namespace ?? (await ownNamespace(config))
+      const owners = options.owner ? [await readOwner({ core, apps }, namespace, options.owner)] : []
+      const selector = selectorOf(installation.name)
+      const cache = await PodCache.open({ config, api: core, namespace, selector, logger })
+      return new Cluster({ ...clusterOptions, api: core, namespace, owners, cache })
+    } catch (error) {
+      throw new Error(`the Kubernetes cluster cannot be used: ${apiMessage(error)}`, { cause: error })
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.cache.close()
+  }
+
+  /** Has the API server check a pod as for a session, without making it. */
+  async findProblem(): Promise<string | undefined> {
+    const pod = machinePod(trialSpec(), this.#podOptions)
+    try {
+      await this.#api.createNamespacedPod({ namespace: this.#namespace, body: pod, dryRun: 'All' })
+      return undefined
+    } catch (error) {
+      return `The cluster refuses pods: ${apiMessage(error)}`
+    }
+  }
+
+  /** Rejects when there is a machine of this id. */
+  async createSecret(spec: MachineSpec): Promise<void> {
+    const now = this.#clock.now()
+    const identity = await this.#installation.authority.issueToMachine(spec.id, now)
+    const body: V1Secret = {
+      metadata: {
+        name: podName(spec.id),
+        labels: labelsOf(spec.id, this.#installation.name),
+        ownerReferences: [...this.#podOptions.owners],
+        annotations: renewalOf(now),
+      },
+      type: 'Opaque',
+      stringData: { 'spec.json': JSON.stringify(spec), ...identityData(identity) },
+    }
+    await this.#api.createNamespacedSecret({ namespace: this.#namespace, body }).catch((error: unknown) => {
+      if (hasStatus(error, 409)) throw new Error(`there is a machine ${spec.id} already`)
+      throw creationError(error)
+    })
+  }
+
+  /** Resolves with the unique id of the pod. */
+  async createPod(spec: MachineSpec): Promise<string> {
+    const body = machinePod(spec, this.#podOptions)
+    const pod = await this.#api
+      .createNamespacedPod({ namespace: this.#namespace, body })
+      .catch((error: unknown) => Promise.reject(creationError(error)))
+    return pod.metadata?.uid as string
+  }
+
+  /** So that the cluster removes it with the pod, whoever ends that. */
+  async giveSecretToPod(machineId: MachineId, uid: string): Promise<void> {
+    const name = podName(machineId)
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'Pod', name, uid }]
+    await this.#patchSecret(name, { metadata: { ownerReferences } })
+  }
+
+  /** Issues new identities to machines whose identities are due. Of several servers, one succeeds. */
+  async renewIdentities(): Promise<void> {
+    const now = this.#clock.now()
+    for (const { metadata } of await this.#listSecrets()) {
+      const { name, labels: own, annotations, resourceVersion } = metadata ?? {}
+      const due = annotations?.[renewalAnnotation]
+      if (!name || !own?.[labels.machine] || (due && new Date(due) > now)) continue
+      const identity = await this.#installation.authority.issueToMachine(own[labels.machine] as MachineId, now)
+      const data = Object.fromEntries(
+        Object.entries(identityData(identity)).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+      )
+      const changed = { metadata: { resourceVersion, annotations: renewalOf(now) }, data }
+      await this.#patchSecret(name, changed).catch((error: unknown) => {
+        // Another server was faster, or the machine has gone.
+        if (!hasStatus(error, 404, 409)) throw error
+      })
+    }
+  }
+
+  /** Everything that exists because of a machine has its label. */
+  async list(): Promise<readonly MachineId[]> {
+    const [pods, secrets] = await Promise.all([this.#listPods(), this.#listSecrets()])
+    const ids = [...pods, ...secrets].map(({ metadata }) => metadata?.labels?.[labels.machine])
+    return [...new Set(ids.filter((id) => id !== undefined))] as MachineId[]
+  }
+
+  readPod(machineId: MachineId): Promise<V1Pod | undefined> {
+    return unlessAbsent(this.#api.readNamespacedPod({ name: podName(machineId), namespace: this.#namespace }))
+  }
+
+  /** Resolves when the pod is gone. One whose node does not answer is removed from the cluster after the limit. */
+  async deletePod(machineId: MachineId, limitMilliseconds: number): Promise<void> {
+    const name = podName(machineId)
+    const remove = (gracePeriodSeconds: number) =>
+      unlessAbsent(this.#api.deleteNamespacedPod({ name, namespace: this.#namespace, gracePeriodSeconds }))
+    const pod = await remove(graceSeconds)
+    if (pod === undefined) return
+    const deadline = performance.now() + limitMilliseconds
+    let isForced = false
+    while (await this.readPod(machineId)) {
+      if (!isForced && performance.now() > deadline) {
+        isForced = true
+        await remove(0)
+        continue
+      }
+      await this.cache.nextChange(name, AbortSignal.timeout(lookAgainMilliseconds)).catch(() => {})
+    }
+  }
+
+  async deleteSecret(machineId: MachineId): Promise<void> {
+    await unlessAbsent(this.#api.deleteNamespacedSecret({ name: podName(machineId), namespace: this.#namespace }))
+  }
+
+  /** Empty for a container that has not run. */
+  async readLog(machineId: MachineId, container: string, lines: number): Promise<string> {
+    const name = podName(machineId)
+    const log = this.#api.readNamespacedPodLog({ name, namespace: this.#namespace, container, tailLines: lines })
+    return (await log.catch(() => '')) ?? ''
+  }
+
+  /** In place; a cluster that cannot do that leaves the machine as it is. */
+  async raiseCpuRequest(machineId: MachineId): Promise<void> {
+    const { cpuRequest: cpu } = this.#podOptions.options
+    const body = { spec: { containers: [{ name: 'machine', resources: { requests: { cpu } } }] } }
+    await this.#api
+      .patchNamespacedPodResize({ name: podName(machineId), namespace: this.#namespace, body }, strategicMerge)
+      .catch((error: unknown) => {
+        if (!hasStatus(error, 400, 403, 404, 409, 422)) throw error
+      })
+  }
+
+  async #listPods(): Promise<readonly V1Pod[]> {
+    const labelSelector = selectorOf(this.#installation.name)
+    return (await this.#api.listNamespacedPod({ namespace: this.#namespace, labelSelector })).items
+  }
+
+  async #listSecrets(): Promise<readonly V1Secret[]> {
+    const labelSelector = selectorOf(this.#installation.name)
+    return (await this.#api.listNamespacedSecret({ namespace: this.#namespace, labelSelector })).items
+  }
+
+  async #patchSecret(name: string, body: object): Promise<void> {
+    await this.#api.patchNamespacedSecret({ name, namespace: this.#namespace, body }, mergePatch)
+  }
+}
+
+const strategicMerge = setHeaderOptions('Content-Type', PatchStrategy.StrategicMergePatch)
+const mergePatch = setHeaderOptions('Content-Type', PatchStrategy.MergePatch)
+
+async function unlessAbsent<Value>(answer: Promise<Value>): Promise<Value | undefined> {
+  return answer.catch((error: unknown) => {
+    if (hasStatus(error, 404)) return undefined
+    throw new Error(apiMessage(error), { cause: error })
+  })
+}
+
+function identityData({ authority, certificate, key }: Identity): Record<string, string> {
+  return { [identityFiles.authority]: authority, [identityFiles.certificate]: certificate, [identityFiles.key]: key }
+}
+
+function renewalOf(now: Date): Record<string, string> {
+  return { [renewalAnnotation]: new Date(now.getTime() + identityLifetimeMilliseconds / 2).toISOString() }
+}
+
+function trialSpec(): MachineSpec {
+  return {
+    id: newId('machine', new Date(0)),
+    headless: true,
+    stealth: false,
+    gpu: false,
+    kioskMode: false,
+    viewport: { width: 1, height: 1, refresh_rate: 1 },
+    memory: '1GiB',
+    chromePolicy: {},
+    awaitsProfile: false,
+    awaitsExtensions: false,
+  }
+}
+
+async function ownNamespace(config: KubeConfig): Promise<string> {
+  const mounted = await readFile(namespaceFile, 'utf8').catch(() => '')
+  return mounted.trim() || config.getContextObject(config.getCurrentContext())?.namespace || 'default'
+}
+
+async function readOwner(
+  { core, apps }: ReturnType<typeof openApis>,
+  namespace: string,
+  { kind, name }: NonNullable<KubernetesOptions['owner']>,
+): Promise<V1OwnerReference> {
+  const isDeployment = kind === 'Deployment'
+  const owner = isDeployment
+    ? await apps.readNamespacedDeployment({ name, namespace })
+    : await core.readNamespacedConfigMap({ name, namespace })
+  return { apiVersion: isDeployment ? 'apps/v1' : 'v1', kind, name, uid: owner.metadata?.uid as string }
+}

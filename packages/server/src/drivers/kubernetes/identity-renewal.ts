@@ -1,0 +1,24 @@
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import { identityLifetimeMilliseconds } from './certificates.ts'
+
+interface IdentityRenewalOptions {
+  readonly renew: () => Promise<void>
+  readonly logger: Logger | undefined
+}
+
+/** Has identities renewed that are due, often enough that one failure, or one server that ends, does not matter. */
+export class IdentityRenewal {
+  readonly #timer: NodeJS.Timeout
+
+  constructor({ renew, logger }: IdentityRenewalOptions) {
+    const round = () =>
+      renew().catch((error: Error) => logger?.warn({ reason: error.message }, 'could not renew identities of machines'))
+    this.#timer = setInterval(round, identityLifetimeMilliseconds / 12)
+    this.#timer.unref()
+    void round()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+}

@@ -1,0 +1,54 @@
+import { StartError } from '../../start-error.ts'
+
+/** What an operator sets for machines that are pods. */
+export interface KubernetesOptions {
+  /** Absent: that of the pod that this server runs in, or of the configuration of the client. */
+  readonly namespace: string | undefined
+  readonly image: string
+  readonly runtimeClass: string | undefined
+  /** The object that the machines belong to, as `Kind/name`: the cluster removes them with it. */
+  readonly owner: { readonly kind: 'ConfigMap' | 'Deployment'; readonly name: string } | undefined
+  /** A file below the kubelet's folder of profiles. Absent: no filter but that of the sandbox within the container. */
+  readonly seccompProfile: string | undefined
+  readonly cpuRequest: string
+  /** How long a pod that fits on no node may wait for one. */
+  readonly pendingSeconds: number
+}
+
+const defaultCpuRequest = '250m'
+const defaultPendingSeconds = 3
+const mostPendingSeconds = 40 // The limit for the start of a session is little longer.
+
+/** Nothing without an image. Throws a StartError that names the variable and its rule. */
+export function readKubernetesOptions(text: (name: string) => string | undefined): KubernetesOptions | undefined {
+  const image = text('BERTH_KUBERNETES_IMAGE')
+  if (image === undefined) return undefined
+  return {
+    image,
+    namespace: text('BERTH_KUBERNETES_NAMESPACE'),
+    runtimeClass: text('BERTH_KUBERNETES_RUNTIME_CLASS'),
+    owner: ownerOf(text('BERTH_KUBERNETES_OWNER')),
+    seccompProfile: text('BERTH_KUBERNETES_SECCOMP_PROFILE'),
+    cpuRequest: quantity(text('BERTH_KUBERNETES_CPU_REQUEST') ?? defaultCpuRequest),
+    pendingSeconds: seconds(text('BERTH_KUBERNETES_PENDING_SECONDS') ?? String(defaultPendingSeconds)),
+  }
+}
+
+function ownerOf(value: string | undefined): KubernetesOptions['owner'] {
+  if (value === undefined) return undefined
+  const [, kind, name] = /^(ConfigMap|Deployment)\/([a-z0-9.-]+)$/.exec(value) ?? []
+  if (kind === undefined || name === undefined) {
+    throw new StartError('BERTH_KUBERNETES_OWNER must be ConfigMap/NAME or Deployment/NAME', 64)
+  }
+  return { kind: kind as 'ConfigMap' | 'Deployment', name }
+}
+
+function quantity(value: string): string {
+  if (/^\d+m$|^\d+(\.\d{1,3})?$/.test(value)) return value
+  throw new StartError('BERTH_KUBERNETES_CPU_REQUEST must be a number of processors, such as 250m or 0.5', 64)
+}
+
+function seconds(value: string): number {
+  if (/^\d{1,2}$/.test(value) && Number(value) <= mostPendingSeconds) return Number(value)
+  throw new StartError(`BERTH_KUBERNETES_PENDING_SECONDS must be a whole number up to ${mostPendingSeconds}`, 64)
+}

@@ -1,0 +1,174 @@
+import { identityFiles, inPod, podPorts } from '@berth/contract/agent/machine-pod.ts'
+import type { MachineId } from '@berth/contract/common/ids.ts'
+import type { V1Container, V1OwnerReference, V1Pod, V1SecurityContext } from '@kubernetes/client-node'
+import type { MachineSpec } from '../driver.ts'
+import { limitsOf } from '../local/sandbox/launch-machine.ts'
+import type { KubernetesOptions } from './kubernetes-options.ts'
+
+export const containerNames = { machine: 'machine', egress: 'egress' } as const
+export const labels = {
+  name: 'app.kubernetes.io/name',
+  installation: 'berth.dev/installation',
+  machine: 'berth.dev/machine',
+} as const
+export const nameOfMachines = 'berth-machine'
+
+/** In the machine, what ends it is a signal that ends all of it at once: there is nothing to wait for. */
+export const graceSeconds = 1
+/** How long a node may be away before its machines are given up. */
+const lostNodeSeconds = 5
+const users = { machine: 1000, egress: 1001 } as const
+/** Of the processor, for a machine that leaves it to the others. */
+export const lowCpuRequest = '1m'
+const egressMemory = { request: '96Mi', limit: '384Mi' } as const
+const egressCpu = '5m'
+const mebibyte = 1024 ** 2
+
+export interface PodOptions {
+  readonly installation: string
+  readonly options: Pick<KubernetesOptions, 'image' | 'runtimeClass' | 'seccompProfile' | 'cpuRequest'>
+  readonly owners: readonly V1OwnerReference[]
+  /** What a machine may write. */
+  readonly diskBytes: number
+}
+
+export function podName(machineId: MachineId): string {
+  return `berth-${machineId}`
+}
+
+export function labelsOf(machineId: MachineId, installation: string): Record<string, string> {
+  return { [labels.name]: nameOfMachines, [labels.installation]: installation, [labels.machine]: machineId }
+}
+
+/** Selects everything of the machines of an installation. */
+export function selectorOf(installation: string): string {
+  return `${labels.name}=${nameOfMachines},${labels.installation}=${installation}`
+}
+
+/** The pod of a machine. Its secret has the same name. */
+export function machinePod(spec: MachineSpec, podOptions: PodOptions): V1Pod {
+  const { installation, options, owners } = podOptions
+  const name = podName(spec.id)
+  const podLabels = labelsOf(spec.id, installation)
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      labels: podLabels,
+      ownerReferences: [...owners],
+      // A session cannot be moved: whoever makes room takes the machines of others first.
+      annotations: { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' },
+    },
+    spec: {
+      ...(options.runtimeClass !== undefined && { runtimeClassName: options.runtimeClass }),
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: graceSeconds,
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      // Root of the pod is nobody on the node.
+      hostUsers: false,
+      // Names as the node resolves them: nothing in a machine has business with names of the cluster.
+      dnsPolicy: 'Default',
+      securityContext: {
+        runAsNonRoot: true,
+        ...(options.seccompProfile !== undefined && {
+          seccompProfile: { type: 'Localhost', localhostProfile: options.seccompProfile },
+        }),
+      },
+      tolerations: ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'].map((key) => ({
+        key,
+        operator: 'Exists',
+        effect: 'NoExecute',
+        tolerationSeconds: lostNodeSeconds,
+      })),
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: 'kubernetes.io/hostname',
+          whenUnsatisfiable: 'ScheduleAnyway',
+          labelSelector: { matchLabels: { [labels.name]: nameOfMachines, [labels.installation]: installation } },
+        },
+      ],
+      initContainers: [egressContainer(options)],
+      containers: [machineContainer(spec, podOptions)],
+      volumes: [
+        {
+          name: 'spec',
+          // Read by the machine's user, which is not the owner of the file.
+          secret: { secretName: name, items: [{ key: 'spec.json', path: 'spec.json' }], defaultMode: 0o444 },
+        },
+        {
+          name: 'identity',
+          secret: {
+            secretName: name,
+            items: Object.values(identityFiles).map((file) => ({ key: file, path: file })),
+            defaultMode: 0o444,
+          },
+        },
+        { name: 'egress', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
+        { name: 'egress-tmp', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
+        { name: 'machine', emptyDir: { sizeLimit: `${Math.ceil(podOptions.diskBytes / mebibyte)}Mi` } },
+      ],
+    },
+  }
+}
+
+function machineContainer(spec: MachineSpec, { options }: PodOptions): V1Container {
+  const memory = `${Math.ceil(limitsOf(spec.memory).memoryBytes / mebibyte)}Mi`
+  return {
+    name: containerNames.machine,
+    image: options.image,
+    imagePullPolicy: 'IfNotPresent',
+    command: [...inPod.startMachine],
+    resources: {
+      requests: { cpu: spec.hasLowPriority ? lowCpuRequest : options.cpuRequest, memory },
+      limits: { memory },
+    },
+    // Its share of the processor changes while it runs.
+    resizePolicy: [{ resourceName: 'cpu', restartPolicy: 'NotRequired' }],
+    securityContext: {
+      ...unprivileged(users.machine),
+      // The sandbox within has its own view of processes, which takes an unmasked one to be mounted.
+      procMount: 'Unmasked',
+    },
+    volumeMounts: [
+      { name: 'spec', mountPath: '/run/berth/spec', readOnly: true },
+      { name: 'egress', mountPath: inPod.egress, readOnly: true },
+      { name: 'machine', mountPath: inPod.machine },
+    ],
+  }
+}
+
+/** Beside the machine from before its start to after its end, and started again when it ends. */
+function egressContainer({ image }: PodOptions['options']): V1Container {
+  return {
+    name: containerNames.egress,
+    image,
+    imagePullPolicy: 'IfNotPresent',
+    command: [...inPod.startEgress],
+    restartPolicy: 'Always',
+    ports: [{ name: 'servers', containerPort: podPorts.servers }],
+    resources: {
+      requests: { cpu: egressCpu, memory: egressMemory.request },
+      limits: { memory: egressMemory.limit },
+    },
+    securityContext: unprivileged(users.egress),
+    volumeMounts: [
+      { name: 'identity', mountPath: inPod.identity, readOnly: true },
+      { name: 'egress', mountPath: inPod.egress },
+      { name: 'egress-tmp', mountPath: '/tmp' },
+    ],
+  }
+}
+
+function unprivileged(user: number): V1SecurityContext {
+  return {
+    runAsUser: user,
+    runAsGroup: user,
+    runAsNonRoot: true,
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  }
+}

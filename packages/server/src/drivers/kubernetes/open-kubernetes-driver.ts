@@ -1,0 +1,32 @@
+import { systemClock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { ProbingEgress } from '../../egress-link/pod-egress.ts'
+import { PodEgress } from '../../egress-link/pod-egress.ts'
+import { StartError } from '../../start-error.ts'
+import { Cluster } from './cluster.ts'
+import { IdentityRenewal } from './identity-renewal.ts'
+import type { Installation } from './installation.ts'
+import { KubernetesDriver } from './kubernetes-driver.ts'
+import type { KubernetesOptions } from './kubernetes-options.ts'
+
+export interface KubernetesContext {
+  readonly options: KubernetesOptions | undefined
+  readonly installation: Installation
+  readonly diskBytes: number
+  readonly logger: Logger
+}
+
+/** Opens the driver, and the egress of its machines, which each have their own. */
+export async function openKubernetesDriver({ options, installation, diskBytes, logger }: KubernetesContext) {
+  if (!options) throw new StartError('BERTH_KUBERNETES_IMAGE must name the image of machines', 64)
+  const cluster = await Cluster.open({ options, installation, diskBytes, clock: systemClock, logger }).catch(
+    (error: Error) => {
+      throw new StartError(error.message, 69, { cause: error })
+    },
+  )
+  const renewal = new IdentityRenewal({ renew: () => cluster.renewIdentities(), logger })
+  const driver = new KubernetesDriver(cluster, renewal, options.pendingSeconds)
+  return Object.assign(driver, {
+    openEgress: (probing: ProbingEgress) => new PodEgress({ driver, probing, logger }),
+  })
+}

@@ -1,0 +1,151 @@
+import type { Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { MachineId } from '@berth/contract/common/ids.ts'
+import type { EgressPolicy, EgressProbe, EgressProbeResult } from '@berth/contract/egress/egress-endpoints.ts'
+import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { Machine } from '../drivers/driver.ts'
+import { EgressClient } from './egress-client.ts'
+import type { EgressLink, GentleChange, RoutedMachine } from './egress-link.ts'
+
+const firstPauseMilliseconds = 50
+const longestPauseMilliseconds = 2_000
+const patienceMilliseconds = 15_000
+
+/** The egress of this host, where proxies are checked. */
+export type ProbingEgress = Pick<EgressLink, 'probe'> & {
+  setPolicy(policy: Omit<EgressPolicy, 'own_session_socket'>): Promise<void>
+}
+
+/** A machine with an egress of its own. */
+interface MachineWithEgress extends Machine {
+  connectEgress(): Promise<Duplex>
+}
+
+interface PodEgressOptions {
+  readonly driver: { adopt(machineId: MachineId): Promise<MachineWithEgress | undefined> }
+  readonly probing: ProbingEgress
+  readonly logger: Logger
+}
+
+interface Route {
+  readonly socket: RoutedMachine['egressSocket']
+  settings: EgressSettings
+  readonly closing: AbortController
+}
+
+/**
+ * The egresses of machines that are pods: each has its own beside it. One that ends is started again by the cluster, and
+ * is told its route again here. Routes of machines that are gone went with them.
+ */
+export class PodEgress implements EgressLink {
+  readonly #options: PodEgressOptions
+  readonly #routes = new Map<MachineId, Route>()
+  /** Of each machine, one update is sent at a time: the last one holds. */
+  readonly #updates = new KeyedQueue<MachineId>()
+  #policy: Omit<EgressPolicy, 'own_session_socket'> = { allow: [], own_addresses: [] }
+
+  constructor(options: PodEgressOptions) {
+    this.#options = options
+  }
+
+  async setPolicy(policy: Omit<EgressPolicy, 'own_session_socket'>): Promise<void> {
+    this.#policy = policy
+    await this.#options.probing.setPolicy(policy)
+    // One that does not answer hears it with its route, when it does again.
+    await Promise.allSettled([...this.#routes.keys()].map((id) => this.#send(id)))
+  }
+
+  async openRoute({ id, egressSocket }: RoutedMachine, settings: EgressSettings): Promise<void> {
+    const known = this.#routes.get(id)
+    if (known) known.settings = settings
+    else this.#routes.set(id, { socket: egressSocket, settings, closing: new AbortController() })
+    await this.#sendPatiently(id)
+    const route = this.#routes.get(id)
+    if (!known && route) void this.#keepTold(id, route)
+  }
+
+  async closeRoute(machineId: MachineId): Promise<void> {
+    this.#routes.get(machineId)?.closing.abort()
+    this.#routes.delete(machineId)
+  }
+
+  async listRoutes(): Promise<readonly MachineId[]> {
+    return [...this.#routes.keys()]
+  }
+
+  async setSettings(machineId: MachineId, settings: EgressSettings, gently?: GentleChange): Promise<void> {
+    const route = this.#routes.get(machineId)
+    if (!route) throw new BerthError('session_unreachable')
+    route.settings = settings
+    await this.#sendPatiently(machineId, gently).catch((cause: unknown) => {
+      throw new BerthError('egress_unavailable', undefined, { cause })
+    })
+  }
+
+  probe(probe: EgressProbe): Promise<EgressProbeResult> {
+    return this.#options.probing.probe(probe)
+  }
+
+  /** Lets go of all egresses, which go on as they are. */
+  close(): void {
+    for (const { closing } of this.#routes.values()) closing.abort()
+    this.#routes.clear()
+  }
+
+  /** Follows an egress, and tells it its route again when it was started again. */
+  async #keepTold(id: MachineId, route: Route): Promise<void> {
+    const { signal } = route.closing
+    for (let pause = firstPauseMilliseconds; !signal.aborted; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
+      try {
+        const client = await this.#clientOf(id)
+        const { ended } = await client.holdLifeline(signal)
+        await ended
+        if (signal.aborted) return
+        this.#options.logger.warn({ machineId: id }, 'the egress of a machine was lost; telling it its route again')
+        pause = firstPauseMilliseconds
+        await this.#sendPatiently(id)
+      } catch {
+        // It is not there yet, or goes together with its machine.
+      }
+      await delay(pause, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  async #sendPatiently(id: MachineId, gently?: GentleChange): Promise<void> {
+    const deadline = performance.now() + patienceMilliseconds
+    for (let pause = firstPauseMilliseconds; ; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
+      try {
+        return await this.#send(id, gently)
+      } catch (error) {
+        const machine = await this.#options.driver.adopt(id)
+        if (!machine || !this.#routes.has(id) || performance.now() + pause > deadline) throw error
+      }
+      await delay(pause)
+    }
+  }
+
+  /** Sends what is known now; nothing when the route was closed meanwhile. */
+  #send(id: MachineId, gently?: GentleChange): Promise<void> {
+    return this.#updates.run(id, async () => {
+      const route = this.#routes.get(id)
+      if (!route) return
+      const client = await this.#clientOf(id)
+      await client.putPolicy(this.#policy)
+      await client.putMachine(id, {
+        socket_path: route.socket.path,
+        socket_mode: route.socket.mode,
+        settings: route.settings,
+        ...(gently && { gently: { after_request_to: gently.afterRequestTo } }),
+      })
+    })
+  }
+
+  async #clientOf(id: MachineId): Promise<EgressClient> {
+    const machine = await this.#options.driver.adopt(id)
+    if (!machine) throw new Error(`the machine ${id} is not there`)
+    return new EgressClient(() => machine.connectEgress())
+  }
+}
