@@ -53,11 +53,13 @@ image_config() {
 }
 
 build() {
-  local target=$1 image=localhost/berth-$1:$tag archive=$out/berth-$1.tar packages started=$SECONDS
+  local target=$1 image=localhost/berth-$1:$tag archive=$out/berth-$1.tar packages system started=$SECONDS
   packages=$(node "$checkout/scripts/images/list-packages.ts" "$target" | paste -sd,)
-  build_debian_system "$cache/$target.tar" "$packages" "${debian_options[@]}"
+  # Another list is another system.
+  system=$cache/$target-$(sha256sum <<<"$packages" | head -c 8).tar
+  build_debian_system "$system" "$packages" "${debian_options[@]}"
   root=$(mktemp -d "$cache/root-XXXXXX")
-  tar -x -C "$root" -f "$cache/$target.tar" --exclude='./dev/*'
+  tar -x -C "$root" -f "$system" --exclude='./dev/*'
   say "$target: adding berth"
   "$checkout/scripts/images/fill-image.sh" "$target" "$root"
   (cd "$checkout" && node scripts/images/write-sbom.ts "$root" "berth-$target" "$out/berth-$target.cdx.json") >&2
