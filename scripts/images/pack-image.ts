@@ -1,8 +1,8 @@
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { execFile } from 'node:child_process'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 

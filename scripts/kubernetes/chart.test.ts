@@ -31,7 +31,8 @@ function kindsOf(manifests: string): readonly string[] {
 
 /** The document of a kind whose name ends so. */
 function documentOf(manifests: string, kind: string, name: string): string {
-  const isWanted = (text: string) => text.includes(`\nkind: ${kind}\n`) && new RegExp(`^  name: ${name}$`, 'm').test(text)
+  const isWanted = (text: string) =>
+    text.includes(`\nkind: ${kind}\n`) && new RegExp(`^  name: ${name}$`, 'm').test(text)
   return manifests.split('\n---\n').find(isWanted) ?? assert.fail(`no ${kind} ${name}`)
 }
 
@@ -64,7 +65,10 @@ describe('the chart', { skip: noHelm ?? false }, () => {
 
   it('grants a server nothing but its machines and their secrets', async () => {
     const role = documentOf(await render(...valuesFile('minimal')), 'Role', 'berth')
-    const granted = [...role.matchAll(/resources: \[([^\]]+)\].*verbs: \[([^\]]+)\]/g)].map(([, what, verbs]) => [what, verbs])
+    const granted = [...role.matchAll(/resources: \[([^\]]+)\].*verbs: \[([^\]]+)\]/g)].map(([, what, verbs]) => [
+      what,
+      verbs,
+    ])
     assert.deepEqual(granted, [
       ['pods', 'create, get, list, watch, delete'],
       ['pods/log', 'get'],
@@ -78,8 +82,16 @@ describe('the chart', { skip: noHelm ?? false }, () => {
     { what: 'no database', flags: [], message: /set existingSecret/ },
     { what: 'an unknown value', flags: ['--set', 'existingSecret=berth,serverr.logLevel=info'], message: /serverr/ },
     { what: 'a log level that there is not', flags: ['--set', 'server.logLevel=loud'], message: /logLevel/ },
-    { what: 'a wait beyond that of a start', flags: ['--set', 'machines.pendingSeconds=41'], message: /pendingSeconds/ },
-    { what: 'an ingress without a host', flags: ['--set', 'existingSecret=berth,ingress.enabled=true'], message: /ingress.host/ },
+    {
+      what: 'a wait beyond that of a start',
+      flags: ['--set', 'machines.pendingSeconds=41'],
+      message: /pendingSeconds/,
+    },
+    {
+      what: 'an ingress without a host',
+      flags: ['--set', 'existingSecret=berth,ingress.enabled=true'],
+      message: /ingress.host/,
+    },
   ]) {
     it(`refuses ${what}`, async () => {
       await assert.rejects(render(...flags), ({ stderr }: { stderr: string }) => message.test(stderr))
