@@ -18,6 +18,7 @@ USAGE
 checkout=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 work=/var/tmp/berth-fresh-machine
 users=(root user)
+. "$checkout/scripts/images/debian-system.sh"
 keep=
 # State of the machine while it runs.
 root=
@@ -51,29 +52,6 @@ copy_network_settings() {
     [ ! -e "$file" ] || install -D -m 644 "$file" "$root/etc/pip.conf"
   done
   [ ! -e ~/.npmrc ] || install -m 600 ~/.npmrc "$root/root/.npmrc"
-}
-
-# The package sources of the host's distribution, without additional ones.
-distribution_sources() {
-  local file
-  for file in /etc/apt/sources.list.d/{debian,ubuntu}.sources /etc/apt/sources.list; do
-    [ ! -s "$file" ] || printf '%s\n' "$file"
-  done
-}
-
-build_system() {
-  local archive=$1 release sources
-  if [ -e "$archive" ] && [ -z "$(find "$archive" -mtime +0)" ]; then return 0; fi
-  command -v mmdebstrap >/dev/null || {
-    say 'installing mmdebstrap'
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mmdebstrap >/dev/null
-  }
-  release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-  mapfile -t sources < <(distribution_sources)
-  say "building a minimal $release with npm"
-  # Excludes procps and other packages of priority `important`: berth has to install what it uses.
-  mmdebstrap --quiet --variant=minbase --include=ca-certificates,npm,sudo "$release" "$archive.partial.tar" "${sources[@]}"
-  mv "$archive.partial.tar" "$archive"
 }
 
 # Runs inside the new namespaces. This process is their first one, and all others end with it.
@@ -173,5 +151,5 @@ done
 [ "$(id -u)" = 0 ] || fail 'needs root, to build a system and to enter it'
 [ -z "$(git -C "$checkout" status --porcelain)" ] || say 'not all is committed; what is tested is the last commit'
 mkdir -p "$work"
-build_system "$work/system.tar"
+build_debian_system "$work/system.tar" ca-certificates,npm,sudo
 for user in "${users[@]}"; do run_machine "$user" "$@"; done

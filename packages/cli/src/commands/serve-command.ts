@@ -40,19 +40,23 @@ Environment only:
   BERTH_AUDIT_DAYS       how long entries of the audit log are kept (default: 365)
   BERTH_AUDIT_EXPORT_BUCKETS  buckets, with commas, that organizations may export their audit log to
   BERTH_PROJECTS         whether callers may see and make projects: on or off (default: on)
-  BERTH_DRIVER           what runs the machines of sessions: local (default: local)
+  BERTH_DRIVER           what runs the machines of sessions: local or kubernetes (default: local)
   BERTH_REGION           us-east, eu-west or ap-southeast (default: us-east)
   DATABASE_URL           a PostgreSQL to use instead of berth's own`
 
 async function serveHost(flags: ServeFlags): Promise<void> {
-  await installSystemPackages({ demand: 'required', withTests: false })
-  await installUv({ demand: 'required' })
+  // Machines that are pods have everything in their image, and need nothing of this host.
+  const hasMachines = process.env.BERTH_DRIVER?.trim() !== 'kubernetes'
+  if (hasMachines) {
+    await installSystemPackages({ demand: 'required', withTests: false })
+    await installUv({ demand: 'required' })
+  }
 
   // Imported on demand, so that other commands do not load the server.
   const [{ serve }, { requireHost }] = await Promise.all([
     import('@berth/server/main.ts'),
     import('@berth/server/host-checks/host-checks.ts'),
   ])
-  await requireHost()
+  if (hasMachines) await requireHost()
   await serve(flags)
 }

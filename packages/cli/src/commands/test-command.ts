@@ -1,6 +1,7 @@
 import { StartError } from '@berth/server/start-error.ts'
 import type { Command } from 'commander'
 import { runChecks } from '../development/run-checks.ts'
+import { testInCluster } from '../development/run-cluster-tests.ts'
 import { findTestFiles, runTestFiles, type TestCounts } from '../development/run-tests.ts'
 import { durationText, printLine } from '../output.ts'
 import { installSystemPackages } from '../setup/install-system-packages.ts'
@@ -18,7 +19,12 @@ export function addTestCommand(program: Command): void {
     .option('--deep', 'go through many more rounds in the tests of faults and leaks; takes about an hour')
     .option('--servers <number>', 'run the end-to-end tests against so many servers behind one address')
     .option('--clients', 'run real clients against a started berth instead, all or those named; downloads them first')
-    .action(async (parts: string[], { deep, clients, servers }: TestOptions) => {
+    .option('--kubernetes', 'run the tests that need a cluster, in that of KUBECONFIG or in one of its own')
+    .action(async (parts: string[], { deep, clients, kubernetes, servers }: TestOptions) => {
+      if (kubernetes) {
+        process.exitCode = await testInCluster(parts)
+        return
+      }
       if (clients) {
         if (!(await testClients(parts))) process.exitCode = 1
         return
@@ -34,6 +40,7 @@ export function addTestCommand(program: Command): void {
 interface TestOptions {
   readonly deep?: boolean
   readonly clients?: boolean
+  readonly kubernetes?: boolean
   readonly servers?: string
 }
 

@@ -1,0 +1,15 @@
+{{- define "berth.fullname" -}}
+{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "berth.selector" -}}
+app.kubernetes.io/name: berth-server
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "berth.labels" -}}
+{{ include "berth.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}

@@ -1,0 +1,107 @@
+#!/bin/bash
+# Builds the images of machines and servers from Debian packages and this checkout, without Docker.
+set -euo pipefail
+
+usage() {
+  cat <<'USAGE'
+Usage, as root on Debian: scripts/images/build-images.sh [--out FOLDER] [--tag TAG] [machine|server...]
+
+  --out FOLDER  where the archives go; default: dist/images
+  --tag TAG     default: dev. The images are localhost/berth-machine:TAG and localhost/berth-server:TAG
+
+It writes an archive for `ctr images import` or `docker load`, and an SBOM (CycloneDX), for each image. The Debian systems
+are built once a day and kept in /var/tmp/berth-images.
+USAGE
+}
+
+checkout=$(dirname -- "$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")")
+. "$checkout/scripts/images/debian-system.sh"
+cache=/var/tmp/berth-images
+out=$checkout/dist/images
+tag=dev
+targets=()
+root=
+
+say() {
+  printf 'build-images: %s\n' "$*" >&2
+}
+
+fail() {
+  say "$*"
+  exit 1
+}
+
+# Neither manuals nor translations. Licenses stay.
+debian_options=(
+  --dpkgopt='path-exclude=/usr/share/man/*'
+  --dpkgopt='path-exclude=/usr/share/locale/*'
+  --dpkgopt='path-exclude=/usr/share/doc/*'
+  --dpkgopt='path-include=/usr/share/doc/*/copyright'
+)
+
+image_config() {
+  local path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+  case $1 in
+    # The pod names the programs.
+    machine) echo '{"User":"1000:1000","Env":["PATH='$path'"],"WorkingDir":"/"}' ;;
+    server)
+      echo '{"User":"1000:1000","Env":["PATH=/opt/berth/bin:'$path'","BERTH_HOST=0.0.0.0","BERTH_DATA_DIR=/var/lib/berth",' \
+        '"NODE_COMPILE_CACHE=/var/lib/berth/compile-cache"],"ExposedPorts":{"8080/tcp":{}},"WorkingDir":"/opt/berth",' \
+        '"Entrypoint":["/opt/berth/bin/node","/opt/berth/packages/cli/src/main.ts"],"Cmd":["serve"]}'
+      ;;
+  esac
+}
+
+build() {
+  local target=$1 image=localhost/berth-$1:$tag archive=$out/berth-$1.tar packages system started=$SECONDS
+  packages=$(node "$checkout/scripts/images/list-packages.ts" "$target" | paste -sd,)
+  # Another list is another system.
+  system=$cache/$target-$(sha256sum <<<"$packages" | head -c 8).tar
+  build_debian_system "$system" "$packages" "${debian_options[@]}"
+  root=$(mktemp -d "$cache/root-XXXXXX")
+  tar -x -C "$root" -f "$system" --exclude='./dev/*'
+  say "$target: adding berth"
+  "$checkout/scripts/images/fill-image.sh" "$target" "$root"
+  (cd "$checkout" && node scripts/images/write-sbom.ts "$root" "berth-$target" "$out/berth-$target.cdx.json") >&2
+  say "$target: packing $(du -sh "$root" | cut -f1)"
+  rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/*
+  # The same content makes the same image.
+  tar -C "$root" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --numeric-owner -cf "$archive.layer" .
+  node "$checkout/scripts/images/pack-image.ts" "$archive.layer" "$archive" "$image" "$(image_config "$target")"
+  rm -rf "$archive.layer" "$root"
+  root=
+  say "$target: $image is in $archive ($(du -h "$archive" | cut -f1)), after $((SECONDS - started)) s"
+}
+
+remove_root() {
+  [ -z "$root" ] || rm -rf --one-file-system -- "$root"
+}
+
+while [ $# -gt 0 ]; do
+  case $1 in
+    --out)
+      out=${2:?--out takes a folder}
+      shift
+      ;;
+    --tag)
+      tag=${2:?--tag takes a tag}
+      shift
+      ;;
+    machine | server) targets+=("$1") ;;
+    -h | --help)
+      usage
+      exit
+      ;;
+    *) fail "there is no option $1; --help tells which there are" ;;
+  esac
+  shift
+done
+
+[ "$(id -u)" = 0 ] || fail 'needs root, to unpack a system'
+# The lock file and the day decide the content, and the commit dates it.
+SOURCE_DATE_EPOCH=$(git -C "$checkout" log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+trap remove_root EXIT
+mkdir -p "$cache" "$out"
+[ ${#targets[@]} -gt 0 ] || targets=(server machine)
+for target in "${targets[@]}"; do build "$target"; done

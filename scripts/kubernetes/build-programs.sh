@@ -1,0 +1,121 @@
+#!/bin/bash
+# Builds the programs of a Kubernetes node from Go modules: build-programs.sh FOLDER. What is there already stays. Needs
+# Go 1.26 and gcc. On two processors it takes about 15 minutes, on eight about 4.
+set -euo pipefail
+
+kubernetes=v1.37.2
+containerd=v2.4.2
+runc=v1.5.3
+helm=v3.22.0
+programs=(kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl)
+
+mkdir -p "$1"
+folder=$(readlink -f -- "$1")
+export GOTOOLCHAIN=local GOFLAGS='-mod=mod -buildvcs=false'
+
+say() {
+  printf 'build-programs: %s\n' "$*" >&2
+}
+
+# build MODULE-FOLDER PACKAGE OUT LDFLAGS [flags...]
+build() {
+  local module=$1 package=$2 out=$folder/$3 flags=$4 started=$SECONDS
+  shift 4
+  [ ! -x "$out" ] || return 0
+  (cd "$module" && go build -trimpath "$@" -ldflags "-s -w $flags" -o "$out.partial" "$package")
+  mv "$out.partial" "$out"
+  say "$(basename "$out") after $((SECONDS - started)) s"
+}
+
+# A module that requires nothing but the one to build, so that dependencies have the versions of its own go.mod.
+module_for() {
+  local path=$1 version=$2 module
+  module=$folder/module-$(tr / - <<<"$path")-$version
+  mkdir -p "$module"
+  [ -s "$module/go.mod" ] || printf 'module programs\n\ngo 1.26\n\nrequire %s %s\n' "$path" "$version" >"$module/go.mod"
+  printf '%s\n' "$module"
+}
+
+# Kubernetes' go.mod replaces the modules of its own repository by folders. Their releases are v0 with the same numbers.
+kubernetes_module() {
+  local module go_mod
+  module=$(module_for k8s.io/kubernetes "$kubernetes")
+  if ! grep -q '^replace' "$module/go.mod"; then
+    go_mod=$(go mod download -json "k8s.io/kubernetes@$kubernetes" | sed -n 's/.*"GoMod": "\(.*\)",*/\1/p')
+    {
+      printf 'module programs\n\n'
+      grep '^go ' "$go_mod"
+      printf 'godebug default=go1.26\nrequire k8s.io/kubernetes %s\n' "$kubernetes"
+      sed -nE "s#^\s*(replace )?(k8s.io/[a-z0-9-]+) => ./staging/.*#replace \2 => \2 v0.${kubernetes#v1.}#p" "$go_mod"
+    } >"$module/go.mod"
+    # All programs at once: a go.mod that changes in between would have everything compiled again.
+    {
+      printf '//go:build tools\n\npackage programs\n\nimport (\n'
+      printf '\t_ "k8s.io/kubernetes/cmd/%s"\n' "${programs[@]}"
+      printf ')\n'
+    } >"$module/programs.go"
+  fi
+  printf '%s\n' "$module"
+}
+
+# The process that holds the namespaces of a pod.
+write_pause() {
+  local module=$folder/module-pause
+  [ ! -e "$folder/pause.tar" ] || return 0
+  mkdir -p "$module" "$folder/pause"
+  printf 'module pause\n\ngo 1.26\n' >"$module/go.mod"
+  cat >"$module/main.go" <<'GO'
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
+	<-end
+}
+GO
+  CGO_ENABLED=0 build "$module" . pause/pause ''
+  tar -C "$folder/pause" -cf "$folder/pause.layer" pause
+  node "$(dirname -- "$(readlink -f -- "$0")")/../images/pack-image.ts" "$folder/pause.layer" "$folder/pause.tar" \
+    localhost/pause:1 '{"Entrypoint":["/pause"]}'
+  rm "$folder/pause.layer"
+}
+
+missing() {
+  local program
+  for program in "$@"; do [ -x "$folder/$program" ] || return 0; done
+  return 1
+}
+
+if missing "${programs[@]}"; then
+  say "building Kubernetes $kubernetes into $folder: 15 minutes on two processors"
+  module=$(kubernetes_module)
+  version="-X k8s.io/component-base/version.gitVersion=$kubernetes -X k8s.io/client-go/pkg/version.gitVersion=$kubernetes"
+  version="$version -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37"
+  for program in "${programs[@]}"; do CGO_ENABLED=0 build "$module" "k8s.io/kubernetes/cmd/$program" "$program" "$version"; done
+fi
+if missing containerd containerd-shim-runc-v2 ctr; then
+  module=$(module_for github.com/containerd/containerd/v2 "$containerd")
+  for program in containerd containerd-shim-runc-v2 ctr; do
+    CGO_ENABLED=0 build "$module" "github.com/containerd/containerd/v2/cmd/$program" "$program" '' \
+      -tags 'no_btrfs no_devmapper no_zfs'
+  done
+fi
+if missing runc; then
+  # Without seccomp it starts no pod: the kubelet sets a filter for each.
+  dpkg -s libseccomp-dev pkg-config >/dev/null 2>&1 || {
+    say 'installing libseccomp-dev and pkg-config'
+    DEBIAN_FRONTEND=noninteractive apt-get install -yqq --no-install-recommends libseccomp-dev pkg-config >&2
+  }
+  module=$(module_for github.com/opencontainers/runc "$runc")
+  CGO_ENABLED=1 build "$module" github.com/opencontainers/runc runc '' -tags seccomp
+fi
+if missing helm; then
+  CGO_ENABLED=0 build "$(module_for helm.sh/helm/v3 "$helm")" helm.sh/helm/v3/cmd/helm helm ''
+fi
+write_pause

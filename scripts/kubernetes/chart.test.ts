@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import { exists } from '@berth/runtime/files/exists.ts'
+
+const run = promisify(execFile)
+const checkout = join(import.meta.dirname, '../..')
+const chart = join(checkout, 'deploy/helm/berth')
+const cache = process.env.BERTH_KUBERNETES_CACHE ?? join(homedir(), '.cache/kube-1.37.2')
+const helm = join(cache, 'helm')
+const noHelm = (await exists(helm))
+  ? undefined
+  : `${helm} is missing: scripts/kubernetes/build-programs.sh ${cache} builds it from its Go module`
+
+async function render(...flags: readonly string[]): Promise<string> {
+  const kubernetes = ['--namespace', 'browsers', '--kube-version', '1.37.2']
+  return (await run(helm, ['template', 'berth', chart, ...kubernetes, ...flags])).stdout
+}
+
+function valuesFile(name: string): readonly string[] {
+  return ['--values', join(chart, 'ci', `${name}.yaml`)]
+}
+
+function kindsOf(manifests: string): readonly string[] {
+  return [...manifests.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind ?? '').toSorted()
+}
+
+/** The document of a kind whose name ends so. */
+function documentOf(manifests: string, kind: string, name: string): string {
+  const isWanted = (text: string) =>
+    text.includes(`\nkind: ${kind}\n`) && new RegExp(`^  name: ${name}$`, 'm').test(text)
+  return manifests.split('\n---\n').find(isWanted) ?? assert.fail(`no ${kind} ${name}`)
+}
+
+const always = ['ConfigMap', 'NetworkPolicy', 'NetworkPolicy', 'Role', 'RoleBinding', 'Service', 'ServiceAccount']
+
+describe('the chart', { skip: noHelm ?? false }, () => {
+  for (const name of ['minimal', 'full']) {
+    it(`passes helm lint with the values of ${name}`, async () => {
+      await run(helm, ['lint', '--strict', '--kube-version', '1.37.2', chart, ...valuesFile(name)])
+    })
+  }
+
+  it('makes what a server and its machines need, and nothing else unless asked', async () => {
+    assert.deepEqual(kindsOf(await render(...valuesFile('minimal'))), [...always, 'StatefulSet'])
+  })
+
+  it('adds what is asked for', async () => {
+    const added = ['ConfigMap', 'HTTPRoute', 'Ingress', 'ResourceQuota', 'ServiceMonitor', 'StatefulSet']
+    assert.deepEqual(kindsOf(await render(...valuesFile('full'))), [...always, ...added].toSorted())
+  })
+
+  it('lets only servers into machines, and machines out of no private network', async () => {
+    const policy = documentOf(await render(...valuesFile('minimal')), 'NetworkPolicy', 'berth-machines')
+    assert.match(policy, /matchLabels: { app.kubernetes.io\/name: berth-machine }/)
+    assert.match(policy, /app.kubernetes.io\/name: berth-server\n.*\n +ports: \[{ protocol: TCP, port: 8443 }\]/)
+    for (const network of ['10.0.0.0/8', '100.64.0.0/10', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16']) {
+      assert.ok(policy.includes(`- ${network}\n`), network)
+    }
+  })
+
+  it('grants a server nothing but its machines and their secrets', async () => {
+    const role = documentOf(await render(...valuesFile('minimal')), 'Role', 'berth')
+    const granted = [...role.matchAll(/resources: \[([^\]]+)\].*verbs: \[([^\]]+)\]/g)].map(([, what, verbs]) => [
+      what,
+      verbs,
+    ])
+    assert.deepEqual(granted, [
+      ['pods', 'create, get, list, watch, delete'],
+      ['pods/log', 'get'],
+      ['pods/resize', 'patch'],
+      ['secrets', 'create, get, list, patch, delete'],
+      ['configmaps', 'get'],
+    ])
+  })
+
+  for (const { what, flags, message } of [
+    { what: 'no database', flags: [], message: /set existingSecret/ },
+    { what: 'an unknown value', flags: ['--set', 'existingSecret=berth,serverr.logLevel=info'], message: /serverr/ },
+    { what: 'a log level that there is not', flags: ['--set', 'server.logLevel=loud'], message: /logLevel/ },
+    {
+      what: 'a wait beyond that of a start',
+      flags: ['--set', 'machines.pendingSeconds=41'],
+      message: /pendingSeconds/,
+    },
+    {
+      what: 'an ingress without a host',
+      flags: ['--set', 'existingSecret=berth,ingress.enabled=true'],
+      message: /ingress.host/,
+    },
+  ]) {
+    it(`refuses ${what}`, async () => {
+      await assert.rejects(render(...flags), ({ stderr }: { stderr: string }) => message.test(stderr))
+    })
+  }
+})
+
+describe('the dashboard of Grafana', () => {
+  it('shows only metrics that berth exports', async () => {
+    const dashboard = await readFile(join(chart, 'dashboards/berth.json'), 'utf8')
+    const source = await readFile(join(checkout, 'packages/server/src/features/service/metrics.ts'), 'utf8')
+    const exported = new Set([...source.matchAll(/name: '(berth_\w+)'/g)].map(([, name]) => name ?? ''))
+    const shown = [...dashboard.matchAll(/\bberth_\w+/g)].map(([name]) => name.replace(/_(bucket|count|sum)$/, ''))
+    assert.ok(shown.length > 10)
+    assert.deepEqual(
+      shown.filter((name) => !exported.has(name)),
+      [],
+    )
+  })
+})
