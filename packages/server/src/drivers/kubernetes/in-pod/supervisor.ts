@@ -13,8 +13,9 @@ my ($policies, $filter, @command) = @ARGV;
 $^F = 255;
 sub listener {
   my ($port) = @_;
-  socket(my $socket, 2, 1, 0) && setsockopt($socket, 1, 2, 1) && bind($socket, pack("S n C4 x8", 2, $port, 127, 0, 0, 1))
-    && listen($socket, 1024) or die "port $port: $!\n";
+  my $socket;
+  socket($socket, 2, 1, 0) && setsockopt($socket, 1, 2, 1) or die "socket: $!\n";
+  bind($socket, pack("S n C4 x8", 2, $port, 127, 0, 0, 1)) && listen($socket, 1024) or die "port $port: $!\n";
   return $socket;
 }
 my $agent = listener(${podPorts.agent});
@@ -87,7 +88,7 @@ sub answer {
   if ($line eq "thaw") { kill "CONT", -1; $frozen = 0; return "" }
   return $frozen ? "frozen" : "running" if $line eq "state";
   return memory_kills() if $line eq "memory-kills";
-  return slurp("$policies/session.json") // die "policies: $!\n" if $line eq "policies";
+  return slurp("$policies/session.json") // die("policies: $!\n") if $line eq "policies";
   return write_policies($body) if $line =~ /^policies \d+$/;
   die "unknown request\n";
 }
@@ -114,7 +115,8 @@ sub serve {
   syswrite($client, $reply);
 }
 while (1) {
-  while ((my $gone = waitpid(-1, 1)) > 0) { $ended = $? if $gone == $child }
+  my $gone;
+  while (($gone = waitpid(-1, 1)) > 0) { $ended = $? if $gone == $child }
   if (defined $ended) {
     kill "KILL", -1;
     exit($ending ? 143 : $ended & 127 ? 128 + ($ended & 127) : $ended >> 8);
@@ -123,7 +125,8 @@ while (1) {
   vec($ready, fileno($control), 1) = 1;
   # A child that ends between waitpid and select is noticed after this limit at the latest.
   next unless select($ready, undef, undef, 0.2) > 0;
-  accept(my $client, $control) or next;
+  my $client;
+  accept($client, $control) or next;
   serve($client);
   close $client;
 }
