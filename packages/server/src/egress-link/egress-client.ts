@@ -84,7 +84,7 @@ export class EgressClient {
   async #send(method: string, path: string, body: unknown, signal: AbortSignal): Promise<IncomingMessage> {
     const headers = { host: 'egress', ...(body !== undefined && { 'content-type': 'application/json' }) }
     const connection = await this.#connect()
-    const request = httpRequest({ createConnection: () => connection, method, path, headers, agent: false, signal })
+    const request = httpRequest({ createConnection: () => connection, method, path, headers, signal })
     request.end(body === undefined ? undefined : JSON.stringify(body))
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     return response
