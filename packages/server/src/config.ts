@@ -10,7 +10,7 @@ import { type OAuthConfig, readOAuthConfig } from './access/oauth/oauth-config.t
 import type { BlobsConfig } from './blobs/open-blobs.ts'
 import { type DriverName, driverNames } from './drivers/driver-names.ts'
 import type { DriverOptions } from './drivers/driver-options.ts'
-import { readKubernetesOptions } from './drivers/kubernetes/kubernetes-options.ts'
+import { readKubernetesOptions } from './drivers/kubernetes-options.ts'
 import type { AuditExportConfig } from './features/audit-export/late-s3-target.ts'
 import type { ConfigRegistryConfig } from './features/config-registry/config-registry-service.ts'
 import type { ModelConfig } from './features/config-registry/workloads/model-client.ts'

@@ -1,4 +1,4 @@
-import type { KubernetesOptions } from './kubernetes/kubernetes-options.ts'
+import type { KubernetesOptions } from './kubernetes-options.ts'
 
 /** What an operator sets for the machines of a host, whatever kind they are. */
 export interface DriverOptions {

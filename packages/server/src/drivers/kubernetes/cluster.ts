@@ -13,11 +13,11 @@ import {
   type V1Secret,
 } from '@kubernetes/client-node'
 import type { MachineSpec } from '../driver.ts'
+import type { KubernetesOptions } from '../kubernetes-options.ts'
 import { apiMessage, creationError, hasStatus } from './api-error.ts'
 import { type Identity, identityLifetimeMilliseconds } from './certificates.ts'
 import { openApis } from './client.ts'
 import type { Installation } from './installation.ts'
-import type { KubernetesOptions } from './kubernetes-options.ts'
 import { graceSeconds, labels, labelsOf, machinePod, type PodOptions, podName, selectorOf } from './machine-pod.ts'
 import { PodCache } from './pod-cache.ts'
 import { PodLink } from './pod-link.ts'

@@ -11,11 +11,12 @@ export class IdentityRenewal {
   readonly #timer: NodeJS.Timeout
 
   constructor({ renew, logger }: IdentityRenewalOptions) {
-    const round = () =>
+    const round = () => {
       renew().catch((error: Error) => logger?.warn({ reason: error.message }, 'could not renew identities of machines'))
+    }
     this.#timer = setInterval(round, identityLifetimeMilliseconds / 12)
     this.#timer.unref()
-    void round()
+    round()
   }
 
   close(): void {

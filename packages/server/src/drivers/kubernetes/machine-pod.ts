@@ -2,8 +2,8 @@ import { identityFiles, inPod, podPorts } from '@berth/contract/agent/machine-po
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { V1Container, V1OwnerReference, V1Pod, V1SecurityContext } from '@kubernetes/client-node'
 import type { MachineSpec } from '../driver.ts'
+import type { KubernetesOptions } from '../kubernetes-options.ts'
 import { limitsOf } from '../local/sandbox/launch-machine.ts'
-import type { KubernetesOptions } from './kubernetes-options.ts'
 
 export const containerNames = { machine: 'machine', egress: 'egress' } as const
 export const labels = {

@@ -3,11 +3,11 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { ProbingEgress } from '../../egress-link/pod-egress.ts'
 import { PodEgress } from '../../egress-link/pod-egress.ts'
 import { StartError } from '../../start-error.ts'
+import type { KubernetesOptions } from '../kubernetes-options.ts'
 import { Cluster } from './cluster.ts'
 import { IdentityRenewal } from './identity-renewal.ts'
 import type { Installation } from './installation.ts'
 import { KubernetesDriver } from './kubernetes-driver.ts'
-import type { KubernetesOptions } from './kubernetes-options.ts'
 
 export interface KubernetesContext {
   readonly options: KubernetesOptions | undefined

@@ -1,4 +1,4 @@
-import { StartError } from '../../start-error.ts'
+import { StartError } from '../start-error.ts'
 
 /** What an operator sets for machines that are pods. */
 export interface KubernetesOptions {
