@@ -72,7 +72,8 @@ export class SessionReaper {
     await replays.finishInterrupted()
     void updater.restoreUnsure()
     const overdue = await store.listOverdue(driverId, clock.now())
-    const held = machines.list()
+    // Before the rows are read, so that none of these can be too new to be among them.
+    const held = machines.listRecorded()
     const unfinished = await store.listUnfinished(driverId)
     const known = new Set(unfinished.map(({ id }) => id))
     for (const session of held) if (!known.has(session.id)) this.#begin(session.id, () => machines.stop(session))

@@ -105,6 +105,11 @@ export class SessionMachines {
     return [...this.#live].map(([id, { machine }]) => ({ id, machine_id: machine.id }))
   }
 
+  /** Those of them that must have a row. Of one that is expected it may still be on its way to the database. */
+  listRecorded(): readonly SessionOnMachine[] {
+    return this.list().filter(({ id }) => !this.#expected.has(id))
+  }
+
   /**
    * Provides an expected session with its machine and resolves when the browser can be used. After a rejection nothing
    * of the machine is left.

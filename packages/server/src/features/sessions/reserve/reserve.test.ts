@@ -105,6 +105,33 @@ test('a create that asks for nothing asks nothing of its agent or of egress befo
   await until(async () => !server.host.lowPriority.has(headless as MachineId))
 })
 
+test('a round of the reaper while a create claims its machine leaves the machine alone', async () => {
+  const project = await server.project()
+  const [, headless] = await refilled()
+  const before = server.services.machines.list().length
+  let creating: Promise<Browser> | undefined
+
+  // The row of the machine is locked, so that the session has the machine, and no row yet, when the reaper looks.
+  await server.database.transaction().execute(async (database) => {
+    await database
+      .selectFrom('reserve_machines')
+      .select('machine_id')
+      .where('machine_id', '=', headless as MachineId)
+      .forUpdate()
+      .execute()
+    creating = project.session({ headless: true })
+    await until(async () => server.services.machines.list().length > before)
+    await server.reap()
+  })
+
+  const session = await creating
+  assert.ok(session)
+  assert.equal(await machineOf(session), headless)
+  assert.ok(server.host.has(headless as MachineId))
+  await server.reap()
+  assert.equal((await project.call('GET', `/browsers/${session.session_id}`)).status, 200)
+})
+
 test('a session with a profile takes a machine that waits for one before it launches its browser', async () => {
   const project = await server.project()
   await project.call('POST', '/profiles', { name: 'kept' })
