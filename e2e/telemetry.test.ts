@@ -12,7 +12,9 @@ import { browserProcess } from './testing/processes.ts'
 
 const pages = await startPages()
 const proxy = await startForwardProxy()
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `127.0.0.1:${proxy.port}` } })
+// A session that stands by does not notice that its browser is killed.
+const environment = { BERTH_STANDBY: 'off', BERTH_EGRESS_ALLOW: `127.0.0.1:${proxy.port}` }
+const berth = await Berth.start({ environment })
 after(async () => {
   for (const opened of [berth, proxy, pages]) await opened[Symbol.asyncDispose]()
 })
