@@ -57,8 +57,6 @@ export interface DriverCapabilities {
   /** Whether memory and process limits are enforced. */
   readonly canLimit: boolean
   readonly hasGpu: boolean
-  /** Whether every server of the installation reaches every machine, whichever has started it. */
-  readonly isShared: boolean
 }
 
 /** What new machines can take, as an estimate for whoever chooses between servers. */

@@ -51,7 +51,7 @@ export class FakeHost {
   onStart: (spec: MachineSpec) => Promise<void> = async () => {}
   /** Runs before a machine is frozen. */
   onFreeze: () => Promise<void> = async () => {}
-  capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false, isShared: false }
+  capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false }
   readonly #nextStarts: NextStart[] = []
 
   private constructor(folder: string) {

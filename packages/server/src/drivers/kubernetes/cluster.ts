@@ -14,11 +14,21 @@ import {
 } from '@kubernetes/client-node'
 import type { MachineSpec } from '../driver.ts'
 import type { KubernetesOptions } from '../kubernetes-options.ts'
+import { trialSpec } from '../trial-spec.ts'
 import { apiMessage, creationError, hasStatus } from './api-error.ts'
 import { type Identity, identityLifetimeMilliseconds } from './certificates.ts'
 import { openApis } from './client.ts'
 import type { Installation } from './installation.ts'
-import { graceSeconds, labels, labelsOf, machinePod, type PodOptions, podName, selectorOf } from './machine-pod.ts'
+import {
+  containerNames,
+  graceSeconds,
+  labels,
+  labelsOf,
+  machinePod,
+  type PodOptions,
+  podName,
+  selectorOf,
+} from './machine-pod.ts'
 import { PodCache } from './pod-cache.ts'
 import { PodLink } from './pod-link.ts'
 
@@ -87,7 +97,7 @@ export class Cluster {
 
   /** Has the API server check a pod as for a session, without making it. */
   async findProblem(): Promise<string | undefined> {
-    const pod = machinePod(trialSpec(), this.#podOptions)
+    const pod = machinePod(trialSpec(newId('machine', this.#clock.now())), this.#podOptions)
     try {
       await this.#api.createNamespacedPod({ namespace: this.#namespace, body: pod, dryRun: 'All' })
       return undefined
@@ -195,7 +205,7 @@ export class Cluster {
   /** In place; a cluster that cannot do that leaves the machine as it is. */
   async raiseCpuRequest(machineId: MachineId): Promise<void> {
     const { cpuRequest: cpu } = this.#podOptions.options
-    const body = { spec: { containers: [{ name: 'machine', resources: { requests: { cpu } } }] } }
+    const body = { spec: { containers: [{ name: containerNames.machine, resources: { requests: { cpu } } }] } }
     await this.#api
       .patchNamespacedPodResize({ name: podName(machineId), namespace: this.#namespace, body }, strategicMerge)
       .catch((error: unknown) => {
@@ -234,21 +244,6 @@ function identityData({ authority, certificate, key }: Identity): Record<string,
 
 function renewalOf(now: Date): Record<string, string> {
   return { [renewalAnnotation]: new Date(now.getTime() + identityLifetimeMilliseconds / 2).toISOString() }
-}
-
-function trialSpec(): MachineSpec {
-  return {
-    id: newId('machine', new Date(0)),
-    headless: true,
-    stealth: false,
-    gpu: false,
-    kioskMode: false,
-    viewport: { width: 1, height: 1, refresh_rate: 1 },
-    memory: '1GiB',
-    chromePolicy: {},
-    awaitsProfile: false,
-    awaitsExtensions: false,
-  }
 }
 
 async function ownNamespace(config: KubeConfig): Promise<string> {

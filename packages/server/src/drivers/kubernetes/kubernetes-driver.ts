@@ -6,35 +6,30 @@ import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
 import { callAgent } from '../../agent-link/agent-client.ts'
 import type { ChromePolicies, Driver, DriverCapabilities, FreeRoom, Machine, MachineSpec } from '../driver.ts'
+import { MachineStarts } from '../machine-starts.ts'
 import type { Cluster } from './cluster.ts'
 import type { IdentityRenewal } from './identity-renewal.ts'
 import { containerNames, podName } from './machine-pod.ts'
 import { PodMachine } from './pod-machine.ts'
 import { type PodState, podState } from './pod-state.ts'
 
-interface StartUnderWay {
-  readonly cancel: AbortController
-  /** Never rejects. */
-  readonly settled: Promise<unknown>
-}
-
 const lastLineCount = 20
 const memoryKillsTtlMilliseconds = 20_000
 const healthyTtlMilliseconds = 60_000
 /** What a node takes at most to end a pod, if it is there at all. */
 const removalLimitMilliseconds = 15_000
-const lookAgainMilliseconds = 1_000
+const retryMilliseconds = 50
 
 /** Machines that are pods. They outlive every server, and every server of the installation reaches all of them. */
 export class KubernetesDriver implements Driver {
   readonly name = 'kubernetes'
-  readonly capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false, isShared: true }
+  readonly capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false }
   readonly #cluster: Cluster
   readonly #renewal: IdentityRenewal
   readonly #pendingMilliseconds: number
   /** Those that this server has started or found. */
   readonly #machines = new Map<MachineId, PodMachine>()
-  readonly #starts = new Map<MachineId, StartUnderWay>()
+  readonly #starts = new MachineStarts()
   readonly #stops = new SingleFlight<MachineId, void>()
   readonly #policyChanges = new KeyedQueue<MachineId>()
   readonly #memoryKills = new Map<MachineId, { readonly count: number; readonly at: number }>()
@@ -65,15 +60,8 @@ export class KubernetesDriver implements Driver {
     return undefined
   }
 
-  async start(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
-    signal.throwIfAborted()
-    const { id } = spec
-    if (this.#starts.has(id)) throw new Error(`the machine ${id} is starting already`)
-    const cancel = new AbortController()
-    const start = this.#startOrRemove(spec, AbortSignal.any([signal, cancel.signal]))
-    // In the same turn, so that a stop that comes at once finds it.
-    this.#starts.set(id, { cancel, settled: start.catch(() => {}) })
-    return start.finally(() => this.#starts.delete(id))
+  start(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
+    return this.#starts.run(spec.id, signal, (either) => this.#startOrRemove(spec, either))
   }
 
   async #startOrRemove(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
@@ -124,9 +112,7 @@ export class KubernetesDriver implements Driver {
 
   stop(machineId: MachineId): Promise<void> {
     return this.#stops.run(machineId, async () => {
-      const start = this.#starts.get(machineId)
-      start?.cancel.abort(new Error('the machine was stopped while it was starting'))
-      await start?.settled
+      await this.#starts.cancel(machineId)
       await this.#remove(machineId)
     })
   }
@@ -235,7 +221,7 @@ async function firstAnswer(machine: PodMachine, signal: AbortSignal): Promise<vo
     } catch (error) {
       if (signal.aborted || machine.endReason !== undefined) throw error
       // Its address may be told before the gateway listens.
-      await delay(lookAgainMilliseconds / 20)
+      await delay(retryMilliseconds)
     }
   }
 }

@@ -11,6 +11,7 @@ import type { BundledPrograms } from '../../host/program-bundle.ts'
 import type { ServiceUser } from '../../host/service-user.ts'
 import type { Trash } from '../../host/trash.ts'
 import type { ChromePolicies, Driver, DriverCapabilities, FreeRoom, Machine, MachineSpec } from '../driver.ts'
+import { MachineStarts } from '../machine-starts.ts'
 import { findHierarchies } from './cgroups/cgroup-hierarchies.ts'
 import { Cgroups } from './cgroups/cgroups.ts'
 import { type HostReserve, HostRoom, lackOfRoomIn } from './host-room.ts'
@@ -49,12 +50,6 @@ export interface LocalDriverOptions {
   readonly logger?: Logger
 }
 
-interface StartUnderWay {
-  readonly cancel: AbortController
-  /** Never rejects. */
-  readonly settled: Promise<unknown>
-}
-
 /** A browser with a hundred tabs has some 2,000; a machine that makes ever more of them stops at this. */
 const defaultTasksPerGibibyte = 1024
 const trialResultTtlMilliseconds = 60_000
@@ -73,7 +68,7 @@ export class LocalDriver implements Driver {
   readonly #resources: SandboxResources
   /** Those that this server has started or found. */
   readonly #machines = new Map<MachineId, LocalMachine>()
-  readonly #starts = new Map<MachineId, StartUnderWay>()
+  readonly #starts = new MachineStarts()
   readonly #stops = new SingleFlight<MachineId, void>()
   readonly #scans = new SingleFlight<'all', ReadonlyMap<MachineId, readonly HostProcess[]>>()
   readonly #reclaims = new Queue()
@@ -83,8 +78,7 @@ export class LocalDriver implements Driver {
 
   private constructor({ folders, trash, reserve, logger }: LocalDriverOptions, resources: SandboxResources) {
     const { cgroups, gpuGroups, disk } = resources
-    const hasGpu = gpuGroups !== undefined
-    this.capabilities = { canFreeze: true, canLimit: cgroups.canLimit, hasGpu, isShared: false }
+    this.capabilities = { canFreeze: true, canLimit: cgroups.canLimit, hasGpu: gpuGroups !== undefined }
     this.#folders = folders
     this.#trash = trash
     this.#logger = logger
@@ -139,15 +133,8 @@ export class LocalDriver implements Driver {
     return problem
   }
 
-  async start(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
-    signal.throwIfAborted()
-    const { id } = spec
-    if (this.#starts.has(id)) throw new Error(`the machine ${id} is starting already`)
-    const cancel = new AbortController()
-    const start = this.#startOrRemove(spec, AbortSignal.any([signal, cancel.signal]))
-    // In the same turn, so that a stop that comes at once finds it.
-    this.#starts.set(id, { cancel, settled: start.catch(() => {}) })
-    return start.finally(() => this.#starts.delete(id))
+  start(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
+    return this.#starts.run(spec.id, signal, (either) => this.#startOrRemove(spec, either))
   }
 
   async #startOrRemove(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
@@ -189,9 +176,7 @@ export class LocalDriver implements Driver {
   }
 
   async #stop(machineId: MachineId): Promise<void> {
-    const start = this.#starts.get(machineId)
-    start?.cancel.abort(new Error('the machine was stopped while it was starting'))
-    await start?.settled
+    await this.#starts.cancel(machineId)
     const machine = await this.adopt(machineId)
     if (machine) await this.#remove(machine)
   }

@@ -5,7 +5,7 @@ import type { HostCheck } from '../../host-checks/host-check.ts'
 import { namespaceChecks } from '../../host-checks/namespace-checks.ts'
 import { networkCheck } from '../../host-checks/network-check.ts'
 import { programPresenceChecks } from '../../host-checks/program-checks.ts'
-import type { MachineSpec } from '../driver.ts'
+import { trialSpec } from '../trial-spec.ts'
 import { LocalMachine } from './local-machine.ts'
 import { makeFolder } from './machine-folders.ts'
 import { readLastLines } from './machine-log.ts'
@@ -14,19 +14,6 @@ import { launchMachine, type SandboxResources } from './sandbox/launch-machine.t
 
 /** The machine in which the driver tries out whether machines can be started. It has no session. */
 export const trialId = 'trial' as MachineId
-
-const trialSpec: MachineSpec = {
-  id: trialId,
-  headless: true,
-  stealth: false,
-  gpu: false,
-  kioskMode: false,
-  viewport: { width: 1, height: 1, refresh_rate: 1 },
-  memory: '1GiB',
-  chromePolicy: {},
-  awaitsProfile: false,
-  awaitsExtensions: false,
-}
 
 /** Chromium's own sandbox needs to do the same. */
 const trialCommand = ['/usr/bin/unshare', '--user', '--map-root-user', '/usr/bin/true']
@@ -65,7 +52,13 @@ async function tryMachine(hostFolders: HostFolders, resources: SandboxResources)
     await remove()
     await makeFolder(machine.folders.runtime, 0o711)
     const signal = AbortSignal.timeout(10_000)
-    const child = await launchMachine({ ...resources, machine, spec: trialSpec, command: trialCommand, signal })
+    const child = await launchMachine({
+      ...resources,
+      machine,
+      spec: trialSpec(trialId),
+      command: trialCommand,
+      signal,
+    })
     const [exitCode] = await once(child, 'exit', { signal })
     return exitCode === 0 ? undefined : await readLastLines(machine.folders.log)
   } catch (error) {

@@ -1,0 +1,34 @@
+import type { MachineId } from '@berth/contract/common/ids.ts'
+
+interface StartUnderWay {
+  readonly cancel: AbortController
+  /** Never rejects. */
+  readonly settled: Promise<unknown>
+}
+
+/** The starts of machines that are under way, so that a stop that comes meanwhile cancels them. */
+export class MachineStarts {
+  readonly #underWay = new Map<MachineId, StartUnderWay>()
+
+  /** Rejects when the machine is starting already. `begin` leaves nothing of the machine when it is aborted. */
+  async run<Machine>(
+    id: MachineId,
+    signal: AbortSignal,
+    begin: (signal: AbortSignal) => Promise<Machine>,
+  ): Promise<Machine> {
+    signal.throwIfAborted()
+    if (this.#underWay.has(id)) throw new Error(`the machine ${id} is starting already`)
+    const cancel = new AbortController()
+    const start = begin(AbortSignal.any([signal, cancel.signal]))
+    // In the same turn, so that a stop that comes at once finds it.
+    this.#underWay.set(id, { cancel, settled: start.catch(() => {}) })
+    return start.finally(() => this.#underWay.delete(id))
+  }
+
+  /** Resolves when the machine is not starting any more, also when it never was. */
+  async cancel(id: MachineId): Promise<void> {
+    const start = this.#underWay.get(id)
+    start?.cancel.abort(new Error('the machine was stopped while it was starting'))
+    await start?.settled
+  }
+}
