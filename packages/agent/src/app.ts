@@ -4,6 +4,7 @@ import type { AgentConfig, BrowserConfiguration } from '@berth/contract/agent/ag
 import { agentRoutes } from '@berth/contract/agent/agent-routes.ts'
 import { agentUpgrades } from '@berth/contract/agent/agent-upgrades.ts'
 import { BerthError } from '@berth/contract/errors.ts'
+import { memoize } from '@berth/runtime/async/memoize.ts'
 import {
   mountRoutes,
   type RouteHandler,
@@ -62,7 +63,7 @@ export function createApp(options: AppOptions): Server {
   const bidi = new BidiRelay({ ...shared, sessions: webDriver, runFolder: config.run_folder, logger })
   const toChromium: UpgradeHandler = (...upgrade) => void cdp.connect(...upgrade)
   const toMapper: UpgradeHandler = (...upgrade) => void bidi.connect(...upgrade)
-  const computer = onFirstUse(async () => {
+  const computer = memoize(async () => {
     const module = await import('./computer/computer.ts')
     return new module.Computer({ browser, config })
   })
@@ -105,27 +106,27 @@ function handlersOf(
   const { config, browser, extensions, state, events, telemetry, serviceLogs, logger, stop } = options
   const { activity } = state
   // Loaded with the first operation: most of what a session can do is never asked of it.
-  const operations = onFirstUse(async () => {
+  const operations = memoize(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
     return new OperationServer({ config, browser, telemetry, logger, activity, computer, serviceLogs })
   })
-  const extensionLoader = onFirstUse(async () => {
+  const extensionLoader = memoize(async () => {
     const { ExtensionLoader } = await import('./extensions/extension-loader.ts')
     return new ExtensionLoader({ homeFolder: config.home_folder, browser, extensions })
   })
-  const pages = onFirstUse(async () => {
+  const pages = memoize(async () => {
     const { PageFetcher } = await import('./page-fetch/page-fetcher.ts')
     return new PageFetcher(browser)
   })
-  const forms = onFirstUse(async () => {
+  const forms = memoize(async () => {
     const { FormFiller } = await import('./form-fill/form-filler.ts')
     return new FormFiller(browser)
   })
-  const thumbnails = onFirstUse(async () => {
+  const thumbnails = memoize(async () => {
     const { Thumbnails } = await import('./computer/thumbnail.ts')
     return new Thumbnails(browser)
   })
-  const recorder = onFirstUse(async () => {
+  const recorder = memoize(async () => {
     const { Recorder } = await import('./recorder/recorder.ts')
     return new Recorder(browser)
   })
@@ -223,12 +224,4 @@ function handlersOf(
 function readPosition({ url = '' }: IncomingMessage): number | undefined {
   const after = new URLSearchParams(url.split('?')[1]).get('after') ?? ''
   return /^\d{1,15}$/.test(after) ? Number(after) : undefined
-}
-
-function onFirstUse<Value>(make: () => Promise<Value>): () => Promise<Value> {
-  let made: Promise<Value> | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
 }

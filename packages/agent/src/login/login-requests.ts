@@ -1,4 +1,5 @@
 import type { loginRoutes } from '@berth/contract/agent/login-routes.ts'
+import { memoize } from '@berth/runtime/async/memoize.ts'
 import type { RouteHandler, RouteHandlers } from '@berth/runtime/http/mount-routes.ts'
 import type { Browser } from '../browser/browser.ts'
 import { readJson, sendJson } from '../http/json-body.ts'
@@ -7,11 +8,10 @@ import type { LoginDriver } from './login-driver.ts'
 
 /** What the server asks of a login. The driver is loaded with the first request. */
 export function loginRequests(browser: Browser, activity: Activity): RouteHandlers<typeof loginRoutes> {
-  let loaded: Promise<LoginDriver> | undefined
-  const driver = () => {
-    loaded ??= import('./login-driver.ts').then((module) => new module.LoginDriver(browser))
-    return loaded
-  }
+  const driver = memoize(async () => {
+    const { LoginDriver } = await import('./login-driver.ts')
+    return new LoginDriver(browser)
+  })
   const answer =
     <Request>(work: (driver: LoginDriver, request: Request, signal: AbortSignal) => Promise<object>): RouteHandler =>
     async (request, response) => {

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { memoize } from '@berth/runtime/async/memoize.ts'
 import { StaticResponse } from '@berth/runtime/http/static-response.ts'
 
 interface ProtocolFile {
@@ -6,16 +7,11 @@ interface ProtocolFile {
   readonly domains: readonly unknown[]
 }
 
-let answer: Promise<StaticResponse> | undefined
-
 /**
  * The description of the DevTools protocol, for clients that request it without a token. It comes from the npm package
  * `devtools-protocol`, because no session may answer for another.
  */
-export function devToolsProtocol(): Promise<StaticResponse> {
-  answer ??= read()
-  return answer
-}
+export const devToolsProtocol: () => Promise<StaticResponse> = memoize(read)
 
 async function read(): Promise<StaticResponse> {
   const files = [

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { BerthError } from '@berth/contract/errors.ts'
+import { memoize } from '@berth/runtime/async/memoize.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
 import type { FastifyInstance } from 'fastify'
 import { bundleForBrowsers } from './program-bundle.ts'
@@ -12,17 +13,10 @@ interface PageScript {
 
 /** Returns a function that reads the program of a page, which is bundled when somebody opens the page for the first time. */
 export function pageScript(entry: string): () => Promise<PageScript> {
-  let script: Promise<PageScript> | undefined
-  return () => {
-    script ??= bundleForBrowsers(entry).then(
-      (code) => ({ name: `${createHash('sha256').update(code).digest('hex').slice(0, 16)}.js`, code }),
-      (error: unknown) => {
-        script = undefined
-        throw error
-      },
-    )
-    return script
-  }
+  return memoize(async () => {
+    const code = await bundleForBrowsers(entry)
+    return { name: `${createHash('sha256').update(code).digest('hex').slice(0, 16)}.js`, code }
+  })
 }
 
 /** Serves the program below the path of its page. It is the same for everybody, so it needs no token. */

@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import { BerthError } from '@berth/contract/errors.ts'
+import { memoize } from '@berth/runtime/async/memoize.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
 import { StaticResponse } from '@berth/runtime/http/static-response.ts'
 import type { FastifyInstance } from 'fastify'
@@ -19,25 +20,14 @@ interface Site {
 
 /** Returns a function that reads a site, which is bundled when somebody opens it for the first time. */
 export function siteReader(entry: string): () => Promise<Site> {
-  let built: Promise<Site> | undefined
-  return () => {
-    built ??= bundleSite(entry).then(
-      (site) => ({
-        site,
-        assets: new Map(
-          site.files.map(({ name, code }) => {
-            const type = mediaTypes[extname(name)] ?? 'application/octet-stream'
-            return [name, new StaticResponse(type, Buffer.from(code), forever)]
-          }),
-        ),
-      }),
-      (error: unknown) => {
-        built = undefined
-        throw error
-      },
-    )
-    return built
-  }
+  return memoize(async () => {
+    const site = await bundleSite(entry)
+    const assets = site.files.map(({ name, code }) => {
+      const type = mediaTypes[extname(name)] ?? 'application/octet-stream'
+      return [name, new StaticResponse(type, Buffer.from(code), forever)] as const
+    })
+    return { site, assets: new Map(assets) }
+  })
 }
 
 /** Serves the files of a site, which are the same for everybody. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { BerthError } from '@berth/contract/errors.ts'
+import { memoize } from '@berth/runtime/async/memoize.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
 import { StaticResponse } from '@berth/runtime/http/static-response.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -56,7 +57,7 @@ export function mountDocumentationPages(app: FastifyInstance, { publicUrl }: { p
   mountSiteAssets(app, assetsPath, readSite)
   mountReferenceLibrary(app)
 
-  const readPages = keep(async () => {
+  const readPages = memoize(async () => {
     const [files, guides] = await Promise.all([readFiles(), readGuides()])
     const pages = guides.map((guide) => [guide.name, guidePage(files, guides, guide)] as const)
     const all = new Map([['', guideIndexPage(files, guides)] as const, ...pages])
@@ -69,7 +70,7 @@ export function mountDocumentationPages(app: FastifyInstance, { publicUrl }: { p
   mountPage(guidesPath, answerGuide)
   mountPage(`${guidesPath}/:name`, answerGuide)
 
-  const pictures = keep(async () => {
+  const pictures = memoize(async () => {
     const files = await readPictures()
     return new Map([...files].map(([name, content]) => [name, new StaticResponse('image/png', content)]))
   })
@@ -111,19 +112,8 @@ function jsonResponse(value: object): StaticResponse {
 
 /** Answers all requests with what is made for the first one. */
 function once(make: () => Promise<StaticResponse>): Send {
-  const read = keep(make)
+  const read = memoize(make)
   return async (request, reply) => (await read()).send(request, reply)
-}
-
-function keep<Value>(make: () => Promise<Value>): () => Promise<Value> {
-  let made: Promise<Value> | undefined
-  return () => {
-    made ??= make().catch((error: unknown) => {
-      made = undefined
-      throw error
-    })
-    return made
-  }
 }
 
 function found<Value>({ url }: FastifyRequest, value: Value | undefined): Value {
