@@ -5,6 +5,7 @@ import type { EgressPolicy, EgressProbe, EgressProbeResult } from '@berth/contra
 import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
+import { retry } from '@berth/runtime/async/retry.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Machine } from '../drivers/driver.ts'
 import { EgressClient } from './egress-client.ts'
@@ -12,12 +13,15 @@ import type { EgressLink, GentleChange, RoutedMachine } from './egress-link.ts'
 
 const firstPauseMilliseconds = 50
 const longestPauseMilliseconds = 2_000
-const patienceMilliseconds = 15_000
+/** With the last pause, 15 s. */
+const patienceMilliseconds = 13_000
 
 /** The egress of this host, where proxies are checked. */
 export type ProbingEgress = Pick<EgressLink, 'probe'> & {
   setPolicy(policy: Omit<EgressPolicy, 'own_session_socket'>): Promise<void>
 }
+
+class MachineIsGone extends Error {}
 
 /** A machine with an egress of its own. */
 interface MachineWithEgress extends Machine {
@@ -64,7 +68,7 @@ export class PodEgress implements EgressLink {
     else this.#routes.set(id, { socket: egressSocket, settings, closing: new AbortController() })
     await this.#sendPatiently(id)
     const route = this.#routes.get(id)
-    if (!known && route) void this.#keepTold(id, route)
+    if (!known && route) void this.#followRestarts(id, route)
   }
 
   async closeRoute(machineId: MachineId): Promise<void> {
@@ -95,8 +99,8 @@ export class PodEgress implements EgressLink {
     this.#routes.clear()
   }
 
-  /** Follows an egress, and tells it its route again when it was started again. */
-  async #keepTold(id: MachineId, route: Route): Promise<void> {
+  /** Sends the route again to each later process of the machine's egress, until the route is closed. */
+  async #followRestarts(id: MachineId, route: Route): Promise<void> {
     const { signal } = route.closing
     for (let pause = firstPauseMilliseconds; !signal.aborted; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
       try {
@@ -114,17 +118,14 @@ export class PodEgress implements EgressLink {
     }
   }
 
-  async #sendPatiently(id: MachineId, gently?: GentleChange): Promise<void> {
-    const deadline = performance.now() + patienceMilliseconds
-    for (let pause = firstPauseMilliseconds; ; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
-      try {
-        return await this.#send(id, gently)
-      } catch (error) {
-        const machine = await this.#options.driver.adopt(id)
-        if (!machine || !this.#routes.has(id) || performance.now() + pause > deadline) throw error
-      }
-      await delay(pause)
-    }
+  /** Until the machine is gone, or its route is closed. */
+  #sendPatiently(id: MachineId, gently?: GentleChange): Promise<void> {
+    return retry(() => this.#send(id, gently), {
+      firstPauseMilliseconds,
+      longestPauseMilliseconds,
+      patienceMilliseconds,
+      isTransient: (error) => !(error instanceof MachineIsGone) && this.#routes.has(id),
+    })
   }
 
   /** Sends what is known now; nothing when the route was closed meanwhile. */
@@ -145,7 +146,7 @@ export class PodEgress implements EgressLink {
 
   async #clientOf(id: MachineId): Promise<EgressClient> {
     const machine = await this.#options.driver.adopt(id)
-    if (!machine) throw new Error(`the machine ${id} is not there`)
+    if (!machine) throw new MachineIsGone(`the machine ${id} is not there`)
     return new EgressClient(() => machine.connectEgress())
   }
 }
