@@ -84,7 +84,9 @@ export class AttackTarget {
 
 async function serve(networks: Networks, dataFolder: string, open: AsyncDisposableStack): Promise<ReadyMessage> {
   const args = ['serve', '--json', '--port', '0', '--data-dir', dataFolder]
-  const child = start([...networks.inHost, launcher, ...args], { ...secrets, BERTH_RESERVE: 'off' })
+  // Programs that enter a machine from outside are no activity of it, and in a machine that stands by nothing is reached.
+  const environment = { ...secrets, BERTH_RESERVE: 'off', BERTH_STANDBY: 'off' }
+  const child = start([...networks.inHost, launcher, ...args], environment)
   const log: string[] = []
   rememberLog(log)
   createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => log.push(line))
