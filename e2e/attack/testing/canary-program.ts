@@ -42,15 +42,15 @@ async function receive(port: number): Promise<void> {
 }
 
 /**
- * A name server for names that change: `public-then-<address>.rebind.test` is public at the first query, and has the
- * other address afterwards. No other name exists.
+ * A name server for names that change: `<label>.public-then-<address>.rebind.test` is public at the first query, and has
+ * the other address afterwards. No other name exists.
  */
 async function answerNames(address: string): Promise<void> {
   const asked = new Set<string>()
   const socket = createSocket('udp4', (query, { port, address: client }) => {
     const { name, type, end } = questionOf(query)
     print(`dns ${name} ${type}`)
-    const [, later] = /^public-then-([\d.]+)\.rebind\.test$/.exec(name) ?? []
+    const [, later] = /^[\w-]+\.public-then-([\d.]+)\.rebind\.test$/.exec(name) ?? []
     const isAddressQuery = type === 1 && later !== undefined
     const found = isAddressQuery ? (asked.has(name) ? later : '45.5.5.5') : undefined
     if (isAddressQuery) asked.add(name)
