@@ -237,7 +237,7 @@ export function createServices(options: ServicesOptions) {
     logger,
   })
   const guard = new OutboundGuard(parseAllowList(options.egressAllow))
-  const oauth = options.oauth && new OAuthTokens({ config: options.oauth, organizations, guard, clock, logger })
+  const oauth = options.oauth && new OAuthTokens({ config: options.oauth, keys, guard, clock, logger })
   const otlpStore = new OtlpDestinationStore(database)
   const otlpDestinations = new OtlpDestinationService({ store: otlpStore, secrets, guard, clock })
   const otlpExporter = new OtlpExporter({ store: otlpStore, destinations: otlpDestinations, guard, version, logger })

@@ -1,19 +1,21 @@
+import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { LoadingCache } from '@berth/runtime/async/loading-cache.ts'
-import type { KeyScope, OrganizationStore } from '../features/organizations/organization-store.ts'
+import type { KeyScope, OrganizationStore, ScopeOwner } from '../features/organizations/organization-store.ts'
 
 const ttlMilliseconds = 1_000
 const maxKeys = 1_000
 
 /**
  * Caches for a second which organization and project a key belongs to: a busy client sends hundreds of requests in that
- * time. A key that this server deletes is rejected at once, and one that another server deletes within a second.
- * Invalid keys are never cached.
+ * time. A key that this server deletes is rejected at once, and one that another server deletes within a second. The same
+ * is true of access tokens for a project. Invalid keys are never cached.
  */
 export class ApiKeyCache {
   readonly #organizations: OrganizationStore
   readonly #clock: Clock
   readonly #scopes: LoadingCache<string, KeyScope | undefined>
+  readonly #owners: LoadingCache<string, ScopeOwner | undefined>
 
   constructor(organizations: OrganizationStore, clock: Clock) {
     this.#organizations = organizations
@@ -23,6 +25,11 @@ export class ApiKeyCache {
       fresh: { milliseconds: ttlMilliseconds, clock },
       keeps: (scope) => scope !== undefined,
     })
+    this.#owners = new LoadingCache({
+      maxEntries: maxKeys,
+      fresh: { milliseconds: ttlMilliseconds, clock },
+      keeps: (owner) => owner !== undefined,
+    })
   }
 
   async find(hash: Buffer): Promise<KeyScope | undefined> {
@@ -31,8 +38,16 @@ export class ApiKeyCache {
     return isExpired ? undefined : scope
   }
 
+  /** Of an access token, which names an organization and perhaps a project of it. */
+  async findOwner(organizationId: OrganizationId, projectId: ProjectId | null): Promise<ScopeOwner | undefined> {
+    return this.#owners.get(`${organizationId} ${projectId}`, () =>
+      this.#organizations.findOwner(organizationId, projectId),
+    )
+  }
+
   /** Call after changes of keys or projects, which can make cached entries wrong. */
   clear(): void {
     this.#scopes.clear()
+    this.#owners.clear()
   }
 }

@@ -234,10 +234,9 @@ export class TestServer {
   }
 
   /** Creates an organization with one project and a key for it. */
-  async project(): Promise<TestProject> {
+  async project({ organizationId = newId('organization', this.clock.now()) } = {}): Promise<TestProject> {
     const now = this.clock.now()
     const key = newApiKey()
-    const organizationId = newId('organization', now)
     const projectId = newId('project', now)
     await this.database
       .insertInto('organizations')

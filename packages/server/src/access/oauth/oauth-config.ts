@@ -39,7 +39,7 @@ export function readOAuthConfig(
 function issuerAddress(text: string): string {
   const url = URL.parse(text)
   const isAddress = url && ['http:', 'https:'].includes(url.protocol)
-  if (isAddress && !url.search && !url.hash && !url.username) return text
+  if (isAddress && !url.search && !url.hash && !url.username && !url.password) return text
   throw new StartError('BERTH_OAUTH_ISSUER must be an http or https address without query or credentials', 64)
 }
 

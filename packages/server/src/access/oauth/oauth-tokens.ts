@@ -1,11 +1,11 @@
 import { type ApiKeyId, idPattern, type OrganizationId, type ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import { LoadingCache } from '@berth/runtime/async/loading-cache.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
-import type { KeyScope, OrganizationStore, ScopeOwner } from '../../features/organizations/organization-store.ts'
+import type { KeyScope } from '../../features/organizations/organization-store.ts'
 import type { OutboundGuard } from '../../outbound/outbound-guard.ts'
+import type { ApiKeyCache } from '../api-key-cache.ts'
 import type { TokenOfIssuer } from '../caller.ts'
 import { IssuerKeys, IssuerUnavailable } from './issuer-keys.ts'
 import type { OAuthConfig } from './oauth-config.ts'
@@ -14,15 +14,13 @@ import { type OAuthScope, oauthScopes } from './oauth-scopes.ts'
 /** Asymmetric ones alone: berth knows no secret of the issuer's. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 const toleranceSeconds = 5
-const ownerMilliseconds = 1_000
-const maxOwners = 1_000
 /** The base64url parts of a token. API keys contain no dots. */
 const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]*$/
 const subjectForm = /^[\x20-\x7e]{1,255}$/
 
 interface OAuthTokensOptions {
   readonly config: OAuthConfig
-  readonly organizations: OrganizationStore
+  readonly keys: ApiKeyCache
   readonly guard: OutboundGuard
   readonly clock: Clock
   readonly logger: Logger
@@ -31,18 +29,12 @@ interface OAuthTokensOptions {
 /** Verifies access tokens of the operator's issuer (RFC 9068), and finds what they may act for. */
 export class OAuthTokens {
   readonly #options: OAuthTokensOptions
-  readonly #keys: IssuerKeys
-  readonly #owners: LoadingCache<string, ScopeOwner | undefined>
+  readonly #issuerKeys: IssuerKeys
 
   constructor(options: OAuthTokensOptions) {
     const { config, guard, clock } = options
     this.#options = options
-    this.#keys = new IssuerKeys(config.issuer, guard, clock)
-    this.#owners = new LoadingCache({
-      maxEntries: maxOwners,
-      fresh: { milliseconds: ownerMilliseconds, clock },
-      keeps: (owner) => owner !== undefined,
-    })
+    this.#issuerKeys = new IssuerKeys(config.issuer, guard, clock)
   }
 
   get issuer(): string {
@@ -67,9 +59,7 @@ export class OAuthTokens {
     const { sub = '', email } = payload
     if (!subjectForm.test(sub)) throw refusal('its subject (sub) must have 1 to 255 visible ASCII characters')
     const { organizationId, projectId } = this.#scopeOf(payload)
-    const owner = await this.#owners.get(`${organizationId} ${projectId}`, () =>
-      this.#options.organizations.findOwner(organizationId, projectId),
-    )
+    const owner = await this.#options.keys.findOwner(organizationId, projectId)
     if (!owner) throw refusal('it names an organization that does not exist')
     return {
       ...owner,
@@ -89,7 +79,7 @@ export class OAuthTokens {
     try {
       // Before the keys are asked for, so that strangers' tokens send nothing to the issuer.
       if (decodeJwt(token).iss !== issuer) throw refusal('it is of another issuer')
-      const { payload } = await jwtVerify(token, this.#keys.find, {
+      const { payload } = await jwtVerify(token, this.#issuerKeys.find, {
         ...{ issuer, audience, algorithms, requiredClaims: ['exp', 'sub'] },
         clockTolerance: toleranceSeconds,
         currentDate: clock.now(),
