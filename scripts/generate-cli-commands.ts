@@ -1,17 +1,17 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { commandReference } from '../packages/cli/src/client/command-reference.ts'
+import { commandReference, helpReference } from '../packages/cli/src/client/command-reference.ts'
 
-/** Writes docs/cli-commands.md from the commands. With `--check` it only reports whether the file is up to date. */
-const path = join(import.meta.dirname, '..', 'docs', 'cli-commands.md')
-const text = commandReference()
+/** Writes what the commands say about themselves. With `--check` it only reports which file is not up to date. */
+const files = { 'docs/cli-commands.md': commandReference(), 'docs/cli-help.txt': helpReference() }
 
-if (process.argv.includes('--check')) {
-  if ((await readFile(path, 'utf8').catch(() => '')) !== text) {
-    console.error('docs/cli-commands.md is not what the commands say. Run: npm run generate')
+for (const [name, text] of Object.entries(files)) {
+  const path = join(import.meta.dirname, '..', name)
+  if (!process.argv.includes('--check')) {
+    await writeFile(path, text)
+    console.log(`wrote ${path}`)
+  } else if ((await readFile(path, 'utf8').catch(() => '')) !== text) {
+    console.error(`${name} is not what the commands say. Run: npm run generate`)
     process.exitCode = 1
   }
-} else {
-  await writeFile(path, text)
-  console.log(`wrote ${path}`)
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import packageJson from '../package.json' with { type: 'json' }
 
 interface Result {
   readonly exitCode: number
@@ -36,6 +37,14 @@ test('an unknown command says so and names where the known ones are', async () =
   assert.match(stderr, /unknown command 'sreve'/)
   assert.match(stderr, /serve/)
   assert.doesNotMatch(stderr, /\n {4}at /)
+})
+
+test('the version of the program is not that of an app', async () => {
+  const own = await berth('--version')
+  const ofApp = await berth('deploy', 'none.ts', '--version', '2')
+
+  assert.equal(own.stdout, `${packageJson.version}\n`)
+  assert.equal(ofApp.stderr, 'berth: none.ts is not a file\n')
 })
 
 test('an unknown flag is refused', async () => {

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import packageJson from '../package.json' with { type: 'json' }
 import { addBenchCommand } from './commands/bench-command.ts'
 import { addCheckCommand } from './commands/check-command.ts'
 import { addDoctorCommand } from './commands/doctor-command.ts'
@@ -12,6 +13,9 @@ import { exitCodeOf } from './failure.ts'
 const program = new Command('berth')
   .description('Isolated, real Chromium sessions for AI agents behind an HTTP API, on your own machines.')
   .usage('<command> [options]')
+  .version(packageJson.version, '-v, --version', 'print the version of this program')
+  // Commands have flags of the same name: deploy --version.
+  .enablePositionalOptions()
   .configureHelp({ showGlobalOptions: false })
   .helpCommand(false)
   .showHelpAfterError('(./berth --help lists the commands, ./berth <command> --help what one of them takes)')

@@ -53,7 +53,9 @@ export function withApiFlags(command: Command): Command {
 function addOperationCommand(program: Command, endpoint: Endpoint, extra: OperationExtra | undefined): void {
   const { words, positional } = operationName(endpoint, operations)
   const command = commandGroup(program, words.slice(0, -1)).command(words.at(-1) ?? '')
-  command.summary(endpoint.summary).description([endpoint.summary, endpoint.description].filter(Boolean).join('. '))
+  command
+    .summary(lowerCase(endpoint.summary))
+    .description([endpoint.summary, endpoint.description].filter(Boolean).join('. '))
   const params = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   for (const name of params) command.argument(`<${name}>`)
   const flags = operationFlags(endpoint)
@@ -123,6 +125,11 @@ async function bodyOf(
   const whole = data === undefined ? {} : jsonOf(await textOf(data))
   for (const [flag, value] of own) setField(whole, flag.path, await fieldValue(flag, value))
   return whole
+}
+
+/** As the other lines of a list of commands begin. */
+function lowerCase(summary: string): string {
+  return `${summary.charAt(0).toLowerCase()}${summary.slice(1)}`
 }
 
 /** Whether the reply is bytes and not JSON. */
