@@ -296,11 +296,28 @@ test('serves resources and prompts', async () => {
     text: 'There are no browsers.',
   })
   assert.match(JSON.stringify(prompt.messages), /session mcp/)
-  await assert.rejects(http.readResource({ uri: `kernel://orgs/other/projects/${id}/browsers` }), /organization/)
-  await assert.rejects(
-    http.getPrompt({ name: 'kernel-concepts', arguments: { concept: 'none' } }),
-    /concept must be one of/,
-  )
+})
+
+test('tells what is missing with the codes of the protocol', async () => {
+  const { organization } = await succeed('get_connection_context')
+  const { id } = await succeed('manage_projects', { action: 'get', project: 'other' })
+  const root = `kernel://orgs/${organization.id}/projects`
+  const resources = [
+    [`kernel://orgs/other/projects/${id}/browsers`, /organization/],
+    [`${root}/${id}/none`, /there is no resource/],
+    [`${root}/${id}/browsers/%ff`, /there is no resource/],
+    [`${root}/${id}/browsers/none`, /none/],
+    [`${root}/${id}/apps/none`, /there is no app none/],
+    [`${root}/none/browsers`, /Project not found/],
+  ] as const
+  const prompts = [
+    [{ name: 'kernel-concepts', arguments: { concept: 'none' } }, /concept must be one of/],
+    [{ name: 'debug-browser-session' }, /session_id is required/],
+    [{ name: 'none' }, /there is no prompt none/],
+  ] as const
+
+  for (const [uri, message] of resources) await assert.rejects(http.readResource({ uri }), { code: -32_002, message })
+  for (const [prompt, message] of prompts) await assert.rejects(http.getPrompt(prompt), { code: -32_602, message })
 })
 
 test('leaves out the toolsets that the operator has disabled', async () => {

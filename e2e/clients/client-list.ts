@@ -64,6 +64,12 @@ export const clients: readonly Client[] = [
       'mcp-inspector/try.mjs',
       'its command line: lists and calls tools',
     ),
+    node(
+      '@modelcontextprotocol/conformance',
+      '0.1.16',
+      'mcp-conformance/try.mjs',
+      'the scenarios of the protocol that need no tools of the suite',
+    ),
     node('@langchain/mcp-adapters', '1.1.4', 'langchain-mcp/try.mjs', hosts, {
       '@langchain/core': '1.4.0',
       '@langchain/langgraph': '1.7.3',

@@ -12,7 +12,7 @@ import { startModel } from './stand-in-model.ts'
 const programLimitMilliseconds = 3 * 60 * 1000
 
 interface RunClientsOptions {
-  /** Parts of client names. When empty, all clients run. */
+  /** Parts of names of clients, or of their programs. When empty, all clients run. */
   readonly names: readonly string[]
   readonly onBegin: (client: Client) => void
   readonly onResult: (result: ClientResult) => void
@@ -20,7 +20,9 @@ interface RunClientsOptions {
 
 /** Runs programs of real clients against a berth server, and writes the table of docs/clients.md. */
 export async function runClients({ names, onBegin, onResult }: RunClientsOptions): Promise<readonly ClientResult[]> {
-  const chosen = clients.filter(({ name }) => names.length === 0 || names.some((part) => name.includes(part)))
+  const chosen = clients.filter(
+    ({ name, program }) => names.length === 0 || names.some((part) => name.includes(part) || program.includes(part)),
+  )
   await using pages = await startPages()
   for (const [path, content] of Object.entries(site)) pages.serve(path, content)
   await using searxng = await startSearxng()

@@ -1,3 +1,5 @@
+import { ProtocolError } from './protocol-error.ts'
+
 const concepts: Readonly<Record<string, string>> = {
   browsers:
     'A browser session is a real Chromium in a machine of its own. manage_browsers creates one and gives its live view. ' +
@@ -32,15 +34,15 @@ export const prompts = [
   },
 ] as const
 
-/** The messages of a prompt. Throws an Error that names what is missing. */
+/** The messages of a prompt. Throws a ProtocolError that names what is missing. */
 export function promptMessages(name: string, args: Readonly<Record<string, string>>) {
   if (name === 'kernel-concepts') {
     const text = Object.hasOwn(concepts, args.concept ?? '') ? concepts[args.concept ?? ''] : undefined
-    if (!text) throw new Error(`concept must be one of ${conceptNames.join(', ')}`)
+    if (!text) throw new ProtocolError('invalidParams', `concept must be one of ${conceptNames.join(', ')}`)
     return [{ role: 'assistant' as const, content: { type: 'text' as const, text } }]
   }
-  if (name !== 'debug-browser-session') throw new Error(`there is no prompt ${name}`)
-  if (!args.session_id) throw new Error('session_id is required')
+  if (name !== 'debug-browser-session') throw new ProtocolError('invalidParams', `there is no prompt ${name}`)
+  if (!args.session_id) throw new ProtocolError('invalidParams', 'session_id is required')
   const issue = args.issue_description ? ` The problem: ${args.issue_description}` : ''
   const text =
     `Find out what is wrong with the browser session ${args.session_id}.${issue}\n` +
