@@ -135,6 +135,23 @@ test('writes a file of a reply where it is told to', async () => {
   assert.equal((await readFile(join(folder, 'page.png'))).subarray(1, 4).toString(), 'PNG')
 })
 
+test('ends without a word when whoever reads its output leaves', async () => {
+  await writeFile(join(folder, 'long.bin'), Buffer.alloc(4 * 1024 ** 2))
+  await succeed(['browsers', 'cp', 'long.bin', 'first:/tmp/long.bin'])
+  const child = spawn(program, ['browsers', 'fs', 'read-file', 'first', '--path', '/tmp/long.bin'], {
+    env: environment,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+
+  child.stdout.once('data', () => child.stdout.destroy())
+  const [stderr, exitCode] = await Promise.all([
+    text(child.stderr),
+    new Promise((resolve) => child.once('close', resolve)),
+  ])
+
+  assert.deepEqual([exitCode, stderr], [0, ''])
+})
+
 test('opens a terminal in a session', async () => {
   // The terminal of the user. It has 80 columns.
   const child = spawn('script', ['-qec', `stty rows 24 cols 80; ${program} browsers shell first`, '/dev/null'], {

@@ -7,6 +7,7 @@ servers other
 logout other
 logout other ! no server is stored as other
 deploy none.ts ! none.ts is not a file
+deploy a.txt --env NAME ! --env: NAME must have the form name=value
 invoke none none ! action_not_found
 logs none ! there is no app none
 mcp --server none ! no server is stored as none
@@ -19,6 +20,11 @@ browsers create --viewport-width 3 ! viewport.height
 browsers list
 browsers get {session}
 browsers get none ! session_not_found
+browsers get .. ! id_or_name: must not be empty
+browsers page tabs delete main . ! tab_id: must not be empty
+browsers computer screenshot main -O none/picture.png ! none/picture.png cannot be written
+browsers cp main:/etc/hostname none/name ! none/name cannot be written
+browsers process exec main none-such ! (process_start_failed)
 browsers view main
 browsers update main --tags a=b
 browsers computer click-mouse main --x 5 --y 5

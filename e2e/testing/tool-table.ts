@@ -11,6 +11,9 @@ manage_browsers {"action":"create","viewport_width":3} ! viewport.height
 manage_browsers {"action":"update","session_id":"tools","timeout_seconds":500}
 manage_browsers {"action":"list"}
 manage_browsers {"action":"get","session_id":"{session}"}
+manage_browsers {"action":"get","session_id":".."} ! id_or_name: must not be empty
+manage_browsers {"action":"delete","session_id":""} ! id_or_name: must not be empty
+tabs {"session_id":"tools","action":"close","tab_id":".."} ! tab_id: must not be empty
 manage_browsers {"action":"get_telemetry","session_id":"tools"}
 manage_browsers {"action":"get_telemetry","session_id":"tools","compact":false} ! needs categories
 

@@ -9,6 +9,7 @@ import { addServeCommand } from './commands/serve-command.ts'
 import { addSetupCommand } from './commands/setup-command.ts'
 import { addTestCommand } from './commands/test-command.ts'
 import { exitCodeOf } from './failure.ts'
+import { endWithReader } from './output.ts'
 
 const program = new Command('berth')
   .description('Isolated, real Chromium sessions for AI agents behind an HTTP API, on your own machines.')
@@ -45,6 +46,7 @@ addBenchCommand(program)
 if (!hostCommands.has(process.argv[2] ?? '')) {
   const { addClientCommands } = await import('./client/add-client-commands.ts')
   addClientCommands(program)
+  endWithReader()
 }
 
 try {

@@ -9,6 +9,14 @@ export function printLine(line: string): void {
   process.stderr.write(`berth: ${line}\n`)
 }
 
+/** Whoever reads the output may leave before its end, as `head` does. That is no failure. */
+export function endWithReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(0)
+  })
+}
+
 /** `0.4 s`, `12 s`, `3 min 5 s`. */
 export function durationText(milliseconds: number): string {
   const seconds = milliseconds / 1000

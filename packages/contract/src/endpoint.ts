@@ -74,6 +74,18 @@ export function filledPath(path: string, params: Readonly<Record<string, string>
   return path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) => encodeURIComponent(params[name] ?? ''))
 }
 
+/**
+ * The path of a request. An empty parameter would name another resource, and URLs drop `.` and `..` with what is before
+ * them, however they are encoded: these throw a RangeError.
+ */
+export function requestPath(path: string, params: Readonly<Record<string, string | undefined>>): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) => {
+    const value = params[name] ?? ''
+    if (['', '.', '..'].includes(value)) throw new RangeError(`${name}: must not be empty, "." or ".."`)
+    return encodeURIComponent(value)
+  })
+}
+
 /** Writes a query as berth reads it: lists repeat their name, and objects are `tags[env]=prod`. Begins with `?`, or is empty. */
 export function queryText(query: Readonly<Record<string, unknown>>): string {
   const search = new URLSearchParams()

@@ -1,4 +1,4 @@
-import { type Endpoint, filledPath, queryText } from '@berth/contract/endpoint.ts'
+import { type Endpoint, queryText, requestPath } from '@berth/contract/endpoint.ts'
 
 export interface ApiRequest {
   readonly params?: Readonly<Record<string, string>>
@@ -49,7 +49,7 @@ export class Api {
   /** Resolves with a successful response, or throws an ApiError. */
   async send(endpoint: Endpoint, { params = {}, query = {}, body }: ApiRequest = {}): Promise<Response> {
     const { url, apiKey, project, signal, fetch: send = fetch } = this.#options
-    const response = await send(`${url}${filledPath(endpoint.path, params)}${queryText(query)}`, {
+    const response = await send(`${url}${requestPath(endpoint.path, params)}${queryText(query)}`, {
       method: endpoint.method,
       headers: {
         authorization: `Bearer ${apiKey}`,

@@ -1,4 +1,4 @@
-import { type Endpoint, filledPath, queryText } from '@berth/contract/endpoint.ts'
+import { type Endpoint, queryText, requestPath } from '@berth/contract/endpoint.ts'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { ApiFailure, failureOf } from './api-failure.ts'
 import { type Connection, type ConnectionFlags, findConnection } from './saved-servers.ts'
@@ -35,7 +35,7 @@ export class ApiClient {
     if (apiKey) headers.set('authorization', `Bearer ${apiKey}`)
     if (project) headers.set('x-kernel-project', project)
     const encoded = encode(body, headers)
-    const address = `${url}${filledPath(endpoint.path, params)}${queryText(query)}`
+    const address = `${url}${pathOf(endpoint, params)}${queryText(query)}`
     const response = await fetch(address, {
       method: endpoint.method,
       headers,
@@ -63,6 +63,14 @@ export class ApiClient {
     if (!body) return
     const messages = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
     for await (const { data } of messages) yield JSON.parse(data) as Event
+  }
+}
+
+function pathOf({ path }: Endpoint, params: Readonly<Record<string, string>>): string {
+  try {
+    return requestPath(path, params)
+  } catch (error) {
+    throw new ApiFailure((error as RangeError).message, 'usage')
   }
 }
 

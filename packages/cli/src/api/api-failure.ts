@@ -5,6 +5,7 @@ const exitCodes = {
   noInput: 66,
   unavailable: 69,
   software: 70,
+  cannotCreate: 73,
   temporary: 75,
   permission: 77,
 } as const
@@ -34,7 +35,7 @@ export async function failureOf(response: Response): Promise<ApiFailure> {
     message ?? (text.slice(0, 200) || response.statusText),
     ...details.map((detail) => detail.message ?? ''),
   ]
-  const hint = hints[status] ?? (status === 500 ? 'the log of the server says more' : undefined)
+  const hint = hints[status] ?? (code === 'internal_error' ? 'the log of the server says more' : undefined)
   const sentence = [...new Set(parts.filter(Boolean))].join(' ')
   return new ApiFailure(`${sentence} (${[code ?? status, hint].filter(Boolean).join('; ')})`, kindOf(status))
 }

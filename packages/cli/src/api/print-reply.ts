@@ -35,9 +35,21 @@ export async function saveReply(response: Response, path: string | undefined): P
     throw new ApiFailure('the reply is a file: name one with --output-file, or redirect standard output', 'usage')
   }
   if (!response.body) return
-  const target = path === undefined || path === '-' ? process.stdout : createWriteStream(path)
-  await pipeline(Readable.fromWeb(response.body as NodeReadableStream), target, { end: target !== process.stdout })
-  if (target !== process.stdout) printLine(`wrote ${path}`)
+  if (path !== undefined && path !== '-') return writeReply(response.body, path)
+  await pipeline(Readable.fromWeb(response.body as NodeReadableStream), process.stdout, { end: false })
+}
+
+/** Writes the bytes of a reply to a file. */
+export async function writeReply(body: NonNullable<Response['body']>, path: string): Promise<void> {
+  await pipeline(Readable.fromWeb(body as NodeReadableStream), createWriteStream(path)).catch((error: unknown) => {
+    if (!isFileError(error)) throw error
+    throw new ApiFailure(`${path} cannot be written: ${error.message}`, 'cannotCreate')
+  })
+  printLine(`wrote ${path}`)
+}
+
+function isFileError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && ['open', 'write'].includes(String(error.syscall))
 }
 
 function asText(reply: unknown): string {

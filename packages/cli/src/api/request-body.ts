@@ -78,7 +78,8 @@ async function appendParts(
   }
 }
 
-function pairOf(flag: string, text: string): readonly [string, string] {
+/** The two parts of `name=value`. */
+export function pairOf(flag: string, text: string): readonly [string, string] {
   const end = text.indexOf('=')
   if (end < 1) throw new ApiFailure(`--${flag}: ${text} must have the form name=value`, 'usage')
   return [text.slice(0, end), text.slice(end + 1)]

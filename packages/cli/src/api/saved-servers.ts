@@ -61,8 +61,10 @@ export async function findConnection({ server, project }: ConnectionFlags): Prom
     throw new ApiFailure(`no server is stored as ${name} (stored: ${known}; berth login stores one)`, 'usage')
   }
   const own = server === undefined ? BERTH_API_KEY : undefined
+  const url = (found?.url ?? (BERTH_URL || defaultUrl)).replace(/\/+$/, '')
+  if (!/^https?:\/\//.test(url)) throw new ApiFailure('BERTH_URL must begin with http:// or https://', 'usage')
   return {
-    url: (found?.url ?? BERTH_URL ?? defaultUrl).replace(/\/+$/, ''),
+    url,
     apiKey: own ?? found?.apiKey,
     project: project ?? (server === undefined ? BERTH_PROJECT : undefined) ?? found?.project,
   }

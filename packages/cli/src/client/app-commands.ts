@@ -19,8 +19,8 @@ import { ApiClient } from '../api/api-client.ts'
 import { ApiFailure } from '../api/api-failure.ts'
 import { type ApiFlags, withApiFlags } from '../api/operation-commands.ts'
 import { printReply } from '../api/print-reply.ts'
-import { fileOf, textOf } from '../api/request-body.ts'
-import { printLine } from '../output.ts'
+import { fileOf, pairOf, textOf } from '../api/request-body.ts'
+import { asWholeNumber, printLine } from '../output.ts'
 import { type AppEvent, type AppStatus, finish, followToEnd } from './follow-to-end.ts'
 import { zipFolder } from './zip-folder.ts'
 
@@ -34,7 +34,7 @@ interface InvokeFlags extends ApiFlags {
   readonly payload?: string
   readonly version: string
   readonly sync?: boolean
-  readonly timeout?: string
+  readonly timeout?: number
 }
 
 interface LogsFlags extends ApiFlags {
@@ -64,7 +64,7 @@ export function addAppCommands(program: Command): void {
       .description('Prints its logs and its result. Ctrl-C cancels it.')
       .option('--payload <json>', 'its input; @path reads a file, @- standard input')
       .option('--version <version>', 'the version of the app', 'latest')
-      .option('--timeout <seconds>', 'how long it may run')
+      .option('--timeout <seconds>', 'how long it may run', asWholeNumber)
       .option('--sync', 'wait for the answer of one request, at most 100 seconds'),
   ).action(invoke)
 
@@ -80,6 +80,7 @@ export function addAppCommands(program: Command): void {
 }
 
 async function deploy(entrypoint: string, { version, force, env, output, ...flags }: DeployFlags): Promise<void> {
+  const variables = env.map((pair) => pairOf('env', pair))
   const client = await ApiClient.open(flags)
   const folder = await mkdtemp(join(tmpdir(), 'berth-deploy-'))
   try {
@@ -92,10 +93,7 @@ async function deploy(entrypoint: string, { version, force, env, output, ...flag
     form.append('entrypoint_rel_path', basename(entrypoint))
     form.append('version', version)
     form.append('force', String(force === true))
-    for (const pair of env) {
-      const [name = '', ...value] = pair.split('=')
-      form.append(`env_vars[${name}]`, value.join('='))
-    }
+    for (const [name, value] of variables) form.append(`env_vars[${name}]`, value)
     const { id } = await client.call<AppStatus>(createDeployment as Endpoint, { body: form })
     await followToEnd(client, followDeployment as Endpoint, id, output)
   } finally {
@@ -129,7 +127,7 @@ async function invoke(app: string, action: string, { output, ...flags }: InvokeF
     version: flags.version,
     ...(payload !== undefined && { payload }),
     async: !flags.sync,
-    ...(flags.timeout !== undefined && { async_timeout_seconds: Number(flags.timeout) }),
+    ...(flags.timeout !== undefined && { async_timeout_seconds: flags.timeout }),
   }
   const invocation = await client.call<AppStatus>(createInvocation as Endpoint, { body })
   if (flags.sync) return finish(invocation, output)

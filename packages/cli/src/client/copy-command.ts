@@ -1,10 +1,6 @@
-import { createWriteStream } from 'node:fs'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, posix, relative } from 'node:path'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import type { ReadableStream as NodeReadableStream } from 'node:stream/web'
 import {
   downloadDirZip,
   getFileInfo,
@@ -18,6 +14,7 @@ import { ApiClient } from '../api/api-client.ts'
 import { ApiFailure } from '../api/api-failure.ts'
 import { commandGroup } from '../api/command-group.ts'
 import { type ApiFlags, withApiFlags } from '../api/operation-commands.ts'
+import { writeReply } from '../api/print-reply.ts'
 import { fileOf } from '../api/request-body.ts'
 import { printLine } from '../output.ts'
 import { zipFolder } from './zip-folder.ts'
@@ -97,6 +94,5 @@ async function download(client: ApiClient, { session, path }: SessionPath, targe
   const file = isFolder ? join(target, posix.basename(path)) : target
   const endpoint = (info.is_dir ? downloadDirZip : readSessionFile) as Endpoint
   const { body } = await client.send(endpoint, { params, query: { path } })
-  if (body) await pipeline(Readable.fromWeb(body as NodeReadableStream), createWriteStream(file))
-  printLine(`wrote ${file}`)
+  if (body) await writeReply(body, file)
 }

@@ -1,5 +1,5 @@
 import { dashboardApiPath, dashboardHeader } from '@berth/contract/dashboard/dashboard-endpoints.ts'
-import { type Endpoint, filledPath, queryText } from '@berth/contract/endpoint.ts'
+import { type Endpoint, queryText, requestPath } from '@berth/contract/endpoint.ts'
 import type { z } from 'zod'
 import { readProject } from './project.ts'
 
@@ -105,7 +105,7 @@ async function send({ method, path, access, bodyType }: Endpoint, parts: AnyPart
   if (bodyType === 'application/octet-stream') headers.set('content-type', bodyType)
   const prefix = access === 'public' ? '' : dashboardApiPath
   const response = await fetch(
-    `${prefix}${filledPath(path, params as Record<string, string>)}${queryText(withoutBlanks(query))}`,
+    `${prefix}${requestPath(path, params as Record<string, string>)}${queryText(withoutBlanks(query))}`,
     {
       method,
       headers,
