@@ -31,6 +31,7 @@ export const navigation: readonly NavigationGroup[] = [
       { to: '/credentials', title: 'Credentials' },
       { to: '/providers', title: 'Credential providers' },
       { to: '/vaults', title: 'Vaults' },
+      { to: '/vault-providers', title: 'Vault provider configs' },
     ],
   },
   {
@@ -41,6 +42,7 @@ export const navigation: readonly NavigationGroup[] = [
       { to: '/webhooks', title: 'Webhooks' },
       { to: '/otlp', title: 'OTLP destinations' },
       { to: '/audit', title: 'Audit log' },
+      { to: '/audit-exports', title: 'Audit exports' },
     ],
   },
 ]

@@ -1,6 +1,8 @@
+import { WebhookDeliveryStatus } from '@berth/contract/webhooks/webhook.ts'
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { SessionsPage } from '../pages/sessions/sessions-page.tsx'
 import { SignInPage } from '../pages/sign-in-page.tsx'
+import { BrokenPage } from './broken-page.tsx'
 import { Shell } from './shell.tsx'
 
 const root = createRootRoute()
@@ -65,6 +67,16 @@ const vault = createRoute({
   component: lazyRouteComponent(() => import('../pages/vault/vault-page.tsx'), 'VaultPage'),
 })
 
+const webhook = createRoute({
+  getParentRoute: () => shell,
+  path: '/webhooks/$webhook',
+  component: lazyRouteComponent(() => import('../pages/webhook/webhook-page.tsx'), 'WebhookPage'),
+  validateSearch: ({ status }: Record<string, unknown>): { readonly status?: WebhookDeliveryStatus } => {
+    const known = WebhookDeliveryStatus.safeParse(status)
+    return known.success ? { status: known.data } : {}
+  },
+})
+
 const resource = createRoute({
   getParentRoute: () => shell,
   path: '/$resource',
@@ -74,9 +86,14 @@ const resource = createRoute({
 })
 
 export const router = createRouter({
-  routeTree: root.addChildren([start, signIn, shell.addChildren([sessions, session, overview, vault, resource])]),
+  routeTree: root.addChildren([
+    start,
+    signIn,
+    shell.addChildren([sessions, session, overview, vault, webhook, resource]),
+  ]),
   basepath: '/dashboard',
   defaultPreload: 'intent',
+  defaultErrorComponent: BrokenPage,
 })
 
 declare module '@tanstack/react-router' {

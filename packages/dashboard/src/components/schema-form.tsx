@@ -14,7 +14,7 @@ const words = {
   no: 'no',
 }
 
-const acronyms = ['url', 'gpu', 'id', 'ip', 'ca', 'os', 'asn', 'totp', 'sso', 'otlp', 'cdp', 'ttl']
+const acronyms = ['url', 'gpu', 'id', 'ip', 'ca', 'os', 'asn', 'totp', 'sso', 'otlp', 'cdp', 'ttl', 'arn', 'kms']
 
 interface SchemaFormProps {
   /** An object schema of the contract. It draws the fields, and validates as the server does. */

@@ -10,7 +10,7 @@ import { SchemaForm } from '../../components/schema-form.tsx'
 import { common } from '../../components/strings.ts'
 import { ItemSettings } from './item-settings.tsx'
 import type { Action, OtherCreate, Resource } from './resource.ts'
-import { resources } from './resources.tsx'
+import { resources } from './resources.ts'
 
 const words = {
   unknown: 'There is no such page.',
@@ -187,7 +187,11 @@ function ItemTable({ resource, items, onOpen, onDone }: ItemTableProps) {
                           ),
                       )}
                       {page && (
-                        <Link className="button small" to={page.to} params={{ vault: keyOf(item) }}>
+                        <Link
+                          className="button small"
+                          to={page.to}
+                          params={{ vault: keyOf(item), webhook: keyOf(item) }}
+                        >
                           {page.label}
                         </Link>
                       )}

@@ -58,7 +58,7 @@ export interface Resource<List extends AnyEndpoint = AnyEndpoint> {
   readonly otherCreates?: readonly OtherCreate[]
   readonly settings?: Settings
   /** A page of an item, behind its name. */
-  readonly page?: { readonly label: string; readonly to: '/vaults/$vault' }
+  readonly page?: { readonly label: string; readonly to: '/vaults/$vault' | '/webhooks/$webhook' }
   readonly remove?: AnyEndpoint
   readonly actions?: readonly Action<ItemOf<List>>[]
   /** A file of an item. */

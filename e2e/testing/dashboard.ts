@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import axe from 'axe-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Berth } from './berth.ts'
+
+/** Where a run leaves what it has seen: BERTH_SCREENSHOTS=docs/images */
+const pictures = process.env.BERTH_SCREENSHOTS
+
+export const desktop = { width: 1280, height: 800 }
+export const phone = { width: 390, height: 844 }
+
+/** A person at the dashboard of a berth, in Debian's Chromium. */
+export class DashboardUser {
+  readonly browser: Browser
+  /** What pages did against their own policy, and errors that nothing caught. */
+  readonly refusals: string[] = []
+  readonly #berth: Berth
+
+  private constructor(berth: Berth, browser: Browser) {
+    this.#berth = berth
+    this.browser = browser
+  }
+
+  static async start(berth: Berth): Promise<DashboardUser> {
+    const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+    return new DashboardUser(berth, await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args }))
+  }
+
+  async page(options: BrowserContextOptions = {}): Promise<Page> {
+    const context = await this.browser.newContext({ viewport: desktop, ...options })
+    const page = await context.newPage()
+    page.setDefaultTimeout(30_000)
+    page.on('console', (message) => {
+      if (/Content Security Policy/.test(message.text())) this.refusals.push(message.text())
+    })
+    page.on('pageerror', (error) => this.refusals.push(error.message))
+    return page
+  }
+
+  async signedIn(): Promise<Page> {
+    const page = await this.page()
+    await page.goto(`${this.#berth.url}/dashboard`)
+    await page.getByLabel('API key').fill(this.#berth.apiKey)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor()
+    return page
+  }
+}
+
+/** Opens a page of the menu. */
+export async function openPage(page: Page, title: string): Promise<void> {
+  await page.getByRole('navigation').getByRole('link', { name: title, exact: true }).click()
+  await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor()
+}
+
+/** Nothing serious, in both themes, and nothing wider than the page. */
+export async function isAccessible(page: Page, name: string): Promise<void> {
+  for (const theme of ['light', 'dark']) {
+    await page.evaluate(`document.documentElement.dataset.theme = '${theme}'`)
+    await page.evaluate(axe.source)
+    const { violations } = await page.evaluate<{
+      violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[]
+    }>("axe.run({ exclude: ['.xterm'] }, { iframes: false, runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })")
+    const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    const told = serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`)
+    assert.deepEqual(told, [], `${name} in ${theme}`)
+    if (pictures) await page.screenshot({ path: join(pictures, `${name}-${theme}.png`) })
+  }
+  const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+  assert.ok(overflow <= 0, `${name} is ${overflow} px wider than the window`)
+}

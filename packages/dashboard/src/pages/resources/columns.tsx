@@ -1,0 +1,17 @@
+import { Badge } from '../../components/feedback.tsx'
+import { Age } from '../../components/format.tsx'
+
+/** When an item was made. */
+export const age = <Item extends { readonly created_at: string }>(title = 'Age') => ({
+  title,
+  value: ({ created_at }: Item) => <Age since={created_at} />,
+})
+
+export const used = (at: string | null | undefined) => (at ? <Age since={at} /> : 'never')
+
+/** A state in its colour. */
+export const toned = (text: string) => {
+  const good = ['available', 'running', 'succeeded', 'active']
+  const bad = ['unavailable', 'failed']
+  return <Badge tone={good.includes(text) ? 'good' : bad.includes(text) ? 'bad' : 'plain'}>{text}</Badge>
+}

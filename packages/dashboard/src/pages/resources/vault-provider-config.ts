@@ -1,0 +1,26 @@
+import {
+  createVaultProviderConfig,
+  VaultProviderConfigCreateRequest,
+} from '@berth/contract/vaults/provider-config-endpoints.ts'
+import { call } from '../../api/client.ts'
+import type { OtherCreate } from './resource.ts'
+
+const [LinkRequest, AgentcardRequest] = VaultProviderConfigCreateRequest.options
+const LinkForm = LinkRequest.omit({ provider: true })
+const AgentcardForm = AgentcardRequest.omit({ provider: true })
+
+/** A form for each provider: they ask for different credentials. */
+export const newProviderConfigs: readonly OtherCreate[] = [
+  {
+    label: 'New Link config',
+    schema: LinkForm,
+    make: (value: object) => create({ provider: 'link', ...value }),
+  },
+  {
+    label: 'New Agentcard config',
+    schema: AgentcardForm,
+    make: (value: object) => create({ provider: 'agentcard', ...value }),
+  },
+]
+
+const create = (body: object) => call(createVaultProviderConfig, { body: body as VaultProviderConfigCreateRequest })

@@ -1,0 +1,145 @@
+import { type WebhookDelivery, WebhookDeliveryStatus } from '@berth/contract/webhooks/webhook.ts'
+import { getWebhook, listWebhookDeliveries, redeliverWebhook } from '@berth/contract/webhooks/webhook-endpoints.ts'
+import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { call, callPage } from '../../api/client.ts'
+import { Badge, Empty, Failure, Pending } from '../../components/feedback.tsx'
+import { Age, timeText } from '../../components/format.tsx'
+import { common } from '../../components/strings.ts'
+import { DeliveryDetails } from './delivery-details.tsx'
+import { words } from './strings.ts'
+
+const route = getRouteApi('/shell/webhooks/$webhook')
+
+/** What was sent to a webhook, and how it answered. */
+export function WebhookPage() {
+  const { webhook: id } = route.useParams()
+  const { status } = route.useSearch()
+  const navigate = route.useNavigate()
+  const [shown, setShown] = useState<WebhookDelivery>()
+  const webhook = useQuery({ queryKey: ['webhook', id], queryFn: () => call(getWebhook, { params: { id } }) })
+  const deliveries = useInfiniteQuery({
+    queryKey: ['webhook', id, 'deliveries', status],
+    queryFn: ({ pageParam, signal }) =>
+      callPage(listWebhookDeliveries, { params: { id }, query: { limit: 50, offset: pageParam, status }, signal }),
+    initialPageParam: 0,
+    getNextPageParam: ({ nextOffset }) => nextOffset,
+    placeholderData: (before) => before,
+  })
+  const all = deliveries.data?.pages.flatMap(({ items }) => items) ?? []
+  return (
+    <>
+      <header className="page">
+        <Link to="/$resource" params={{ resource: 'webhooks' }}>
+          {words.all}
+        </Link>
+        <h1>{words.title}</h1>
+        <code className="file-name">{webhook.data?.url}</code>
+        <select
+          aria-label={words.status}
+          value={status ?? ''}
+          onChange={({ target }) => {
+            const next = WebhookDeliveryStatus.safeParse(target.value)
+            void navigate({ search: next.success ? { status: next.data } : {}, replace: true })
+          }}
+        >
+          <option value="">{words.anyStatus}</option>
+          {WebhookDeliveryStatus.options.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+        <button type="button" disabled={deliveries.isFetching} onClick={() => void deliveries.refetch()}>
+          {words.refresh}
+        </button>
+      </header>
+      {!deliveries.data && <Pending query={deliveries} />}
+      {deliveries.data && all.length === 0 && <Empty title={status ? words.noneFound : words.empty} />}
+      {all.length > 0 && <DeliveryTable deliveries={all} onShow={setShown} onSent={() => void deliveries.refetch()} />}
+      {deliveries.hasNextPage && (
+        <button type="button" disabled={deliveries.isFetchingNextPage} onClick={() => void deliveries.fetchNextPage()}>
+          {common.more}
+        </button>
+      )}
+      {shown && <DeliveryDetails delivery={shown} onClose={() => setShown(undefined)} />}
+    </>
+  )
+}
+
+interface DeliveryTableProps {
+  readonly deliveries: readonly WebhookDelivery[]
+  readonly onShow: (delivery: WebhookDelivery) => void
+  readonly onSent: () => void
+}
+
+function DeliveryTable({ deliveries, onShow, onSent }: DeliveryTableProps) {
+  const redeliver = useMutation({
+    mutationFn: ({ id, webhook_id }: WebhookDelivery) =>
+      call(redeliverWebhook, { params: { id: webhook_id, delivery_id: id } }),
+    onSuccess: onSent,
+  })
+  return (
+    <>
+      <Failure error={redeliver.error} />
+      <div className="table-frame" tabIndex={0} role="region" aria-label={words.title}>
+        <table>
+          <thead>
+            <tr>
+              {words.columns.map((title) => (
+                <th key={title}>{title}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {deliveries.map((delivery) => (
+              <tr key={delivery.id}>
+                <td>
+                  {delivery.event_type}
+                  {delivery.redelivery_of !== undefined && <p className="quiet">{words.redelivery}</p>}
+                </td>
+                <td>
+                  <Badge tone={tones[delivery.status]}>{delivery.status}</Badge>
+                </td>
+                <td>
+                  <Answer delivery={delivery} />
+                </td>
+                <td>{delivery.attempt_count}</td>
+                <td>{delivery.next_attempt_at ? timeText(delivery.next_attempt_at) : common.none}</td>
+                <td>
+                  <Age since={delivery.created_at} />
+                </td>
+                <td>
+                  <div className="chips" role="group" aria-label={delivery.id}>
+                    <button type="button" className="small" onClick={() => onShow(delivery)}>
+                      {words.details}
+                    </button>
+                    <button
+                      type="button"
+                      className="small"
+                      disabled={redeliver.isPending}
+                      onClick={() => redeliver.mutate(delivery)}
+                    >
+                      {words.redeliver}
+                    </button>
+                  </div>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  )
+}
+
+const tones: Readonly<Record<WebhookDeliveryStatus, string>> = {
+  pending: 'warn',
+  succeeded: 'good',
+  failed: 'bad',
+  canceled: 'plain',
+}
+
+function Answer({ delivery: { response_status, duration_ms, error } }: { readonly delivery: WebhookDelivery }) {
+  if (response_status !== undefined) return words.answer(response_status, duration_ms)
+  return error ?? common.none
+}
