@@ -5,8 +5,16 @@ import { useEffect, useState } from 'react'
 import { callFile } from '../../api/client.ts'
 import { words } from './strings.ts'
 
-/** The screen of a session, taken when its row comes into sight. */
+/** Rows that are scrolled past ask for no picture. */
+const restMilliseconds = 200
+
+/** The screen of a session, taken when its row has come into sight and stays there. */
 export function Thumbnail({ session: { session_id: id, deleted_at } }: { readonly session: Browser }) {
+  const [isStaying, setStaying] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setStaying(true), restMilliseconds)
+    return () => clearTimeout(timer)
+  }, [])
   const picture = useQuery({
     queryKey: ['thumbnail', id],
     queryFn: async ({ signal }) => {
@@ -14,7 +22,7 @@ export function Thumbnail({ session: { session_id: id, deleted_at } }: { readonl
       if (jpeg.size === 0) throw new Error(words.noPicture)
       return jpeg
     },
-    enabled: !deleted_at,
+    enabled: isStaying && !deleted_at,
     retry: 2,
     refetchOnWindowFocus: true,
     staleTime: 5_000,
