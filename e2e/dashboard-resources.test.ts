@@ -41,14 +41,6 @@ after(async () => {
 
 test('the pages of resources list, create, edit and delete', async () => {
   const page = await user.signedIn()
-  await openPage(page, 'Overview')
-  await page.getByRole('img', { name: /Sessions, by hour/ }).waitFor()
-  await page.getByRole('img', { name: /Time of a create, by hour: p50 at most \d/ }).waitFor()
-  await page
-    .getByRole('region', { name: 'Doctor' })
-    .getByText(/checks are well/)
-    .waitFor()
-  await isAccessible(page, 'overview')
   await openPage(page, 'Proxies')
   await page.getByText('No proxy.').waitFor()
   await page.getByRole('button', { name: 'New proxy' }).click()

@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
-import { DashboardUser, desktop, isAccessible, phone } from './testing/dashboard.ts'
+import { DashboardUser, desktop, isAccessible, openPage, phone, samplePage } from './testing/dashboard.ts'
 
 const berth = await Berth.start()
 const client = await berth.client()
@@ -94,7 +94,7 @@ test('a session is made by the form and seen live, and its recording moves with 
   await page.frameLocator('iframe').locator('body[data-state=connected]').waitFor({ state: 'attached' })
   const remote = await chromium.connectOverCDP(session.cdp_ws_url)
   const watched = remote.contexts()[0]?.pages()[0] as Page
-  await watched.setContent('<textarea style="position:fixed;inset:0" aria-label="Text"></textarea>')
+  await watched.setContent(samplePage)
   await page.locator('iframe').click()
   await watched.waitForFunction("document.activeElement?.tagName === 'TEXTAREA'")
   await page.keyboard.type('Typed by a person.')
@@ -132,6 +132,9 @@ test('a session is made by the form and seen live, and its recording moves with 
 
 test('a session has a terminal and files, and the list of sessions follows what happens', async () => {
   const session = await client.browsers.create({ headless: true, name: 'by-the-api', timeout_seconds: 300 })
+  const remote = await chromium.connectOverCDP(session.cdp_ws_url)
+  await remote.contexts()[0]?.pages()[0]?.setContent(samplePage)
+  await remote.close()
   const page = await user.signedIn()
   await page.getByRole('link', { name: 'by-the-api' }).click()
   await page.getByRole('heading', { name: 'by-the-api' }).waitFor()
@@ -174,6 +177,20 @@ test('a session has a terminal and files, and the list of sessions follows what 
   await page.getByRole('button', { name: 'Delete selected' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByText('No session runs.').waitFor()
+  await page.context().close()
+})
+
+test('the overview tells how sessions started, and what the doctor finds', async () => {
+  const page = await user.signedIn()
+  await openPage(page, 'Overview')
+  await page.getByRole('img', { name: /Sessions, by hour/ }).waitFor()
+  await page.getByRole('img', { name: /Time of a create, by hour: p50 at most \d/ }).waitFor()
+  await page
+    .getByRole('region', { name: 'Doctor' })
+    .getByText(/checks .*are well/)
+    .first()
+    .waitFor()
+  await isAccessible(page, 'overview')
   await page.context().close()
 })
 

@@ -10,6 +10,15 @@ const pictures = process.env.BERTH_SCREENSHOTS
 export const desktop = { width: 1280, height: 800 }
 export const phone = { width: 390, height: 844 }
 
+/** What is seen of a session. A click anywhere is one into its field. */
+export const samplePage = `<title>Orders</title>
+  <body style="margin:0;height:100vh;font:32px system-ui,sans-serif;background:#eaf1fb;color:#14345f">
+  <label style="position:fixed;inset:0;padding:80px;cursor:text">
+    <b style="font-size:72px">Orders</b>
+    <p>What shall be delivered?</p>
+    <textarea style="font:inherit;width:80%;height:40vh;padding:24px;border:3px solid #1557c0;border-radius:12px"></textarea>
+  </label>`
+
 /** A person at the dashboard of a berth, in Debian's Chromium. */
 export class DashboardUser {
   readonly browser: Browser
@@ -54,8 +63,9 @@ export async function openPage(page: Page, title: string): Promise<void> {
   await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor()
 }
 
-/** Nothing serious, in both themes, and nothing wider than the page. */
+/** Nothing serious, in both themes, and nothing wider than the window, also on a phone. */
 export async function isAccessible(page: Page, name: string): Promise<void> {
+  const viewport = page.viewportSize() ?? desktop
   for (const theme of ['light', 'dark']) {
     await page.evaluate(`document.documentElement.dataset.theme = '${theme}'`)
     await page.evaluate(axe.source)
@@ -65,8 +75,23 @@ export async function isAccessible(page: Page, name: string): Promise<void> {
     const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
     const told = serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`)
     assert.deepEqual(told, [], `${name} in ${theme}`)
-    if (pictures) await page.screenshot({ path: join(pictures, `${name}-${theme}.png`) })
+    await take(page, `${name}-${theme}`)
   }
+  await fits(page, name)
+  if (viewport.width > phone.width) {
+    await page.setViewportSize(phone)
+    await fits(page, name)
+    await take(page, `${name}-phone`)
+    await page.setViewportSize(viewport)
+  }
+}
+
+async function take(page: Page, name: string): Promise<void> {
+  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) })
+}
+
+async function fits(page: Page, name: string): Promise<void> {
+  const width = page.viewportSize()?.width
   const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-  assert.ok(overflow <= 0, `${name} is ${overflow} px wider than the window`)
+  assert.ok(overflow <= 0, `${name} is ${overflow} px wider than a window of ${width}`)
 }

@@ -70,7 +70,8 @@ function draw(element: HTMLElement, { kind, times, series, textOf = String }: Om
     label,
     stroke: colourOf(colour),
     width: 2,
-    ...(bars && { fill: colourOf(colour), paths: bars, points: { show: false } }),
+    // A line around bars would mark the hours without any.
+    ...(bars && { width: 0, fill: colourOf(colour), paths: bars, points: { show: false } }),
   })
   return new uPlot(
     {

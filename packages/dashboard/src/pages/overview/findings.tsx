@@ -18,7 +18,7 @@ export function Findings({ findings }: { readonly findings: readonly Finding[] }
       {faults.length === 0 && <p className="quiet">{words.allWell(findings.length)}</p>}
       {faults.length > 0 && <FindingList findings={faults} />}
       <details>
-        <summary>{words.wellCount(well.length)}</summary>
+        <summary>{faults.length === 0 ? words.show : words.wellCount(well.length)}</summary>
         <FindingList findings={well} />
       </details>
     </section>

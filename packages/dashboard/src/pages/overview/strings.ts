@@ -21,6 +21,7 @@ export const words = {
   findings: 'Doctor',
   allWell: (count: number) => `All ${count} checks of this host are well.`,
   wellCount: (count: number) => `${count} checks are well`,
+  show: 'Show them',
   cure: (text: string) => `To fix it: ${text}`,
   milliseconds: (count: number) => (count < 1000 ? `${count} ms` : `${count / 1000} s`),
 }

@@ -154,7 +154,7 @@ function ItemTable({ resource, items, onOpen, onDone }: ItemTableProps) {
     <>
       <Failure error={act.error ?? save.error} />
       <div className="table-frame" tabIndex={0} role="region" aria-label={title}>
-        <table>
+        <table className="stacks">
           <thead>
             <tr>
               {columns.map((column) => (
@@ -167,10 +167,12 @@ function ItemTable({ resource, items, onOpen, onDone }: ItemTableProps) {
             {items.map((item) => (
               <tr key={keyOf(item)}>
                 {columns.map((column) => (
-                  <td key={column.title}>{column.value(item) ?? common.none}</td>
+                  <td key={column.title} data-title={column.title}>
+                    {column.value(item) ?? common.none}
+                  </td>
                 ))}
                 {hasActions && (
-                  <td>
+                  <td data-title={words.actions}>
                     <div className="chips" role="group" aria-label={nameOf(item)}>
                       {actions.map(
                         (action) =>

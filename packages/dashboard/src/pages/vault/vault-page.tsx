@@ -73,7 +73,7 @@ export function VaultPage() {
 function ItemTable({ items, onOpen }: { readonly items: readonly VaultItem[]; readonly onOpen: (open: Open) => void }) {
   return (
     <div className="table-frame" tabIndex={0} role="region" aria-label={words.items}>
-      <table>
+      <table className="stacks">
         <thead>
           <tr>
             {words.columns.map((title) => (
@@ -84,20 +84,20 @@ function ItemTable({ items, onOpen }: { readonly items: readonly VaultItem[]; re
         <tbody>
           {items.map((item) => (
             <tr key={item.id}>
-              <td>
+              <td data-title={words.columns[0]}>
                 {item.key}
                 {item.spec.description && <p className="quiet">{item.spec.description}</p>}
               </td>
-              <td>
+              <td data-title={words.columns[1]}>
                 <Badge tone={item.state.status === 'ready' ? 'good' : 'warn'}>{words.states[item.state.status]}</Badge>
               </td>
-              <td>
+              <td data-title={words.columns[2]}>
                 <Fields item={item} />
               </td>
-              <td>
+              <td data-title={words.columns[3]}>
                 <Age since={item.updated_at} />
               </td>
-              <td>
+              <td data-title={words.columns[4]}>
                 <div className="chips" role="group" aria-label={item.key}>
                   {item.action && (
                     <a className="button small" href={item.action.url} target="_blank" rel="noreferrer">

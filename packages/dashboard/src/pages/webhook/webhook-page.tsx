@@ -82,7 +82,7 @@ function DeliveryTable({ deliveries, onShow, onSent }: DeliveryTableProps) {
     <>
       <Failure error={redeliver.error} />
       <div className="table-frame" tabIndex={0} role="region" aria-label={words.title}>
-        <table>
+        <table className="stacks">
           <thead>
             <tr>
               {words.columns.map((title) => (
@@ -93,22 +93,24 @@ function DeliveryTable({ deliveries, onShow, onSent }: DeliveryTableProps) {
           <tbody>
             {deliveries.map((delivery) => (
               <tr key={delivery.id}>
-                <td>
+                <td data-title={words.columns[0]}>
                   {delivery.event_type}
                   {delivery.redelivery_of !== undefined && <p className="quiet">{words.redelivery}</p>}
                 </td>
-                <td>
+                <td data-title={words.columns[1]}>
                   <Badge tone={tones[delivery.status]}>{delivery.status}</Badge>
                 </td>
-                <td>
+                <td data-title={words.columns[2]}>
                   <Answer delivery={delivery} />
                 </td>
-                <td>{delivery.attempt_count}</td>
-                <td>{delivery.next_attempt_at ? timeText(delivery.next_attempt_at) : common.none}</td>
-                <td>
+                <td data-title={words.columns[3]}>{delivery.attempt_count}</td>
+                <td data-title={words.columns[4]}>
+                  {delivery.next_attempt_at ? timeText(delivery.next_attempt_at) : common.none}
+                </td>
+                <td data-title={words.columns[5]}>
                   <Age since={delivery.created_at} />
                 </td>
-                <td>
+                <td data-title={words.columns[6]}>
                   <div className="chips" role="group" aria-label={delivery.id}>
                     <button type="button" className="small" onClick={() => onShow(delivery)}>
                       {words.details}
