@@ -108,8 +108,11 @@ function compareWith(reference: ApiDocument): void {
   }
 }
 
-/** Values that only callers who requested them receive. */
-const additions: Readonly<Record<string, readonly string[]>> = { protocol: ['socks5'] }
+/** Values that only callers who requested them receive, and reasons that clients show and do not act on, of a newer reference. */
+const additions: Readonly<Record<string, readonly string[]>> = {
+  protocol: ['socks5'],
+  can_reauth_reason: ['totp_reauth_allowed', 'optimistic_totp_attempt', 'requires_customer_input'],
+}
 
 /** A response has only values of the reference, and a request accepts all of them. */
 function enumFaults(their: Schema, own: Schema, { place, isAnswer }: { place: string; isAnswer: boolean }): string[] {

@@ -75,6 +75,10 @@ test('reads the model of analyses, which has a name', () => {
   }
 })
 
+test('reads the region', () => {
+  assert.equal(readConfig({}, { BERTH_REGION: 'us-west' }).region, 'us-west')
+})
+
 test('reads the list of allowed destinations', () => {
   const { egressAllow } = readConfig({}, { BERTH_EGRESS_ALLOW: ' 127.0.0.1:9000, 10.0.0.0/8 ,pages.test' })
 

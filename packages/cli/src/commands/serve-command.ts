@@ -41,7 +41,7 @@ Environment only:
   BERTH_AUDIT_EXPORT_BUCKETS  buckets, with commas, that organizations may export their audit log to
   BERTH_PROJECTS         whether callers may see and make projects: on or off (default: on)
   BERTH_DRIVER           what runs the machines of sessions: local or kubernetes (default: local)
-  BERTH_REGION           us-east, eu-west or ap-southeast (default: us-east)
+  BERTH_REGION           us-east, us-west, eu-west or ap-southeast (default: us-east)
   DATABASE_URL           a PostgreSQL to use instead of berth's own`
 
 async function serveHost(flags: ServeFlags): Promise<void> {

@@ -11,7 +11,7 @@ import { Tags } from './tags.ts'
 import { BrowserTelemetryConfig, BrowserTelemetryRequestConfig } from './telemetry-config.ts'
 import { BrowserViewport } from './viewport.ts'
 
-export const Region = z.enum(['us-east', 'eu-west', 'ap-southeast']).meta({ id: 'Region' })
+export const Region = z.enum(['us-east', 'us-west', 'eu-west', 'ap-southeast']).meta({ id: 'Region' })
 export type Region = z.infer<typeof Region>
 
 export const BrowserMemory = z.enum(['1GiB', '2GiB', '6GiB', '8GiB', '16GiB']).meta({ id: 'BrowserMemory' })

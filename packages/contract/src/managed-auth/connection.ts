@@ -35,6 +35,8 @@ export const ReauthReason = z.enum([
   'has_credential',
   'viable_plans_found',
   'no_requirements_recorded',
+  'totp_reauth_allowed',
+  'optimistic_totp_attempt',
   'requirements_satisfiable',
   'no_prior_successful_login',
   'no_credential',
@@ -44,6 +46,7 @@ export const ReauthReason = z.enum([
   'requires_totp_without_secret',
   'requires_sms_code',
   'requires_email_code',
+  'requires_customer_input',
 ])
 export type ReauthReason = z.infer<typeof ReauthReason>
 
@@ -234,6 +237,10 @@ export const ManagedAuth = z
     post_login_url: z.string().optional().meta({ description: 'Where the last login has led.' }),
     health_check_interval: z.int().nullable(),
     health_checks: z.boolean(),
+    health_check_unavailable_reason: z
+      .enum(['no_auth_check_url'])
+      .optional()
+      .meta({ description: 'Why there are no checks yet: no login has led to a page that they could open.' }),
     auto_reauth: z.boolean(),
     save_credentials: z.boolean(),
     record_session: z.boolean(),

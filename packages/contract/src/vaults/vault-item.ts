@@ -144,8 +144,15 @@ export const VaultItem = z
       .object({ name: z.literal('collect'), url: z.string(), expires_at: Timestamp })
       .optional()
       .meta({ description: 'The page where a person enters the values.' }),
-    available_operations: z.array(z.object({ type: z.string(), description: z.string() })),
-    available_expansions: z.array(z.object({ type: z.string(), description: z.string() })),
+    available_operations: z.array(
+      z.object({ type: z.enum(['collect', 'fill', 'webmcp_invoke']), description: z.string() }),
+    ),
+    available_expansions: z.array(
+      z.object({
+        type: z.enum(['payment_methods', 'link_user_info', 'link_shipping_addresses']),
+        description: z.string(),
+      }),
+    ),
   })
   .meta({ id: 'VaultItem' })
 export type VaultItem = z.infer<typeof VaultItem>

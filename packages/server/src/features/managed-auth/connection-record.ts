@@ -43,6 +43,7 @@ export function connectionRecord(
     ...(connection.post_login_url !== null && { post_login_url: connection.post_login_url }),
     health_check_interval: connection.health_check_interval,
     health_checks: connection.health_checks,
+    ...(connection.evidence === null && { health_check_unavailable_reason: 'no_auth_check_url' }),
     auto_reauth: connection.auto_reauth,
     save_credentials: connection.save_credentials,
     record_session: connection.record_session,

@@ -273,7 +273,7 @@ test('connections have limits, rules and a site of their own', async () => {
     [{ credential: { provider: 'unknown', auto: true } }, /^credential.provider/],
     [{ credential: { provider: 'a', path: 'no-slash' } }, /^credential.path/],
     [{ proxy: { id: 'a' }, browser: { proxy: { id: 'b' } } }, /^proxy/],
-    [{ browser: { region: 'eu-west' } }, /^region/],
+    [{ browser: { region: 'us-west' } }, /^region: us-west is not served here/],
     [{ allowed_domains: ['a b'] }, /^allowed_domains/],
     [{ save_credential_as: 'x' }, /save_credential_as/],
   ] as const) {

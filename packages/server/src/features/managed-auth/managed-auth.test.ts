@@ -15,6 +15,7 @@ test('a login asks for what is missing, in both spellings, and ends with a profi
     [connection.status, connection.flow_status, connection.can_reauth_reason],
     ['NEEDS_AUTH', null, 'no_prior_successful_login'],
   )
+  assert.deepEqual([connection.health_checks, connection.health_check_unavailable_reason], [true, 'no_auth_check_url'])
 
   const begun = await login(project, connection.id)
   assert.deepEqual([begun.id, begun.flow_type], [connection.id, 'LOGIN'])
@@ -66,6 +67,7 @@ test('a login asks for what is missing, in both spellings, and ends with a profi
     ['AUTHENTICATED', 'COMPLETED', 'https://site.test/home', null, null, null],
   )
   assert.deepEqual([done.can_reauth, done.can_reauth_reason], [false, 'requires_sms_code'])
+  assert.ok(!('health_check_unavailable_reason' in done))
   assert.deepEqual(done.credential, { name: 'ann site.test' })
   const { body: credential } = await project.call<{ value_keys: string[] }>('GET', '/credentials/ann%20site.test')
   assert.deepEqual(credential.value_keys, ['email', 'password'])

@@ -93,7 +93,7 @@ test('a provider that gives nothing leaves the login to the person, and its valu
   const done = await until(project, id, isOver)
 
   assert.equal(fields?.length, 2)
-  assert.deepEqual([done.flow_status, done.can_reauth_reason], ['SUCCESS', 'no_viable_plans'])
+  assert.deepEqual([done.flow_status, done.can_reauth_reason], ['SUCCESS', 'requires_customer_input'])
   assert.deepEqual((await project.call('GET', '/credentials')).body, [])
 })
 

@@ -16,12 +16,12 @@ const reasonOf: Readonly<Record<HumanNeed, ReauthReason>> = {
   code: 'viable_plans_require_external_action',
   mfa_choice: 'viable_plans_require_external_action',
   account_choice: 'viable_plans_require_external_action',
-  customer_input: 'no_viable_plans',
+  customer_input: 'requires_customer_input',
 }
 
 /** Whether the connection can be logged in to again without a person, and why, or why not. */
 export function reauthOf(connection: StoredConnection): Reauth {
-  const { authenticated_at, credential_id, credential_version, credential_provider_id, has_totp } = connection
+  const { authenticated_at, credential_id, credential_version, credential_provider_id } = connection
   const not = (reason: ReauthReason) => ({ isPossible: false, reason })
   if (authenticated_at === null) return not('no_prior_successful_login')
   const isExternal =
@@ -29,10 +29,21 @@ export function reauthOf(connection: StoredConnection): Reauth {
   if (credential_id === null && !isExternal) return not('no_credential')
   const version = isExternal ? credential_provider_id : versionOf(credential_id ?? '', credential_version ?? 0)
   if (connection.refused_credential !== null && connection.refused_credential === version) return not('no_viable_plans')
-  const needs = (connection.requirements ?? []).filter((need) => !(need === 'totp' && (has_totp || isExternal)))
+  const codes = totpReason(connection, isExternal)
+  const needs = (connection.requirements ?? []).filter((need) => need !== 'totp' || codes === undefined)
   const [need] = order.filter((known) => needs.includes(known))
   if (need) return not(reasonOf[need])
-  return { isPossible: true, reason: isExternal ? 'external_credential' : 'has_credential' }
+  return { isPossible: true, reason: codes ?? (isExternal ? 'external_credential' : 'has_credential') }
+}
+
+/** Of a login that has asked for codes of an authenticator. A provider tells only when it is read whether it has a secret. */
+function totpReason(
+  { requirements, has_totp }: Pick<StoredConnection, 'requirements' | 'has_totp'>,
+  isExternal: boolean,
+): ReauthReason | undefined {
+  if (!requirements?.includes('totp')) return undefined
+  if (isExternal) return 'optimistic_totp_attempt'
+  return has_totp ? 'totp_reauth_allowed' : undefined
 }
 
 const order: readonly HumanNeed[] = [

@@ -7,9 +7,17 @@ import type { OpenItem } from './item-service.ts'
 import type { StoredItem } from './item-store.ts'
 import type { ManagedLogin } from './managed-login.ts'
 
-const collect = { type: 'collect', description: 'Get a link to a page where a person enters the values.' }
-const fill = { type: 'fill', description: 'Fill the values into a page of a browser that is linked to the vault.' }
-const whenReady = [fill, { type: 'webmcp_invoke', description: 'Call a tool of such a page with the values.' }]
+type Operation = VaultItem['available_operations'][number]
+
+const collect: Operation = {
+  type: 'collect',
+  description: 'Get a link to a page where a person enters the values.',
+}
+const fill: Operation = {
+  type: 'fill',
+  description: 'Fill the values into a page of a browser that is linked to the vault.',
+}
+const invoke: Operation = { type: 'webmcp_invoke', description: 'Call a tool of such a page with the values.' }
 
 /** Formats an item. Values of sensitive fields never become part of it. */
 export function itemRecord({ item, values, link, managed }: OpenItem, publicUrl: string): VaultItem {
@@ -39,7 +47,7 @@ export function itemRecord({ item, values, link, managed }: OpenItem, publicUrl:
         expires_at: link.expiresAt.toISOString(),
       },
     }),
-    available_operations: item.status === 'ready' ? [collect, ...whenReady] : [collect],
+    available_operations: item.status === 'ready' ? [collect, fill, invoke] : [collect],
     available_expansions: [],
   }
 }

@@ -161,7 +161,11 @@ test('what needs a service that is not here is refused by its name', async () =>
   const project = await projectWithVault()
 
   for (const [type, spec, status, code, message] of [
+    ['wallet', { provider: 'kernel' }, 403, 'insufficient_plan', /^type: a wallet needs a payment service/],
+    ['wallet', { provider: 'agentcard' }, 403, 'insufficient_plan', /^type: a wallet needs a payment service/],
     ['wallet', { provider: 'link' }, 403, 'insufficient_plan', /^type: a wallet needs a payment service/],
+    ['card', { provider: 'agentcard' }, 403, 'insufficient_plan', /^type: a card needs a payment service/],
+    ['card', { provider: 'link' }, 403, 'insufficient_plan', /^type: a card needs a payment service/],
     ['card', { provider: 'kernel', amount: 1 }, 403, 'insufficient_plan', /^type: a card needs a payment service/],
     ['credential_account', { provider: '1password' }, 400, 'field_not_supported', /^type: 1Password/],
     ['credential', { provider: '1password', website: 'x' }, 400, 'field_not_supported', /^spec.provider: 1password/],
@@ -273,6 +277,10 @@ test('fields are added and removed, with what they hold', async () => {
 
   for (const [spec, named] of [
     [{ add_fields: [{ ...definition, name: 'pin' }] }, /^spec.add_fields.0.name/],
+    [
+      { add_fields: [{ ...definition, type: 'passkey' }] },
+      /^spec.add_fields.0.type: must be one of text, email, password, totp/,
+    ],
     [{ add_fields: [{ ...definition, type: 'password' }] }, /^spec.add_fields.0.sensitive/],
     [{ add_fields: [{ ...definition, value: 'x' }] }, /^spec.add_fields.0/],
     [{ remove_fields: ['none'] }, /^spec.remove_fields.0/],
@@ -395,9 +403,13 @@ test('what an item does not offer is a 409', async () => {
   const project = await projectWithVault()
   await put(project)
 
-  for (const type of ['authorize', 'prepare_checkout', '1pw_fill', 'arm_passkey', 'confirm_transaction']) {
-    const refused = await project.call<Failure>('POST', `${path}/operations`, { type })
+  const passkeys = ['arm_passkey', 'register_passkey', 'disarm_passkey']
+  const onePassword = ['create_access_request', 'access_request_status', 'fill', 'recover', 'update_access_token']
+  const payments = ['authorize', 'restart_verification', 'confirm_transaction', 'prepare_checkout']
+  for (const type of [...passkeys, ...onePassword.map((name) => `1pw_${name}`), ...payments]) {
+    const refused = await project.call<Failure>('POST', `${path}/operations`, { type, browser_id: 'b', field: 'key' })
     assert.deepEqual([refused.status, refused.body.code], [409, 'vault_operation_not_available'], type)
+    assert.ok(refused.body.message.includes(type), refused.body.message)
   }
   assert.equal((await project.call('POST', `${path}/operations`, { type: 'dance' })).status, 400)
   const expanded = await project.call<Failure>('GET', `${path}?expand=payment_methods`)
