@@ -79,6 +79,16 @@ test('reads the region', () => {
   assert.equal(readConfig({}, { BERTH_REGION: 'us-west' }).region, 'us-west')
 })
 
+test('reads the model of logins, apart from that of analyses', () => {
+  const { model, loginModel } = readConfig(
+    {},
+    { BERTH_LOGIN_MODEL_URL: 'http://127.0.0.1:11434/v1', BERTH_LOGIN_MODEL_NAME: 'small', BERTH_LOGIN_MODEL_KEY: 'k' },
+  )
+
+  assert.equal(model, undefined)
+  assert.deepEqual(loginModel, { url: 'http://127.0.0.1:11434/v1', name: 'small', key: 'k' })
+})
+
 test('reads the list of allowed destinations', () => {
   const { egressAllow } = readConfig({}, { BERTH_EGRESS_ALLOW: ' 127.0.0.1:9000, 10.0.0.0/8 ,pages.test' })
 

@@ -13,7 +13,6 @@ import type { DriverOptions } from './drivers/driver-options.ts'
 import { readKubernetesOptions } from './drivers/kubernetes-options.ts'
 import type { AuditExportConfig } from './features/audit-export/late-s3-target.ts'
 import type { ConfigRegistryConfig } from './features/config-registry/config-registry-service.ts'
-import type { ModelConfig } from './features/config-registry/workloads/model-client.ts'
 import type { OnePasswordOptions } from './features/credential-providers/onepassword-client.ts'
 import type { LimitsConfig } from './features/limits/limit-service.ts'
 import { type ProxyPools, parseProxyPools, parseUpstream } from './features/proxies/proxy-pools.ts'
@@ -25,6 +24,7 @@ import type { ReplaysConfig } from './features/sessions/replays/replay-service.t
 import { reserveKinds } from './features/sessions/reserve/reserve-kind.ts'
 import { parseReserve, type ReserveConfig } from './features/sessions/reserve/reserve-plan.ts'
 import { type ConnectionLimits, defaultConnectionLimits } from './ingress/connection-limits.ts'
+import type { ModelConfig } from './models/model-client.ts'
 import { StartError } from './start-error.ts'
 
 /** Flags as typed. Each has an environment variable, over which the flag takes precedence. */
@@ -73,6 +73,8 @@ export interface ServerConfig {
   readonly buildsAtOnce: number
   /** Absent: analyses try no intents. */
   readonly model: ModelConfig | undefined
+  /** Chooses where the page of a login does not say how to go on. */
+  readonly loginModel: ModelConfig | undefined
   readonly auditRetentionDays: number
   readonly auditExport: AuditExportConfig
   readonly telemetryRetentionDays: number
@@ -160,7 +162,8 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     warmAppSeconds: wholeNumber('BERTH_APP_WARM_SECONDS', text('BERTH_APP_WARM_SECONDS') ?? '60', 0),
     gitHubUrl: webAddress('BERTH_GITHUB_URL', text('BERTH_GITHUB_URL')) ?? 'https://github.com',
     buildsAtOnce: wholeNumber('BERTH_BUILDS', text('BERTH_BUILDS') ?? '2', 0),
-    model: model(text),
+    model: model('BERTH_MODEL', text),
+    loginModel: model('BERTH_LOGIN_MODEL', text),
     auditRetentionDays: wholeNumber('BERTH_AUDIT_DAYS', text('BERTH_AUDIT_DAYS') ?? '365', 1),
     telemetryRetentionDays: wholeNumber('BERTH_TELEMETRY_DAYS', text('BERTH_TELEMETRY_DAYS') ?? '30', 1),
     webhookRetentionDays: wholeNumber('BERTH_WEBHOOK_DAYS', text('BERTH_WEBHOOK_DAYS') ?? '7', 1),
@@ -209,15 +212,15 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
   }
 }
 
-function model(text: (name: string) => string | undefined): ModelConfig | undefined {
-  const url = webAddress('BERTH_MODEL_URL', text('BERTH_MODEL_URL'))
-  const name = text('BERTH_MODEL_NAME')
+function model(prefix: string, text: (name: string) => string | undefined): ModelConfig | undefined {
+  const url = webAddress(`${prefix}_URL`, text(`${prefix}_URL`))
+  const name = text(`${prefix}_NAME`)
   if (url === undefined) {
     if (name === undefined) return undefined
-    throw new StartError('BERTH_MODEL_NAME has no effect without BERTH_MODEL_URL', 64)
+    throw new StartError(`${prefix}_NAME has no effect without ${prefix}_URL`, 64)
   }
-  if (name === undefined) throw new StartError('BERTH_MODEL_URL needs BERTH_MODEL_NAME', 64)
-  return { url, name, key: text('BERTH_MODEL_KEY') }
+  if (name === undefined) throw new StartError(`${prefix}_URL needs ${prefix}_NAME`, 64)
+  return { url, name, key: text(`${prefix}_KEY`) }
 }
 
 function blobs(text: (name: string) => string | undefined): BlobsConfig {

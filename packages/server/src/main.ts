@@ -136,6 +136,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     warmAppSeconds: config.warmAppSeconds,
     gitHubUrl: config.gitHubUrl,
     model: config.model,
+    loginModel: config.loginModel,
     egressAllow: config.egressAllow,
     oauth: config.oauth,
     audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },

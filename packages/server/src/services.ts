@@ -41,7 +41,6 @@ import { AnalysisStore } from './features/config-registry/analysis-store.ts'
 import { type ConfigRegistryConfig, ConfigRegistryService } from './features/config-registry/config-registry-service.ts'
 import { RunStore } from './features/config-registry/run-store.ts'
 import { AnalysisSessions } from './features/config-registry/visits/analysis-sessions.ts'
-import { ModelClient, type ModelConfig } from './features/config-registry/workloads/model-client.ts'
 import { WorkloadTrials } from './features/config-registry/workloads/workload-trials.ts'
 import { CredentialProviderService } from './features/credential-providers/credential-provider-service.ts'
 import { OnePasswordClient, type OnePasswordOptions } from './features/credential-providers/onepassword-client.ts'
@@ -122,7 +121,6 @@ import type { RestoreSession } from './features/sessions/update/session-change.t
 import { planNavigation } from './features/sessions/update/start-url-change.ts'
 import { SessionUpdater } from './features/sessions/update/update-session.ts'
 import { ViewportChanges } from './features/sessions/update/viewport-change.ts'
-
 import { SessionTelemetry } from './features/telemetry/session-telemetry-service.ts'
 import { TelemetryService } from './features/telemetry/telemetry-service.ts'
 import { TelemetryStore } from './features/telemetry/telemetry-store.ts'
@@ -136,11 +134,10 @@ import { WebhookStore } from './features/webhooks/webhook-store.ts'
 import type { Finding } from './host-checks/host-checks.ts'
 import { LostSessions } from './jobs/end-lost-sessions.ts'
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
-
 import type { JobQueue } from './jobs/job-runner.ts'
 import { BlobSweep } from './jobs/sweep-blobs.ts'
-
 import { MemoryWatch } from './jobs/watch-memory.ts'
+import { ModelClient, type ModelConfig } from './models/model-client.ts'
 import { OutboundGuard } from './outbound/outbound-guard.ts'
 import { ProjectSecrets } from './secrets/project-secrets.ts'
 
@@ -181,6 +178,7 @@ export interface ServicesOptions {
   readonly gitHubUrl: string
   /** What tries the intents of analyses. */
   readonly model: ModelConfig | undefined
+  readonly loginModel: ModelConfig | undefined
   readonly egressAllow: readonly string[]
   /** Absent: API keys alone are accepted. */
   readonly oauth: OAuthConfig | undefined
@@ -484,6 +482,7 @@ export function createServices(options: ServicesOptions) {
     masterKey,
     credentials,
     credentialProviders,
+    loginModel: options.loginModel && new ModelClient(options.loginModel),
     profiles,
     limits,
     sessions: {

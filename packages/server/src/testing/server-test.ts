@@ -18,7 +18,6 @@ import { TemporaryFolders } from '../blobs/temporary-folders.ts'
 import type { Database } from '../database/database.ts'
 import type { AuditExportConfig } from '../features/audit-export/late-s3-target.ts'
 import type { ConfigRegistryConfig } from '../features/config-registry/config-registry-service.ts'
-import type { ModelConfig } from '../features/config-registry/workloads/model-client.ts'
 import type { OnePasswordOptions } from '../features/credential-providers/onepassword-client.ts'
 import type { LimitsConfig } from '../features/limits/limit-service.ts'
 import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
@@ -31,6 +30,7 @@ import { Trash } from '../host/trash.ts'
 import type { ConnectionLimits } from '../ingress/connection-limits.ts'
 import { JobRunner } from '../jobs/job-runner.ts'
 import { SessionReaper } from '../jobs/reap-sessions.ts'
+import type { ModelConfig } from '../models/model-client.ts'
 import { createServices, type Services } from '../services.ts'
 import { FakeDriver, FakeHost } from './fake-driver.ts'
 import { FakeEgress } from './fake-egress.ts'
@@ -77,6 +77,7 @@ export interface TestServerOptions {
   readonly auditExport?: AuditExportConfig
   readonly configRegistry?: Partial<ConfigRegistryConfig>
   readonly model?: ModelConfig
+  readonly loginModel?: ModelConfig
   readonly egressAllow?: readonly string[]
   readonly search?: SearchConfig
   /** For the URL of the server. Absent: OAuth is off. */
@@ -309,6 +310,7 @@ export class TestServer {
         ...options.configRegistry,
       },
       model: options.model,
+      loginModel: options.loginModel,
       egressAllow: options.egressAllow ?? [],
       oauth: options.oauth?.(`http://127.0.0.1:${port}`),
       standbyMilliseconds: options.standbyMilliseconds,

@@ -5,6 +5,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { HandoffTokens } from '../../access/handoff-tokens.ts'
 import type { Database } from '../../database/database.ts'
 import type { JobQueue } from '../../jobs/job-runner.ts'
+import type { ModelClient } from '../../models/model-client.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import type { CredentialProviderService } from '../credential-providers/credential-provider-service.ts'
 import type { CredentialService } from '../credentials/credential-service.ts'
@@ -20,6 +21,7 @@ import { FlowSecrets } from './flows/flow-secrets.ts'
 import { FlowSignals } from './flows/flow-signals.ts'
 import { FlowSteps } from './flows/flow-steps.ts'
 import { FlowStore, type StoredFlow } from './flows/flow-store.ts'
+import { LoginAdvisor } from './flows/login-advisor.ts'
 import { AuthUpkeep } from './health/auth-upkeep.ts'
 import { CheckStore } from './health/check-store.ts'
 import { HealthChecks } from './health/health-checks.ts'
@@ -33,6 +35,7 @@ interface ManagedAuthOptions {
   readonly masterKey: string
   readonly credentials: CredentialService
   readonly credentialProviders: CredentialProviderService
+  readonly loginModel: ModelClient | undefined
   readonly profiles: ProfileService
   readonly limits: LimitService
   readonly sessions: Omit<AuthBrowsersOptions, 'savedAt' | 'logger'>
@@ -63,7 +66,14 @@ export function createManagedAuth(options: ManagedAuthOptions) {
     store: flowStore,
     connections: connectionStore,
     browsers,
-    steps: new FlowSteps({ store: flowStore, secrets, means, onChange, clock }),
+    steps: new FlowSteps({
+      store: flowStore,
+      secrets,
+      means,
+      advisor: options.loginModel && new LoginAdvisor({ model: options.loginModel, logger }),
+      onChange,
+      clock,
+    }),
     completion: new FlowCompletion({
       store: flowStore,
       connections: connectionStore,

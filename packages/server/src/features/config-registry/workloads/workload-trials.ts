@@ -2,12 +2,12 @@ import type { WorkloadOutcome } from '@berth/contract/config-registry/config-reg
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { z } from 'zod'
+import type { ModelClient, ModelMessage } from '../../../models/model-client.ts'
 import type { Configuration } from '../analysis.ts'
 import type { StoredAnalysis } from '../stored-analysis.ts'
 import { domainOf } from '../target.ts'
 import { type AnalysisSession, type AnalysisSessions, isOfSession } from '../visits/analysis-sessions.ts'
 import { actScript, openScript, viewScript } from '../visits/page-script.ts'
-import type { ModelClient, ModelMessage } from './model-client.ts'
 
 const maxTurns = 15
 /** The last turns are enough for the next; a view of a page is long. */

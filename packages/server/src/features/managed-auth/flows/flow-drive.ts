@@ -37,6 +37,8 @@ export class FlowDrive {
   looks = 0
   /** When the page is looked at next, while somebody is asked. */
   noticeAt = 0
+  /** How often a model was asked. */
+  questions = 0
   /** How often the page did not take what was typed. */
   refusals = 0
 

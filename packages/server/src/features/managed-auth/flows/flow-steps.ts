@@ -24,6 +24,7 @@ import type { FlowDrive } from './flow-drive.ts'
 import type { FlowSecrets } from './flow-secrets.ts'
 import { type FlowFailure, type HumanNeed, inputMilliseconds } from './flow-state.ts'
 import type { FlowStore, StoredFlow } from './flow-store.ts'
+import { type LoginAdvisor, maxQuestions, openChoices } from './login-advisor.ts'
 
 /** A login has fewer steps than this. One with more goes in circles. */
 const maxActions = 30
@@ -35,6 +36,7 @@ interface FlowStepsOptions {
   readonly store: FlowStore
   readonly secrets: FlowSecrets
   readonly means: MeansService
+  readonly advisor: LoginAdvisor | undefined
   readonly onChange: (flow: StoredFlow) => void
   readonly clock: Clock
 }
@@ -65,8 +67,22 @@ export class FlowSteps {
     const means = await this.#meansOf({ flow, connection, drive, signal })
     const { isUnrestricted, denied } = denialOf(connection, page)
     if (isUnrestricted && denied.length > 0) return this.#follow({ flow, drive }, denied)
-    const decision = decide(page, this.#view(flow, means, drive))
-    await this.#carryOut(decision, { flow, connection, drive, signal }, page, means)
+    const view = this.#view(flow, means, drive)
+    const step = { flow, connection, drive, signal }
+    const decision = decide(page, view)
+    await this.#carryOut((await this.#advice(decision, view, page, step)) ?? decision, step, page, means)
+  }
+
+  /** Where nothing but a person could go on: what the model of the operator makes of the choices, if there is one. */
+  async #advice(decision: Decision, view: FlowView, page: LoginPage, step: Step): Promise<Decision | undefined> {
+    const { advisor, secrets } = this.#options
+    const { flow, connection, drive, signal } = step
+    if (!advisor || drive.questions >= maxQuestions) return undefined
+    const choices = openChoices(page, view, decision)
+    if (choices.length === 0) return undefined
+    drive.questions += 1
+    const inputs = await secrets.openInputs(connection.project_id, flow)
+    return advisor.advise({ page, means: view.means, inputs, choices }, signal)
   }
 
   /** What the flow waits for elsewhere: the page tells when it has happened. Returns whether anything has. */
