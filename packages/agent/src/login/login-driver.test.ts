@@ -115,7 +115,9 @@ test('a check of a site that asks the browser for a password says that the login
   assert.equal(check.logged_in, 'no')
 })
 
-test('a page in an endless loop is told as one that loads, within the time that the caller gives', async () => {
+const deepOnly = { skip: process.env.BERTH_DEEP === '1' ? false : 'only with ./berth test --deep' }
+
+test('a page in an endless loop is told as one that loads, within the time that is given', deepOnly, async () => {
   const site = 'endless'
   const begun = performance.now()
 

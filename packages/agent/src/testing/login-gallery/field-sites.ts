@@ -10,9 +10,7 @@ import {
   redirect,
   type Site,
   user,
-  type Visit,
   welcome,
-  wrongPassword,
 } from './site.ts'
 
 const login = page(`<h1>Sign in</h1><!--error-->${form()}`)
@@ -62,18 +60,6 @@ export const codeLanguageSites: readonly Site[] = codeLanguages.map(([lang, expl
   },
   ends: 'logged_in',
 }))
-
-const unauthorized: Reply = {
-  status: 401,
-  headers: { 'www-authenticate': 'Basic realm="Staff only"' },
-  html: page('<h1>Unauthorized</h1>'),
-}
-
-/** A page that the browser itself has to log in to. */
-const closed =
-  () =>
-  ({ basic }: Visit): Reply | string =>
-    basic === `${user}:${password}` ? page('<h1>Reports</h1><ul><li>Today</li></ul>') : unauthorized
 
 /** What sites do besides, in ways that lead programs astray. */
 export const fieldSites: readonly Site[] = [
@@ -378,34 +364,6 @@ export const fieldSites: readonly Site[] = [
           '<div role="dialog"><p>We and our partners use cookies to measure advertising.</p><button onclick="parent.postMessage(1, \'*\')">Reject all</button><button onclick="parent.postMessage(1, \'*\')">Accept all</button></div>',
         ),
     },
-    ends: 'logged_in',
-  },
-  { name: 'http-basic', pages: { '/': closed() }, ends: 'logged_in' },
-  {
-    name: 'http-basic-wrong',
-    pages: { '/': closed() },
-    passwords: [wrongPassword, password],
-    toldBefore: 'credentials_invalid',
-    ends: 'logged_in',
-  },
-  {
-    name: 'http-basic-outside',
-    pages: { '/': () => redirect('http://closed.test/'), 'closed.test/': closed() },
-    ends: 'error',
-    problem: 'domain_not_allowed',
-  },
-  {
-    name: 'http-basic-before',
-    pages: {
-      ...plain(page(`<h1>Log in</h1><!--error-->${form()}`)),
-      '/': (visit) => (visit.basic === 'gate:open' ? page('<a href="/login">Log in</a>') : unauthorized),
-      '/login': (visit) => {
-        if (visit.basic !== 'gate:open') return unauthorized
-        if (visit.method === 'GET') return login
-        return visit.sent.get('password') === password ? welcome() : login
-      },
-    },
-    gate: { username: 'gate', password: 'open' },
     ends: 'logged_in',
   },
 ]

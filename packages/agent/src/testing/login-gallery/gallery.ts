@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { codeLanguageSites, endless, fieldSites } from './field-sites.ts'
+import { httpSites } from './http-sites.ts'
 import { providerSites } from './provider-sites.ts'
 import { languageSites, simpleSites } from './simple-sites.ts'
 import { code, evil, password, type Reply, type Site, type Visit, wrongPassword } from './site.ts'
@@ -12,6 +13,7 @@ export const sites: readonly Site[] = [
   ...stepSites,
   ...providerSites,
   ...fieldSites,
+  ...httpSites,
   ...codeLanguageSites,
 ]
 
@@ -59,6 +61,7 @@ export class Gallery {
       method: request.method ?? '',
       isLoggedIn: cookies.has('session'),
       basic,
+      authorization: request.headers.authorization,
       cookies,
       memory: this.memoryOf(site.name),
     }

@@ -11,6 +11,7 @@ export interface Visit {
   readonly isLoggedIn: boolean
   /** `name:password` of HTTP basic authentication. */
   readonly basic: string | undefined
+  readonly authorization: string | undefined
   readonly cookies: ReadonlyMap<string, string>
   /** Kept between the requests of one site. */
   readonly memory: Map<string, unknown>
