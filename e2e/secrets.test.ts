@@ -64,6 +64,10 @@ const berth = await Berth.start({
 })
 after(() => berth[Symbol.asyncDispose]())
 
+/** All that sessions tell of themselves. */
+const categories = ['console', 'network', 'page', 'interaction', 'screenshot', 'platform']
+const telemetry = { enabled: true, browser: Object.fromEntries(categories.map((name) => [name, { enabled: true }])) }
+
 /** All responses of the service, without the keys that it creates. */
 const answers: string[] = []
 const made: Record<string, string> = {}
@@ -175,11 +179,12 @@ async function useVault(refused: string): Promise<void> {
     credentials: { client_id: 'id', client_secret: planted['a secret of a vault provider'] },
   })
 
-  const session = await call('POST', '/browsers', { headless: true, vaults: [{ name: 'logins' }] })
+  const session = await call('POST', '/browsers', { headless: true, vaults: [{ name: 'logins' }], telemetry })
   // What is in other inputs, Chromium itself keeps for its next start.
   const page = '<input id=a type=password><input id=b type=password><input id=c>'
   const code = `await page.route('**/*', (route) => route.fulfill({ contentType: 'text/html', body: '${page}' })); await page.goto('http://shop.test/')`
   const id = String(session.session_id)
+  const replay = await call('POST', `/browsers/${id}/replays`)
   await call('POST', `/browsers/${id}/playwright/execute`, { code })
   const filled = await call('POST', `${item}/operations`, {
     type: 'fill',
@@ -189,6 +194,24 @@ async function useVault(refused: string): Promise<void> {
   assert.equal(filled.status, 'completed', JSON.stringify(filled))
   await call('GET', `${item}/events`)
   await call('GET', `/vaults/logins/items`)
+  await call('POST', `/browsers/${id}/replays/${replay.replay_id}/stop`)
+  await call('GET', `/browsers/${id}/replays`)
+  await tellOf(id)
+}
+
+/** What a session has told of its pages. */
+async function tellOf(id: string): Promise<void> {
+  const isThere = async () => {
+    await call('GET', `/browsers/${id}/telemetry/events?limit=100`)
+    return answers.at(-1)?.includes('"page_') ?? false
+  }
+  await until('the telemetry of a session', isThere, { limitSeconds: 30, everyMilliseconds: 200 })
+}
+
+interface Question {
+  readonly interaction_id: string
+  readonly browser_session_id: string
+  readonly fields: readonly { readonly id: string; readonly type: string }[]
 }
 
 /** A login that has typed a stored password, and then one that was entered, and waits for another one. */
@@ -200,6 +223,8 @@ async function useLogin(): Promise<void> {
     profile_name: 'login',
     login_url: `${site.url}/login`,
     credential: { name: 'login' },
+    record_session: true,
+    browser: { telemetry },
   })
   const path = `/auth/connections/${connection.id}`
   await call('POST', `${path}/login`)
@@ -214,13 +239,14 @@ async function useLogin(): Promise<void> {
       },
       { limitSeconds: 60, everyMilliseconds: 200 },
     )
-  const first = (await asked()) as unknown as { interaction_id: string; fields: { id: string; type: string }[] }
+  const first = (await asked()) as unknown as Question
   const entered = first.fields.map(({ id, type }) => [
     id,
     type === 'password' ? planted['an answer to a login'] : 'ann@example.com',
   ])
   await call('POST', `${path}/submit`, { field_values: Object.fromEntries(entered) })
   await asked(first.interaction_id)
+  await tellOf(first.browser_session_id)
   await call('GET', `${path}/timeline`)
 }
 
