@@ -13,6 +13,8 @@ const run = promisify(execFile)
 interface RepositoryContent {
   readonly files: Readonly<Record<string, string | Uint8Array>>
   readonly links?: Readonly<Record<string, string>>
+  /** Paths of submodules. */
+  readonly submodules?: readonly string[]
 }
 
 /** Git repositories over HTTP, as `/owner/name`. */
@@ -51,7 +53,7 @@ export class GitServer implements AsyncDisposable {
   }
 
   /** Returns the URL, and the commit on the branch `main`, which has the tag `v1`. */
-  async add(name: string, { files, links = {} }: RepositoryContent, token?: string) {
+  async add(name: string, { files, links = {}, submodules = [] }: RepositoryContent, token?: string) {
     const folder = join(this.#folder, `owner/${name}`)
     const git = async (...args: readonly string[]) =>
       (await run('git', ['-c', 'user.name=berth', '-c', 'user.email=berth@example.com', ...args], { cwd: folder }))
@@ -64,6 +66,7 @@ export class GitServer implements AsyncDisposable {
     }
     for (const [path, target] of Object.entries(links)) await symlink(target, join(folder, path))
     await git('add', '--all', '--force')
+    for (const path of submodules) await git('update-index', '--add', '--cacheinfo', `160000,${'1'.repeat(40)},${path}`)
     await git('commit', '--quiet', '--message', 'first')
     await git('tag', '--annotate', '--message', 'one', 'v1')
     if (token) this.#tokens.set(`/owner/${name}`, token)

@@ -1,9 +1,11 @@
+import { text } from 'node:stream/consumers'
 import type { DeploymentId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { addressInMachine } from '../machines/address-in-machine.ts'
 import type { AppMachine } from '../machines/app-machine.ts'
 import { inMachine } from '../machines/paths.ts'
 import { runProgram } from '../machines/run-program.ts'
+import { someOf } from '../some-of.ts'
 import { NotInstallable } from './install-step.ts'
 
 export interface Repository {
@@ -30,12 +32,14 @@ export function checkRepositoryUrl(text: string, gitHubUrl: string): string {
 }
 
 /*
- * Nothing is checked out: hooks, filters, submodules and links of the repository do nothing. What leads out of the
- * archive is refused with it.
+ * Nothing is checked out: hooks, filters and links of the repository do nothing. What leads out of the archive is refused
+ * with it. A submodule is a link to a commit of another repository, which packs as an empty folder.
  */
+const maxListBytes = 64 * 1024
 const fetchAndPack = `
 git init --quiet --template= "$FOLDER" && cd "$FOLDER" &&
 git fetch --quiet --depth=1 --no-tags --no-recurse-submodules --end-of-options "$URL" "$REF" &&
+{ git ls-tree -r -z "FETCH_HEAD$SUBFOLDER" | grep -z '^160000 ' | head -c ${maxListBytes} > "$SUBMODULES"; } &&
 git archive --format=zip -o "$ARCHIVE" "FETCH_HEAD$SUBFOLDER" && cd / && rm -rf "$FOLDER"`
 
 /** Packs the commit that the reference names, in the machine and with its way out. Says where the archive is. */
@@ -51,6 +55,7 @@ export async function packRepository(
   const env = {
     FOLDER: '/tmp/repository',
     ARCHIVE: inMachine.sourceArchive,
+    SUBMODULES: inMachine.submodules,
     URL: address,
     REF: ref,
     SUBFOLDER: path === undefined ? '' : `:${path}`,
@@ -68,8 +73,19 @@ export async function packRepository(
   const onSafeLine = (line: string) => onLine(token ? hide(line, [token, credentials ?? '']) : line)
   const request = { command: '/bin/sh', args: ['-c', fetchAndPack], env }
   const exitCode = await runProgram(operations, request, onSafeLine, signal)
-  if (exitCode === 0) return inMachine.sourceArchive
-  throw new NotInstallable(`source: the repository could not be fetched: git ended with ${exitCode}.`)
+  if (exitCode !== 0) {
+    throw new NotInstallable(`source: the repository could not be fetched: git ended with ${exitCode}.`)
+  }
+  const submodules = submodulesIn(await text(await operations.readFile(inMachine.submodules, signal)))
+  if (submodules.length === 0) return inMachine.sourceArchive
+  throw new NotInstallable(
+    `source: the repository has submodules, which are not fetched: ${someOf(submodules)}. Name a folder without them in source.path, or upload an archive.`,
+  )
+}
+
+/** The paths of a listing of git, each with its mode and commit before it. */
+function submodulesIn(listing: string): readonly string[] {
+  return listing.split('\0').flatMap((entry) => entry.split('\t').slice(1, 2))
 }
 
 function hide(line: string, secrets: readonly string[]): string {

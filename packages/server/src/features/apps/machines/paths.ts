@@ -16,4 +16,5 @@ export const inMachine = {
   tools: '/home/kernel/.berth/tools',
   dependencies: '/tmp/dependencies.tgz',
   sourceArchive: '/tmp/source.zip',
+  submodules: '/tmp/submodules',
 } as const
