@@ -19,6 +19,7 @@ const berth = await Berth.start({
   environment: {
     ...registry.environment,
     ...git.environment,
+    BERTH_RESERVE: 'app=1',
     BERTH_EGRESS_ALLOW: `${registry.environment.BERTH_EGRESS_ALLOW},${git.environment.BERTH_EGRESS_ALLOW}`,
   },
 })
@@ -213,6 +214,13 @@ test('an app drives a session with Playwright', reachesSessions, async () => {
   await client.browsers.deleteByID(session)
 })
 
+test('builds and apps run in machines that were ready before', async () => {
+  const metrics = await (await berth.request('/metrics')).text()
+
+  assert.match(metrics, /^berth_reserve_claims_total\{kind="app"\} [1-9]/m)
+  assert.doesNotMatch(metrics, /^berth_reserve_misses_total\{reason="failed"\} [1-9]/m)
+})
+
 test('an app sees nothing of the host, and of berth what any client sees', async () => {
   const seen = outputOf(await invoke('look'))
 
@@ -249,7 +257,7 @@ test('what does not load has failed, with the reason of its code', async () => {
   assert.equal(state.status_reason, 'no luck')
 })
 
-test('a repository is deployed by branch, tag and commit, and neither hooks nor submodules of it do anything', async () => {
+test('a repository is deployed by branch, tag and commit, and neither its hooks nor its filters do anything', async () => {
   const files = Object.fromEntries(Object.entries(source).map(([name, content]) => [`app/${name}`, content]))
   const hostile = {
     '.gitmodules': `[submodule "x"]\n\tpath = x\n\turl = ${git.url}/owner/other\n`,
@@ -285,6 +293,9 @@ test('a repository that cannot be fetched, or leads elsewhere, fails and tells n
   const linking = await git.add('linking', { files: { 'index.ts': '' }, links: { out: '/etc/passwd' } })
   const plain = await git.add('plain', { files: { 'index.ts': '' } })
   const locked = await git.add('locked', { files: { 'index.ts': '' } }, 'ghp_other')
+  const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'0a'.repeat(32)}\nsize 5\n`
+  const large = await git.add('large', { files: { 'index.ts': '', 'app/model.bin': pointer } })
+  const nested = await git.add('nested', { files: { 'index.ts': '' }, submodules: ['lib/other'] })
   const before = registry.fetched
 
   const failures: readonly (readonly [Partial<Kernel.DeploymentCreateParams.Source>, RegExp])[] = [
@@ -292,6 +303,8 @@ test('a repository that cannot be fetched, or leads elsewhere, fails and tells n
     [{ url: linking.url, ref: 'other' }, /^source: the repository could not be fetched/],
     [{ url: linking.url, path: 'none' }, /^source: the repository could not be fetched/],
     [{ url: linking.url }, /^source: .*leads out/],
+    [{ url: large.url }, /^source: Git LFS has the content of app\/model.bin, /],
+    [{ url: nested.url }, /^source: the repository has submodules, which are not fetched: lib\/other\. /],
     [{ url: plain.url, entrypoint: 'none.ts' }, /^source.entrypoint: the repository holds no file none.ts/],
     [{ url: git.redirect('to-host', `http://127.0.0.1:${new URL(berth.url).port}`) }, /could not be fetched/],
     [{ url: git.redirect('to-metadata', 'http://169.254.169.254/latest') }, /could not be fetched/],

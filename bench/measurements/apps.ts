@@ -8,10 +8,12 @@ import { fileURLToPath } from 'node:url'
 import { Berth } from '../../e2e/testing/berth.ts'
 import { zipOf } from '../../e2e/testing/extension-files.ts'
 import { installedVersion, PackageRegistry } from '../../e2e/testing/package-registry.ts'
+import { readMetric } from '../services/berth.ts'
 import type { BenchContext } from './measurement.ts'
 
 export const warmInvokeName = 'app, invoke of a warm one beyond its handler'
 export const coldInvokeName = 'app, invoke of a cold one'
+const noReserveInvokeName = 'app, invoke of a cold one without a reserve'
 export const runtimeName = 'app, its runtime alone until it has loaded the code'
 export const redeployName = 'app, second deploy with an unchanged lock file'
 const burstName = 'app, 100 asynchronous invocations until all have ended'
@@ -52,16 +54,34 @@ export async function measureApps({ figures, rounds }: BenchContext): Promise<vo
   figures.add(service, burstName, 'ms', [await invokeManyAtOnce(warm)])
 
   const environment = { ...registry.environment, BERTH_APP_WARM_SECONDS: '0' }
-  const cold = stack.use(await Berth.start({ environment, isOwnGroup: true }))
-  await deploy(cold, archive)
-  const [colds, runtimes]: [number[], number[]] = [[], []]
-  for (let turn = 0; turn < rounds; turn += 1) {
-    const { milliseconds, output } = await invoke(cold)
-    colds.push(milliseconds - output)
-    runtimes.push(await startRuntime())
-  }
+  const withoutReserve = await coldInvokes({ environment, archive, rounds, reserve: 0 })
+  figures.add(service, noReserveInvokeName, 'ms', withoutReserve.colds)
+  const { colds, runtimes } = await coldInvokes({ environment, archive, rounds, reserve: 1 })
   figures.add(service, coldInvokeName, 'ms', colds)
   figures.add(service, runtimeName, 'ms', runtimes)
+}
+
+interface ColdInvokes {
+  readonly environment: Readonly<Record<string, string>>
+  readonly archive: Uint8Array
+  readonly rounds: number
+  /** How many machines wait for an app before each. */
+  readonly reserve: number
+}
+
+/** Milliseconds beyond the handler of invocations whose app has no machine, and of its runtime alone before each. */
+async function coldInvokes({ environment, archive, rounds, reserve }: ColdInvokes) {
+  const BERTH_RESERVE = reserve > 0 ? `app=${reserve}` : 'off'
+  await using berth = await Berth.start({ environment: { ...environment, BERTH_RESERVE }, isOwnGroup: true })
+  await deploy(berth, archive)
+  const [colds, runtimes]: [number[], number[]] = [[], []]
+  for (let turn = 0; turn < rounds; turn += 1) {
+    while ((await readMetric(berth, 'berth_reserve_machines{kind="app"}')) < reserve) await delay(100)
+    runtimes.push(await startRuntime())
+    const { milliseconds, output } = await invoke(berth)
+    colds.push(milliseconds - output)
+  }
+  return { colds, runtimes }
 }
 
 async function appArchive(): Promise<Uint8Array> {

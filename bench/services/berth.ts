@@ -53,15 +53,7 @@ export async function startReadyBerth(
     environment: { BERTH_EGRESS_ALLOW: pagesAddress, BERTH_RESERVE },
     isOwnGroup: true,
   })
-  const metric = async (series: string) => {
-    const text = await (await berth.request('/metrics')).text()
-    return Number(
-      text
-        .split('\n')
-        .find((line) => line.startsWith(`${series} `))
-        ?.split(' ')[1],
-    )
-  }
+  const metric = (series: string) => readMetric(berth, series)
   const isFilled = async ([kind, count]: [string, number]) =>
     (await metric(`berth_reserve_machines{kind="${kind}"}`)) >= count
   return {
@@ -72,6 +64,16 @@ export async function startReadyBerth(
       while ((await Promise.all(Object.entries(sizes).map(isFilled))).includes(false)) await delay(100)
     },
   }
+}
+
+export async function readMetric(berth: Berth, series: string): Promise<number> {
+  const lines = (await (await berth.request('/metrics')).text()).split('\n')
+  return Number(
+    lines
+      .find((line) => line.startsWith(`${series} `))
+      ?.split(' ')
+      .at(-1),
+  )
 }
 
 function serviceOf(berth: Berth): Service {

@@ -460,6 +460,7 @@ export function createServices(options: ServicesOptions) {
     sessions,
     driver,
     egressLink: options.egress,
+    reserve,
     jobs,
     serverId: driverId,
     warmMilliseconds: options.warmAppSeconds * 1000,

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
+import { makeAppFolders } from '../apps/make-app-folders.ts'
 import { Browser } from '../browser/browser.ts'
 import { listenOptions, readConfig } from '../config.ts'
 import { ExtensionSet } from '../extensions/extension-set.ts'
@@ -31,8 +32,10 @@ process.on('SIGTERM', () => void stop())
 // What one connection or call has left behind is no reason to end the session of all.
 process.on('unhandledRejection', (reason) => logger.error({ err: reason }, 'a failure that nobody waited for'))
 // Before the rest is loaded, which would delay the start of Chromium: that takes longest.
-if (config.is_app) state.becomeReady()
-else {
+if (config.is_app) {
+  await makeAppFolders()
+  state.becomeReady()
+} else {
   browser.start()
   await browser.launched
 }

@@ -10,6 +10,7 @@ import type { JobQueue } from '../../jobs/job-runner.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import type { ApiKeyService } from '../api-keys/api-key-service.ts'
 import type { LimitService } from '../limits/limit-service.ts'
+import type { Reserve } from '../sessions/reserve/reserve.ts'
 import type { SessionService } from '../sessions/session-service.ts'
 import { AppBlobs } from './app-blobs.ts'
 import { AppEnvironment } from './app-environment.ts'
@@ -37,6 +38,7 @@ interface AppServicesOptions {
   readonly sessions: SessionService
   readonly driver: Driver
   readonly egressLink: EgressLink
+  readonly reserve: Reserve
   readonly jobs: JobQueue
   readonly serverId: string
   readonly warmMilliseconds: number

@@ -6,6 +6,7 @@ import { maxDeploymentBytes } from '@berth/contract/apps/app.ts'
 import type { DeploymentId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
 import npmPackage from 'npm/package.json' with { type: 'json' }
@@ -121,11 +122,16 @@ export class BuildRunner {
     const { deployments, environment } = this.#options
     const deployment = await deployments.get(id)
     const signal = AbortSignal.timeout(prepareLimitMilliseconds)
+    const variables = environment.of(deployment)
+    variables.catch(() => {}) // It is waited for when there is a machine.
     const machine = await this.#options.startMachine(signal)
     try {
-      await this.#unpackSource(machine, deployment, signal)
+      await settleAll([
+        this.#unpackSource(machine, deployment, signal),
+        this.#writeDependencies(machine, deployment, signal),
+      ])
       await this.#unpackDependencies(machine, deployment, signal)
-      return { machine, code: { entrypoint: deployment.entrypoint, environment: await environment.of(deployment) } }
+      return { machine, code: { entrypoint: deployment.entrypoint, environment: await variables } }
     } catch (error) {
       await machine.stop()
       throw error
@@ -167,13 +173,23 @@ export class BuildRunner {
     await machine.operations.unpack(source, inMachine.app, signal)
   }
 
-  /** The same for what was installed for it. */
-  async #unpackDependencies(machine: AppMachine, deployment: StoredDeployment, signal: AbortSignal): Promise<void> {
-    const { project_id: projectId, dependencies_blob: blob, entrypoint } = deployment
+  async #writeDependencies(
+    { operations }: AppMachine,
+    { project_id: projectId, dependencies_blob: blob }: StoredDeployment,
+    signal: AbortSignal,
+  ): Promise<void> {
     if (blob === null) return
-    const { operations } = machine
-    const { folder } = runtimePlaces[runtimeOf(entrypoint)]
     await operations.writeFile(inMachine.dependencies, await this.#options.blobs.read(projectId, blob), signal)
+  }
+
+  /** Over the source, which may contain some of its own. */
+  async #unpackDependencies(
+    { operations }: AppMachine,
+    { dependencies_blob: blob, entrypoint }: StoredDeployment,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (blob === null) return
+    const { folder } = runtimePlaces[runtimeOf(entrypoint)]
     const unpack = `mkdir -p ${folder} && tar -xzf ${inMachine.dependencies} -C ${folder} && rm ${inMachine.dependencies}`
     const exitCode = await runProgram(operations, { command: '/bin/sh', args: ['-c', unpack] }, () => {}, signal)
     if (exitCode !== 0) throw new Error('the dependencies of an app could not be unpacked')
@@ -189,7 +205,9 @@ export class BuildRunner {
     if (known) {
       log('The dependencies are those of an earlier deployment.')
       await deployments.setDependencies(id, known, plan.key)
-      return this.#unpackDependencies(machine, { ...deployment, dependencies_blob: known }, signal)
+      const kept = { ...deployment, dependencies_blob: known }
+      await this.#writeDependencies(machine, kept, signal)
+      return this.#unpackDependencies(machine, kept, signal)
     }
     const path = { PATH: `${inMachine.programs}:/usr/local/bin:/usr/bin:/bin` }
     const addresses = await registries.of(runtimeOf(entrypoint))

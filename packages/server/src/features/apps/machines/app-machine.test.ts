@@ -21,6 +21,11 @@ const testbed = await LocalTestbed.open()
 const driver = await testbed.openDriverWithAgent()
 after(() => testbed.close())
 const egressLink = { openRoute: async () => {}, closeRoute: async () => {} } as unknown as EgressLink
+const reserve = {
+  noteCreate: () => ({ [Symbol.dispose]: () => {} }),
+  take: async () => undefined,
+  giveWay: async () => false,
+}
 const signal = new AbortController().signal
 const id = 'dpl' as DeploymentId
 
@@ -54,7 +59,7 @@ async function sdkFiles(): Promise<readonly ZipMember[]> {
 let machine: AppMachine
 const warm = new WarmMachines({
   prepare: async () => {
-    machine = await AppMachine.start({ driver, egressLink, clock: systemClock }, signal)
+    machine = await AppMachine.start({ driver, egressLink, reserve, clock: systemClock }, signal)
     const archive = zip(
       { name: 'index.ts', content: code },
       { name: 'package.json', content: '{"type":"module"}' },

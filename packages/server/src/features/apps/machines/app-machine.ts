@@ -1,17 +1,23 @@
 import { type MachineId, newId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { Driver, Machine } from '../../../drivers/driver.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
+import { appEgressSettings, appMachineSpec } from '../../sessions/machines/app-machine-settings.ts'
+import type { Reserve } from '../../sessions/reserve/reserve.ts'
 import { MachineOperations } from './machine-operations.ts'
-import { inMachine } from './paths.ts'
-import { runProgram } from './run-program.ts'
 
 const startLimitMilliseconds = 45_000
+
+export function isLackOfRoom(error: unknown): error is BerthError {
+  return error instanceof BerthError && error.code === 'capacity_exhausted'
+}
 
 interface AppMachineOptions {
   readonly driver: Driver
   readonly egressLink: EgressLink
+  readonly reserve: Pick<Reserve, 'noteCreate' | 'take' | 'giveWay'>
   readonly clock: Clock
 }
 
@@ -29,18 +35,30 @@ export class AppMachine {
     this.ended = machine.ended
   }
 
-  /** After a rejection nothing of the machine is left. */
+  /** One of the reserve, or another. After a rejection nothing of the machine is left. */
   static async start(options: AppMachineOptions, caller: AbortSignal): Promise<AppMachine> {
-    const { driver, egressLink, clock } = options
+    const { reserve } = options
+    using _create = reserve.noteCreate('app')
+    const ready = await reserve.take('app')
+    if (!ready) return AppMachine.#startCold(options, caller)
+    const taken = new AppMachine(options, ready)
+    if (!caller.aborted) return taken
+    await taken.stop()
+    throw caller.reason
+  }
+
+  static async #startCold(options: AppMachineOptions, caller: AbortSignal): Promise<AppMachine> {
+    const { driver, egressLink, reserve, clock } = options
     const signal = AbortSignal.any([caller, AbortSignal.timeout(startLimitMilliseconds)])
     const id = newId('machine', clock.now())
-    const machine = await driver.start({ ...spec, id }, signal)
+    const start = () => driver.start(appMachineSpec(id), signal)
+    const machine = await start().catch(async (error: unknown) => {
+      if (isLackOfRoom(error) && (await reserve.giveWay())) return start()
+      throw error
+    })
     const started = new AppMachine(options, machine)
     try {
-      // Named by its machine, it reaches berth as any other client does, with the key that it is given.
-      await egressLink.openRoute(machine, { session_id: id, private_hosts: [], routes: [] })
-      const linked = `mkdir -p ${inMachine.app} ${inMachine.programs} && ln -s ${inMachine.node} ${inMachine.programs}/node`
-      await runProgram(started.operations, { command: '/bin/sh', args: ['-c', linked] }, () => {}, signal)
+      await egressLink.openRoute(machine, appEgressSettings(id))
       return started
     } catch (error) {
       await started.stop()
@@ -58,16 +76,3 @@ export class AppMachine {
     await settleAll([driver.stop(this.id), egressLink.closeRoute(this.id)])
   }
 }
-
-const spec = {
-  isApp: true,
-  headless: true,
-  stealth: false,
-  gpu: false,
-  kioskMode: false,
-  viewport: { width: 1280, height: 800, refresh_rate: 60 },
-  memory: '2GiB',
-  chromePolicy: {},
-  awaitsProfile: false,
-  awaitsExtensions: false,
-} as const

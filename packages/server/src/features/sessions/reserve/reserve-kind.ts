@@ -2,11 +2,12 @@ import type { ResolvedViewport } from '@berth/contract/browsers/viewport.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { MachineSpec } from '../../../drivers/driver.ts'
 import { defaultMemory } from '../create/default-memory.ts'
+import { appMachineSpec } from '../machines/app-machine-settings.ts'
 import { viewportOf, windowOf } from '../machines/session-viewport.ts'
 
 /**
  * Machines differ in what only a launch of Chromium can set. Those for profiles have no Chromium yet: the profile of
- * the session decides what it is launched with.
+ * the session decides what it is launched with. Those for apps never have one.
  */
 export const reserveKinds = [
   'headless',
@@ -15,6 +16,7 @@ export const reserveKinds = [
   'headful-stealth',
   'headless-profile',
   'headful-profile',
+  'app',
 ] as const
 export type ReserveKind = (typeof reserveKinds)[number]
 
@@ -66,6 +68,7 @@ export function isReserveWindow(viewport: ResolvedViewport): boolean {
 
 /** What a machine of the reserve is started with: as for a session that asks for nothing else. */
 export function reserveSpec(id: MachineId, kind: ReserveKind): MachineSpec {
+  if (kind === 'app') return { ...appMachineSpec(id), hasLowPriority: true }
   const headless = kind.startsWith('headless')
   return {
     id,

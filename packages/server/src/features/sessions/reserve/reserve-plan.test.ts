@@ -29,6 +29,8 @@ interface PlanCase {
   readonly freeGibibytes: number
   readonly created: Readonly<Partial<Record<ReserveKind, number>>>
   readonly secondsAgo?: number
+  /** Since a machine for an app was needed. */
+  readonly appSecondsAgo?: number
   readonly sizes: ReserveSizes
 }
 
@@ -51,6 +53,18 @@ const plans: Readonly<Record<string, PlanCase>> = {
     secondsAgo: 181,
     sizes: { headless: 1, headful: 1 },
   },
+  'one for apps as long as they are served': {
+    freeGibibytes: 8,
+    created: {},
+    appSecondsAgo: 23 * 3600,
+    sizes: { headless: 1, headful: 1, app: 1 },
+  },
+  'none for apps a day later': {
+    freeGibibytes: 8,
+    created: {},
+    appSecondsAgo: 25 * 3600,
+    sizes: { headless: 1, headful: 1 },
+  },
   'no more than eight of a kind': {
     freeGibibytes: 100,
     created: { headless: 1000 },
@@ -63,7 +77,7 @@ const plans: Readonly<Record<string, PlanCase>> = {
   },
 }
 
-for (const [what, { freeGibibytes, created, secondsAgo = 0, sizes }] of Object.entries(plans)) {
+for (const [what, { freeGibibytes, created, secondsAgo = 0, appSecondsAgo, sizes }] of Object.entries(plans)) {
   test(`auto keeps ${what}`, () => {
     const creates = Object.entries(created).flatMap(([kind, count]) =>
       Array.from({ length: count }, () => ({ kind: kind as ReserveKind, milliseconds: 0 })),
@@ -71,6 +85,7 @@ for (const [what, { freeGibibytes, created, secondsAgo = 0, sizes }] of Object.e
 
     const planned = planSizes('auto', {
       creates,
+      ...(appSecondsAgo !== undefined && { appMilliseconds: (secondsAgo - appSecondsAgo) * 1000 }),
       nowMilliseconds: secondsAgo * 1000,
       freeBytes: freeGibibytes * gibibyte,
     })

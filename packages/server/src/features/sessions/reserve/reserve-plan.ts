@@ -13,6 +13,8 @@ export interface PastCreate {
 
 interface PlanFacts {
   readonly creates: readonly PastCreate[]
+  /** When an app has last needed a machine, if one has. */
+  readonly appMilliseconds?: number | undefined
   /** The same clock. */
   readonly nowMilliseconds: number
   /** What is free of the host's memory, and what the reserve has of it. */
@@ -21,11 +23,13 @@ interface PlanFacts {
 
 const mebibyte = 1024 ** 2
 /** What a machine takes that has shown no page yet. */
-const machineBytes = { headless: 200 * mebibyte, headful: 350 * mebibyte }
+const machineBytes = { headless: 200 * mebibyte, headful: 350 * mebibyte, app: 120 * mebibyte }
 /** Where less is free, no machine is kept for what may never come. */
 const minFreeBytes = 4096 * mebibyte
 const memoryShare = 1 / 4
 const memoryMilliseconds = 3 * 60_000
+/** Machines of apps are kept while apps are warm: those who need one come later than that. */
+const appMemoryMilliseconds = 24 * 3_600_000
 /** Of this many creates in that time, one more machine is kept. */
 const createsPerMachine = 3
 const maxOfKind = 8
@@ -41,10 +45,12 @@ export function planSizes(config: ReserveConfig, facts: PlanFacts): ReserveSizes
   if (config === 'off') return {}
   if (config !== 'auto') return config
   if (facts.freeBytes < minFreeBytes) return {}
-  const recent = recentCreates(facts.creates, facts.nowMilliseconds)
+  const { creates, appMilliseconds = Number.NEGATIVE_INFINITY, nowMilliseconds } = facts
+  const recent = recentCreates(creates, nowMilliseconds)
+  const servesApps = nowMilliseconds - appMilliseconds < appMemoryMilliseconds
   const wanted = reserveKinds.map((kind) => {
     const created = recent.filter((create) => create.kind === kind).length
-    const least = commonKinds.includes(kind) ? 1 : 0
+    const least = commonKinds.includes(kind) || (kind === 'app' && servesApps) ? 1 : 0
     return [kind, Math.min(maxOfKind, least + Math.ceil(created / createsPerMachine))] as const
   })
   return withinMemory(wanted, facts.freeBytes * memoryShare)
@@ -56,7 +62,7 @@ function withinMemory(wanted: readonly (readonly [ReserveKind, number])[], bytes
   let left = bytes
   for (let size = 1; size <= maxOfKind; size++) {
     for (const [kind, count] of wanted) {
-      const needed = kind.startsWith('headless') ? machineBytes.headless : machineBytes.headful
+      const needed = bytesOf(kind)
       if (count < size || left < needed) continue
       sizes[kind] = (sizes[kind] ?? 0) + 1
       left -= needed
@@ -67,10 +73,12 @@ function withinMemory(wanted: readonly (readonly [ReserveKind, number])[], bytes
 
 /** What the reserve takes of the host's memory, about. */
 export function reserveBytes(kinds: readonly ReserveKind[]): number {
-  return kinds.reduce(
-    (bytes, kind) => bytes + (kind.startsWith('headless') ? machineBytes.headless : machineBytes.headful),
-    0,
-  )
+  return kinds.reduce((bytes, kind) => bytes + bytesOf(kind), 0)
+}
+
+function bytesOf(kind: ReserveKind): number {
+  if (kind === 'app') return machineBytes.app
+  return kind.startsWith('headless') ? machineBytes.headless : machineBytes.headful
 }
 
 /** Reads `off`, `auto`, or counts such as `headless=2,headful=1`; undefined when it is none of these. */

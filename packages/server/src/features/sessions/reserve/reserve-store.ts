@@ -28,7 +28,7 @@ export class ReserveStore {
    * Takes the machine, and says whether nobody had. One statement: no machine is given twice. In the transaction that
    * gives it to a session, so that a crash does neither or both; the one that activates the session waits for the disk.
    */
-  async claim(machineId: MachineId, database: Database): Promise<boolean> {
+  async claim(machineId: MachineId, database: Database = this.#database): Promise<boolean> {
     const claimed = await database
       .deleteFrom('reserve_machines')
       .where('machine_id', '=', machineId)

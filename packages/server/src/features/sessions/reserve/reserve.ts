@@ -9,6 +9,7 @@ import { AgentWatch } from '../../../agent-link/agent-watch.ts'
 import type { Database } from '../../../database/database.ts'
 import type { Driver, Machine } from '../../../drivers/driver.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
+import { appEgressSettings } from '../machines/app-machine-settings.ts'
 import type { SessionEgress } from '../machines/session-egress.ts'
 import { isForProfiles, type ReserveKind, type ReserveMiss, reserveKinds, reserveSpec } from './reserve-kind.ts'
 import { type PastCreate, planSizes, type ReserveConfig, recentCreates, reserveBytes } from './reserve-plan.ts'
@@ -62,6 +63,7 @@ export class Reserve {
   readonly #chosen = new Map<MachineId, ReadyMachine>()
   readonly #abort = new AbortController()
   #creates: readonly PastCreate[] = []
+  #appMilliseconds: number | undefined
   /** Those that have started, and are busy for a moment more. */
   readonly #settling = new Map<MachineId, { readonly kind: ReserveKind; readonly settled: Promise<void> }>()
   #createsUnderWay = 0
@@ -113,6 +115,7 @@ export class Reserve {
   /** A create is under way, until the disposal: the reserve leaves the processor to it. */
   noteCreate(kind: ReserveKind | undefined): Disposable {
     const now = performance.now()
+    if (kind === 'app') this.#appMilliseconds = now
     if (kind) this.#creates = [...recentCreates(this.#creates, now), { kind, milliseconds: now }]
     this.#createsUnderWay += 1
     return {
@@ -134,6 +137,34 @@ export class Reserve {
     const awake = driver.thaw(id)
     awake.catch(() => {}) // Whoever gives it to a session waits for it.
     return { machine: ready.machine, kind, awake }
+  }
+
+  /** A machine that is its caller's for good, for what has no session; nothing when there is none that can run. */
+  async take(kind: ReserveKind): Promise<Machine | undefined> {
+    const chosen = this.choose(kind)
+    if (!chosen) {
+      this.noteMiss('empty')
+      return undefined
+    }
+    const { machine, awake } = chosen
+    const ready = this.#chosen.get(machine.id)
+    // Somebody may have removed it meanwhile.
+    if (!(await this.#options.store.claim(machine.id))) return undefined
+    const runs = await awake.then(
+      () => !ready?.hasEnded,
+      (error: Error) => {
+        this.#noteFailure(error)
+        return false
+      },
+    )
+    if (runs) {
+      this.noteClaim(chosen)
+      return machine
+    }
+    this.#chosen.delete(machine.id)
+    this.noteMiss('failed')
+    await this.#stop(machine.id)
+    return undefined
   }
 
   /** Gives a chosen machine to a session, if nobody has removed it, when the transaction is committed. */
@@ -221,7 +252,8 @@ export class Reserve {
     const kinds = [...[...this.#ready.values()].map(({ kind }) => kind), ...settling]
     const room = await driver.freeRoom()
     const freeBytes = (room?.memoryBytes ?? 0) + reserveBytes(kinds)
-    const planned = planSizes(config, { creates: this.#creates, nowMilliseconds: performance.now(), freeBytes })
+    const asked = { creates: this.#creates, appMilliseconds: this.#appMilliseconds }
+    const planned = planSizes(config, { ...asked, nowMilliseconds: performance.now(), freeBytes })
     const sizeOf = (kind: ReserveKind) => kinds.filter((one) => one === kind).length
     for (const [id, { kind }] of this.#ready) {
       if (sizeOf(kind) <= (planned[kind] ?? 0)) continue
@@ -302,7 +334,10 @@ export class Reserve {
   /** When it is frozen: nothing gets out before there is a session. To change a route takes less than to open one. */
   async #openRoute({ machine, kind }: ReadyMachine): Promise<void> {
     const { egress, egressLink } = this.#options
-    await egressLink.openRoute(machine, egress.settingsOfWaiting(machine.id, reserveSpec(machine.id, kind).stealth))
+    const { id } = machine
+    const isApp = kind === 'app'
+    const settings = isApp ? appEgressSettings(id) : egress.settingsOfWaiting(id, reserveSpec(id, kind).stealth)
+    await egressLink.openRoute(machine, settings)
   }
 
   async #giveUp(id: MachineId, error: Error): Promise<void> {

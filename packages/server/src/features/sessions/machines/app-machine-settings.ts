@@ -1,0 +1,25 @@
+import type { MachineId } from '@berth/contract/common/ids.ts'
+import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
+import type { MachineSpec } from '../../../drivers/driver.ts'
+
+/** A machine without a browser, with the isolation and the limits of every other. */
+export function appMachineSpec(id: MachineId): MachineSpec {
+  return {
+    id,
+    isApp: true,
+    headless: true,
+    stealth: false,
+    gpu: false,
+    kioskMode: false,
+    viewport: { width: 1280, height: 800, refresh_rate: 60 },
+    memory: '2GiB',
+    chromePolicy: {},
+    awaitsProfile: false,
+    awaitsExtensions: false,
+  }
+}
+
+/** Named by its machine, it reaches berth as any other client does, with the key that it is given. */
+export function appEgressSettings(id: MachineId): EgressSettings {
+  return { session_id: id, private_hosts: [], routes: [] }
+}
