@@ -461,6 +461,7 @@ export function createServices(options: ServicesOptions) {
     driver,
     egressLink: options.egress,
     reserve,
+    servers,
     jobs,
     serverId: driverId,
     warmMilliseconds: options.warmAppSeconds * 1000,

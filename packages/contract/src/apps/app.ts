@@ -116,6 +116,11 @@ export const DeploymentEvent = z
       event: z.literal('app_version_summary'),
       timestamp: Timestamp,
     }),
+    z.object({
+      event: z.literal('error'),
+      error: z.object({ code: z.string(), message: z.string() }),
+      timestamp: Timestamp,
+    }),
     heartbeat,
   ])
   .meta({ id: 'DeploymentEvent' })

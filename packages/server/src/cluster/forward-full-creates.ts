@@ -1,3 +1,4 @@
+import { createInvocation } from '@berth/contract/apps/app-endpoints.ts'
 import { createBrowser } from '@berth/contract/browsers/browser-endpoints.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -5,13 +6,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 /** Resolves with false when no other server has answered. */
 type CreateElsewhere = (request: FastifyRequest, reply: FastifyReply) => Promise<boolean>
 
+const creates = [createBrowser, createInvocation]
+
 /**
- * Lets another server create the session when this host has no room for it. The row of the failed create has been
- * removed by then, so the session is counted once. Has to come before the routes are mounted.
+ * Lets another server create the session, or the invocation that its caller waits for, when this host has no room for
+ * its machine. The row of the failed create has been removed by then, so it is counted once. Has to come before the
+ * routes are mounted.
  */
 export function forwardFullCreates(app: FastifyInstance, createElsewhere: CreateElsewhere): void {
   app.addHook('onRoute', (route) => {
-    if (route.method !== createBrowser.method || route.url !== createBrowser.path) return
+    if (!creates.some(({ method, path }) => route.method === method && route.url === path)) return
     const { handler } = route
     route.handler = async function (request, reply) {
       try {

@@ -115,6 +115,14 @@ export const buildDeployment: Job<{ deploymentId: DeploymentId }> = {
   limitSeconds: 15 * 60,
 }
 
+/** Runs an asynchronous invocation for which the server that accepted it has no room. */
+export const runInvocation: Job<{ invocationId: InvocationId }> = {
+  name: 'run-invocation',
+  runsOn: 'one server',
+  keyOf: ({ invocationId }) => invocationId,
+  limitSeconds: 60,
+}
+
 /** Fails the invocations of lost servers, and ends the keys of deployments that have ended. */
 export const endLostInvocations: Job<Record<string, never>> = {
   name: 'end-lost-invocations',

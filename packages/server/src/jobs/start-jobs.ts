@@ -17,6 +17,7 @@ import {
   followDeletedProxy,
   reauthenticate,
   rotateTelemetry,
+  runInvocation,
   shortenAppHistory,
   shortenAuditLog,
   sweepBlobs,
@@ -99,6 +100,7 @@ export async function startJobs(
     ]).flat(),
     runner.work(cleanUpAuth, () => authHealthChecks.cleanUp()),
     runner.work(endLostInvocations, () => invocationRunner.failOverdue()),
+    runner.work(runInvocation, ({ invocationId }) => invocationRunner.take(invocationId)),
     runner.work(endInvocationSessions, (data) => invocationSessions.endOwn(data.projectId, data.invocationId)),
     runner.work(shortenAppHistory, async () => {
       await appLogs.removeOld()

@@ -51,10 +51,17 @@ export class AppEvents {
       const isNew = current.status !== told
       if (isNew && told === undefined && !isOver(current)) yield* this.#deploymentState(current)
       yield* lines()
+      // Clients stop reading there. Who comes later finds the reason in the state.
+      if (isNew && told !== undefined && current.status === 'failed') yield this.#failure(current)
       if (isNew && (told !== undefined || isOver(current))) yield* this.#deploymentState(current)
       told = current.status
       if (isOver(current)) return
     }
+  }
+
+  #failure({ status_reason: reason }: StoredDeployment): DeploymentEvent {
+    const error = { code: 'deployment_failed', message: reason ?? 'The deployment has failed.' }
+    return { event: 'error', error, timestamp: this.#now() }
   }
 
   async *#deploymentState(deployment: StoredDeployment): AsyncGenerator<DeploymentEvent> {

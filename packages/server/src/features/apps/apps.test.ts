@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Deployment, Invocation } from '@berth/contract/apps/app.ts'
 import { type DeploymentId, type InvocationId, newId, type ProjectId } from '@berth/contract/common/ids.ts'
-import { BerthError } from '@berth/contract/errors.ts'
 import { linkMode, type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
 import { type ApiAnswer, type TestProject, TestServer } from '../../testing/server-test.ts'
 import { DeploymentStore } from './deployment-store.ts'
@@ -414,35 +413,6 @@ test('the sessions of an invocation are deleted together, as often as asked', as
     assert.equal(status, 204)
   }
   assert.deepEqual((await project.call('GET', '/browsers')).body, [])
-})
-
-test('a host without room refuses an invocation that is waited for, and fails one that is not, with its reason', async () => {
-  const project = await server.project()
-  await serving(project, 'app')
-  const invoke = async (fields: object) => {
-    server.host.failNextStart(new BerthError('capacity_exhausted', { reason: 'the fake host is full.' }))
-    const body = { app_name: 'app', action_name: 'act', ...fields }
-    return project.call<Invocation & { code: string; message: string }>('POST', '/invocations', body)
-  }
-
-  const waiting = await invoke({})
-  const later = await invoke({ async: true })
-
-  assert.deepEqual(
-    [waiting.status, waiting.headers.get('x-should-retry'), waiting.body.code],
-    [529, 'true', 'capacity_exhausted'],
-  )
-  assert.match(waiting.body.message, /the fake host is full/)
-  assert.equal(later.status, 202)
-  await eventsOf(project, `/invocations/${later.body.id}/events`)
-  const { body: all } = await project.call<Invocation[]>('GET', '/invocations')
-  assert.deepEqual(
-    all.map(({ status, status_reason }) => [status, /the fake host is full/.test(status_reason ?? '')]),
-    [
-      ['failed', true],
-      ['failed', true],
-    ],
-  )
 })
 
 test('of two first uses of a deployment, one makes its key, and a key that cannot be kept does not exist', async () => {

@@ -10,7 +10,6 @@ import type { JobQueue } from '../../jobs/job-runner.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import type { ApiKeyService } from '../api-keys/api-key-service.ts'
 import type { LimitService } from '../limits/limit-service.ts'
-import type { Reserve } from '../sessions/reserve/reserve.ts'
 import type { SessionService } from '../sessions/session-service.ts'
 import { AppBlobs } from './app-blobs.ts'
 import { AppEnvironment } from './app-environment.ts'
@@ -21,11 +20,11 @@ import { BuildRunner } from './builds/build-runner.ts'
 import { RegistrySettings } from './builds/registry-settings.ts'
 import { DeploymentService } from './deployment-service.ts'
 import { DeploymentStore } from './deployment-store.ts'
-import { InvocationRunner } from './invocation-runner.ts'
+import { InvocationRunner, type ServersWithRoom } from './invocation-runner.ts'
 import { InvocationService } from './invocation-service.ts'
 import { InvocationSessions } from './invocation-sessions.ts'
 import { InvocationStore } from './invocation-store.ts'
-import { AppMachine } from './machines/app-machine.ts'
+import { AppMachine, type MachineReserve } from './machines/app-machine.ts'
 import { WarmMachines } from './machines/warm-machines.ts'
 
 interface AppServicesOptions {
@@ -38,7 +37,8 @@ interface AppServicesOptions {
   readonly sessions: SessionService
   readonly driver: Driver
   readonly egressLink: EgressLink
-  readonly reserve: Reserve
+  readonly reserve: MachineReserve
+  readonly servers: ServersWithRoom
   readonly jobs: JobQueue
   readonly serverId: string
   readonly warmMilliseconds: number
@@ -88,6 +88,8 @@ export function createAppServices(options: AppServicesOptions) {
     machines: warmMachines,
     logs,
     sessions: invocationSessions,
+    servers: options.servers,
+    jobs,
     serverId,
     clock,
     logger,

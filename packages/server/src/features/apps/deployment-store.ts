@@ -328,7 +328,10 @@ export class DeploymentStore {
     const rows = await this.#database
       .selectFrom('deployments')
       .select(['source_blob', 'dependencies_blob'])
-      .where('status', 'in', live)
+      .where(
+        sql<boolean>`(status in (${sql.join(live)}) or exists (select from invocations i
+          where i.deployment_id = deployments.id and i.status in ('queued', 'running')))`,
+      )
       .where((where) => where.or([where('source_blob', 'in', names), where('dependencies_blob', 'in', names)]))
       .execute()
     return rows.flatMap(({ source_blob, dependencies_blob }) =>

@@ -1,11 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { DeploymentId, InvocationId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { JobQueue } from '../../jobs/job-runner.ts'
 import type { AppLogs } from './app-logs.ts'
 import type { DeploymentStore } from './deployment-store.ts'
 import type { InvocationSessions } from './invocation-sessions.ts'
 import type { InvocationEnd, InvocationStore, StoredInvocation } from './invocation-store.ts'
+import { isLackOfRoom, waitsForRoom } from './machines/app-machine.ts'
 import { AppFailure } from './machines/app-process.ts'
 import type { WarmMachines } from './machines/warm-machines.ts'
 
@@ -14,12 +17,24 @@ const lookMilliseconds = 2_000
 const graceMilliseconds = 60_000
 const interrupted = 'The server that ran it has ended.'
 
+const firstPauseMilliseconds = 500
+const longestPauseMilliseconds = 5_000
+
+/** Where an invocation waits for room: one that was handed over first where it is. */
+type RoomWait = 'anywhere' | 'here'
+
+export interface ServersWithRoom {
+  findRoom(except: string): Promise<string | undefined>
+}
+
 interface InvocationRunnerOptions {
   readonly store: InvocationStore
   readonly deployments: DeploymentStore
   readonly machines: WarmMachines
   readonly logs: AppLogs
   readonly sessions: InvocationSessions
+  readonly servers: ServersWithRoom
+  readonly jobs: JobQueue
   readonly serverId: string
   readonly clock: Clock
   readonly logger: Logger
@@ -37,8 +52,11 @@ export class InvocationRunner {
     this.#options = options
   }
 
-  /** Resolves when it has ended, whatever the result, and says if it was for lack of room. Never rejects. */
-  start(invocation: StoredInvocation): Promise<BerthError | undefined> {
+  /**
+   * Resolves when it has ended, whatever the result, or runs elsewhere. Says if there is no room for it, and then it is
+   * not ended: unless it waits for some. Never rejects.
+   */
+  start(invocation: StoredInvocation, waits: 'not' | RoomWait): Promise<BerthError | undefined> {
     const { id, deadline } = invocation
     const { clock, logger } = this.#options
     const ending = new AbortController()
@@ -47,7 +65,7 @@ export class InvocationRunner {
     const seconds = Math.round((deadline.getTime() - invocation.created_at.getTime()) / 1000)
     const timer = setTimeout(() => ending.abort(new AppFailure(`It did not end within ${seconds} s.`)), left)
     const watch = setInterval(() => void this.#look(id, ending), lookMilliseconds)
-    return this.#run(invocation, ending.signal)
+    return this.#run(invocation, waits, ending.signal)
       .catch((error: unknown) => {
         logger.error({ err: error, invocationId: id }, 'an invocation could not be ended')
         return undefined
@@ -64,30 +82,83 @@ export class InvocationRunner {
     if (!(await this.#options.store.isUnfinished(id).catch(() => true))) ending.abort(new EndedElsewhere())
   }
 
-  async #run(queued: StoredInvocation, signal: AbortSignal): Promise<BerthError | undefined> {
-    const { store, machines, logs } = this.#options
-    const invocation = await store.begin(queued.id)
+  /** Takes over an invocation for which its server has no room. */
+  async take(id: InvocationId): Promise<void> {
+    const { store, serverId } = this.#options
+    const invocation = await store.findQueued(id, serverId)
+    if (invocation && !this.#running.has(id)) void this.start(invocation, 'here')
+  }
+
+  async #run(
+    { id, deployment_id: deploymentId }: StoredInvocation,
+    waits: 'not' | RoomWait,
+    signal: AbortSignal,
+  ): Promise<BerthError | undefined> {
+    const { logs } = this.#options
+    const onLine = logs.writer(deploymentId, id)
+    for (let attempt = 0; ; attempt += 1) {
+      // Until there is room, its state is that it waits.
+      const isStillFull = attempt > 0 ? await this.#startMachine(deploymentId, signal) : undefined
+      const lackOfRoom = isStillFull ?? (await this.#runOnce(id, onLine, signal))
+      if (!lackOfRoom || waits === 'not') return lackOfRoom
+      if (attempt === 0 && waits === 'anywhere') onLine(waitsForRoom)
+      // One that was handed over is not handed on at once: what servers tell of their room is some seconds old.
+      const isHere = await this.#requeue(id, deploymentId, attempt > 0 || waits === 'anywhere')
+      if (!isHere) return undefined
+      const pause = Math.min(firstPauseMilliseconds * 2 ** attempt, longestPauseMilliseconds)
+      await delay(pause, undefined, { signal }).catch(() => {})
+      if (!signal.aborted) continue
+      const isOver = !(signal.reason instanceof EndedElsewhere)
+      if (isOver) await this.end(id, { status: 'failed', reason: lackOfRoom.message })
+      return undefined
+    }
+  }
+
+  /** Says if there is no room. Other failures are those of the invocation. */
+  async #startMachine(id: DeploymentId, signal: AbortSignal): Promise<BerthError | undefined> {
+    return this.#options.machines.start(id, signal).then(
+      () => undefined,
+      (error: unknown) => (isLackOfRoom(error) ? error : undefined),
+    )
+  }
+
+  /** Runs and ends it, unless there is no room for its machine. */
+  async #runOnce(
+    invocationId: InvocationId,
+    onLine: (line: string) => void,
+    signal: AbortSignal,
+  ): Promise<BerthError | undefined> {
+    const { store, serverId, machines, logs } = this.#options
+    const invocation = await store.begin(invocationId, serverId)
     if (!invocation) return undefined
     const { id, deployment_id: deploymentId, app_name: app, action_name: action, payload } = invocation
     logs.notify(deploymentId)
-    const onLine = logs.writer(deploymentId, id)
     const call = { invocationId: id, app, action, payload: payload ?? undefined }
     let end: InvocationEnd
-    let lackOfRoom: BerthError | undefined
     try {
       end = { status: 'succeeded', output: await machines.run(deploymentId, call, onLine, signal) }
     } catch (error) {
       if (error instanceof EndedElsewhere) return undefined
-      if (error instanceof BerthError && error.code === 'capacity_exhausted') lackOfRoom = error
+      if (isLackOfRoom(error)) return error
       end = { status: 'failed', reason: this.#reasonOf(error, id) }
     }
     await logs.flush()
-    await this.end(invocation, end)
-    return lackOfRoom
+    await this.end(id, end)
+    return undefined
+  }
+
+  /** Has it wait, on another server where one has room, and says whether it waits on this one. */
+  async #requeue(id: InvocationId, deploymentId: DeploymentId, mayLeave: boolean): Promise<boolean> {
+    const { store, servers, jobs, serverId, logs } = this.#options
+    const other = mayLeave ? await servers.findRoom(serverId) : undefined
+    const waits = await store.requeue(id, serverId, other, jobs)
+    await logs.flush()
+    logs.notify(deploymentId)
+    return waits && other === undefined
   }
 
   /** Ends an invocation, and its code where it still runs. Says nothing when it had ended before. */
-  async end({ id }: StoredInvocation, end: InvocationEnd): Promise<StoredInvocation | undefined> {
+  async end(id: InvocationId, end: InvocationEnd): Promise<StoredInvocation | undefined> {
     const { store, clock } = this.#options
     const ended = await store.finish(id, end, clock.now())
     this.#running.get(id)?.abort(new EndedElsewhere())

@@ -59,10 +59,11 @@ export class InvocationService {
       finished_at: null,
     }
     const invocation = await limits.takeInvocationPlace(projectId, appName, (database) => store.insert(row, database))
-    const ended = runner.start(invocation)
+    const ended = runner.start(invocation, request.async ? 'anywhere' : 'not')
     if (request.async) return invocation
     const lackOfRoom = await ended
-    if (lackOfRoom) throw lackOfRoom
+    // Unless its caller has ended it, it never was: another server may create it, and its place is free.
+    if (lackOfRoom && (await store.removeUnfinished(invocation.id))) throw lackOfRoom
     return this.get(projectId, invocation.id)
   }
 
@@ -92,7 +93,7 @@ export class InvocationService {
   async update(projectId: ProjectId, id: string, { status, output }: InvocationEnd): Promise<StoredInvocation> {
     const found = await this.get(projectId, id)
     const reason = status === 'failed' ? cancelReason : undefined
-    const ended = await this.#options.runner.end(found, { status, output: output || undefined, reason })
+    const ended = await this.#options.runner.end(found.id, { status, output: output || undefined, reason })
     if (ended) return ended
     const { status: current } = await this.get(projectId, found.id)
     throw new BerthError('invocation_finished', { invocation: found.id, status: current })

@@ -4,6 +4,8 @@ import { type Insertable, type Selectable, sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import type { InvocationTable } from '../../database/tables.ts'
+import { runInvocation } from '../../jobs/declared-jobs.ts'
+import type { JobQueue } from '../../jobs/job-runner.ts'
 
 export type StoredInvocation = Selectable<InvocationTable>
 
@@ -67,15 +69,56 @@ export class InvocationStore {
     return newestPage(query, page)
   }
 
-  /** Nothing when it was ended before. */
-  async begin(id: InvocationId): Promise<StoredInvocation | undefined> {
+  /** Nothing when it was ended before, or another server runs it. */
+  async begin(id: InvocationId, serverId: string): Promise<StoredInvocation | undefined> {
     return this.#database
       .updateTable('invocations')
       .set({ status: 'running' })
       .where('id', '=', id)
+      .where('server_id', '=', serverId)
       .where('status', '=', 'queued')
       .returningAll()
       .executeTakeFirst()
+  }
+
+  /** One whose machine has not started waits again, on its server or on another one, which is told in the same transaction. */
+  async requeue(id: InvocationId, serverId: string, other: string | undefined, jobs: JobQueue): Promise<boolean> {
+    return this.#database.transaction().execute(async (database) => {
+      const waiting = await database
+        .updateTable('invocations')
+        .set({ status: 'queued', server_id: other ?? serverId })
+        .where('id', '=', id)
+        .where('server_id', '=', serverId)
+        .where('status', 'in', unfinished)
+        .returning('id')
+        .executeTakeFirst()
+      if (waiting && other !== undefined) {
+        await jobs.enqueue(runInvocation, { invocationId: id }, { server: other, transaction: database })
+      }
+      return waiting !== undefined
+    })
+  }
+
+  /** One that waits for this server to run it. */
+  async findQueued(id: InvocationId, serverId: string): Promise<StoredInvocation | undefined> {
+    return this.#database
+      .selectFrom('invocations')
+      .selectAll()
+      .where('id', '=', id)
+      .where('server_id', '=', serverId)
+      .where('status', '=', 'queued')
+      .executeTakeFirst()
+  }
+
+  /** One of which nothing has run and nobody has been told. Says whether it was there, and had not been ended. */
+  async removeUnfinished(id: InvocationId): Promise<boolean> {
+    const removed = await this.#database
+      .deleteFrom('invocations')
+      .where('id', '=', id)
+      .where('status', 'in', unfinished)
+      .returning('id')
+      .executeTakeFirst()
+    return removed !== undefined
   }
 
   /** Of several ends, the first one counts. */

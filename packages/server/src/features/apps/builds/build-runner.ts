@@ -6,6 +6,7 @@ import { maxDeploymentBytes } from '@berth/contract/apps/app.ts'
 import type { DeploymentId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import { retry } from '@berth/runtime/async/retry.ts'
 import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
@@ -19,7 +20,7 @@ import type { AppEnvironment } from '../app-environment.ts'
 import type { AppLogs } from '../app-logs.ts'
 import { checkSource } from '../check-source.ts'
 import type { DeploymentStore, StoredDeployment } from '../deployment-store.ts'
-import type { AppMachine } from '../machines/app-machine.ts'
+import { type AppMachine, isLackOfRoom, waitsForRoom } from '../machines/app-machine.ts'
 import { AppFailure, AppProcess, type RegisteredApps } from '../machines/app-process.ts'
 import { runtimeOf, runtimePlaces } from '../machines/app-runtime.ts'
 import { inMachine } from '../machines/paths.ts'
@@ -32,6 +33,8 @@ import { packRepository, tokenContext } from './repository.ts'
 
 const maxAttempts = 3
 const buildLimitMilliseconds = 10 * 60_000
+/** How long a build waits for room; the rest of its time is for the work. */
+const roomLimitMilliseconds = 4 * 60_000
 const prepareLimitMilliseconds = 2 * 60_000
 const lookMilliseconds = 2_000
 const maxManifestBytes = 32 * 1024 ** 2
@@ -96,7 +99,7 @@ export class BuildRunner {
     const { deployments, logs, clock, retire } = this.#options
     const { id, version } = deployment
     const log = logs.writer(id, null)
-    const machine = await this.#options.startMachine(signal)
+    const machine = await this.#startMachine(log, signal)
     let apps: RegisteredApps
     try {
       const blob = await this.#fetchSource(machine, deployment, log, signal)
@@ -115,6 +118,23 @@ export class BuildRunner {
     if (taken !== undefined) {
       await this.#fail(id, `${taken} has a version ${version} already. Deploy with force to replace it.`)
     } else if (published) logs.notify(id)
+  }
+
+  /** A host that is full has room again when something on it has ended. */
+  #startMachine(log: OnLine, signal: AbortSignal): Promise<AppMachine> {
+    let hasTold = false
+    return retry(() => this.#options.startMachine(signal), {
+      firstPauseMilliseconds: 500,
+      longestPauseMilliseconds: 5_000,
+      patienceMilliseconds: roomLimitMilliseconds,
+      signal,
+      isTransient: (error) => {
+        const isFull = isLackOfRoom(error)
+        if (isFull && !hasTold) log(waitsForRoom)
+        hasTold ||= isFull
+        return isFull
+      },
+    })
   }
 
   /** Starts a machine with all that the invocations of a deployment need. */

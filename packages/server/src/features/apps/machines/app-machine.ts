@@ -2,22 +2,34 @@ import { type MachineId, newId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { settleAll } from '@berth/runtime/async/settle-all.ts'
+import { appMachineSpec } from '../../../drivers/app-machine-spec.ts'
 import type { Driver, Machine } from '../../../drivers/driver.ts'
+import { appEgressSettings } from '../../../egress-link/app-egress-settings.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
-import { appEgressSettings, appMachineSpec } from '../../sessions/machines/app-machine-settings.ts'
-import type { Reserve } from '../../sessions/reserve/reserve.ts'
 import { MachineOperations } from './machine-operations.ts'
 
 const startLimitMilliseconds = 45_000
+
+/** What is told to the owner of a build or an invocation. */
+export const waitsForRoom = 'No host has room for the machine of the app now: waiting until one has.'
 
 export function isLackOfRoom(error: unknown): error is BerthError {
   return error instanceof BerthError && error.code === 'capacity_exhausted'
 }
 
+/** The machines that wait for somebody. */
+export interface MachineReserve {
+  /** A start is under way, until the disposal. */
+  noteCreate(kind: 'app'): Disposable
+  take(kind: 'app'): Promise<Machine | undefined>
+  /** Gives its room up, and says whether it had any. */
+  giveWay(): Promise<boolean>
+}
+
 interface AppMachineOptions {
   readonly driver: Driver
   readonly egressLink: EgressLink
-  readonly reserve: Pick<Reserve, 'noteCreate' | 'take' | 'giveWay'>
+  readonly reserve: MachineReserve
   readonly clock: Clock
 }
 

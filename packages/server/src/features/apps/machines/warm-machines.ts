@@ -70,6 +70,11 @@ export class WarmMachines {
     }
   }
 
+  /** Resolves when the deployment has a machine, which is kept for a while. */
+  async start(id: DeploymentId, signal: AbortSignal): Promise<void> {
+    this.#letGo(id, await this.#take(id, signal))
+  }
+
   async #take(id: DeploymentId, signal: AbortSignal): Promise<WarmMachine> {
     for (;;) {
       if (this.#isClosed) throw new AppFailure('The server is stopping.')

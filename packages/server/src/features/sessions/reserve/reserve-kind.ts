@@ -1,8 +1,8 @@
 import type { ResolvedViewport } from '@berth/contract/browsers/viewport.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
+import { appMachineSpec } from '../../../drivers/app-machine-spec.ts'
 import type { MachineSpec } from '../../../drivers/driver.ts'
 import { defaultMemory } from '../create/default-memory.ts'
-import { appMachineSpec } from '../machines/app-machine-settings.ts'
 import { viewportOf, windowOf } from '../machines/session-viewport.ts'
 
 /**

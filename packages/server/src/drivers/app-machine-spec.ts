@@ -1,6 +1,5 @@
 import type { MachineId } from '@berth/contract/common/ids.ts'
-import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
-import type { MachineSpec } from '../../../drivers/driver.ts'
+import type { MachineSpec } from './driver.ts'
 
 /** A machine without a browser, with the isolation and the limits of every other. */
 export function appMachineSpec(id: MachineId): MachineSpec {
@@ -17,9 +16,4 @@ export function appMachineSpec(id: MachineId): MachineSpec {
     awaitsProfile: false,
     awaitsExtensions: false,
   }
-}
-
-/** Named by its machine, it reaches berth as any other client does, with the key that it is given. */
-export function appEgressSettings(id: MachineId): EgressSettings {
-  return { session_id: id, private_hosts: [], routes: [] }
 }
