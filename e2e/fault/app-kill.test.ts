@@ -50,7 +50,7 @@ async function noMachines({ view }: FaultTestbed): Promise<void> {
 
 test('an invocation whose server is killed has failed with the next start, which leaves no machine of it', async () => {
   await using testbed = await FaultTestbed.open()
-  const first = await testbed.start()
+  const first = await testbed.start({ environment: { BERTH_RESERVE: 'app=1' } })
   const client = await first.client()
   await untilRunning(client, await deploy(client), 60)
   const hang = { app_name: 'demo', version: 'latest', action_name: 'hang', async: true }

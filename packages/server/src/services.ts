@@ -28,6 +28,7 @@ import type { EgressLink } from './egress-link/egress-link.ts'
 import { ApiKeyService } from './features/api-keys/api-key-service.ts'
 import { ApiKeyStore } from './features/api-keys/api-key-store.ts'
 import { createAppServices } from './features/apps/create-app-services.ts'
+import { rehearse } from './features/apps/machines/rehearse.ts'
 import { AuditJournal } from './features/audit/audit-journal.ts'
 import { AuditService } from './features/audit/audit-service.ts'
 import { AuditStore } from './features/audit/audit-store.ts'
@@ -185,7 +186,7 @@ export interface ServicesOptions {
   readonly region: Region
   /** After how long without activity the machine of a session is frozen. Absent: none ever is. */
   readonly standbyMilliseconds: number | undefined
-  readonly reserve: Pick<ReserveOptions, 'config' | 'settleMilliseconds'>
+  readonly reserve: Pick<ReserveOptions, 'config' | 'settleMilliseconds'> & Partial<Pick<ReserveOptions, 'rehearse'>>
   /** What `./berth doctor` finds, where sessions run on this host. */
   readonly examineHost?: () => Promise<readonly Finding[]>
   readonly clock: Clock
@@ -376,6 +377,7 @@ export function createServices(options: ServicesOptions) {
     driver,
     egress,
     egressLink: options.egress,
+    rehearse: options.reserve.rehearse ?? rehearse,
     clock,
     logger,
   })

@@ -8,16 +8,20 @@ import { inspect } from 'node:util'
 import type { FromApp, Introduction, RunAction } from '../apps/app-messages.ts'
 import { type RegisteredApp, registeredApps } from '../apps/app-registry.ts'
 import { markRequests } from '../apps/mark-requests.ts'
+import { isTypeScript, loadTypeScript, prepareTypeScript } from '../apps/typescript-loader.ts'
 
 /*
- * Runs the actions of an app, one after another. Whatever the app does to this process, the server sees its end.
+ * Runs the actions of an app, one after another. Whatever the app does to this process, the server sees its end. The files
+ * of the app may come after the start: the first line says that they are there.
  */
 
 const [, , entrypoint = '', berthUrl = ''] = process.argv
 // The app may replace what it writes with.
 const write = process.stdout.write.bind(process.stdout)
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
-const { secret } = JSON.parse((await lines.next()).value ?? '{}') as Introduction
+const introduction = lines.next()
+if (isTypeScript(entrypoint)) await prepareTypeScript()
+const { secret } = JSON.parse((await introduction).value ?? '{}') as Introduction
 const logError = process.stderr.write.bind(process.stderr)
 const tell = (message: FromApp) => void write(`${secret} ${JSON.stringify(message)}\n`)
 
@@ -45,6 +49,7 @@ if (apps.length > 0) {
 process.exit(0)
 
 async function load(): Promise<readonly RegisteredApp[]> {
+  if (isTypeScript(entrypoint)) await loadTypeScript()
   // Node.js tells modules from scripts itself; a loader for TypeScript sees imports and requires.
   if (/\.c[jt]s$/.test(entrypoint)) createRequire(import.meta.url)(entrypoint)
   else await import(pathToFileURL(entrypoint).href)

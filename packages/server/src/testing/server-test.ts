@@ -314,7 +314,8 @@ export class TestServer {
       egressAllow: options.egressAllow ?? [],
       oauth: options.oauth?.(`http://127.0.0.1:${port}`),
       standbyMilliseconds: options.standbyMilliseconds,
-      reserve: { config: options.reserve ?? 'off', settleMilliseconds: 0 },
+      // Fake agents have nothing to load.
+      reserve: { config: options.reserve ?? 'off', settleMilliseconds: 0, rehearse: async () => {} },
       clock: this.clock,
       logger: createLogger({ name: 'test', level: 'silent', json: true }),
       version: 'test',

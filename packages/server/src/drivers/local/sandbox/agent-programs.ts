@@ -19,6 +19,7 @@ export const agentPrograms: BundledPrograms = {
     'custom-tool-process': join(entries, 'custom-tool-process.ts'),
     // What runs the actions of apps.
     'app-process': join(entries, 'app-process.ts'),
+    'app-typescript': join(entries, 'app-typescript.ts'),
   },
   // The first is native code: terminals.
   packages: [`@lydell/node-pty-linux-${process.arch}`, 'playwright-core', 'patchright-core'],

@@ -21,8 +21,8 @@ import type { AppLogs } from '../app-logs.ts'
 import { checkSource } from '../check-source.ts'
 import type { DeploymentStore, StoredDeployment } from '../deployment-store.ts'
 import { type AppMachine, isLackOfRoom, waitsForRoom } from '../machines/app-machine.ts'
-import { AppFailure, AppProcess, type RegisteredApps } from '../machines/app-process.ts'
-import { runtimeOf, runtimePlaces } from '../machines/app-runtime.ts'
+import { type AppCode, AppFailure, AppProcess, type RegisteredApps } from '../machines/app-process.ts'
+import { runtimeOf, runtimePlaces, startsWithoutFiles } from '../machines/app-runtime.ts'
 import { inMachine } from '../machines/paths.ts'
 import { runProgram } from '../machines/run-program.ts'
 import type { PreparedMachine } from '../machines/warm-machines.ts'
@@ -142,16 +142,18 @@ export class BuildRunner {
     const { deployments, environment } = this.#options
     const deployment = await deployments.get(id)
     const signal = AbortSignal.timeout(prepareLimitMilliseconds)
-    const variables = environment.of(deployment)
-    variables.catch(() => {}) // It is waited for when there is a machine.
+    const { entrypoint } = deployment
+    const code = environment.of(deployment).then((variables) => ({ entrypoint, environment: variables }))
+    code.catch(() => {}) // It is waited for when there is a machine.
     const machine = await this.#options.startMachine(signal)
     try {
-      await settleAll([
+      const [waiting] = await settleAll([
+        code.then((known) => this.#spawnEarly(machine, known, signal)),
         this.#unpackSource(machine, deployment, signal),
         this.#writeDependencies(machine, deployment, signal),
       ])
       await this.#unpackDependencies(machine, deployment, signal)
-      return { machine, code: { entrypoint: deployment.entrypoint, environment: await variables } }
+      return { machine, code: await code, waiting }
     } catch (error) {
       await machine.stop()
       throw error
@@ -180,6 +182,12 @@ export class BuildRunner {
     const kept = await keepSource(blobs, projectId, file)
     await deployments.setSource(id, kept)
     return kept.blob
+  }
+
+  /** The process that the first invocation waits for, where it need not wait for the files. */
+  async #spawnEarly(machine: AppMachine, code: AppCode, signal: AbortSignal): Promise<AppProcess | undefined> {
+    if (!startsWithoutFiles(code.entrypoint, code.environment)) return undefined
+    return AppProcess.spawn(machine.operations, code, signal)
   }
 
   /** Puts the source where the machine expects its app. */
@@ -271,7 +279,8 @@ export class BuildRunner {
   ): Promise<RegisteredApps> {
     const environment = await this.#options.environment.of(deployment)
     const code = { entrypoint: deployment.entrypoint, environment }
-    const { process, apps } = await AppProcess.start(machine.operations, code, log, signal)
+    const process = await AppProcess.spawn(machine.operations, code, signal)
+    const apps = await process.load(log, signal)
     await process.kill()
     return apps
   }

@@ -10,6 +10,7 @@ import { type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
 import { LocalTestbed } from '../../../testing/local-testbed.ts'
 import { AppMachine } from './app-machine.ts'
+import { AppProcess } from './app-process.ts'
 import { inMachine } from './paths.ts'
 import { WarmMachines } from './warm-machines.ts'
 
@@ -29,11 +30,14 @@ const reserve = {
 const signal = new AbortController().signal
 const id = 'dpl' as DeploymentId
 
-const code = `
+const entrypoint = `
+import { fork } from 'node:child_process'
+import { Worker } from 'node:worker_threads'
 import Kernel from '@onkernel/sdk'
+import { shade } from '#shades'
 enum Colour { Red = 'red' }
 const app = new Kernel().app('demo')
-app.action('echo', async (ctx, payload?: unknown) => { console.log('in', ctx.invocation_id); return { payload, colour: Colour.Red, pid: process.pid } })
+app.action('echo', async (ctx, payload?: unknown) => { console.log('in', ctx.invocation_id); return { payload, colour: Colour.Red, shade, pid: process.pid } })
 app.action('nothing', async (ctx) => {})
 app.action('throw', async (ctx) => { throw new Error('not today') })
 app.action('exit', async (ctx) => process.exit(3))
@@ -42,7 +46,18 @@ app.action('hang', async (ctx) => { console.log('hanging'); for (;;); })
 app.action('flood', async (ctx) => { for (;;) await new Promise((done) => process.stdout.write('x'.repeat(65536) + '\\n', done)) })
 app.action('greedy', async (ctx) => { const all: Buffer[] = []; for (;;) all.push(Buffer.alloc(64 * 1024 ** 2, 1)) })
 app.action('slow', async (ctx) => { await new Promise((done) => setTimeout(done, 500)); return process.pid })
+app.action('thread', async (ctx) => new Promise((done, fail) => {
+  new Worker(new URL('./thread.ts', import.meta.url)).once('message', done).once('error', fail)
+}))
+app.action('fork', async (ctx) => new Promise((done) => fork('./thread.ts').once('message', done)))
 app.action('large', async (ctx) => 'x'.repeat(5_000_000))
+`
+
+const thread = `
+import { parentPort } from 'node:worker_threads'
+enum Colour { Blue = 'blue' }
+if (parentPort) parentPort.postMessage(Colour.Blue)
+else process.send?.(Colour.Blue, () => process.exit())
 `
 
 async function sdkFiles(): Promise<readonly ZipMember[]> {
@@ -61,15 +76,17 @@ const warm = new WarmMachines({
   prepare: async () => {
     machine = await AppMachine.start({ driver, egressLink, reserve, clock: systemClock }, signal)
     const archive = zip(
-      { name: 'index.ts', content: code },
+      { name: 'index.ts', content: entrypoint },
       { name: 'package.json', content: '{"type":"module"}' },
+      { name: 'tsconfig.json', content: '{"compilerOptions":{"paths":{"#shades":["./shades.ts"]}}}' },
+      { name: 'shades.ts', content: "export const shade: string = 'dark'" },
+      { name: 'thread.ts', content: thread },
       ...(await sdkFiles()),
     )
+    const code = { entrypoint: 'index.ts', environment: { KERNEL_API_KEY: 'sk_x', KERNEL_BASE_URL: 'http://x' } }
+    const waiting = await AppProcess.spawn(machine.operations, code, signal)
     await machine.operations.unpack(Readable.from([archive]), inMachine.app, signal)
-    return {
-      machine,
-      code: { entrypoint: 'index.ts', environment: { KERNEL_API_KEY: 'sk_x', KERNEL_BASE_URL: 'http://x' } },
-    }
+    return { machine, code, waiting }
   },
   warmMilliseconds: 60_000,
   logger: createLogger({ name: 'test', level: 'silent', json: true }),
@@ -88,9 +105,14 @@ before(async () => {
 test('an action gets its payload, and its result and its lines are told', async () => {
   const { pid: _pid, ...output } = JSON.parse(await run('echo', '{"a":[1,"é"]}'))
 
-  assert.deepEqual(output, { payload: { a: [1, 'é'] }, colour: 'red' })
+  assert.deepEqual(output, { payload: { a: [1, 'é'] }, colour: 'red', shade: 'dark' })
   assert.equal(lines.at(-1), `in inv-${count}`)
   assert.equal(await run('nothing'), 'null')
+})
+
+test('threads and processes of an app load TypeScript as it does', async () => {
+  assert.equal(await run('thread'), '"blue"')
+  assert.equal(await run('fork'), '"blue"')
 })
 
 const failures: readonly (readonly [what: string, action: string, reason: RegExp])[] = [

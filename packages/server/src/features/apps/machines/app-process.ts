@@ -56,25 +56,21 @@ export class AppProcess {
   readonly #end = Promise.withResolvers<never>()
   #isOver = false
   #message = Promise.withResolvers<Message>()
-  #onLine: OnLine
+  #onLine: OnLine = () => {}
   #outputBytes = 0
 
-  private constructor(operations: MachineOperations, id: string, onLine: OnLine) {
+  private constructor(operations: MachineOperations, id: string) {
     this.#operations = operations
     this.#id = id
-    this.#onLine = onLine
     this.#end.promise.catch(() => {}) // Whoever waits for a message sees it.
   }
 
-  /** Starts the process and has it load the app. After a rejection nothing of it is left. */
-  static async start(
+  /** Starts a process that waits until the files of the app are there. It finds nothing of theirs before. */
+  static async spawn(
     operations: MachineOperations,
     { entrypoint, environment }: AppCode,
-    onLine: OnLine,
-    caller: AbortSignal,
-  ): Promise<{ readonly process: AppProcess; readonly apps: RegisteredApps }> {
-    const limit = AbortSignal.timeout(loadLimitMilliseconds)
-    const signal = AbortSignal.any([caller, limit])
+    signal: AbortSignal,
+  ): Promise<AppProcess> {
     const id = await operations.spawn(
       {
         ...appCommand(entrypoint, environment.KERNEL_BASE_URL ?? ''),
@@ -83,15 +79,23 @@ export class AppProcess {
       },
       signal,
     )
-    const started = new AppProcess(operations, id, onLine)
-    void started.#follow()
+    const spawned = new AppProcess(operations, id)
+    void spawned.#follow()
+    return spawned
+  }
+
+  /** Has it load the app. After a rejection nothing of the process is left. */
+  async load(onLine: OnLine, caller: AbortSignal): Promise<RegisteredApps> {
+    this.#onLine = onLine
+    const limit = AbortSignal.timeout(loadLimitMilliseconds)
+    const signal = AbortSignal.any([caller, limit])
     try {
-      await operations.write(id, `${JSON.stringify({ secret: started.#secret })}\n`, signal)
-      const message = await started.#next(signal)
-      if (message.type === 'loaded') return { process: started, apps: message.apps }
+      await this.#operations.write(this.#id, `${JSON.stringify({ secret: this.#secret })}\n`, signal)
+      const message = await this.#next(signal)
+      if (message.type === 'loaded') return message.apps
       throw new AppFailure(message.type === 'load-failed' ? message.reason : 'The app speaks in place of its process.')
     } catch (error) {
-      await started.kill()
+      await this.kill()
       if (caller.aborted || !limit.aborted) throw error
       throw new AppFailure(`The app was not loaded within ${loadLimitMilliseconds / 1000} s.`, { cause: error })
     }

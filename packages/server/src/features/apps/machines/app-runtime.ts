@@ -8,6 +8,14 @@ export function runtimeOf(entrypoint: string): Runtime {
   return entrypoint.endsWith('.py') ? 'python' : 'node'
 }
 
+/** Node.js and its libraries read what these name when they start. */
+const readAtStart = /^(NODE_(?!ENV$)|TSX_|LD_|SSL_|OPENSSL_)/
+
+/** Whether its process can start before the files of the app are there. The program of Python may be one of them. */
+export function startsWithoutFiles(entrypoint: string, environment: Readonly<Record<string, string>>): boolean {
+  return runtimeOf(entrypoint) === 'node' && !Object.keys(environment).some((name) => readAtStart.test(name))
+}
+
 interface RuntimePlaces {
   /** Where programs of dependencies are. */
   readonly programs: string
@@ -36,6 +44,6 @@ export function appCommand(entrypoint: string, berthUrl: string): { command: str
   if (runtimeOf(entrypoint) === 'python') {
     return { command: 'python3', args: ['-u', inMachine.pythonProcess, path, berthUrl] }
   }
-  const loader = /\.[cm]?ts$/.test(entrypoint) ? ['--import', `${inMachine.appPackages}/tsx/dist/loader.mjs`] : []
+  const loader = /\.[cm]?ts$/.test(entrypoint) ? ['--import', inMachine.appTypeScript] : []
   return { command: inMachine.node, args: ['--enable-source-maps', ...loader, inMachine.appProcess, path, berthUrl] }
 }

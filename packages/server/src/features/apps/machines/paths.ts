@@ -2,7 +2,9 @@
 export const inMachine = {
   node: '/opt/berth/node',
   appProcess: '/opt/berth/programs/app-process.mjs',
-  /** The same for Python. */
+  /** Has a process load TypeScript. */
+  appTypeScript: '/opt/berth/programs/app-typescript.mjs',
+  /** The same as the process of apps for Python. */
   pythonProcess: '/opt/berth/programs/app_process.py',
   appPackages: '/opt/berth/apps/node_modules',
   uv: '/opt/berth/apps/uv',

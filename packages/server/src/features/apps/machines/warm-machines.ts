@@ -17,6 +17,8 @@ const maxAttempts = 3
 export interface PreparedMachine {
   readonly machine: AppMachine
   readonly code: AppCode
+  /** The process for the first invocation, which has begun to start. */
+  waiting?: AppProcess | undefined
 }
 
 interface WarmMachine extends PreparedMachine {
@@ -186,12 +188,16 @@ export class WarmMachines {
 class MachineGone extends Error {}
 
 async function startProcess(
-  { machine, code }: WarmMachine,
+  warm: WarmMachine,
   onLine: (line: string) => void,
   signal: AbortSignal,
 ): Promise<AppProcess> {
+  const { machine, code, waiting } = warm
+  warm.waiting = undefined
   try {
-    return (await AppProcess.start(machine.operations, code, onLine, signal)).process
+    const process = waiting ?? (await AppProcess.spawn(machine.operations, code, signal))
+    await process.load(onLine, signal)
+    return process
   } catch (cause) {
     const isGone = cause instanceof BerthError && cause.code === 'session_unreachable' && !signal.aborted
     throw isGone ? new MachineGone('the machine has ended', { cause }) : cause

@@ -21,6 +21,8 @@ export interface ReserveOptions {
   readonly driver: Driver
   readonly egress: Pick<SessionEgress, 'settingsOfWaiting'>
   readonly egressLink: Pick<EgressLink, 'openRoute' | 'closeRoute'>
+  /** Has the agent of a machine for apps load what it will need. */
+  readonly rehearse: (machine: Machine, signal: AbortSignal) => Promise<void>
   readonly clock: Clock
   readonly logger: Logger
   /** Absent: as long as Chromium is busy after its first page. */
@@ -273,13 +275,15 @@ export class Reserve {
 
   /** Resolves when the next one may start: while this one settles. */
   async #boot(kind: ReserveKind, version: string): Promise<void> {
-    const { driver, clock } = this.#options
+    const { driver, rehearse, clock } = this.#options
     const id = newId('machine', clock.now())
     const begunAt = performance.now()
     try {
       const machine = await driver.start(reserveSpec(id, kind), this.#abort.signal)
       const ready = { machine, kind, readyAt: performance.now(), version, hasEnded: false }
       const watch = await this.#firstPage(ready)
+      if (kind === 'app')
+        await rehearse(machine, AbortSignal.any([this.#abort.signal, AbortSignal.timeout(bootLimitMilliseconds)]))
       const settled = this.#settle(ready, begunAt)
         .catch((error: Error) => this.#giveUp(id, error))
         .finally(() => {

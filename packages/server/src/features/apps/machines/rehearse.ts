@@ -1,0 +1,28 @@
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import type { ReachableMachine } from '../../../drivers/driver.ts'
+import { MachineOperations } from './machine-operations.ts'
+import { runProgram } from './run-program.ts'
+
+const folder = '/tmp/rehearsal'
+/** An archive with the empty folder `a`. */
+const archive = Buffer.from(
+  'UEsDBBQAAAAAAAAAIQAAAAAAAAAAAAAAAAACAAAAYS9QSwECFAMUAAAAAAAAACEAAAAAAAAAAAAAAAAAAgAAAAAAAAAAABAA7UEAAAAAYS9QSwUGAAAAAAEAAQAwAAAAIAAAAAAA',
+  'base64',
+)
+
+/**
+ * Has the agent of a new machine do once what it will do for an app: the first time takes it several times as long. Nothing
+ * is left of it.
+ */
+export async function rehearse(machine: ReachableMachine, signal: AbortSignal): Promise<void> {
+  const operations = new MachineOperations(machine)
+  await operations.unpack(Readable.from([archive]), folder, signal)
+  await operations.writeFile(`${folder}/file`, Readable.from([Buffer.from('-')]), signal)
+  await buffer(await operations.readFile(`${folder}/file`, signal))
+  const reader = await operations.spawn({ command: '/bin/cat', args: [] }, signal)
+  await operations.write(reader, '-', signal)
+  await operations.kill(reader)
+  const exitCode = await runProgram(operations, { command: '/bin/rm', args: ['-r', folder] }, () => {}, signal)
+  if (exitCode !== 0) throw new Error('the rehearsal of a machine for apps has left something')
+}
