@@ -95,24 +95,24 @@ after(() => warm.close())
 
 const lines: string[] = []
 let count = 0
-const run = (action: string, payload?: string, ending = signal, onLine = (line: string) => void lines.push(line)) =>
+const invoke = (action: string, payload?: string, ending = signal, onLine = (line: string) => void lines.push(line)) =>
   warm.run(id, { invocationId: `inv-${++count}`, app: 'demo', action, payload }, onLine, ending)
 
 before(async () => {
-  await run('nothing')
+  await invoke('nothing')
 })
 
 test('an action gets its payload, and its result and its lines are told', async () => {
-  const { pid: _pid, ...output } = JSON.parse(await run('echo', '{"a":[1,"é"]}'))
+  const { pid: _pid, ...output } = JSON.parse(await invoke('echo', '{"a":[1,"é"]}'))
 
   assert.deepEqual(output, { payload: { a: [1, 'é'] }, colour: 'red', shade: 'dark' })
   assert.equal(lines.at(-1), `in inv-${count}`)
-  assert.equal(await run('nothing'), 'null')
+  assert.equal(await invoke('nothing'), 'null')
 })
 
 test('threads and processes of an app load TypeScript as it does', async () => {
-  assert.equal(await run('thread'), '"blue"')
-  assert.equal(await run('fork'), '"blue"')
+  assert.equal(await invoke('thread'), '"blue"')
+  assert.equal(await invoke('fork'), '"blue"')
 })
 
 const failures: readonly (readonly [what: string, action: string, reason: RegExp])[] = [
@@ -125,39 +125,39 @@ const failures: readonly (readonly [what: string, action: string, reason: RegExp
 ]
 for (const [what, action, reason] of failures) {
   test(`an action that ${what} fails with the reason, and the next one runs`, async () => {
-    await assert.rejects(run(action), { message: reason })
+    await assert.rejects(invoke(action), { message: reason })
 
-    assert.equal(await run('nothing'), 'null')
+    assert.equal(await invoke('nothing'), 'null')
   })
 }
 
 test('an action that never yields is ended by its signal', async () => {
   const ending = new AbortController()
-  const hanging = run('hang', undefined, ending.signal, (line) => {
+  const hanging = invoke('hang', undefined, ending.signal, (line) => {
     if (line === 'hanging') ending.abort(new Error('enough'))
   })
 
   await assert.rejects(hanging, { message: 'enough' })
-  assert.equal(await run('nothing'), 'null')
+  assert.equal(await invoke('nothing'), 'null')
 })
 
 test('actions at once have processes of their own', async () => {
-  const pids = await Promise.all([run('slow'), run('slow'), run('slow')])
+  const pids = await Promise.all([invoke('slow'), invoke('slow'), invoke('slow')])
 
   assert.equal(new Set(pids).size, 3)
 })
 
 test('a machine that ends fails what runs in it, and the next action gets another one', async () => {
   const { id: before } = machine
-  const hanging = run('hang', undefined, signal, () => void driver.stop(before))
+  const hanging = invoke('hang', undefined, signal, () => void driver.stop(before))
 
   await assert.rejects(hanging, { message: /machine of the app has ended/ })
-  assert.equal(await run('nothing'), 'null')
+  assert.equal(await invoke('nothing'), 'null')
   assert.notEqual(machine.id, before)
 })
 
 test('a retired deployment has no machine when nothing runs in it any more', async () => {
-  const slow = run('slow')
+  const slow = invoke('slow')
   warm.retire(id)
 
   await slow
