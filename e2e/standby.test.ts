@@ -25,7 +25,7 @@ pages.serve('/events', (_request, response) => {
   response.once('close', () => clearInterval(timer))
 })
 const environment = { BERTH_EGRESS_ALLOW: pages.allowed }
-let berth = await Berth.start({ environment })
+const berth = await Berth.start({ environment })
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
@@ -87,7 +87,7 @@ test('a frozen session outlives a killed server, and is woken and deleted by the
 
   await berth.signal('SIGKILL')
   const { dataFolder } = berth
-  const next = await Berth.start({ dataFolder, environment })
+  await using next = await Berth.start({ dataFolder, environment })
   const restarted = await next.client()
   assert.equal(await ticksIn(session_id, 1_000), 0, 'it is taken up frozen')
   const woken = await restarted.browsers.process.exec(session_id, { command: 'echo', args: ['awake'] })
@@ -96,8 +96,6 @@ test('a frozen session outlives a killed server, and is woken and deleted by the
   assert.equal(Buffer.from(woken.stdout_b64 ?? '', 'base64').toString(), 'awake\n')
   await assert.rejects(browserProcess(other.session_id), /no browser runs/)
   await restarted.browsers.deleteByID(session_id)
-  await next[Symbol.asyncDispose]()
-  berth = await Berth.start({ environment })
 })
 
 async function inPage(cdpUrl: string, expression: string): Promise<unknown> {
