@@ -3,15 +3,19 @@ import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
-import type { DeploymentId } from '@berth/contract/common/ids.ts'
+import { type DeploymentId, newId } from '@berth/contract/common/ids.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import { type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
+import { appMachineSpec } from '../../../drivers/app-machine-spec.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
 import { LocalTestbed } from '../../../testing/local-testbed.ts'
 import { AppMachine } from './app-machine.ts'
 import { AppProcess } from './app-process.ts'
+import { MachineOperations } from './machine-operations.ts'
 import { inMachine } from './paths.ts'
+import { rehearse } from './rehearse.ts'
+import { runProgram } from './run-program.ts'
 import { WarmMachines } from './warm-machines.ts'
 
 /*
@@ -145,6 +149,18 @@ test('actions at once have processes of their own', async () => {
   const pids = await Promise.all([invoke('slow'), invoke('slow'), invoke('slow')])
 
   assert.equal(new Set(pids).size, 3)
+})
+
+test('a machine that waits for an app has been rehearsed, and nothing is left of that', async () => {
+  const waiting = await driver.start(appMachineSpec(newId('machine', systemClock.now())), signal)
+
+  await rehearse(waiting, signal)
+
+  const list = { command: '/bin/ls', args: ['-A', '/tmp', inMachine.app] }
+  const found: string[] = []
+  await runProgram(new MachineOperations(waiting), list, (line) => found.push(line), signal)
+  assert.doesNotMatch(found.join(' '), /rehearsal/)
+  await driver.stop(waiting.id)
 })
 
 test('a machine that ends fails what runs in it, and the next action gets another one', async () => {
