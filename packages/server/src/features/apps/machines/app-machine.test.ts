@@ -63,6 +63,7 @@ app.action('thread', async (ctx) => new Promise((done, fail) => {
   new Worker(new URL('./thread.ts', import.meta.url)).once('message', done).once('error', fail)
 }))
 app.action('fork', async (ctx) => new Promise((done) => fork('./thread.ts').once('message', done)))
+app.action('write', async (ctx, payload: string[]) => { for (const text of payload) process.stdout.write(text) })
 app.action('large', async (ctx) => 'x'.repeat(5_000_000))
 `
 
@@ -139,6 +140,21 @@ test('an action gets its payload, and its result and its lines are told', async 
   assert.equal(lines.at(-1), `in inv-${count}`)
   assert.equal(await invoke('nothing'), 'null')
 })
+
+const written: readonly (readonly [what: string, texts: readonly string[], lines: readonly string[]])[] = [
+  ['an unfinished line', ['a\n', 'b'], ['a', 'b']],
+  ['empty lines', ['\n', 'a\n', '\n\n'], ['', 'a', '', '']],
+  ['an unfinished line that is too long', ['x'.repeat(100_000)], ['x'.repeat(65_536)]],
+]
+for (const [what, texts, expected] of written) {
+  test(`an action that writes ${what} has its lines told, and its result`, async () => {
+    const told: string[] = []
+
+    assert.equal(await invoke('write', { payload: JSON.stringify(texts), onLine: (line) => told.push(line) }), 'null')
+
+    assert.deepEqual(told, expected)
+  })
+}
 
 test('threads and processes of an app load TypeScript as it does', async () => {
   assert.equal(await invoke('thread'), '"blue"')
