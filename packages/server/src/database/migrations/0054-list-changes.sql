@@ -67,3 +67,19 @@ end $$;
 
 create trigger list_grew after insert on audit_entries referencing new table as added
   for each statement execute function announce_audit_entries();
+
+/* Recordings and downloads are shown with their session. */
+create function announce_session_change() returns trigger language plpgsql as $$
+declare
+  changed record;
+begin
+  if tg_op = 'DELETE' then changed := old; else changed := new; end if;
+  perform pg_notify('berth_changes',
+    json_build_object('session', changed.session_id, 'project', changed.project_id)::text);
+  return null;
+end $$;
+
+create trigger session_changed after insert or delete or update of finished_at on replays
+  for each row execute function announce_session_change();
+create trigger session_changed after insert or delete on downloads
+  for each row execute function announce_session_change();

@@ -12,9 +12,10 @@ const servers = await SharedServers.open()
 after(() => servers.close())
 const { first, second } = servers
 
-/** The lists that a follower is told of. */
+/** The lists and sessions that a follower is told of. */
 class Follower {
   readonly lists: ListName[] = []
+  readonly sessions: string[] = []
   readonly #leaving = new AbortController()
 
   static async start(project: TestProject, url: string, key = project.key): Promise<Follower> {
@@ -29,7 +30,10 @@ class Follower {
       for await (const text of lines) {
         for (const line of text.split('\n')) {
           const data = eventDataOf(line)
-          if (data !== undefined) follower.lists.push(...(JSON.parse(data) as ProjectChange).lists)
+          if (data === undefined) continue
+          const { lists, sessions } = JSON.parse(data) as ProjectChange
+          follower.lists.push(...lists)
+          follower.sessions.push(...sessions)
         }
       }
     }
@@ -37,10 +41,11 @@ class Follower {
     return follower
   }
 
-  async isTold(list: ListName): Promise<void> {
+  async isTold(name: string): Promise<void> {
     const end = Date.now() + 20_000
-    while (!this.lists.includes(list)) {
-      assert.ok(Date.now() < end, `${list} was not told, but ${this.lists.join(', ')}`)
+    const told = () => [...this.lists, ...this.sessions]
+    while (!told().includes(name)) {
+      assert.ok(Date.now() < end, `${name} was not told, but ${told().join(', ')}`)
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
   }
@@ -113,6 +118,26 @@ test('what is no change that the list shows is not told', async () => {
 
   assert.ok(!follower.lists.includes('pools'))
   follower.leave()
+})
+
+test('recordings and downloads are changes of their session', async () => {
+  const project = await first.project()
+  const { session_id: id } = await project.session()
+  const writes = [
+    sql`insert into replays (id, project_id, session_id, driver_id, head, started_at)
+      values ('rpl_told', ${project.id}, ${id}, 'test', '', now())`,
+    sql`update replays set finished_at = now(), end_reason = 'stopped', expires_at = now() where id = 'rpl_told'`,
+    sql`insert into downloads (session_id, project_id, name, size_bytes, downloaded_at, expires_at)
+      values (${id}, ${project.id}, 'a.txt', 1, now(), now())`,
+  ]
+  for (const write of writes) {
+    const follower = await Follower.start(project, second.url)
+
+    await write.execute(first.database)
+
+    await follower.isTold(id)
+    follower.leave()
+  }
 })
 
 test('a message that nobody knows makes the lists be read again, and ends nothing', async () => {

@@ -9,9 +9,9 @@ import type { ProjectChanges } from './project-changes.ts'
 
 const channel = 'berth_changes'
 
-/** Servers tell of sessions, triggers of the database of other lists. */
+/** Servers tell of sessions, and triggers of the database of their recordings and downloads, and of other lists. */
 const Payload = z.union([
-  z.object({ session: z.string(), project: z.string(), server: z.string() }),
+  z.object({ session: z.string(), project: z.string(), server: z.string().optional() }),
   z.object({
     list: ListName,
     project: z
