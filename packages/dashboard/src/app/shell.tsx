@@ -5,6 +5,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { ApiError, call, callPage } from '../api/client.ts'
+import { listKey } from '../api/list-key.ts'
 import { chooseProject, readProject } from '../api/project.ts'
 import { Pending } from '../components/feedback.tsx'
 import { navigation } from './navigation.ts'
@@ -93,14 +94,16 @@ function ProjectSwitch() {
   const queries = useQueryClient()
   const [chosen, setChosen] = useState(readProject() ?? '')
   const projects = useQuery({
-    queryKey: ['projects'],
+    queryKey: [...listKey('projects'), 'switch'],
     queryFn: () => callPage(listProjects, { query: { limit: 100 }, project: null }),
   })
   const items = projects.data?.items ?? []
   const choose = (id: string) => {
     chooseProject(id || undefined)
     setChosen(id)
-    void queries.resetQueries({ predicate: ({ queryKey }) => !['context', 'projects'].includes(String(queryKey[0])) })
+    // Both are the same in every project.
+    const isOfProject = (key: readonly unknown[]) => key[0] !== 'context' && key[1] !== 'projects'
+    void queries.resetQueries({ predicate: ({ queryKey }) => isOfProject(queryKey) })
   }
   const isGone = projects.data !== undefined && chosen !== '' && !items.some(({ id }) => id === chosen)
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a project that has gone matters.

@@ -1,7 +1,7 @@
 import { type FormEvent, type ReactNode, useId, useMemo, useState } from 'react'
 import type { z } from 'zod'
 import { ApiError } from '../api/client.ts'
-import { type Field, fieldsOf, type Member, withoutEmpty } from './schema-fields.ts'
+import { type Field, fieldsOf, type Member, requestOf } from './schema-fields.ts'
 import { common } from './strings.ts'
 
 const words = {
@@ -36,9 +36,10 @@ type Values = Readonly<Record<string, unknown>>
 export function SchemaForm(props: SchemaFormProps) {
   const { schema, initial = {}, submitLabel, isBusy, error, onSubmit, onClose, preview } = props
   const members = useMemo(() => fieldsOf(schema), [schema])
+  const [first] = useState<Values>(initial)
   const [value, setValue] = useState<Values>(initial)
   const [faults, setFaults] = useState<Faults>(new Map())
-  const request = withoutEmpty(value) ?? {}
+  const request = requestOf({ schema, members }, value, first)
   const refused = error ? faultOf(error, members) : undefined
   const shown = refused?.field ? new Map([...faults, [refused.field, refused.message]]) : faults
 
@@ -51,7 +52,7 @@ export function SchemaForm(props: SchemaFormProps) {
   const change = (next: Values) => {
     setValue(next)
     // Nobody is told of faults before the first attempt, and of those that are mended no longer.
-    if (faults.size > 0) setFaults(faultsOf(schema, withoutEmpty(next) ?? {}))
+    if (faults.size > 0) setFaults(faultsOf(schema, requestOf({ schema, members }, next, first)))
   }
   return (
     <form onSubmit={submit} noValidate>

@@ -195,7 +195,7 @@ export class TestServer {
     })
     await this.#app.listen({ port: this.#parts.port, host: '127.0.0.1' })
     await this.#services.poolUpkeep.start()
-    await this.#services.sharedProjectChanges?.start()
+    await this.#services.sharedProjectChanges.start()
     await this.#services.authFlowRunner.recover()
     if (!this.#parts.options.isShared) return
     await this.#services.heartbeat.start(never)
@@ -205,7 +205,7 @@ export class TestServer {
   /** Simulates a killed server: rows and machines remain. */
   async crash(): Promise<void> {
     await this.#services.poolUpkeep.close()
-    await this.#services.sharedProjectChanges?.close()
+    await this.#services.sharedProjectChanges.close()
     await this.#services.authFlowRunner.close()
     this.#services.relay.close()
     this.#services.vaultItemChanges.close()

@@ -72,7 +72,7 @@ export const appResources: readonly Resource[] = [
         label: 'Cancel',
         endpoint: updateInvocation,
         body: () => ({ status: 'failed' }),
-        told: () => 'It is cancelled, and its sessions end.',
+        messageOf: () => 'It is cancelled, and its sessions end.',
         isOffered: ({ finished_at }) => finished_at === null,
       },
     ],

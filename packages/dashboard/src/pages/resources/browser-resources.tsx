@@ -54,7 +54,9 @@ export const browserResources: readonly Resource[] = [
       timeout_seconds,
     }),
     remove: deleteBrowserPool,
-    actions: [{ label: 'Flush', endpoint: flushBrowserPool, told: () => 'Its ready browsers are being replaced.' }],
+    actions: [
+      { label: 'Flush', endpoint: flushBrowserPool, messageOf: () => 'Its ready browsers are being replaced.' },
+    ],
   }),
   defineResource({
     path: 'profiles',
@@ -105,7 +107,7 @@ export const browserResources: readonly Resource[] = [
         label: 'Check',
         endpoint: checkProxy,
         body: () => ({}),
-        told: ({ status, ip_address, latency_ms }: Record<string, string>) =>
+        messageOf: ({ status, ip_address, latency_ms }: Record<string, string>) =>
           [status, ip_address, latency_ms && `${latency_ms} ms`].filter(Boolean).join(', '),
       },
     ],

@@ -90,7 +90,7 @@ export const organizationResources: readonly Resource[] = [
         label: 'Rotate',
         endpoint: rotateApiKey,
         body: () => ({}),
-        told: ({ key }: { readonly key: string }) => `${key}\n\nCopy it now: it is not shown again.`,
+        messageOf: ({ key }: { readonly key: string }) => `${key}\n\nCopy it now: it is not shown again.`,
       },
     ],
   }),
@@ -121,13 +121,13 @@ export const organizationResources: readonly Resource[] = [
       {
         label: 'Send a test',
         endpoint: testWebhook,
-        told: () => 'A test event is on its way.',
+        messageOf: () => 'A test event is on its way.',
       },
       {
         label: 'Rotate',
         endpoint: rotateWebhookSecret,
         body: () => ({}),
-        told: ({ secret }: { readonly secret: string }) => `${secret}\n\nCopy it now: it is not shown again.`,
+        messageOf: ({ secret }: { readonly secret: string }) => `${secret}\n\nCopy it now: it is not shown again.`,
       },
     ],
   }),
@@ -210,8 +210,13 @@ export const organizationResources: readonly Resource[] = [
       {
         label: 'Test',
         endpoint: testExportDestination,
-        told: ({ success, error }: { readonly success: boolean; readonly error?: { readonly message: string } }) =>
-          success ? 'It works.' : (error?.message ?? 'It does not work.'),
+        messageOf: ({
+          success,
+          error,
+        }: {
+          readonly success: boolean
+          readonly error?: { readonly message: string }
+        }) => (success ? 'It works.' : (error?.message ?? 'It does not work.')),
       },
     ],
   }),

@@ -51,7 +51,7 @@ export const secretResources: readonly Resource[] = [
       {
         label: 'Log in',
         endpoint: loginAuthConnection,
-        told: ({ hosted_url }: { readonly hosted_url: string }) =>
+        messageOf: ({ hosted_url }: { readonly hosted_url: string }) =>
           `${hosted_url}\n\nA person finishes the login there.`,
       },
     ],
@@ -78,7 +78,7 @@ export const secretResources: readonly Resource[] = [
       {
         label: 'Code',
         endpoint: getTotpCode,
-        told: ({ code }: { readonly code: string }) => code,
+        messageOf: ({ code }: { readonly code: string }) => code,
         isOffered: ({ has_totp_secret }) => has_totp_secret,
       },
     ],
@@ -106,7 +106,7 @@ export const secretResources: readonly Resource[] = [
       {
         label: 'Test',
         endpoint: testCredentialProvider,
-        told: ({ success, error }: { readonly success: boolean; readonly error?: string }) =>
+        messageOf: ({ success, error }: { readonly success: boolean; readonly error?: string }) =>
           success ? 'It works.' : (error ?? 'It does not work.'),
       },
     ],
