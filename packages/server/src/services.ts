@@ -426,6 +426,7 @@ export function createServices(options: ServicesOptions) {
   const leaseReturns = new LeaseReturns({
     store: leaseStore,
     connections,
+    machines,
     locks,
     restores: [leave, restoreTelemetry(sessionTelemetry)],
     terminator,

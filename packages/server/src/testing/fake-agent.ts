@@ -102,6 +102,8 @@ export class FakeAgent {
   }
   /** Ends what `record` sends. */
   onEndRecording: (id: string) => void = () => {}
+  /** Handles the order to end its clients' connections. */
+  onEndClients: () => void = () => {}
   /** Handles each change of the viewport. */
   onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
@@ -199,7 +201,7 @@ export class FakeAgent {
       else this.takeExtensions(request.raw, reply.raw)
     })
     mount(app, getAgentState, () => this.#state)
-    mount(app, endClients, () => {})
+    mount(app, endClients, () => this.onEndClients())
     mount(app, stopAgent, ({ request }) => {
       request.raw.socket.once('close', () => this.kill())
     })
