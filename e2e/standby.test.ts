@@ -49,9 +49,10 @@ for (const headless of [true, false]) {
     )
 
     await until('frozen sessions', async () => (await countFrozen()) === 1, { limitSeconds: 60 })
-    const listed = await client.browsers.retrieve(session_id)
-    const uptime = listed.usage?.uptime_ms ?? 0
     const ticks = await ticksIn(session_id, 1_500)
+    // Since when it is frozen is written after that.
+    const uptime = (await client.browsers.retrieve(session_id)).usage?.uptime_ms
+    await delay(100)
     const later = (await client.browsers.retrieve(session_id)).usage?.uptime_ms
     const [count, , readyState] = (await inPage(cdp_ws_url, '[count, told, events.readyState]')) as number[]
 
