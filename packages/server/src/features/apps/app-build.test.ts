@@ -46,10 +46,11 @@ console.log('loading')
 app.action('hang', async (ctx) => { for (;;); })
 app.action('echo', async (ctx, payload) => { console.log('in', ctx.invocation_id); return { payload, word: process.env.WORD } })
 `
+type Files = Readonly<Record<string, string>>
 const sdkFolder = join(import.meta.dirname, '../../../../../node_modules/@onkernel/sdk')
 const dependencies = { '@onkernel/sdk': 'file:./sdk' }
 const { version } = JSON.parse(await readFile(join(sdkFolder, 'package.json'), 'utf8'))
-const files: Readonly<Record<string, string>> = {
+const files: Files = {
   'index.js': code,
   'package.json': JSON.stringify({ name: 'demo', version: '1.0.0', type: 'module', dependencies }),
   'package-lock.json': JSON.stringify({
@@ -117,6 +118,43 @@ test('a deployment is built, serves its app, and hands what was installed to the
   assert.deepEqual([over.status, over.status_reason], ['failed', 'It did not end within 2 s.'])
   assert.deepEqual((await project.call('GET', '/browsers')).body, [])
 })
+
+const imports = "import Kernel from '@onkernel/sdk'\n"
+const requires = "const { Kernel } = require('@onkernel/sdk')\n"
+const registers = (app: string) => `new Kernel({ apiKey: 'x' }).app('${app}').action('act', async (ctx) => 1)\n`
+const modules: readonly (readonly [what: string, entrypoint: string, files: Files, apps: readonly string[]])[] = [
+  ['a script', 'index.cjs', { 'index.cjs': requires + registers('own') }, ['own']],
+  ['TypeScript in a package of scripts', 'index.ts', { 'index.ts': imports + registers('own') }, ['own']],
+  [
+    'a module that imports a script, which registers an app too',
+    'index.mjs',
+    { 'index.mjs': `import './other.cjs'\n${imports}${registers('own')}`, 'other.cjs': requires + registers('other') },
+    ['other', 'own'],
+  ],
+  [
+    'a module, without what only scripts need of the framework',
+    'index.mjs',
+    {
+      'index.mjs': imports + registers('own'),
+      'node_modules/@onkernel/sdk/index.js': `throw new Error('it is loaded for nothing')`,
+    },
+    ['own'],
+  ],
+]
+for (const [what, entrypoint, members, expected] of modules) {
+  test(`${what} is deployed with the apps that it registers`, async () => {
+    const project = await server.project()
+    const all = new Map((await sdkIn('node_modules/@onkernel/sdk')).map(({ name, content }) => [name, content]))
+    for (const [name, content] of Object.entries(members)) all.set(name, Buffer.from(content))
+
+    const source = zip(...[...all].map(([name, content]) => ({ name, content })))
+    const { status, status_reason } = await deploy(project, source, entrypoint)
+
+    assert.equal(status, 'running', status_reason ?? 'no reason')
+    const { body } = await project.call<AppVersion[]>('GET', '/apps')
+    assert.deepEqual(body.map(({ app_name }) => app_name).toSorted(), expected)
+  })
+}
 
 const framework = "import Kernel from '@onkernel/sdk'\nconst app = new Kernel({ apiKey: 'x' }).app('demo')\n"
 const greedy = 'const all = []; for (;;) all.push(Buffer.alloc(64 * 1024 ** 2, 1))'
