@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 
+import type { CdpSecret } from './cdp-secret.ts'
 import type { CdpAnswer, CdpEvent, CdpEventParams, CdpMethod, CdpParams } from './cdp-types.ts'
 
 interface PipeMessage {
@@ -24,6 +25,8 @@ interface Destination {
   readonly sessionId?: string | undefined
   /** For those who have a limit of their own: none. */
   readonly limitMilliseconds?: number
+  /** The one in the parameters. */
+  readonly secret?: CdpSecret | undefined
 }
 
 /** Any page may hang at any moment, and so may the browser. */
@@ -63,15 +66,28 @@ export class CdpPipe {
     destination: string | Destination = {},
   ): Promise<CdpAnswer<Method>> {
     if (this.#isClosed) return Promise.reject(new Error(closedReason))
-    const { sessionId, limitMilliseconds = answerLimitMilliseconds }: Destination =
-      typeof destination === 'string' ? { sessionId: destination } : destination
+    const {
+      sessionId,
+      limitMilliseconds = answerLimitMilliseconds,
+      secret,
+    }: Destination = typeof destination === 'string' ? { sessionId: destination } : destination
     const id = ++this.#lastId
     const answer = Promise.withResolvers<CdpAnswer<Method>>()
     const giveUp = () => this.#reject(id, new Error(`there is no answer to ${method}`))
     const timer = Number.isFinite(limitMilliseconds) ? setTimeout(giveUp, limitMilliseconds).unref() : undefined
     this.#pending.set(id, { sessionId, answer: answer as PromiseWithResolvers<unknown>, timer })
-    this.#input.write(`${JSON.stringify({ id, method, params: params ?? {}, ...(sessionId && { sessionId }) })}\0`)
+    this.#write(`${JSON.stringify({ id, method, params: params ?? {}, ...(sessionId && { sessionId }) })}\0`, secret)
     return answer.promise
+  }
+
+  #write(command: string, secret: CdpSecret | undefined): void {
+    if (!secret) {
+      this.#input.write(command)
+      return
+    }
+    const bytes = secret.putInto(command)
+    secret.overwrite()
+    this.#input.write(bytes, () => bytes.fill(0))
   }
 
   /** Calls with every such event, until the returned function is called. */
