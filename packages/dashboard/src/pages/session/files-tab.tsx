@@ -182,7 +182,7 @@ function EditFile({ id, file: { path, size_bytes }, onClose, onSaved }: EditFile
   const content = useQuery({
     queryKey: ['session', id, 'file', path],
     queryFn: async () => {
-      if (size_bytes > maxEditedBytes) throw new Error(`The file has more than ${bytesText(maxEditedBytes)}.`)
+      if (size_bytes > maxEditedBytes) throw new Error(words.tooLarge(bytesText(maxEditedBytes)))
       return (await callFile(readFile, { params, query: { path } })).text()
     },
     gcTime: 0,

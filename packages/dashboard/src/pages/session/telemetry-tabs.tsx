@@ -49,8 +49,10 @@ export function NetworkTab({ session, telemetry }: TabProps) {
                   </td>
                   <td className={hasFailed ? 'fault' : ''}>{status}</td>
                   <td>
-                    <span className="bar" style={{ marginLeft: percent(start - from), width: percent(end - start) }} />
-                    <span className="quiet">{Math.round(end - start)} ms</span>
+                    <span className="track">
+                      <span className="bar" style={{ left: percent(start - from), width: percent(end - start) }} />
+                    </span>
+                    <span className="quiet">{words.milliseconds(end - start)}</span>
                   </td>
                 </tr>
               ))}

@@ -18,6 +18,7 @@ export const words = {
   removeChosen: 'Delete selected',
   removeQuestion: (count: number) => (count === 1 ? 'Delete this session?' : `Delete ${count} sessions?`),
   removeWarning: 'Their browsers end. Profiles are saved where that was asked for; files in the sessions are lost.',
-  snippet: 'The same in TypeScript',
+  snippet: 'The same by the SDK',
+  language: 'Language',
   noPicture: 'no picture',
 }
