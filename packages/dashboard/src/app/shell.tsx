@@ -13,6 +13,7 @@ import { useProjectChanges } from './project-changes.ts'
 
 const words = {
   skip: 'Skip to the content',
+  brand: 'berth',
   menu: 'Menu',
   pages: 'Pages',
   project: 'Project',
@@ -60,7 +61,13 @@ function Frame({ keyProject }: { readonly keyProject: string | null }) {
         >
           ☰
         </button>
-        <span className="brand">berth</span>
+        <Link to="/sessions" className="brand">
+          <svg aria-hidden="true" viewBox="0 0 20 20" width="20" height="20">
+            <rect width="20" height="20" rx="5" />
+            <path d="M5 5v8a2 2 0 0 0 2 2h6a2 2 0 0 0 2-2V5M10 4v7" />
+          </svg>
+          <span>{words.brand}</span>
+        </Link>
         {keyProject === null && <ProjectSwitch />}
         <span className="spread" />
         <ThemeButton />

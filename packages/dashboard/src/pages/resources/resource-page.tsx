@@ -74,7 +74,8 @@ function ResourceList({ resource }: { readonly resource: Resource }) {
         </div>
       )}
       {!items.data && <Pending query={items} />}
-      {items.data && all.length === 0 && <Empty title={search ? words.noneFound : resource.empty} />}
+      {items.data && all.length === 0 && search !== '' && <Empty title={words.noneFound} />}
+      {items.data && all.length === 0 && search === '' && <Empty title={resource.empty} guide={resource.guide} />}
       {all.length > 0 && <ItemTable resource={resource} items={all} onOpen={setOpen} onDone={done} />}
       {items.hasNextPage && (
         <button type="button" disabled={items.isFetchingNextPage} onClick={() => void items.fetchNextPage()}>

@@ -17,6 +17,7 @@ import { FilesTab } from './files-tab.tsx'
 import { LiveView } from './live-view.tsx'
 import { LogsTab } from './logs-tab.tsx'
 import { ReplaysTab } from './replays-tab.tsx'
+import { SessionFacts } from './session-facts.tsx'
 import { type TabName, words } from './strings.ts'
 import type { TabProps } from './tab-props.ts'
 import { ConsoleTab, NetworkTab, ScreenshotsTab } from './telemetry-tabs.tsx'
@@ -69,8 +70,9 @@ function OneSession({ session }: { readonly session: Browser }) {
               <p>{words.endedHint}</p>
             </div>
           ) : (
-            <LiveView id={id} title={`${words.live}: ${name ?? id}`} />
+            <LiveView id={id} title={`${words.live}: ${name ?? id}`} viewport={session.viewport} />
           )}
+          <SessionFacts session={session} />
         </section>
         <Tabs.Root
           className="tabs"

@@ -56,9 +56,10 @@ function Snippet({ request }: { readonly request: object }) {
   const text = createSnippets[language](request, location.origin)
   return (
     <section className="snippet" aria-label={words.snippet}>
-      <header>
+      <header className="snippet-head">
         <h3>{words.snippet}</h3>
         <select
+          className="snippet-language"
           aria-label={words.language}
           value={language}
           onChange={({ target }) => setLanguage(target.value as keyof typeof createSnippets)}

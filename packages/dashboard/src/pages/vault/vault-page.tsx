@@ -54,7 +54,7 @@ export function VaultPage() {
         </button>
       </header>
       {!items.data && <Pending query={items} />}
-      {items.data?.length === 0 && <Empty title={words.empty} />}
+      {items.data?.length === 0 && <Empty title={words.empty} guide="vaults" />}
       {items.data && items.data.length > 0 && <ItemTable items={items.data} onOpen={setOpen} />}
       {open?.kind === 'create' && <NewItem vault={id} onClose={close} onDone={done} />}
       {open?.kind === 'events' && <ItemEvents vault={id} itemKey={open.item.key} onClose={close} />}

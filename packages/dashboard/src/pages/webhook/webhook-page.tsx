@@ -55,7 +55,7 @@ export function WebhookPage() {
         </select>
       </header>
       {!deliveries.data && <Pending query={deliveries} />}
-      {deliveries.data && all.length === 0 && <Empty title={status ? words.noneFound : words.empty} />}
+      {deliveries.data && all.length === 0 && <Empty title={status ? words.noneFound : words.empty} guide="webhooks" />}
       {all.length > 0 && <DeliveryTable deliveries={all} onShow={setShown} onSent={() => void deliveries.refetch()} />}
       {deliveries.hasNextPage && (
         <button type="button" disabled={deliveries.isFetchingNextPage} onClick={() => void deliveries.fetchNextPage()}>
