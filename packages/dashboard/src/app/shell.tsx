@@ -8,20 +8,9 @@ import { ApiError, call, callPage } from '../api/client.ts'
 import { listKey } from '../api/list-key.ts'
 import { chooseProject, readProject } from '../api/project.ts'
 import { Pending } from '../components/feedback.tsx'
+import { words } from '../strings/shell.ts'
 import { navigation } from './navigation.ts'
 import { useProjectChanges } from './project-changes.ts'
-
-const words = {
-  skip: 'Skip to the content',
-  brand: 'berth',
-  menu: 'Menu',
-  pages: 'Pages',
-  project: 'Project',
-  standard: 'Default project',
-  theme: 'Switch between light and dark',
-  signOut: 'Sign out',
-  docs: 'API reference',
-}
 
 /** The frame of all pages behind the sign-in. */
 export function Shell() {

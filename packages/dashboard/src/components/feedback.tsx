@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { common } from './strings.ts'
+import { common } from '../strings/common.ts'
 
 /** What a page shows while it has no data: it is loading, or loading has failed. */
 export function Pending({ query }: { readonly query: { readonly error: Error | null; refetch(): unknown } }) {

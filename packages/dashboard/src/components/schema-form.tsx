@@ -1,19 +1,9 @@
 import { type FormEvent, type ReactNode, useId, useMemo, useState } from 'react'
 import type { z } from 'zod'
 import { ApiError } from '../api/client.ts'
+import { common } from '../strings/common.ts'
+import { words } from '../strings/form.ts'
 import { type Field, fieldsOf, type Member, requestOf } from './schema-fields.ts'
-import { common } from './strings.ts'
-
-const words = {
-  required: 'required',
-  lines: 'One per line.',
-  pairs: 'One key=value per line.',
-  json: 'JSON.',
-  file: 'Drop the file here, or choose it.',
-  standard: 'default',
-  yes: 'yes',
-  no: 'no',
-}
 
 const acronyms = ['url', 'gpu', 'id', 'ip', 'ca', 'os', 'asn', 'totp', 'sso', 'otlp', 'cdp', 'ttl', 'arn', 'kms']
 
@@ -154,7 +144,7 @@ function MemberField({ member, path, value, faults, onChange }: MemberFieldProps
   return (
     <div className={`field ${classOf(field)}`}>
       <label htmlFor={id}>
-        {labelOf(name)} {isRequired && <span className="quiet">({words.required})</span>}
+        {labelOf(name)} {isRequired && <span className="quiet">{words.required}</span>}
       </label>
       <Input field={field} value={value} about={about} onChange={onChange} />
       <p className={fault ? 'fault' : 'hint'} id={about.describedBy}>

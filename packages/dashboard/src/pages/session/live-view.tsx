@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { call } from '../../api/client.ts'
 import { Pending } from '../../components/feedback.tsx'
-import { words } from './strings.ts'
+import { words } from '../../strings/session.ts'
 
 interface LiveViewProps {
   readonly id: string

@@ -2,7 +2,7 @@ import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { ReactNode } from 'react'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { durationText, timeText } from '../../components/format.tsx'
-import { words } from './strings.ts'
+import { words } from '../../strings/session.ts'
 
 /** What a session is, below its screen. */
 export function SessionFacts({ session }: { readonly session: Browser }) {

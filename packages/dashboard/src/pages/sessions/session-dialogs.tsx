@@ -7,9 +7,9 @@ import { useState } from 'react'
 import { call } from '../../api/client.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
-import { common } from '../../components/strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/sessions.ts'
 import { createSnippets } from './snippets.ts'
-import { words } from './strings.ts'
 
 export function NewSession({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate()

@@ -8,10 +8,10 @@ import { call, callPage } from '../../api/client.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { Badge, Empty, Pending } from '../../components/feedback.tsx'
 import { Age } from '../../components/format.tsx'
-import { common } from '../../components/strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/sessions.ts'
 import { EditSession, NewSession } from './session-dialogs.tsx'
 import { SessionBadges, stateOf } from './session-state.tsx'
-import { words } from './strings.ts'
 import { Thumbnail } from './thumbnail.tsx'
 
 const route = getRouteApi('/shell/sessions')

@@ -3,7 +3,7 @@ import { getThumbnail } from '@berth/contract/dashboard/dashboard-endpoints.ts'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { callFile } from '../../api/client.ts'
-import { words } from './strings.ts'
+import { words } from '../../strings/sessions.ts'
 
 /** Rows that are scrolled past ask for no picture. */
 const restMilliseconds = 200

@@ -18,8 +18,8 @@ import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Badge, Empty, Pending } from '../../components/feedback.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { Age, timeText } from '../../components/format.tsx'
-import { common } from '../../components/strings.ts'
-import { words } from './strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/vault.ts'
 
 const route = getRouteApi('/shell/vaults/$vault')
 

@@ -21,4 +21,11 @@ export const words = {
   snippet: 'The same by the SDK',
   language: 'Language',
   noPicture: 'no picture',
+  headless: 'headless',
+  headful: 'headful',
+  stealth: 'stealth',
+  gpu: 'GPU',
+  kiosk: 'kiosk',
+  profile: (name: string) => `profile ${name}`,
+  pool: (name: string) => `pool ${name}`,
 }
