@@ -4,6 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { startFauxqs } from 'fauxqs'
+import type { Page } from 'playwright-core'
+import { deepOnly } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
 import { DashboardUser, isAccessible, openPage } from './testing/dashboard.ts'
 import { messagingExtension, packCrx, zipOf } from './testing/extension-files.ts'
@@ -80,12 +82,6 @@ test('the pages of resources list, create, edit and delete', async () => {
   const made = { method: 'POST', headers, body: JSON.stringify({ name: 'made-elsewhere' }) }
   assert.equal((await fetch(`${berth.url}/profiles`, made)).status, 201)
   await page.getByRole('cell', { name: 'made-elsewhere' }).waitFor()
-  const others = ['Pools', 'Profiles', 'Extensions', 'Apps', 'Deployments', 'Invocations', 'Credentials']
-  for (const title of [...others, 'Credential providers', 'Vaults', 'Logins', 'Projects', 'OTLP destinations']) {
-    await openPage(page, title)
-    await page.locator('.empty, table').waitFor()
-    assert.equal(await page.getByRole('alert').count(), 0, title)
-  }
   await page.context().close()
 })
 
@@ -222,6 +218,56 @@ test('the audit log is exported, and payment providers are kept', async () => {
   await page.getByText('No config of a payment provider.').waitFor()
   await page.context().close()
 })
+
+test('every page of the menu is accessible, in both themes and on a phone, while it is empty', async () => {
+  const page = await user.signedIn()
+  for (const [title, name] of await pagesOf(page)) {
+    await openPage(page, title)
+    await page.locator('.empty, table, .facts, .rows').first().waitFor()
+    assert.equal(await page.getByRole('alert').count(), 0, title)
+    await isAccessible(page, `${name}-page`)
+  }
+  await page.context().close()
+})
+
+test('every form of the menu, and every page whose list fails, is accessible', deepOnly, async () => {
+  const page = await user.signedIn()
+  for (const [title, name] of await pagesOf(page)) {
+    await openPage(page, title)
+    await page.locator('.empty, table, .facts, .rows').first().waitFor()
+    const buttons = page.locator('header.page button')
+    for (let index = 0; index < (await buttons.count()); index++) {
+      await buttons.nth(index).click()
+      await page.getByRole('dialog').waitFor()
+      await isAccessible(page, `${name}-form-${index}`)
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    }
+  }
+  await page.route('**/dashboard/api/**', (route) =>
+    /context|changes/.test(route.request().url())
+      ? route.continue()
+      : route.fulfill({ status: 403, json: { code: 'forbidden', message: 'This key may not.' } }),
+  )
+  for (const [title, name] of await pagesOf(page)) {
+    await page.goto(`${berth.url}/dashboard${name === 'overview' ? '/sessions' : '/overview'}`)
+    await openPage(page, title)
+    await page.getByRole('alert').getByText('This key may not.').first().waitFor()
+    await isAccessible(page, `${name}-failed`)
+  }
+  await page.context().close()
+})
+
+/** The pages of the menu: title, and name in the address. */
+async function pagesOf(page: Page): Promise<readonly (readonly [title: string, name: string])[]> {
+  const links = await page.getByRole('navigation').locator('ul a').all()
+  return Promise.all(
+    links.map(async (link) => {
+      const path = (await link.getAttribute('href')) ?? ''
+      return [(await link.textContent()) ?? '', path.slice(path.lastIndexOf('/') + 1)] as const
+    }),
+  )
+}
 
 test('a page whose code fails says so, and the others still work', async () => {
   const page = await user.signedIn()

@@ -36,6 +36,7 @@ export const browserResources: readonly Resource[] = [
     title: 'Pools',
     one: 'pool',
     empty: 'No pool. A pool keeps browsers ready.',
+    guide: 'pools',
     list: listBrowserPools,
     columns: [
       { title: 'Name', value: ({ name, id }) => name ?? id },
@@ -63,6 +64,7 @@ export const browserResources: readonly Resource[] = [
     title: 'Profiles',
     one: 'profile',
     empty: 'No profile. A profile keeps cookies and logins from one session to the next.',
+    guide: 'profiles',
     list: listProfiles,
     searchBy: 'query',
     columns: [
@@ -83,6 +85,7 @@ export const browserResources: readonly Resource[] = [
     title: 'Proxies',
     one: 'proxy',
     empty: 'No proxy. Sessions reach the network directly.',
+    guide: 'proxies',
     list: listProxies,
     searchBy: 'query',
     columns: [
@@ -117,6 +120,7 @@ export const browserResources: readonly Resource[] = [
     title: 'Extensions',
     one: 'extension',
     empty: 'No extension. Upload a zip archive with a manifest.json, or add one by its page in the Chrome Web Store.',
+    guide: 'extensions',
     list: listExtensions,
     searchBy: 'query',
     columns: [

@@ -4,10 +4,10 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Pending } from '../../components/feedback.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
-import { common } from '../../components/strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/resources.ts'
 import { ItemLog } from './item-log.tsx'
 import { formDataOf, type Item, type OtherCreate, paramsOf, type Resource, type Settings } from './resource.ts'
-import { words } from './strings.ts'
 
 export type OpenDialog =
   | { readonly kind: 'create' }

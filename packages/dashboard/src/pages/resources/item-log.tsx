@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react'
 import { follow } from '../../api/client.ts'
 import { Dialog } from '../../components/dialog.tsx'
+import { words } from '../../strings/resources.ts'
 import { type Item, paramsOf, type Resource } from './resource.ts'
-import { words } from './strings.ts'
 
 const maxLines = 1_000
 

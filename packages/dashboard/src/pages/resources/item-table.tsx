@@ -3,10 +3,10 @@ import { Link } from '@tanstack/react-router'
 import { call, callFile } from '../../api/client.ts'
 import { Failure } from '../../components/feedback.tsx'
 import { saveFile } from '../../components/save-file.ts'
-import { common } from '../../components/strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/resources.ts'
 import type { OpenDialog } from './item-dialogs.tsx'
 import { type Action, type Item, paramsOf, type Resource } from './resource.ts'
-import { words } from './strings.ts'
 
 interface ItemTableProps {
   readonly resource: Resource

@@ -49,6 +49,7 @@ export const organizationResources: readonly Resource[] = [
     title: 'Projects',
     one: 'project',
     empty: 'No project.',
+    guide: 'organizations',
     list: listProjects,
     columns: [
       { title: 'Name', value: ({ name }) => name },
@@ -69,6 +70,7 @@ export const organizationResources: readonly Resource[] = [
     title: 'API keys',
     one: 'API key',
     empty: 'No key.',
+    guide: 'organizations',
     list: listApiKeys,
     searchBy: 'query',
     columns: [
@@ -99,6 +101,7 @@ export const organizationResources: readonly Resource[] = [
     title: 'Webhooks',
     one: 'webhook',
     empty: 'No webhook. Nobody is told of events.',
+    guide: 'webhooks',
     list: listWebhooks,
     columns: [
       { title: 'URL', value: ({ url }) => url },
@@ -136,6 +139,7 @@ export const organizationResources: readonly Resource[] = [
     title: 'OTLP destinations',
     one: 'destination',
     empty: 'No destination. Telemetry stays in berth.',
+    guide: 'telemetry',
     list: listOtlpDestinations,
     searchBy: 'query',
     columns: [
@@ -156,6 +160,7 @@ export const organizationResources: readonly Resource[] = [
     title: 'Audit log',
     one: 'entry',
     empty: 'No entry in the last 30 days.',
+    guide: 'audit-log',
     list: listAuditLogs,
     searchBy: 'search',
     query: () => ({
@@ -177,6 +182,7 @@ export const organizationResources: readonly Resource[] = [
     title: 'Audit exports',
     one: 'export destination',
     empty: 'No destination. The audit log stays in berth.',
+    guide: 'audit-log',
     list: listExportDestinations,
     columns: [
       { title: 'Bucket', value: ({ bucket, prefix }) => `s3://${bucket}/${prefix}` },

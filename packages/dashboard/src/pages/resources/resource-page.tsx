@@ -4,12 +4,12 @@ import { useState } from 'react'
 import { callPage } from '../../api/client.ts'
 import { listKey } from '../../api/list-key.ts'
 import { Empty, Pending } from '../../components/feedback.tsx'
-import { common } from '../../components/strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/resources.ts'
 import { ItemDialog, type OpenDialog } from './item-dialogs.tsx'
 import { ItemTable } from './item-table.tsx'
 import type { Item, Resource } from './resource.ts'
 import { resources } from './resources.ts'
-import { words } from './strings.ts'
 
 const route = getRouteApi('/shell/$resource')
 
@@ -74,7 +74,8 @@ function ResourceList({ resource }: { readonly resource: Resource }) {
         </div>
       )}
       {!items.data && <Pending query={items} />}
-      {items.data && all.length === 0 && <Empty title={search ? words.noneFound : resource.empty} />}
+      {items.data && all.length === 0 && search !== '' && <Empty title={words.noneFound} />}
+      {items.data && all.length === 0 && search === '' && <Empty title={resource.empty} guide={resource.guide} />}
       {all.length > 0 && <ItemTable resource={resource} items={all} onOpen={setOpen} onDone={done} />}
       {items.hasNextPage && (
         <button type="button" disabled={items.isFetchingNextPage} onClick={() => void items.fetchNextPage()}>

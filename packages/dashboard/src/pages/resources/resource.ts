@@ -46,6 +46,8 @@ export interface Resource<List extends AnyEndpoint = AnyEndpoint> {
   readonly title: string
   readonly one: string
   readonly empty: string
+  /** The page of /docs/guides about it. */
+  readonly guide: string
   readonly list: List
   /** What the list is always asked for. */
   readonly query?: () => Readonly<Record<string, unknown>>

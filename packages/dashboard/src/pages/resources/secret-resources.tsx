@@ -34,6 +34,7 @@ export const secretResources: readonly Resource[] = [
     title: 'Logins',
     one: 'connection',
     empty: 'No connection. A connection keeps a profile logged in to a site.',
+    guide: 'managed-auth',
     list: listAuthConnections,
     searchBy: 'query',
     columns: [
@@ -61,6 +62,7 @@ export const secretResources: readonly Resource[] = [
     title: 'Credentials',
     one: 'credential',
     empty: 'No credential.',
+    guide: 'credentials',
     list: listCredentials,
     columns: [
       { title: 'Name', value: ({ name }) => name },
@@ -88,6 +90,7 @@ export const secretResources: readonly Resource[] = [
     title: 'Credential providers',
     one: 'provider',
     empty: 'No provider.',
+    guide: 'credentials',
     list: listCredentialProviders,
     searchBy: 'query',
     columns: [
@@ -116,6 +119,7 @@ export const secretResources: readonly Resource[] = [
     title: 'Vaults',
     one: 'vault',
     empty: 'No vault.',
+    guide: 'vaults',
     list: listVaults,
     searchBy: 'query',
     columns: [{ title: 'Name', value: ({ name }) => name }, age()],
@@ -130,6 +134,7 @@ export const secretResources: readonly Resource[] = [
     title: 'Vault provider configs',
     one: 'vault provider config',
     empty: 'No config of a payment provider.',
+    guide: 'vaults',
     list: listVaultProviderConfigs,
     columns: [
       { title: 'Name', value: ({ name }) => name },

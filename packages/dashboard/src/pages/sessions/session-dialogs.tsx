@@ -3,11 +3,13 @@ import { createBrowser, updateBrowser } from '@berth/contract/browsers/browser-e
 import { BrowserUpdateRequest } from '@berth/contract/browsers/browser-update.ts'
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
 import { call } from '../../api/client.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
-import { common } from '../../components/strings.ts'
-import { words } from './strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/sessions.ts'
+import { createSnippets } from './snippets.ts'
 
 export function NewSession({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate()
@@ -21,7 +23,7 @@ export function NewSession({ onClose }: { readonly onClose: () => void }) {
       send={(body: BrowserRequest) => call(createBrowser, { body })}
       onDone={({ session_id: id }) => navigate({ to: '/sessions/$id', params: { id } })}
       onClose={onClose}
-      preview={(value) => <Snippet text={snippetOf(value)} />}
+      preview={(request) => <Snippet request={request as object} />}
     />
   )
 }
@@ -48,26 +50,29 @@ export function EditSession({ session, onClose }: { readonly session: Browser; r
   )
 }
 
-function Snippet({ text }: { readonly text: string }) {
+/** The same call by the SDK, in the language that is chosen. */
+function Snippet({ request }: { readonly request: object }) {
+  const [language, setLanguage] = useState<keyof typeof createSnippets>('TypeScript')
+  const text = createSnippets[language](request, location.origin)
   return (
     <section className="snippet" aria-label={words.snippet}>
-      <header>
+      <header className="snippet-head">
         <h3>{words.snippet}</h3>
+        <select
+          className="snippet-language"
+          aria-label={words.language}
+          value={language}
+          onChange={({ target }) => setLanguage(target.value as keyof typeof createSnippets)}
+        >
+          {Object.keys(createSnippets).map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
         <CopyButton text={text} />
       </header>
       <pre tabIndex={0}>{text}</pre>
     </section>
   )
-}
-
-function snippetOf(value: unknown): string {
-  const request = JSON.stringify(value, undefined, 2)
-    .replaceAll(/"(\w+)":/g, '$1:')
-    .replaceAll('"', "'")
-  return `import Kernel from '@onkernel/sdk'
-
-const client = new Kernel({ baseURL: '${location.origin}', apiKey: process.env.KERNEL_API_KEY })
-const session = await client.browsers.create(${request})`
 }
 
 /** Only what is other than before: an unchanged viewport would be refused while somebody watches. */

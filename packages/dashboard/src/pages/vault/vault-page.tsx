@@ -18,8 +18,8 @@ import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Badge, Empty, Pending } from '../../components/feedback.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { Age, timeText } from '../../components/format.tsx'
-import { common } from '../../components/strings.ts'
-import { words } from './strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/vault.ts'
 
 const route = getRouteApi('/shell/vaults/$vault')
 
@@ -54,7 +54,7 @@ export function VaultPage() {
         </button>
       </header>
       {!items.data && <Pending query={items} />}
-      {items.data?.length === 0 && <Empty title={words.empty} />}
+      {items.data?.length === 0 && <Empty title={words.empty} guide="vaults" />}
       {items.data && items.data.length > 0 && <ItemTable items={items.data} onOpen={setOpen} />}
       {open?.kind === 'create' && <NewItem vault={id} onClose={close} onDone={done} />}
       {open?.kind === 'events' && <ItemEvents vault={id} itemKey={open.item.key} onClose={close} />}

@@ -7,7 +7,7 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Pending } from '../../components/feedback.tsx'
 import { timeText } from '../../components/format.tsx'
-import { words } from './strings.ts'
+import { words } from '../../strings/webhook.ts'
 
 interface DeliveryDetailsProps {
   readonly delivery: WebhookDelivery

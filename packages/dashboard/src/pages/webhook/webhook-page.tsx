@@ -7,9 +7,9 @@ import { call, callPage } from '../../api/client.ts'
 import { listKey } from '../../api/list-key.ts'
 import { Badge, Empty, Failure, Pending } from '../../components/feedback.tsx'
 import { Age, timeText } from '../../components/format.tsx'
-import { common } from '../../components/strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/webhook.ts'
 import { DeliveryDetails } from './delivery-details.tsx'
-import { words } from './strings.ts'
 
 const route = getRouteApi('/shell/webhooks/$webhook')
 
@@ -55,7 +55,7 @@ export function WebhookPage() {
         </select>
       </header>
       {!deliveries.data && <Pending query={deliveries} />}
-      {deliveries.data && all.length === 0 && <Empty title={status ? words.noneFound : words.empty} />}
+      {deliveries.data && all.length === 0 && <Empty title={status ? words.noneFound : words.empty} guide="webhooks" />}
       {all.length > 0 && <DeliveryTable deliveries={all} onShow={setShown} onSent={() => void deliveries.refetch()} />}
       {deliveries.hasNextPage && (
         <button type="button" disabled={deliveries.isFetchingNextPage} onClick={() => void deliveries.fetchNextPage()}>
