@@ -33,6 +33,11 @@ interface Destination {
 const answerLimitMilliseconds = 30_000
 
 const separator = 0
+/** How Chromium begins the text of an event. */
+const eventStart = Buffer.from('{"method":"')
+const maxMethodLength = 100
+const quote = '"'.charCodeAt(0)
+const detached = 'Target.detachedFromTarget'
 const closedReason = 'Chromium has closed its pipe'
 
 /** The agent's own line to Chromium (`--remote-debugging-pipe`): JSON texts, each with a NUL byte behind it. */
@@ -103,18 +108,28 @@ export class CdpPipe {
   #read(chunk: Buffer): void {
     let start = 0
     for (let end = chunk.indexOf(separator); end !== -1; end = chunk.indexOf(separator, start)) {
-      const text = Buffer.concat([...this.#unfinished, chunk.subarray(start, end)]).toString('utf8')
+      const rest = chunk.subarray(start, end)
+      const message = this.#unfinished.length > 0 ? Buffer.concat([...this.#unfinished, rest]) : rest
       this.#unfinished = []
       start = end + 1
-      this.#take(JSON.parse(text))
+      if (this.#concernsSomebody(message)) this.#take(JSON.parse(message.toString('utf8')))
     }
     if (start < chunk.length) this.#unfinished.push(chunk.subarray(start))
+  }
+
+  /** Most of what a domain tells is for nobody here, and to parse it would take time from the pages. */
+  #concernsSomebody(message: Buffer): boolean {
+    if (!message.subarray(0, eventStart.length).equals(eventStart)) return true
+    const end = message.indexOf(quote, eventStart.length)
+    if (end === -1 || end > maxMethodLength) return true
+    const method = message.toString('latin1', eventStart.length, end)
+    return method === detached || (this.#handlers.get(method)?.size ?? 0) > 0
   }
 
   #take({ id, method, params = {}, result, error, sessionId }: PipeMessage): void {
     if (id === undefined) {
       for (const handler of this.#handlers.get(method ?? '') ?? []) handler(params, sessionId)
-      if (method === 'Target.detachedFromTarget') this.#rejectOf(params.sessionId)
+      if (method === detached) this.#rejectOf(params.sessionId)
       return
     }
     if (error) this.#reject(id, new Error(error.message))
