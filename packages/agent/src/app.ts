@@ -19,7 +19,7 @@ import { CdpRelay, refuse } from './cdp/cdp-relay.ts'
 import { answerDiscovery } from './cdp/discovery.ts'
 import type { Computer } from './computer/computer.ts'
 import type { ExtensionSet } from './extensions/extension-set.ts'
-import { secretRequests } from './form-fill/secret-requests.ts'
+import { formRequests } from './form-fill/form-requests.ts'
 import { readJson, sendJson } from './http/json-body.ts'
 import { http } from './http/node-http.ts'
 import { replyWithError } from './http/reply-with-error.ts'
@@ -178,7 +178,7 @@ function handlersOf(
       const jpeg_b64 = await (await thumbnails()).take().catch(() => undefined) // The page is busy, or goes.
       if (!response.destroyed) sendJson(response, 200, { jpeg_b64 })
     },
-    ...secretRequests({ browser, activity, webMcp: async () => (await operations()).webMcp }),
+    ...formRequests(browser, activity),
     ...loginRequests(browser, activity),
     record: async (request, response) => (await recorder()).record(await readJson(request), response),
     endRecording: async (request, response) => {

@@ -28,7 +28,6 @@ export const agentRoutes = {
   findFormFields: { method: 'POST', path: '/form-fields' },
   fillFormFields: { method: 'POST', path: '/form-fields/values' },
   makeSealingKey: { method: 'POST', path: '/sealing-keys' },
-  invokeSealedTool: { method: 'POST', path: '/sealed-invocations' },
   ...loginRoutes,
   record: { method: 'POST', path: '/recordings' },
   endRecording: { method: 'POST', path: '/recordings/end' },
