@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { startFauxqs } from 'fauxqs'
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { deepOnly } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
 import { DashboardUser, isAccessible, openPage } from './testing/dashboard.ts'
@@ -82,6 +82,7 @@ test('the pages of resources list, create, edit and delete', async () => {
   const made = { method: 'POST', headers, body: JSON.stringify({ name: 'made-elsewhere' }) }
   assert.equal((await fetch(`${berth.url}/profiles`, made)).status, 201)
   await page.getByRole('cell', { name: 'made-elsewhere' }).waitFor()
+  await followsOnlyWhileItIsSeen(page)
   await page.context().close()
 })
 
@@ -258,9 +259,19 @@ test('every form of the menu, and every page whose list fails, is accessible', d
   await page.context().close()
 })
 
+/** A page in the background leaves its connection to others, and reads anew when it is seen again. */
+async function followsOnlyWhileItIsSeen(page: Page): Promise<void> {
+  const isStream = (request: Request) => request.url().endsWith('/dashboard/changes')
+  const show = (state: string) =>
+    page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))`)
+  await Promise.all([page.waitForEvent('requestfailed', isStream), show('hidden')])
+  await Promise.all([page.waitForRequest(isStream), page.waitForRequest(/api\/profiles/), show('visible')])
+}
+
 /** The pages of the menu: title, and name in the address. */
 async function pagesOf(page: Page): Promise<readonly (readonly [title: string, name: string])[]> {
-  const links = await page.getByRole('navigation').locator('ul a').all()
+  const links = await page.getByRole('navigation').locator('a[href^="/dashboard/"]').all()
   return Promise.all(
     links.map(async (link) => {
       const path = (await link.getAttribute('href')) ?? ''

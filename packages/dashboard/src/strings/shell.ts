@@ -7,5 +7,7 @@ export const words = {
   standard: 'Default project',
   theme: 'Switch between light and dark',
   signOut: 'Sign out',
+  help: 'Help',
   docs: 'API reference',
+  guides: 'Guides',
 }
