@@ -83,6 +83,15 @@ test('the pages of resources list, create, edit and delete', async () => {
   assert.equal((await fetch(`${berth.url}/profiles`, made)).status, 201)
   await page.getByRole('cell', { name: 'made-elsewhere' }).waitFor()
   await followsOnlyWhileItIsSeen(page)
+
+  const another = { method: 'POST', headers, body: JSON.stringify({ name: 'another-project' }) }
+  assert.equal((await fetch(`${berth.url}/org/projects`, another)).status, 201)
+  const projects = page.getByRole('combobox', { name: 'Project' })
+  await projects.locator('option', { hasText: 'another-project' }).waitFor({ state: 'attached' })
+  await projects.selectOption('another-project')
+  await page.getByText('No profile.').waitFor()
+  await projects.selectOption('Default project')
+  await page.getByRole('cell', { name: 'made-elsewhere' }).waitFor()
   await page.context().close()
 })
 
