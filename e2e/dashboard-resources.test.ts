@@ -229,14 +229,25 @@ test('the audit log is exported, and payment providers are kept', async () => {
   await page.context().close()
 })
 
-test('every page of the menu is accessible, in both themes and on a phone, while it is empty', async () => {
+test('every page of the menu is accessible, in both themes and on a phone, and leads to a guide', async () => {
+  const headers = { authorization: `Bearer ${berth.apiKey}`, 'content-type': 'application/json' }
+  const make = async (path: string, body: object) => {
+    const { status } = await fetch(berth.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    assert.equal(status, 201, path)
+  }
+  await make('/credentials', { name: 'shop-login', domain: 'shop.test', values: { username: 'buyer' } })
+  await make('/telemetry/destinations', { name: 'collector', endpoint: 'https://otlp.test' })
   const page = await user.signedIn()
+  const guides = new Set<string>()
   for (const [title, name] of await pagesOf(page)) {
     await openPage(page, title)
     await page.locator('.empty, table, .facts, .rows').first().waitFor()
     assert.equal(await page.getByRole('alert').count(), 0, title)
     await isAccessible(page, `${name}-page`)
+    for (const link of await page.locator('.empty a').all()) guides.add((await link.getAttribute('href')) ?? '')
   }
+  assert.ok(guides.size > 0)
+  for (const guide of guides) assert.equal((await fetch(berth.url + guide)).status, 200, guide)
   await page.context().close()
 })
 
