@@ -12,6 +12,7 @@ import { type DriverName, driverNames } from './drivers/driver-names.ts'
 import type { DriverOptions } from './drivers/driver-options.ts'
 import { readKubernetesOptions } from './drivers/kubernetes-options.ts'
 import type { AuditExportConfig } from './features/audit-export/late-s3-target.ts'
+import type { CaptchaSolverConfig } from './features/captcha/solver-client.ts'
 import type { ConfigRegistryConfig } from './features/config-registry/config-registry-service.ts'
 import type { OnePasswordOptions } from './features/credential-providers/onepassword-client.ts'
 import type { LimitsConfig } from './features/limits/limit-service.ts'
@@ -75,6 +76,8 @@ export interface ServerConfig {
   readonly model: ModelConfig | undefined
   /** Chooses where the page of a login does not say how to go on. */
   readonly loginModel: ModelConfig | undefined
+  /** Absent: no challenge is solved. */
+  readonly captchaSolver: CaptchaSolverConfig | undefined
   readonly auditRetentionDays: number
   readonly auditExport: AuditExportConfig
   readonly telemetryRetentionDays: number
@@ -108,6 +111,7 @@ export interface ServerConfig {
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const minSecretLength = 16
+const captchaLimitMilliseconds = 120_000
 const defaultChromeStoreUrl = 'https://clients2.google.com/service/update2/crx'
 
 /** Reads flags and environment. Throws a StartError that names the flag or variable and its rule. */
@@ -164,6 +168,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     buildsAtOnce: wholeNumber('BERTH_BUILDS', text('BERTH_BUILDS') ?? '2', 0),
     model: model('BERTH_MODEL', text),
     loginModel: model('BERTH_LOGIN_MODEL', text),
+    captchaSolver: captchaSolver(text),
     auditRetentionDays: wholeNumber('BERTH_AUDIT_DAYS', text('BERTH_AUDIT_DAYS') ?? '365', 1),
     telemetryRetentionDays: wholeNumber('BERTH_TELEMETRY_DAYS', text('BERTH_TELEMETRY_DAYS') ?? '30', 1),
     webhookRetentionDays: wholeNumber('BERTH_WEBHOOK_DAYS', text('BERTH_WEBHOOK_DAYS') ?? '7', 1),
@@ -221,6 +226,14 @@ function model(prefix: string, text: (name: string) => string | undefined): Mode
   }
   if (name === undefined) throw new StartError(`${prefix}_URL needs ${prefix}_NAME`, 64)
   return { url, name, key: text(`${prefix}_KEY`) }
+}
+
+function captchaSolver(text: (name: string) => string | undefined): CaptchaSolverConfig | undefined {
+  const url = webAddress('BERTH_CAPTCHA_SOLVER_URL', text('BERTH_CAPTCHA_SOLVER_URL'))
+  const key = text('BERTH_CAPTCHA_SOLVER_KEY')
+  if (url !== undefined) return { url, key, limitMilliseconds: captchaLimitMilliseconds }
+  if (key === undefined) return undefined
+  throw new StartError('BERTH_CAPTCHA_SOLVER_KEY has no effect without BERTH_CAPTCHA_SOLVER_URL', 64)
 }
 
 function blobs(text: (name: string) => string | undefined): BlobsConfig {

@@ -37,6 +37,8 @@ import { AuditExporter } from './features/audit-export/audit-exporter.ts'
 import { ExportDestinationService } from './features/audit-export/export-destination-service.ts'
 import { ExportDestinationStore } from './features/audit-export/export-destination-store.ts'
 import { type AuditExportConfig, LateS3Target } from './features/audit-export/late-s3-target.ts'
+import { CaptchaSolving } from './features/captcha/captcha-solving.ts'
+import type { CaptchaSolverConfig } from './features/captcha/solver-client.ts'
 import { AnalysisRunner } from './features/config-registry/analysis-runner.ts'
 import { AnalysisStore } from './features/config-registry/analysis-store.ts'
 import { type ConfigRegistryConfig, ConfigRegistryService } from './features/config-registry/config-registry-service.ts'
@@ -180,6 +182,7 @@ export interface ServicesOptions {
   /** What tries the intents of analyses. */
   readonly model: ModelConfig | undefined
   readonly loginModel: ModelConfig | undefined
+  readonly captchaSolver: CaptchaSolverConfig | undefined
   readonly egressAllow: readonly string[]
   /** Absent: API keys alone are accepted. */
   readonly oauth: OAuthConfig | undefined
@@ -266,7 +269,15 @@ export function createServices(options: ServicesOptions) {
     logger,
     version,
   })
-  const machines = new SessionMachines({
+  const captchas = new CaptchaSolving({
+    config: options.captchaSolver,
+    machines: () => machines,
+    clock,
+    logger,
+  })
+  events.on('captchaFound', (id, task) => void captchas.take(id, task))
+  events.on('sessionEnded', (id) => captchas.forget(id))
+  const machines: SessionMachines = new SessionMachines({
     driver,
     store,
     egress,
@@ -377,6 +388,7 @@ export function createServices(options: ServicesOptions) {
     driver,
     egress,
     egressLink: options.egress,
+    captchas,
     rehearse: options.reserve.rehearse ?? rehearse,
     clock,
     logger,
@@ -405,6 +417,7 @@ export function createServices(options: ServicesOptions) {
       sessionExtensions,
       telemetry: sessionTelemetry,
       reserve,
+      captchas,
       clock,
       logger,
     }),
@@ -472,7 +485,7 @@ export function createServices(options: ServicesOptions) {
     clock,
     logger,
   })
-  const records = new SessionRecords({ tokens, profiles, pools: poolStore, clock })
+  const records = new SessionRecords({ tokens, profiles, pools: poolStore, captchas, clock })
   const credentials = new CredentialService({ store: new CredentialStore(database), secrets, clock })
   const credentialProviders = new CredentialProviderService({
     store: new ProviderStore(database),
@@ -670,6 +683,7 @@ export function createServices(options: ServicesOptions) {
     requestAudit: new RequestAudit(audit),
     otlpDestinations,
     otlpExporter,
+    captchas,
     telemetry: new TelemetryService({
       store: telemetryStore,
       sessions: store,

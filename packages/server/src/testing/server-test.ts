@@ -17,6 +17,7 @@ import { FolderBlobs } from '../blobs/folder-blobs.ts'
 import { TemporaryFolders } from '../blobs/temporary-folders.ts'
 import type { Database } from '../database/database.ts'
 import type { AuditExportConfig } from '../features/audit-export/late-s3-target.ts'
+import type { CaptchaSolverConfig } from '../features/captcha/solver-client.ts'
 import type { ConfigRegistryConfig } from '../features/config-registry/config-registry-service.ts'
 import type { OnePasswordOptions } from '../features/credential-providers/onepassword-client.ts'
 import type { LimitsConfig } from '../features/limits/limit-service.ts'
@@ -78,6 +79,7 @@ export interface TestServerOptions {
   readonly configRegistry?: Partial<ConfigRegistryConfig>
   readonly model?: ModelConfig
   readonly loginModel?: ModelConfig
+  readonly captchaSolver?: CaptchaSolverConfig
   readonly egressAllow?: readonly string[]
   readonly search?: SearchConfig
   /** For the URL of the server. Absent: OAuth is off. */
@@ -311,6 +313,7 @@ export class TestServer {
       },
       model: options.model,
       loginModel: options.loginModel,
+      captchaSolver: options.captchaSolver,
       egressAllow: options.egressAllow ?? [],
       oauth: options.oauth?.(`http://127.0.0.1:${port}`),
       standbyMilliseconds: options.standbyMilliseconds,
