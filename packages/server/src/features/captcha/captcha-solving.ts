@@ -14,7 +14,7 @@ const hourMilliseconds = 60 * 60_000
 interface CaptchaSolvingOptions {
   /** Absent: nothing is solved. */
   readonly config: CaptchaSolverConfig | undefined
-  readonly machines: () => Pick<SessionMachines, 'command'>
+  readonly machines: () => Pick<SessionMachines, 'command' | 'has'>
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -46,6 +46,8 @@ export class CaptchaSolving {
   /** Solves a task, and tells the agent of the session what has become of it. */
   async take(id: SessionId, task: CaptchaTask): Promise<void> {
     const { machines, logger } = this.#options
+    // What an agent has told before its end is read after that.
+    if (!machines().has(id)) return
     const outcome = await this.#solve(id, task)
     if (!outcome) return
     await machines()
