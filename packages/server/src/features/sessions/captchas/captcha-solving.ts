@@ -2,7 +2,7 @@ import { answerCaptcha, type CaptchaOutcome, type CaptchaTask } from '@berth/con
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import type { SessionMachines } from '../sessions/machines/session-machines.ts'
+import type { SessionMachines } from '../machines/session-machines.ts'
 import { type CaptchaSolverConfig, SolverClient } from './solver-client.ts'
 
 /** A service is paid for each challenge, and a page can show as many as it likes. */

@@ -1,6 +1,6 @@
 import type { CaptchaOutcome, CaptchaTask } from '@berth/contract/agent/agent-endpoints.ts'
 import { z } from 'zod'
-import { readText } from '../../outbound/read-text.ts'
+import { readText } from '../../../outbound/read-text.ts'
 
 export interface CaptchaSolverConfig {
   readonly url: string

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { CaptchaOutcome } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
-import { TestServer } from '../../testing/server-test.ts'
+import { TestServer } from '../../../testing/server-test.ts'
 
 /** The operator's service. */
 const asked: { readonly headers: IncomingMessage['headers']; readonly body: Record<string, unknown> }[] = []
