@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AgentConfig, BrowserConfiguration } from '@berth/contract/agent/agent-endpoints.ts'
+import type { AgentConfig, BrowserConfiguration, CaptchaOutcome } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentRoutes } from '@berth/contract/agent/agent-routes.ts'
 import { agentUpgrades } from '@berth/contract/agent/agent-upgrades.ts'
 import { BerthError } from '@berth/contract/errors.ts'
@@ -28,6 +28,7 @@ import { loginRequests } from './login/login-requests.ts'
 import type { ServiceLogs } from './logs/service-logs.ts'
 import type { EventLog } from './reporting/event-log.ts'
 import type { StateFeed } from './reporting/state-feed.ts'
+import type { CaptchaTasks } from './telemetry/captcha-tasks.ts'
 import type { TelemetryCollector } from './telemetry/telemetry-collector.ts'
 import { ClassicSessions } from './webdriver/classic-sessions.ts'
 import { answerWebDriver } from './webdriver/webdriver-server.ts'
@@ -43,6 +44,7 @@ interface AppOptions {
   readonly state: StateFeed
   readonly events: EventLog
   readonly telemetry: TelemetryCollector
+  readonly captchaTasks?: CaptchaTasks | undefined
   readonly serviceLogs: ServiceLogs
   readonly logger: Logger
   readonly stop: () => Promise<void>
@@ -104,7 +106,7 @@ function handlersOf(
   options: AppOptions,
   { webDriver, liveView, computer, cdp }: SharedParts,
 ): RouteHandlers<typeof agentRoutes> {
-  const { config, browser, extensions, state, events, telemetry, serviceLogs, logger, stop } = options
+  const { config, browser, extensions, state, events, telemetry, captchaTasks, serviceLogs, logger, stop } = options
   const { activity } = state
   // Loaded with the first operation: most of what a session can do is never asked of it.
   const operations = memoize(async () => {
@@ -143,6 +145,11 @@ function handlersOf(
     },
     reportMemoryKills: async (request, response) => {
       await telemetry.reportMemoryKills((await readJson<{ processes: number }>(request)).processes)
+      response.writeHead(204).end()
+    },
+    answerCaptcha: async (request, response) => {
+      const { task_id, outcome } = await readJson<{ task_id: string; outcome: CaptchaOutcome }>(request)
+      captchaTasks?.answer(task_id, outcome)
       response.writeHead(204).end()
     },
     endClients: async (_request, response) => {

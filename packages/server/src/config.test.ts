@@ -79,6 +79,17 @@ test('reads the region', () => {
   assert.equal(readConfig({}, { BERTH_REGION: 'us-west' }).region, 'us-west')
 })
 
+test('reads the service that solves challenges', () => {
+  const [url, key] = ['https://solver.test/solve', 'k']
+  const { captchaSolver } = readConfig({}, { BERTH_CAPTCHA_SOLVER_URL: url, BERTH_CAPTCHA_SOLVER_KEY: key })
+
+  assert.deepEqual([captchaSolver?.url, captchaSolver?.key], [url, key])
+  assert.equal(readConfig({}, {}).captchaSolver, undefined)
+  for (const environment of [{ BERTH_CAPTCHA_SOLVER_KEY: key }, { BERTH_CAPTCHA_SOLVER_URL: 'solver.test' }]) {
+    assert.throws(() => readConfig({}, environment), { name: 'StartError', message: /BERTH_CAPTCHA_SOLVER/ })
+  }
+})
+
 test('reads the model of logins, apart from that of analyses', () => {
   const { model, loginModel } = readConfig(
     {},

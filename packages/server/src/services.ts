@@ -92,6 +92,8 @@ import {
 } from './features/servers/server-store.ts'
 import { SessionMoves } from './features/servers/session-moves.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
+import { CaptchaSolving } from './features/sessions/captchas/captcha-solving.ts'
+import type { CaptchaSolverConfig } from './features/sessions/captchas/solver-client.ts'
 import { ReadyMachines } from './features/sessions/create/claim-ready-machine.ts'
 import { SessionCreator } from './features/sessions/create/create-session.ts'
 import { SessionProvisioner } from './features/sessions/create/provision-session.ts'
@@ -190,6 +192,7 @@ export interface ServicesOptions {
   /** What tries the intents of analyses. */
   readonly model: ModelConfig | undefined
   readonly loginModel: ModelConfig | undefined
+  readonly captchaSolver: CaptchaSolverConfig | undefined
   readonly egressAllow: readonly string[]
   /** Absent: API keys alone are accepted. */
   readonly oauth: OAuthConfig | undefined
@@ -278,7 +281,15 @@ export function createServices(options: ServicesOptions) {
     logger,
     version,
   })
-  const machines = new SessionMachines({
+  const captchas = new CaptchaSolving({
+    config: options.captchaSolver,
+    machines: () => machines,
+    clock,
+    logger,
+  })
+  events.on('captchaFound', (id, task) => void captchas.take(id, task))
+  events.on('sessionEnded', (id) => captchas.forget(id))
+  const machines: SessionMachines = new SessionMachines({
     driver,
     store,
     egress,
@@ -431,6 +442,7 @@ export function createServices(options: ServicesOptions) {
     driver,
     egress,
     egressLink: options.egress,
+    captchas,
     rehearse: options.reserve.rehearse ?? rehearse,
     clock,
     logger,
@@ -459,6 +471,7 @@ export function createServices(options: ServicesOptions) {
       sessionExtensions,
       telemetry: sessionTelemetry,
       reserve,
+      captchas,
       clock,
       logger,
     }),
@@ -527,7 +540,7 @@ export function createServices(options: ServicesOptions) {
     clock,
     logger,
   })
-  const records = new SessionRecords({ tokens, profiles, pools: poolStore, clock })
+  const records = new SessionRecords({ tokens, profiles, pools: poolStore, captchas, clock })
   const credentials = new CredentialService({ store: new CredentialStore(database), secrets, clock })
   const credentialProviders = new CredentialProviderService({
     store: new ProviderStore(database),
@@ -709,6 +722,7 @@ export function createServices(options: ServicesOptions) {
     requestAudit: new RequestAudit(audit),
     otlpDestinations,
     otlpExporter,
+    captchas,
     telemetry: new TelemetryService({
       store: telemetryStore,
       sessions: store,

@@ -6,6 +6,7 @@ import { defineStream } from '../stream.ts'
 import { TelemetryEvent } from '../telemetry/telemetry-event.ts'
 import { agentContractVersion } from './agent-protocol.ts'
 import { agentRoutes } from './agent-routes.ts'
+import { solvableCaptchaTypes } from './captcha-types.ts'
 
 const tag = 'Agent'
 
@@ -14,6 +15,8 @@ export const AgentConfig = z.object({
   contract_version: z.literal(agentContractVersion),
   headless: z.boolean(),
   stealth: z.boolean(),
+  /** The agent asks the server for the answers to challenges. */
+  solves_captchas: z.boolean().optional(),
   gpu: z.boolean(),
   kiosk_mode: z.boolean(),
   viewport: BrowserViewport.required(),
@@ -55,6 +58,16 @@ export const AgentState = z.object({
 })
 export type AgentState = z.infer<typeof AgentState>
 
+/** A challenge of a page whose answer is a token. */
+export const CaptchaTask = z.object({
+  task_id: z.string().max(64),
+  type: z.enum(solvableCaptchaTypes),
+  site_key: z.string().max(200),
+  /** Without query and fragment. */
+  page_url: z.string().max(4_096),
+})
+export type CaptchaTask = z.infer<typeof CaptchaTask>
+
 /** What happened in the machine and must be told. */
 export const AgentEvent = z.discriminatedUnion('event', [
   /** A program died by itself; the agent starts it again. */
@@ -64,6 +77,8 @@ export const AgentEvent = z.discriminatedUnion('event', [
     detail: z.string(),
     at: EpochMilliseconds,
   }),
+  /** `answerCaptcha` tells what has become of it. */
+  CaptchaTask.extend({ event: z.literal('captcha_found'), at: EpochMilliseconds }),
 ])
 export type AgentEvent = z.infer<typeof AgentEvent>
 
@@ -175,6 +190,26 @@ export const reportMemoryKills = defineEndpoint({
   tag,
   access: 'internal',
   body: z.object({ processes: z.int().min(1) }),
+  status: 204,
+  errors: [],
+})
+
+/** What has become of a task. */
+export const CaptchaOutcome = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('solved'), token: z.string() }),
+  z.object({ status: z.literal('failure'), error_code: z.string() }),
+  z.object({ status: z.literal('timeout') }),
+])
+export type CaptchaOutcome = z.infer<typeof CaptchaOutcome>
+
+/** Gives the agent the answer to a challenge, which it enters in the page. A task that is over is no failure. */
+export const answerCaptcha = defineEndpoint({
+  ...agentRoutes.answerCaptcha,
+  operationId: 'answerCaptcha',
+  summary: 'Answer a challenge',
+  tag,
+  access: 'internal',
+  body: z.object({ task_id: z.string(), outcome: CaptchaOutcome }),
   status: 204,
   errors: [],
 })

@@ -20,6 +20,7 @@ export const agentRoutes = {
   followTelemetry: { method: 'GET', path: '/telemetry/events', isStream: true },
   acknowledgeTelemetry: { method: 'POST', path: '/telemetry/acknowledgement' },
   reportMemoryKills: { method: 'POST', path: '/telemetry/memory-kills' },
+  answerCaptcha: { method: 'POST', path: '/captcha/answer' },
   endClients: { method: 'POST', path: '/clients/end' },
   stop: { method: 'POST', path: '/stop' },
   configure: { method: 'POST', path: '/configuration' },

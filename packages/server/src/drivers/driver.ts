@@ -13,6 +13,8 @@ export interface MachineSpec {
   readonly isApp?: boolean
   readonly headless: boolean
   readonly stealth: boolean
+  /** The server can solve the challenges of its pages. */
+  readonly solvesCaptchas?: boolean
   readonly gpu: boolean
   readonly memory: BrowserMemory
   /** What the browser begins with; all of it can be changed while the machine runs. */

@@ -9,6 +9,8 @@ import {
   type AgentTelemetryRecord,
   acknowledgeAgentEvents,
   acknowledgeAgentTelemetry,
+  answerCaptcha,
+  type CaptchaOutcome,
   configureAgent,
   endClients,
   endRecording,
@@ -84,6 +86,7 @@ export class FakeAgent {
   readonly navigations: string[] = []
   /** What the server has it capture, newest last. */
   readonly captures: (TelemetryCapture | null)[] = []
+  readonly captchaAnswers: { readonly task_id: string; readonly outcome: CaptchaOutcome }[] = []
   /** The pages that it was to fetch. */
   readonly fetched: FetchPageRequest[] = []
   fetchPage: (request: FetchPageRequest) => Promise<FetchPageReply> = async () => {
@@ -211,6 +214,7 @@ export class FakeAgent {
     })
     mount(app, getAgentState, () => this.#state)
     mount(app, endClients, () => this.onEndClients())
+    mount(app, answerCaptcha, ({ body }) => void this.captchaAnswers.push(body))
     mount(app, stopAgent, ({ request }) => {
       request.raw.socket.once('close', () => this.kill())
     })

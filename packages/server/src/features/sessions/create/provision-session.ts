@@ -6,6 +6,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { commandAgent } from '../../../agent-link/command-agent.ts'
 import type { Driver, ReachableMachine } from '../../../drivers/driver.ts'
 import type { SessionTelemetry } from '../../telemetry/session-telemetry-service.ts'
+import type { CaptchaSolving } from '../captchas/captcha-solving.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
@@ -28,6 +29,7 @@ interface SessionProvisionerOptions {
   readonly sessionExtensions: SessionExtensions
   readonly telemetry: SessionTelemetry
   readonly reserve: Reserve
+  readonly captchas: Pick<CaptchaSolving, 'solvesFor'>
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -116,8 +118,8 @@ export class SessionProvisioner {
   }
 
   async #start({ session, request, inputs, signal }: Provisioning): Promise<Provisioned> {
-    const { driver, machines } = this.#options
-    const spec = machineSpec(session, request, inputs)
+    const { driver, machines, captchas } = this.#options
+    const spec = { ...machineSpec(session, request, inputs), solvesCaptchas: captchas.solvesFor(session) }
     const start = (either: AbortSignal) => driver.start(spec, either)
     const deliver = (machine: ReachableMachine, either: AbortSignal) => this.#deliver(session, inputs, machine, either)
     return { session, ...(await machines.provision({ session, start, deliver, signal })) }

@@ -193,10 +193,15 @@ export class SessionMachines {
 
   /** When the database is away, the agent tells it again. */
   async #takeEvent(sessionId: SessionId, record: AgentEventRecord): Promise<void> {
-    const { recordCrash, logger } = this.#options
+    const { recordCrash, events, logger } = this.#options
     const { sequence } = record
     if ('lost' in record) {
       logger.warn({ sessionId, sequence, lost: record.lost }, 'events of a session are lost')
+      return
+    }
+    if (record.event.event === 'captcha_found') {
+      const { event: _event, at: _at, ...task } = record.event
+      events.emit('captchaFound', sessionId, task)
       return
     }
     const { service, detail, at } = record.event

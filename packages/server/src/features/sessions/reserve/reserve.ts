@@ -10,6 +10,7 @@ import type { Database } from '../../../database/database.ts'
 import type { Driver, Machine } from '../../../drivers/driver.ts'
 import { appEgressSettings } from '../../../egress-link/app-egress-settings.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
+import type { CaptchaSolving } from '../captchas/captcha-solving.ts'
 import type { SessionEgress } from '../machines/session-egress.ts'
 import { isForProfiles, type ReserveKind, type ReserveMiss, reserveKinds, reserveSpec } from './reserve-kind.ts'
 import { type PastCreate, planSizes, type ReserveConfig, recentCreates, reserveBytes } from './reserve-plan.ts'
@@ -21,6 +22,7 @@ export interface ReserveOptions {
   readonly driver: Driver
   readonly egress: Pick<SessionEgress, 'settingsOfWaiting'>
   readonly egressLink: Pick<EgressLink, 'openRoute' | 'closeRoute'>
+  readonly captchas: Pick<CaptchaSolving, 'solvesFor'>
   /** Has the agent of a machine for apps load what it will need. */
   readonly rehearse: (machine: Machine, signal: AbortSignal) => Promise<void>
   readonly clock: Clock
@@ -275,11 +277,12 @@ export class Reserve {
 
   /** Resolves when the next one may start: while this one settles. */
   async #boot(kind: ReserveKind, version: string): Promise<void> {
-    const { driver, rehearse, clock } = this.#options
+    const { driver, captchas, rehearse, clock } = this.#options
     const id = newId('machine', clock.now())
+    const spec = reserveSpec(id, kind)
     const begunAt = performance.now()
     try {
-      const machine = await driver.start(reserveSpec(id, kind), this.#abort.signal)
+      const machine = await driver.start({ ...spec, solvesCaptchas: captchas.solvesFor(spec) }, this.#abort.signal)
       const ready = { machine, kind, readyAt: performance.now(), version, hasEnded: false }
       const watch = await this.#firstPage(ready)
       if (kind === 'app')
