@@ -381,7 +381,7 @@ export function createServices(options: ServicesOptions) {
     clock,
     logger,
   })
-  const readyMachines = new ReadyMachines({ machines, reserve, reserveStore, limits, logger })
+  const readyMachines = new ReadyMachines({ machines, reserve, limits, logger })
   const requests = new SessionRequests({
     otlpDestinations,
     proxies,
@@ -411,6 +411,7 @@ export function createServices(options: ServicesOptions) {
     reserve,
     readyMachines,
     terminator,
+    tokens,
     limits,
     egress,
     telemetry: sessionTelemetry,

@@ -14,6 +14,7 @@ import type { Session } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { ChosenMachine, Reserve } from '../reserve/reserve.ts'
 import { isForProfiles, isReserveWindow } from '../reserve/reserve-kind.ts'
+import { afterFirstMoments } from './claim-ready-machine.ts'
 import { type LaunchInputs, machineSpec } from './machine-spec.ts'
 import type { SessionRequest } from './session-request.ts'
 
@@ -84,7 +85,8 @@ export class SessionProvisioner {
           ? this.#launchWith(session, inputs, reachable, either)
           : this.#configure(session, inputs, reachable, either)
       const start = () => awake.then(() => machine)
-      return { session, ...(await machines.provision({ session, start, deliver, signal })) }
+      const begin = isForProfiles(kind) ? undefined : afterFirstMoments(awake)
+      return { session, ...(await machines.provision({ session, start, deliver, begin, signal })) }
     } catch (error) {
       const isOfMachine = error instanceof BerthError && machineFailures.includes(error.code)
       if (signal.aborted || !isOfMachine) throw error
