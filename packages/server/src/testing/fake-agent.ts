@@ -9,6 +9,7 @@ import {
   type AgentTelemetryRecord,
   acknowledgeAgentEvents,
   acknowledgeAgentTelemetry,
+  type BrowserConfiguration,
   configureAgent,
   endClients,
   endRecording,
@@ -75,6 +76,8 @@ export class FakeAgent {
   /** The viewports that the server requested, in order. */
   readonly viewports: AgentConfig['viewport'][] = []
   readonly navigations: string[] = []
+  /** All that it was configured to be, newest last. */
+  readonly configurations: BrowserConfiguration[] = []
   /** What the server has it capture, newest last. */
   readonly captures: (TelemetryCapture | null)[] = []
   /** The pages that it was to fetch. */
@@ -207,6 +210,7 @@ export class FakeAgent {
     })
     app.post(agentExtensionsPath, () => {}) // Handled above.
     mount(app, configureAgent, async ({ body }) => {
+      this.configurations.push(body)
       if (body.start_url !== undefined) this.navigations.push(body.start_url)
       if (body.telemetry !== undefined) this.captures.push(body.telemetry)
       if (!body.viewport) return

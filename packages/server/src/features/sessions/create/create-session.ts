@@ -15,7 +15,7 @@ import type { SessionMachines } from '../machines/session-machines.ts'
 import type { Session } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { ChosenMachine, Reserve } from '../reserve/reserve.ts'
-import { isKind, kindFor, type ReserveKind, type ReserveMiss } from '../reserve/reserve-kind.ts'
+import { isKind, isUnlaunched, kindFor, type ReserveKind, type ReserveMiss } from '../reserve/reserve-kind.ts'
 import { asksForNothingMore, type ReadyMachines } from './claim-ready-machine.ts'
 import { attributeError, needsOf } from './machine-spec.ts'
 import type { SessionProvisioner } from './provision-session.ts'
@@ -113,7 +113,7 @@ export class SessionCreator {
     using _expected = machines.expect(id)
     const row = requests.rowOf({ id, machineId, projectId, request, selected, now })
     const { inputs, egress } = selected
-    const isPlain = place === undefined && isKind(kind) && asksForNothingMore(request, inputs)
+    const isPlain = place === undefined && isKind(kind) && !isUnlaunched(kind) && asksForNothingMore(request, inputs)
     const ready = isPlain ? await readyMachines.claim({ row, kind, egress }) : undefined
     const allocated = ready ?? (await this.#allocate(place, row, kind))
     if (ready) this.#noteAllocation(ready.session)

@@ -14,7 +14,7 @@ import { appEgressSettings } from '../../../egress-link/app-egress-settings.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
 import type { SessionEgress } from '../machines/session-egress.ts'
 import type { Session } from '../records/session.ts'
-import { isForProfiles, type ReserveKind, type ReserveMiss, reserveKinds, reserveSpec } from './reserve-kind.ts'
+import { isUnlaunched, type ReserveKind, type ReserveMiss, reserveKinds, reserveSpec } from './reserve-kind.ts'
 import { type PastCreate, planSizes, type ReserveConfig, recentCreates, reserveBytes } from './reserve-plan.ts'
 import type { ReserveStore } from './reserve-store.ts'
 
@@ -24,8 +24,8 @@ export interface ReserveOptions {
   readonly driver: Driver
   readonly egress: Pick<SessionEgress, 'settingsOfWaiting'>
   readonly egressLink: Pick<EgressLink, 'openRoute' | 'closeRoute'>
-  /** Has the agent of a machine for apps load what it will need. */
-  readonly rehearse: (machine: Machine, signal: AbortSignal) => Promise<void>
+  /** Has the agent of a machine load what it will need. */
+  readonly rehearse: (machine: Machine, kind: ReserveKind, signal: AbortSignal) => Promise<void>
   readonly clock: Clock
   readonly logger: Logger
   /** Absent: as long as Chromium is busy after its first page. */
@@ -300,8 +300,7 @@ export class Reserve {
       const machine = await driver.start(reserveSpec(id, kind), this.#abort.signal)
       const ready = { machine, kind, readyAt: performance.now(), version, hasEnded: false }
       const watch = await this.#firstPage(ready)
-      if (kind === 'app')
-        await rehearse(machine, AbortSignal.any([this.#abort.signal, AbortSignal.timeout(bootLimitMilliseconds)]))
+      await rehearse(machine, kind, AbortSignal.any([this.#abort.signal, AbortSignal.timeout(bootLimitMilliseconds)]))
       const settled = this.#settle(ready, begunAt)
         .catch((error: Error) => this.#giveUp(id, error))
         .finally(() => {
@@ -317,8 +316,8 @@ export class Reserve {
 
   /** Resolves with what goes on watching: whoever claims the machine does not ask again whether its browser runs. */
   async #firstPage(ready: ReadyMachine): Promise<AgentWatch | undefined> {
-    // The agent of a machine for profiles answers already, and waits for one.
-    if (isForProfiles(ready.kind)) return undefined
+    // Its agent answers already, and waits for what the browser is launched with.
+    if (isUnlaunched(ready.kind)) return undefined
     const { signal } = this.#abort
     const onGone = () => {
       ready.hasEnded = true
