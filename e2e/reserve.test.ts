@@ -239,12 +239,29 @@ async function countMachines(): Promise<number> {
   return (await readdir(join(folder, 'machines'))).length
 }
 
-test('a server that is killed during a claim leaves either its session or nothing', { timeout: 180_000 }, async () => {
-  await untilReady('headless')
+/** What creates ask for, in turns: a claim is one statement for the first, and an agent is told things for the others. */
+const killedRequests: readonly Request[] = [
+  { headless: true },
+  { headless: true, viewport: { width: 1203, height: 807 } },
+  { headless: true, chrome_policy: { BookmarkBarEnabled: true } },
+]
+
+for (let round = 0; round < rounds({ short: 1, deep: 30 }); round++) {
+  test(
+    `a server that is killed during a claim leaves either its session or nothing (${round + 1})`,
+    {
+      timeout: 180_000,
+    },
+    () => killDuringClaim(killedRequests[round % killedRequests.length], Math.random() * 15),
+  )
+}
+
+async function killDuringClaim(request: Request, milliseconds: number): Promise<void> {
+  await untilReady(kindOf(request ?? {}))
   const before = new Set(await machineProcesses())
   assert.notEqual(before.size, 0)
-  const creation = client.browsers.create({ headless: true }).catch(() => undefined)
-  await delay(8)
+  const creation = client.browsers.create(request).catch(() => undefined)
+  await delay(milliseconds)
 
   await berth.signal('SIGKILL')
 
@@ -262,7 +279,7 @@ test('a server that is killed during a claim leaves either its session or nothin
     async () => !(await machineProcesses()).some((found) => before.has(found)),
     patience,
   )
-})
+}
 
 test('a server that stops leaves nothing of its reserve', { timeout: 60_000 }, async () => {
   await untilReady('headless')
