@@ -163,10 +163,11 @@ function handlersOf(
       response.writeHead(204).end()
     },
     configure: async (request, response) => {
-      const { telemetry: capture, force, ...configuration } = await readJson<BrowserConfiguration>(request)
+      const { telemetry: capture, force, rehearse, ...configuration } = await readJson<BrowserConfiguration>(request)
       if (configuration.viewport && !force && !config.headless && liveView.hasViewers) {
         throw new BerthError('viewport_in_use', { use: 'a live view is open' })
       }
+      if (rehearse) await extensionLoader()
       // First, so that it captures what the rest causes.
       if (capture !== undefined) await telemetry.configure(capture)
       await browser.configure(configuration)
@@ -201,6 +202,7 @@ function handlersOf(
     },
     operation: async (request, response) => {
       response.once('close', activity.begin())
+      await browser.settled
       await (await operations()).answer(request, response)
     },
     webDriver: (request: IncomingMessage, response: ServerResponse) => {

@@ -124,6 +124,7 @@ import { SessionStore } from './features/sessions/records/session-store.ts'
 import { ReplayParts } from './features/sessions/replays/replay-parts.ts'
 import { ReplayService, type ReplaysConfig } from './features/sessions/replays/replay-service.ts'
 import { ReplayStore } from './features/sessions/replays/replay-store.ts'
+import { rehearseBrowser } from './features/sessions/reserve/rehearse-browser.ts'
 import { Reserve, type ReserveOptions } from './features/sessions/reserve/reserve.ts'
 import { ReserveStore } from './features/sessions/reserve/reserve-store.ts'
 import { SessionService } from './features/sessions/session-service.ts'
@@ -199,7 +200,10 @@ export interface ServicesOptions {
   readonly region: Region
   /** After how long without activity the machine of a session is frozen. Absent: none ever is. */
   readonly standbyMilliseconds: number | undefined
-  readonly reserve: Pick<ReserveOptions, 'config' | 'settleMilliseconds'> & Partial<Pick<ReserveOptions, 'rehearse'>>
+  readonly reserve: Pick<ReserveOptions, 'config' | 'settleMilliseconds'> & {
+    /** Absent: as it will be used. */
+    readonly rehearseApp?: typeof rehearse
+  }
   /** What `./berth doctor` finds, where sessions run on this host. */
   readonly examineHost?: () => Promise<readonly Finding[]>
   readonly clock: Clock
@@ -443,11 +447,12 @@ export function createServices(options: ServicesOptions) {
     egress,
     egressLink: options.egress,
     captchas,
-    rehearse: options.reserve.rehearse ?? rehearse,
+    rehearse: (machine, kind, signal) =>
+      (kind === 'app' ? (options.reserve.rehearseApp ?? rehearse) : rehearseBrowser)(machine, signal),
     clock,
     logger,
   })
-  const readyMachines = new ReadyMachines({ machines, reserve, reserveStore, limits, logger })
+  const readyMachines = new ReadyMachines({ machines, reserve, limits, logger })
   const requests = new SessionRequests({
     otlpDestinations,
     proxies,
@@ -478,6 +483,7 @@ export function createServices(options: ServicesOptions) {
     reserve,
     readyMachines,
     terminator,
+    tokens,
     limits,
     egress,
     telemetry: sessionTelemetry,

@@ -252,6 +252,17 @@ export const BrowserConfiguration = z.object({
   force: z.boolean().optional(),
   /** Of a headful browser. Another value than the one it has takes a new launch without any state, so it is for one that nobody has used. */
   kiosk_mode: z.boolean().optional(),
+  /** Of a browser that has not been launched yet. */
+  stealth: z.boolean().optional(),
+  /** A browser that waits for a profile is launched without one. */
+  launch: z.boolean().optional(),
+  /**
+   * The answer does not wait for the size and the page; whoever wants to use the browser waits. For one that nobody has used
+   * yet: when the size cannot be changed, the browser is launched anew with it.
+   */
+  clients_wait: z.boolean().optional(),
+  /** The agent loads what the next requests will need. */
+  rehearse: z.boolean().optional(),
   /** Where the page goes that a person would see. */
   start_url: z.string().optional(),
   /** Null: nothing is captured. */

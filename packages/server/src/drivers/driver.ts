@@ -102,6 +102,12 @@ export interface Driver {
    */
   changePolicies(machineId: MachineId, change: (policies: ChromePolicies) => ChromePolicies): Promise<ChromePolicies>
 
+  /**
+   * Until `raisePriority` the machine runs only while nothing else of the host wants the processor, where the host can see
+   * to that.
+   */
+  giveWay(machineId: MachineId): Promise<void>
+
   /** From now on the machine has as large a share of the processor as any. */
   raisePriority(machineId: MachineId): Promise<void>
 

@@ -10,6 +10,7 @@ import {
   acknowledgeAgentEvents,
   acknowledgeAgentTelemetry,
   answerCaptcha,
+  type BrowserConfiguration,
   type CaptchaOutcome,
   configureAgent,
   endClients,
@@ -84,6 +85,8 @@ export class FakeAgent {
   /** The viewports that the server requested, in order. */
   readonly viewports: AgentConfig['viewport'][] = []
   readonly navigations: string[] = []
+  /** All that it was configured to be, newest last. */
+  readonly configurations: BrowserConfiguration[] = []
   /** What the server has it capture, newest last. */
   readonly captures: (TelemetryCapture | null)[] = []
   readonly captchaAnswers: { readonly task_id: string; readonly outcome: CaptchaOutcome }[] = []
@@ -220,6 +223,7 @@ export class FakeAgent {
     })
     app.post(agentExtensionsPath, () => {}) // Handled above.
     mount(app, configureAgent, async ({ body }) => {
+      this.configurations.push(body)
       if (body.start_url !== undefined) this.navigations.push(body.start_url)
       if (body.telemetry !== undefined) this.captures.push(body.telemetry)
       if (!body.viewport) return

@@ -327,7 +327,7 @@ export class TestServer {
       oauth: options.oauth?.(`http://127.0.0.1:${port}`),
       standbyMilliseconds: options.standbyMilliseconds,
       // Fake agents have nothing to load.
-      reserve: { config: options.reserve ?? 'off', settleMilliseconds: 0, rehearse: async () => {} },
+      reserve: { config: options.reserve ?? 'off', settleMilliseconds: 0, rehearseApp: async () => {} },
       clock: this.clock,
       logger: createLogger({ name: 'test', level: 'silent', json: true }),
       version: 'test',

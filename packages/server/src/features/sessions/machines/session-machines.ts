@@ -70,6 +70,8 @@ interface ProvisionOptions {
   readonly start: (signal: AbortSignal) => Promise<Machine>
   /** Gives the agent what the session starts with. */
   readonly deliver?: (machine: ReachableMachine, signal: AbortSignal) => Promise<void>
+  /** Of a machine whose browser has answered before it was frozen: before it resolves the server follows no agent. */
+  readonly begin?: Promise<void> | undefined
   readonly signal: AbortSignal
 }
 
@@ -118,18 +120,27 @@ export class SessionMachines {
    * Provides an expected session with its machine and resolves when the browser can be used. After a rejection nothing
    * of the machine is left.
    */
-  async provision({ session, start, deliver, signal }: ProvisionOptions): Promise<{ readonly idleSince: Date | null }> {
+  async provision({
+    session,
+    start,
+    deliver,
+    begin,
+    signal,
+  }: ProvisionOptions): Promise<{ readonly idleSince: Date | null }> {
     const { driver, logger } = this.#options
     const { machine_id: machineId } = session
     const limit = AbortSignal.timeout(startLimitMilliseconds)
     const either = AbortSignal.any([signal, limit])
     try {
       const { gpu, created_at: createdAt } = session
-      const live = this.adopt(session.id, await start(either), { gpu, createdAt })
+      const live = this.adopt(session.id, await start(either), { gpu, createdAt, ...(begin && { begin }) })
       // An agent that fails before it has been given everything says so on its stream of states.
       const prepared = Promise.all([this.openRoute(session), deliver?.(live.machine, either)])
-      await Promise.race([Promise.all([prepared, live.watch.ready]), rejectedBy(either)])
-      return { idleSince: live.idleSince ?? null }
+      const { ready } = live.watch
+      // A machine that ends meanwhile rejects `ready`.
+      const usable = begin ? Promise.race([prepared, ready.then(() => prepared)]) : Promise.all([prepared, ready])
+      await Promise.race([usable, rejectedBy(either)])
+      return { idleSince: live.idleSince ?? (begin ? createdAt : null) }
     } catch (cause) {
       const lastLines = await driver.lastLines(machineId)
       await this.stop(session)
