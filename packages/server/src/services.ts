@@ -90,7 +90,6 @@ import {
   limitsOfSharedMachines,
   ServerStore,
 } from './features/servers/server-store.ts'
-import { SessionMoves } from './features/servers/session-moves.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { ReadyMachines } from './features/sessions/create/claim-ready-machine.ts'
 import { SessionCreator } from './features/sessions/create/create-session.ts'
@@ -117,6 +116,7 @@ import { PoolSignals } from './features/sessions/pools/pool-signals.ts'
 import { PoolStore } from './features/sessions/pools/pool-store.ts'
 import { PoolUpkeep } from './features/sessions/pools/pool-upkeep.ts'
 import { SessionResolver } from './features/sessions/records/resolve-session.ts'
+import { SessionMoves } from './features/sessions/records/session-moves.ts'
 import { SessionRecords } from './features/sessions/records/session-record.ts'
 import { SessionStore } from './features/sessions/records/session-store.ts'
 import { ReplayParts } from './features/sessions/replays/replay-parts.ts'
