@@ -480,6 +480,7 @@ export function createServices(options: ServicesOptions) {
   const leaseReturns = new LeaseReturns({
     store: leaseStore,
     connections,
+    machines,
     locks,
     restores: [leave, restoreTelemetry(sessionTelemetry)],
     terminator,
@@ -601,16 +602,14 @@ export function createServices(options: ServicesOptions) {
 
   const projectChanges = new ProjectChanges()
   events.on('sessionChanged', (projectId, id) => projectChanges.note(projectId, id))
-  const sharedProjectChanges = isShared
-    ? new SharedProjectChanges({
-        database,
-        connectionString: options.connectionString,
-        serverId: driverId,
-        changes: projectChanges,
-        logger,
-      })
-    : undefined
-  events.on('sessionChanged', (projectId, id) => sharedProjectChanges?.tell(projectId, id))
+  const sharedProjectChanges = new SharedProjectChanges({
+    database,
+    connectionString: options.connectionString,
+    serverId: driverId,
+    changes: projectChanges,
+    logger,
+  })
+  if (isShared) events.on('sessionChanged', (projectId, id) => sharedProjectChanges.tell(projectId, id))
   const createStatistics = new CreateStatistics({ store: new CreateStore(database), clock, logger })
   events.on('createEnded', (projectId, outcome) => createStatistics.note(projectId, outcome))
   const thumbnails = new ThumbnailService({

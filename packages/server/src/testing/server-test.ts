@@ -198,7 +198,7 @@ export class TestServer {
     })
     await this.#app.listen({ port: this.#parts.port, host: '127.0.0.1' })
     await this.#services.poolUpkeep.start()
-    await this.#services.sharedProjectChanges?.start()
+    await this.#services.sharedProjectChanges.start()
     await this.#services.authFlowRunner.recover()
     if (!this.#parts.options.isShared) return
     await this.tell()
@@ -213,7 +213,7 @@ export class TestServer {
   /** Simulates a killed server: rows and machines remain. */
   async crash(): Promise<void> {
     await this.#services.poolUpkeep.close()
-    await this.#services.sharedProjectChanges?.close()
+    await this.#services.sharedProjectChanges.close()
     await this.#services.authFlowRunner.close()
     this.#services.relay.close()
     this.#services.vaultItemChanges.close()

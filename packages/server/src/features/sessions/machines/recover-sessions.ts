@@ -125,9 +125,13 @@ export class SessionRecovery {
   }
 
   #adopt(session: UnfinishedSession, machine: Machine, isFrozen: boolean): void {
-    const { machines, updater, terminator, logger } = this.#options
+    const { driver, machines, updater, terminator, logger } = this.#options
     const { id } = session
     this.adopted += 1
+    // The last server may have been killed between the claim of a machine of the reserve and that.
+    driver
+      .raisePriority(machine.id)
+      .catch((error: unknown) => logger.warn({ err: error, sessionId: id }, 'a session keeps a low priority'))
     const { ready } = machines.adopt(id, machine, { ...session, isFrozen }).watch
     // Nobody was using it, and it answers when somebody does.
     if (isFrozen) return
