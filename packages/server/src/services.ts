@@ -90,7 +90,6 @@ import {
   limitsOfSharedMachines,
   ServerStore,
 } from './features/servers/server-store.ts'
-import { SessionMoves } from './features/servers/session-moves.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { CaptchaSolving } from './features/sessions/captchas/captcha-solving.ts'
 import type { CaptchaSolverConfig } from './features/sessions/captchas/solver-client.ts'
@@ -119,6 +118,7 @@ import { PoolSignals } from './features/sessions/pools/pool-signals.ts'
 import { PoolStore } from './features/sessions/pools/pool-store.ts'
 import { PoolUpkeep } from './features/sessions/pools/pool-upkeep.ts'
 import { SessionResolver } from './features/sessions/records/resolve-session.ts'
+import { SessionMoves } from './features/sessions/records/session-moves.ts'
 import { SessionRecords } from './features/sessions/records/session-record.ts'
 import { SessionStore } from './features/sessions/records/session-store.ts'
 import { ReplayParts } from './features/sessions/replays/replay-parts.ts'

@@ -190,7 +190,9 @@ export class InvocationRunner {
   async failOverdue(): Promise<void> {
     const { store, deployments, clock } = this.#options
     const overdueSince = new Date(clock.now().getTime() - graceMilliseconds)
-    for (const lost of await store.failLost({ overdueSince }, interrupted, clock.now())) await this.#follow(lost)
+    for (const reason of [{ overdueSince }, 'of servers that have left'] as const) {
+      for (const lost of await store.failLost(reason, interrupted, clock.now())) await this.#follow(lost)
+    }
     await deployments.releaseKeys(clock.now())
   }
 

@@ -90,6 +90,14 @@ export class ServerStore {
     await this.#database.updateTable('servers').set({ left_at: sql<Date>`now()` }).where('id', '=', id).execute()
   }
 
+  /** Says so for servers of the same kind that nobody has heard of for a minute. One that comes back is there again. */
+  async noteGone(witness: string): Promise<void> {
+    await sql`
+      update servers set left_at = seen_at
+      where left_at is null and seen_at < now() - make_interval(secs => ${limitsOfHosts.lostAfterSeconds})
+        and driver = (select driver from servers where id = ${witness})`.execute(this.#database)
+  }
+
   /** The servers that are not gone. */
   async listPresent(): Promise<readonly KnownServer[]> {
     const rows = await this.#database
