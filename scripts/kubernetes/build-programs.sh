@@ -7,7 +7,7 @@ kubernetes=v1.37.2
 containerd=v2.4.2
 runc=v1.5.3
 helm=v3.22.0
-programs=(kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl)
+programs=(kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl)
 
 mkdir -p "$1"
 folder=$(readlink -f -- "$1")
