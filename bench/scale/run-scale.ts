@@ -194,9 +194,13 @@ async function cpuSecondsOf(pid: number): Promise<number> {
 }
 
 async function startFakePods(): Promise<AsyncDisposable> {
-  const child: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, 'fake-pods.ts'), namespace], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../../packages/server/src/testing/fake-pods.ts'), namespace],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
   await once(child.stdout as NodeJS.ReadableStream, 'data')
   return {
     async [Symbol.asyncDispose]() {

@@ -37,6 +37,8 @@ prepare_network() {
   ip link add node0 type bridge
   ip addr add "$address/24" dev node0
   ip link set node0 up
+  # kube-proxy gives packets to Services another destination, once they have a route at all.
+  ip route add 10.96.0.0/24 dev node0
 }
 
 prepare_files() {

@@ -18,7 +18,7 @@ const egressState = { contract_version: egressContractVersion, build: 'fake', ma
 const streams = new Set<string>([followAgentState.path, followAgentEvents.path, followAgentTelemetry.path])
 
 /** Answers for the agent, the egress and the supervisor of any machine. It keeps nothing of them. */
-export function createFakeMachine() {
+export function createFakePodPrograms() {
   const agent = createServer(answerAsAgent)
   const egress = createServer(answerAsEgress)
   for (const server of [agent, egress]) server.requestTimeout = 0

@@ -3,10 +3,10 @@ import { createServer, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import { identityFiles, podPorts, podProtocols } from '@berth/contract/agent/machine-pod.ts'
 import { CoreV1Api, KubeConfig, makeInformer, type V1Pod, type V1Secret } from '@kubernetes/client-node'
-import { createFakeMachine } from './fake-machine.ts'
+import { createFakePodPrograms } from './fake-pod-programs.ts'
 
 /*
- * Everything that listens in the pods of kwok's nodes, in one process: `node bench/scale/fake-pods.ts NAMESPACE`. Their
+ * Everything that listens in the pods of kwok's nodes, in one process: `node packages/server/src/testing/fake-pods.ts NAMESPACE`. Their
  * addresses are routed to this host. Each connection gets the identity of the machine whose pod has the address, from the
  * pod's own Secret, so that servers speak to them as to real ones.
  */
@@ -33,7 +33,7 @@ for (const informer of [secrets, pods]) {
   await (informer as { start(): Promise<void> }).start()
 }
 
-const machine = createFakeMachine()
+const programs = createFakePodPrograms()
 const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
   socket.on('error', () => socket.destroy())
   const context = contextAt(socket.localAddress ?? '')
@@ -72,5 +72,5 @@ function serve(socket: Socket, secureContext: SecureContext): void {
     ALPNProtocols: Object.values(podProtocols),
   })
   client.on('error', () => client.destroy())
-  client.once('secure', () => machine.serve(client, client.alpnProtocol || ''))
+  client.once('secure', () => programs.serve(client, client.alpnProtocol || ''))
 }
