@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import type Kernel from '@onkernel/sdk'
 import { toFile } from '@onkernel/sdk'
 import { deepOnly } from './fault/testing/deep.ts'
+import { until } from './fault/testing/until.ts'
 import { Berth, oneServerOnly } from './testing/berth.ts'
 import { zipOf } from './testing/extension-files.ts'
 import { GitServer } from './testing/git-server.ts'
@@ -110,9 +111,12 @@ async function follow({ id }: { readonly id: string }) {
 
 let first: Awaited<ReturnType<typeof deploy>>
 before(async () => {
+  const isReady = async () => /^berth_reserve_machines\{kind="app"\} 1$/m.test(await metrics())
+  await until('a machine of the reserve', isReady, { limitSeconds: 60 })
   first = await deploy(demo, { version: '1', env_vars: { SECRET: 'sealed', KERNEL_API_KEY: 'mine' } })
 })
 
+const metrics = async () => (await berth.request('/metrics')).text()
 const invoke = (action_name: string, payload?: unknown) =>
   client.invocations.create({
     app_name: 'demo',
@@ -215,10 +219,10 @@ test('an app drives a session with Playwright', reachesSessions, async () => {
 })
 
 test('builds and apps run in machines that were ready before', async () => {
-  const metrics = await (await berth.request('/metrics')).text()
+  const text = await metrics()
 
-  assert.match(metrics, /^berth_reserve_claims_total\{kind="app"\} [1-9]/m)
-  assert.doesNotMatch(metrics, /^berth_reserve_misses_total\{reason="failed"\} [1-9]/m)
+  assert.match(text, /^berth_reserve_claims_total\{kind="app"\} [1-9]/m)
+  assert.doesNotMatch(text, /^berth_reserve_misses_total\{reason="failed"\} [1-9]/m)
 })
 
 test('an app sees nothing of the host, and of berth what any client sees', async () => {

@@ -1,6 +1,7 @@
 /*
  * What the server and the process of an app say to each other: lines of JSON, to the process on its input, and from it
  * on its output, between what the app itself writes there. A secret that the process is given first tells them apart.
+ * An end of line comes before it, since the app may have begun a line.
  */
 
 /** The first line. */
@@ -17,7 +18,7 @@ export interface RunAction {
   readonly payload?: string
 }
 
-/** What the process answers, behind its secret and a space. */
+/** What the process answers, behind the end of a line, its secret and a space. */
 export type FromApp =
   | {
       readonly type: 'loaded'

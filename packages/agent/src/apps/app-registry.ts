@@ -21,7 +21,7 @@ const frameworks = ['@onkernel/sdk', '@kernel/sdk']
 
 /**
  * The apps that the code has registered. The framework is the app's own copy, and its two builds, for `import` and for
- * `require`, have a registry each.
+ * `require`, have a registry each. To load one that the app has not loaded takes as long as to load the app.
  */
 export async function registeredApps(entrypoint: string): Promise<readonly RegisteredApp[]> {
   const require = createRequire(entrypoint)
@@ -30,8 +30,10 @@ export async function registeredApps(entrypoint: string): Promise<readonly Regis
     const path = pathOf(require, name)
     if (path === undefined) continue
     const module = path.replace(/\.js$/, '.mjs')
-    const builds = [require(path) as Framework]
-    if (module !== path && existsSync(module)) builds.push((await import(pathToFileURL(module).href)) as Framework)
+    const hasModule = module !== path && existsSync(module)
+    const builds: Framework[] = []
+    if (path in require.cache || !hasModule) builds.push(require(path) as Framework)
+    if (hasModule) builds.push((await import(pathToFileURL(module).href)) as Framework)
     for (const { appRegistry } of builds) found.push(...(appRegistry?.getApps() ?? []))
   }
   return [...new Map(found.map((app) => [app.name, app])).values()]

@@ -23,27 +23,29 @@ const introduction = lines.next()
 if (isTypeScript(entrypoint)) await prepareTypeScript()
 const { secret } = JSON.parse((await introduction).value ?? '{}') as Introduction
 const logError = process.stderr.write.bind(process.stderr)
-const tell = (message: FromApp) => void write(`${secret} ${JSON.stringify(message)}\n`)
+/** On a line of its own, whatever the app has begun. Resolves when it is written: the app may have filled the pipe. */
+const tell = (message: FromApp) =>
+  new Promise<void>((resolve) => write(`\n${secret} ${JSON.stringify(message)}\n`, () => resolve()))
 
 let invocation: string | undefined
 markRequests(berthUrl, () => invocation)
 // What the app has not waited for is a line of its log, and not its end.
 process.on('unhandledRejection', (reason) => logError(`Unhandled rejection: ${inspect(reason)}\n`))
 
-const apps = await load().catch((error: unknown) => {
-  tell({ type: 'load-failed', reason: reasonOf(error) })
+const apps = await load().catch(async (error: unknown) => {
+  await tell({ type: 'load-failed', reason: reasonOf(error) })
   return []
 })
 if (apps.length > 0) {
   const folder = await mkdtemp(join(tmpdir(), 'results-'))
-  tell({
+  await tell({
     type: 'loaded',
     apps: apps.map((app) => ({ name: app.name, actions: app.getActions().map(({ name }) => name) })),
   })
   for (let count = 0; ; count += 1) {
     const { value, done } = await lines.next()
     if (done) break
-    tell(await run(JSON.parse(value) as RunAction, join(folder, `${count}.json`)))
+    await tell(await run(JSON.parse(value) as RunAction, join(folder, `${count}.json`)))
   }
 }
 process.exit(0)

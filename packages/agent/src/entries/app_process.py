@@ -34,7 +34,7 @@ def tell(secret, message):
             stream.flush()
         except Exception:
             pass
-    rest = memoryview(f"{secret} {json.dumps(message)}\n".encode())
+    rest = memoryview(f"\n{secret} {json.dumps(message)}\n".encode())
     while rest:
         rest = rest[os.write(OUTPUT, rest) :]
 

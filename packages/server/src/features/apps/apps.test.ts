@@ -1,36 +1,18 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { Deployment, Invocation } from '@berth/contract/apps/app.ts'
-import { type DeploymentId, type InvocationId, newId, type ProjectId } from '@berth/contract/common/ids.ts'
+import type { Deployment } from '@berth/contract/apps/app.ts'
+import type { DeploymentId, ProjectId } from '@berth/contract/common/ids.ts'
 import { linkMode, type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
-import { type ApiAnswer, type TestProject, TestServer } from '../../testing/server-test.ts'
+import { type TestProject, TestServer } from '../../testing/server-test.ts'
+import { appSource, type DeploymentFields as Fields, TestApps } from '../../testing/test-apps.ts'
 import { DeploymentStore } from './deployment-store.ts'
-import { InvocationStore } from './invocation-store.ts'
 
-const server = await TestServer.open({ limits: { maxInvocations: 4, maxInvocationsPerApp: 2 } })
+const server = await TestServer.open()
 after(() => server.close())
 const deployments = new DeploymentStore(server.database)
-const invocations = new InvocationStore(server.database)
+const apps = new TestApps(server)
 
-const source: readonly ZipMember[] = [{ name: 'index.ts', content: 'export {}' }]
-
-interface Fields {
-  readonly [name: string]: string | Blob | undefined
-}
-
-async function post<Body = { message: string }>(project: TestProject, fields: Fields): Promise<ApiAnswer<Body>> {
-  const form = new FormData()
-  const all: Fields = { file: new Blob([new Uint8Array(zip(...source))]), entrypoint_rel_path: 'index.ts', ...fields }
-  for (const [name, value] of Object.entries(all)) if (value !== undefined) form.set(name, value)
-  const response = await fetch(`${server.url}/deployments`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${project.key}` },
-    body: form,
-  })
-  return { status: response.status, body: (await response.json()) as Body } as ApiAnswer<Body>
-}
-
-const archive = (...members: readonly ZipMember[]) => new Blob([new Uint8Array(zip(...source, ...members))])
+const archive = (...members: readonly ZipMember[]) => new Blob([new Uint8Array(zip(...appSource, ...members))])
 
 const refused: readonly (readonly [what: string, fields: Fields, rule: RegExp])[] = [
   ['no archive', { file: undefined }, /^file: is missing/],
@@ -92,7 +74,7 @@ const refusedRepositories: readonly (readonly [what: string, fields: Fields, rul
 ]
 for (const [what, fields, rule] of refusedRepositories) {
   test(`refuses a repository with ${what}`, async () => {
-    const { status, body } = await post(await server.project(), fields)
+    const { status, body } = await apps.post(await server.project(), fields)
 
     assert.equal(status, 400)
     assert.match(body.message, rule)
@@ -118,7 +100,7 @@ for (const [spelling, fields] of Object.entries(spellings)) {
   test(`takes a repository in ${spelling}, and tells everything but its token`, async () => {
     const project = await server.project()
 
-    const { status, body } = await post<Deployment>(project, { ...from({}), source: undefined, ...fields })
+    const { status, body } = await apps.post<Deployment>(project, { ...from({}), source: undefined, ...fields })
 
     assert.equal(status, 201, JSON.stringify(body))
     const { source_type, source_url, source_ref, source_path, entrypoint_rel_path, source_checksum } = body
@@ -144,7 +126,7 @@ test('a token is kept no longer than it is needed', async () => {
   const project = await server.project()
   const tokenOf = async (id: string) => (await deployments.get(id as DeploymentId)).sealed_token
   const deploy = async () => {
-    const { body } = await post<Deployment>(project, from({ auth: { method: 'github_token', token: 'ghp_1' } }))
+    const { body } = await apps.post<Deployment>(project, from({ auth: { method: 'github_token', token: 'ghp_1' } }))
     assert.ok(await tokenOf(body.id))
     return body.id
   }
@@ -159,7 +141,7 @@ test('a token is kept no longer than it is needed', async () => {
 
 for (const [what, fields, rule] of refused) {
   test(`refuses to deploy ${what}`, async () => {
-    const { status, body } = await post(await server.project(), fields)
+    const { status, body } = await apps.post(await server.project(), fields)
 
     assert.equal(status, 400)
     assert.match(body.message, rule)
@@ -169,7 +151,11 @@ for (const [what, fields, rule] of refused) {
 test('takes the variables in the spelling of any client, and tells their names only', async () => {
   const project = await server.project()
 
-  const { status, body } = await post<Deployment>(project, { 'env_vars[A]': '1', 'env_vars.B_C': '2', version: '' })
+  const { status, body } = await apps.post<Deployment>(project, {
+    'env_vars[A]': '1',
+    'env_vars.B_C': '2',
+    version: '',
+  })
 
   assert.equal(status, 201, JSON.stringify(body))
   assert.deepEqual([body.status, body.env_vars, body.source_type], ['queued', { A: '', B_C: '' }, 'file'])
@@ -184,7 +170,7 @@ async function readStored(id: string): Promise<Buffer> {
 
 test('a deleted deployment leaves every list at once, and is found only once', async () => {
   const project = await server.project()
-  const { body } = await post<Deployment>(project, {})
+  const { body } = await apps.post<Deployment>(project, {})
 
   const all = await Promise.all([1, 2].map(() => project.call('DELETE', `/deployments/${body.id}`)))
 
@@ -208,22 +194,13 @@ for (const [path, rule] of queries) {
   })
 }
 
-/** A deployment that serves the app, without a machine. */
-async function serving(project: TestProject, name: string, version = 'latest', fields: Fields = {}) {
-  const { body } = await post<Deployment>(project, { version, ...fields })
-  const id = body.id as DeploymentId
-  await deployments.claim(id, server.clock.now())
-  const stored = await deployments.get(id)
-  return { id, ...(await deployments.publish(stored, [{ name, actions: ['act'] }], server.clock.now())) }
-}
-
 test('of two deployments of one version, the second needs force, and the first stops then', async () => {
   const project = await server.project()
-  const first = await serving(project, 'app', '1')
+  const first = await apps.serving(project, 'app', '1')
 
-  const refused = await serving(project, 'app', '1')
-  const forced = await serving(project, 'app', '1', { force: 'true' })
-  const latest = [await serving(project, 'app'), await serving(project, 'app')]
+  const refused = await apps.serving(project, 'app', '1')
+  const forced = await apps.serving(project, 'app', '1', { force: 'true' })
+  const latest = [await apps.serving(project, 'app'), await apps.serving(project, 'app')]
 
   assert.deepEqual([refused.published, refused.taken], [false, 'app'])
   assert.deepEqual([forced.published, forced.stopped], [true, [first.id]])
@@ -235,135 +212,9 @@ test('of two deployments of one version, the second needs force, and the first s
   )
 })
 
-async function running(project: TestProject, deployment: DeploymentId, app: string, serverId = 'other') {
-  const now = server.clock.now()
-  const row = {
-    id: newId('invocation', now),
-    project_id: project.id as ProjectId,
-    deployment_id: deployment,
-    app_name: app,
-    version: 'latest',
-    action_name: 'act',
-    status: 'running' as const,
-    status_reason: null,
-    payload: null,
-    output: null,
-    server_id: serverId,
-    created_at: now,
-    deadline: new Date(now.getTime() + 900_000),
-    finished_at: null,
-  }
-  return invocations.insert(row, server.database)
-}
-
-const invocationRules: readonly (readonly [what: string, body: object, status: number, rule: RegExp])[] = [
-  ['an unknown app', { app_name: 'none', action_name: 'act' }, 404, /no app none/],
-  ['an unknown version', { app_name: 'app', action_name: 'act', version: '7' }, 404, /version 7/],
-  ['an unknown action', { app_name: 'app', action_name: 'none' }, 404, /no action none/],
-  ['a payload that is no JSON', { app_name: 'app', action_name: 'act', payload: '{' }, 400, /^payload: must be JSON/],
-  [
-    'a payload that is too long',
-    { app_name: 'app', action_name: 'act', payload: JSON.stringify('é'.repeat(2_250_000)) },
-    400,
-    /^payload: .*4500000/,
-  ],
-  [
-    'a timeout without async',
-    { app_name: 'app', action_name: 'act', async_timeout_seconds: 60 },
-    400,
-    /^async_timeout_seconds: needs async/,
-  ],
-  [
-    'a timeout that is too long',
-    { app_name: 'app', action_name: 'act', async: true, async_timeout_seconds: 3601 },
-    400,
-    /^async_timeout_seconds: /,
-  ],
-]
-test('refuses invocations with the field and the rule', async () => {
-  const project = await server.project()
-  await serving(project, 'app')
-
-  for (const [what, body, status, rule] of invocationRules) {
-    const answer = await project.call<{ message: string }>('POST', '/invocations', body)
-    assert.equal(answer.status, status, what)
-    assert.match(answer.body.message, rule, what)
-  }
-})
-
-test('an app, a project and an organization have places for so many invocations', async () => {
-  const project = await server.project()
-  const [one, two] = [await serving(project, 'one'), await serving(project, 'two')]
-  const invoke = (app_name: string) =>
-    project.call<{ message: string }>('POST', '/invocations', { app_name, action_name: 'act', async: true })
-
-  await Promise.all([running(project, one.id, 'one'), running(project, one.id, 'one')])
-  const ofApp = await invoke('one')
-  await Promise.all([running(project, two.id, 'two'), running(project, two.id, 'two')])
-  const ofOrganization = await invoke('two')
-
-  assert.deepEqual([ofApp.status, ofOrganization.status], [429, 429])
-  assert.match(ofApp.body.message, /The app has 2 invocations/)
-  assert.match(ofOrganization.body.message, /The organization has 4 invocations/)
-})
-
-test('an invocation is found by the beginning of its id, where that is of one', async () => {
-  const project = await server.project()
-  const { id } = await serving(project, 'app')
-  const [first] = [await running(project, id, 'app'), await running(project, id, 'app')]
-  const get = (ref: string) => project.call<Invocation>('GET', `/invocations/${ref}`)
-
-  assert.equal((await get(first.id.slice(0, 23))).body.id, first.id)
-  assert.equal((await get('inv')).status, 404)
-  const { body } = await project.call<Invocation[]>('GET', `/invocations?deployment_id=${id}&since=5m&limit=1`)
-  assert.equal(body.length, 1)
-})
-
-test('of two ends of an invocation, one counts', async () => {
-  const project = await server.project()
-  const { id } = await serving(project, 'app')
-  const invocation = await running(project, id, 'app')
-  const patch = (status: string, output?: string) =>
-    project.call<Invocation>('PATCH', `/invocations/${invocation.id}`, { status, ...(output && { output }) })
-
-  const all = await Promise.all([patch('failed'), patch('succeeded', '{"a":1}')])
-
-  assert.deepEqual(all.map(({ status }) => status).toSorted(), [200, 400])
-})
-
-test('a cancel ends the sessions of the invocation, and later ones are refused', async () => {
-  const project = await server.project()
-  const { id } = await serving(project, 'app')
-  const invocation = await running(project, id, 'app')
-  const create = () => project.call('POST', '/browsers', { headless: true, invocation_id: invocation.id })
-  const browsers = () => project.call<{ browsers: unknown[] }>('GET', `/invocations/${invocation.id}/browsers`)
-  assert.equal((await create()).status, 200)
-  assert.equal((await browsers()).body.browsers.length, 1)
-
-  await project.call('PATCH', `/invocations/${invocation.id}`, { status: 'failed' })
-
-  assert.deepEqual((await browsers()).body, { browsers: [] })
-  assert.equal((await create()).status, 400)
-  assert.deepEqual((await project.call('GET', '/browsers')).body, [])
-})
-
-test('what a server leaves unfinished has failed with its next start, and long after its time anyway', async () => {
-  const project = await server.project()
-  const { id } = await serving(project, 'app')
-  const [own, lost] = [await running(project, id, 'app', 'test'), await running(project, id, 'app', 'lost')]
-  const statusOf = async (of: { id: InvocationId }) =>
-    (await project.call<Invocation>('GET', `/invocations/${of.id}`)).body.status
-
-  await server.services.invocationRunner.recover()
-  assert.deepEqual([await statusOf(own), await statusOf(lost)], ['failed', 'running'])
-  server.clock.advance(961)
-  await server.services.invocationRunner.failOverdue()
-  assert.equal(await statusOf(lost), 'failed')
-})
-
 test('a build that is interrupted again and again fails', async () => {
   const project = await server.project()
-  const { body } = await post<Deployment>(project, {})
+  const { body } = await apps.post<Deployment>(project, {})
   const id = body.id as DeploymentId
   for (let attempt = 0; attempt < 3; attempt += 1) await deployments.claim(id, server.clock.now())
 
@@ -382,12 +233,12 @@ async function eventsOf(project: TestProject, path: string): Promise<readonly { 
 
 test('streams of what has ended tell its log, then its state, and end', async () => {
   const project = await server.project()
-  const { id } = await serving(project, 'app')
-  const invocation = await running(project, id, 'app')
+  const { id } = await apps.serving(project, 'app')
+  const invocation = await apps.running(project, id, 'app')
   server.services.appLogs.writer(id, invocation.id)('a line')
   await server.services.appLogs.flush()
   await project.call('PATCH', `/invocations/${invocation.id}`, { status: 'succeeded', output: '1' })
-  await serving(project, 'app')
+  await apps.serving(project, 'app')
 
   const ofInvocation = await eventsOf(project, `/invocations/${invocation.id}/events`)
   const ofDeployment = await eventsOf(project, `/deployments/${id}/events?since=`)
@@ -402,22 +253,9 @@ test('streams of what has ended tell its log, then its state, and end', async ()
   )
 })
 
-test('the sessions of an invocation are deleted together, as often as asked', async () => {
-  const project = await server.project()
-  const { id } = await serving(project, 'app')
-  const invocation = await running(project, id, 'app')
-  await project.call('POST', '/browsers', { headless: true, invocation_id: invocation.id })
-
-  for (let count = 0; count < 2; count += 1) {
-    const { status } = await project.call('DELETE', `/invocations/${invocation.id}/browsers`)
-    assert.equal(status, 204)
-  }
-  assert.deepEqual((await project.call('GET', '/browsers')).body, [])
-})
-
 test('of two first uses of a deployment, one makes its key, and a key that cannot be kept does not exist', async () => {
   const project = await server.project()
-  const { id } = await serving(project, 'app')
+  const { id } = await apps.serving(project, 'app')
   const deployment = await deployments.get(id)
   const environmentOf = () => server.services.appEnvironment.of(deployment)
   const keys = async () => (await project.call<{ id: string; name: string }[]>('GET', '/org/api_keys')).body
@@ -442,7 +280,7 @@ test('of two first uses of a deployment, one makes its key, and a key that canno
 test('what was installed for a lock file is for the projects of its organization alone', async () => {
   const [project, stranger] = [await server.project(), await server.project()]
   const { body: sibling } = await project.call<{ id: ProjectId }>('POST', '/org/projects', { name: 'sibling' })
-  const { id } = await serving(project, 'app')
+  const { id } = await apps.serving(project, 'app')
 
   await deployments.setDependencies(id, 'blob', 'key')
 

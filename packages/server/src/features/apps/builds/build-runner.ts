@@ -106,6 +106,9 @@ export class BuildRunner {
       await this.#unpackSource(machine, { ...deployment, source_blob: blob }, signal)
       await this.#install(machine, deployment, log, signal)
       apps = await this.#load(machine, deployment, log, signal)
+    } catch (error) {
+      if (!isOwners(error) || (await machine.countMemoryKills()) === 0) throw error
+      throw new NotInstallable('The build ran out of memory.', { cause: error })
     } finally {
       await machine.stop()
     }
@@ -294,8 +297,7 @@ export class BuildRunner {
 
   /** What its owner may know. */
   #reasonOf(error: unknown, deploymentId: DeploymentId): string {
-    const isOwners = error instanceof AppFailure || error instanceof NotInstallable
-    if (isOwners || error instanceof AgentRefusal || error instanceof BerthError) return error.message
+    if (isOwners(error) || error instanceof AgentRefusal || error instanceof BerthError) return error.message
     if (error instanceof Error && [tooLarge, largeRepository].includes(error.message)) return error.message
     this.#options.logger.error({ err: error, deploymentId }, 'a deployment could not be built')
     return 'The build failed for a reason that lies with this service.'
@@ -303,6 +305,11 @@ export class BuildRunner {
 }
 
 type OnLine = (line: string) => void
+
+/** What the code of the app, or of its dependencies, has done. */
+function isOwners(error: unknown): error is AppFailure | NotInstallable {
+  return error instanceof AppFailure || error instanceof NotInstallable
+}
 
 async function readManifests({ operations }: AppMachine, entrypoint: string, signal: AbortSignal): Promise<Manifests> {
   const found: Record<string, Buffer> = {}

@@ -10,13 +10,20 @@ const maxOutputBytes = 4 * 1024 ** 2
 const maxReasonLength = 2_000
 const loadLimitMilliseconds = 60_000
 
+const maxApps = 100
+const maxActions = 1_000
+const maxNameLength = 255
+const spokeItself = 'The app speaks in place of its process.'
+const notUnderstood = `The app registers more than ${maxApps} apps, or ${maxActions} actions of one, or a name that is empty or longer than ${maxNameLength} characters, or it speaks in place of its process.`
+
+const Name = z.string().min(1).max(maxNameLength)
 const Message = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('loaded'),
     apps: z
-      .array(z.object({ name: z.string().min(1).max(255), actions: z.array(z.string().min(1).max(255)).max(1_000) }))
+      .array(z.object({ name: Name, actions: z.array(Name).max(maxActions) }))
       .min(1)
-      .max(100),
+      .max(maxApps),
   }),
   z.object({ type: z.literal('load-failed'), reason: z.string() }),
   z.object({ type: z.literal('done'), path: z.string() }),
@@ -58,6 +65,7 @@ export class AppProcess {
   #message = Promise.withResolvers<Message>()
   #onLine: OnLine = () => {}
   #outputBytes = 0
+  #isEmptyLineHeld = false
 
   private constructor(operations: MachineOperations, id: string) {
     this.#operations = operations
@@ -93,7 +101,7 @@ export class AppProcess {
       await this.#operations.write(this.#id, `${JSON.stringify({ secret: this.#secret })}\n`, signal)
       const message = await this.#next(signal)
       if (message.type === 'loaded') return message.apps
-      throw new AppFailure(message.type === 'load-failed' ? message.reason : 'The app speaks in place of its process.')
+      throw new AppFailure('reason' in message ? message.reason : spokeItself)
     } catch (error) {
       await this.kill()
       if (caller.aborted || !limit.aborted) throw error
@@ -116,7 +124,7 @@ export class AppProcess {
     })
     const message = await this.#next(signal)
     if (message.type === 'done') return message.path
-    throw new AppFailure(message.type === 'failed' ? message.reason : 'The app speaks in place of its process.')
+    throw new AppFailure('reason' in message ? message.reason : spokeItself)
   }
 
   /** Ends the process with all that it has started. */
@@ -154,6 +162,7 @@ export class AppProcess {
     }
     this.#isOver = true
     lines.end()
+    if (this.#isEmptyLineHeld) this.#onLine('')
     this.#end.reject(new AppFailure(end))
   }
 
@@ -163,19 +172,30 @@ export class AppProcess {
     throw new AppFailure(`The app wrote more than ${maxOutputBytes / 1024 ** 2} MiB of output.`)
   }
 
+  /** Whether an empty line is the app's own, the next one says. */
+  #tellLine(line: string, stream: 'stdout' | 'stderr'): void {
+    if (stream === 'stderr') {
+      this.#onLine(line)
+      return
+    }
+    if (this.#isEmptyLineHeld) this.#onLine('')
+    this.#isEmptyLineHeld = line === ''
+    if (line !== '') this.#onLine(line)
+  }
+
   #takeLine(line: string, stream: 'stdout' | 'stderr'): void {
-    const at = stream === 'stdout' ? line.indexOf(`${this.#secret} `) : -1
-    // The app may have begun a line before.
-    if (at !== 0) this.#onLine(at === -1 ? line : line.slice(0, at))
-    if (at === -1) return
+    const isMessage = stream === 'stdout' && line.startsWith(`${this.#secret} `)
+    if (!isMessage) {
+      this.#tellLine(line, stream)
+      return
+    }
+    // The process has ended the line before.
+    this.#isEmptyLineHeld = false
     try {
-      const message = Message.parse(JSON.parse(line.slice(at + this.#secret.length + 1)))
+      const message = Message.parse(JSON.parse(line.slice(this.#secret.length + 1)))
       this.#message.resolve('reason' in message ? { ...message, reason: plain(message.reason) } : message)
     } catch {
-      this.#message.resolve({
-        type: 'failed',
-        reason: 'The app registers too much, or speaks in place of its process.',
-      })
+      this.#message.resolve({ type: 'failed', reason: notUnderstood })
     }
   }
 }

@@ -5,9 +5,9 @@ import { MachineOperations } from './machine-operations.ts'
 import { runProgram } from './run-program.ts'
 
 const folder = '/tmp/rehearsal'
-/** An archive with the empty folder `a`. */
+/** An archive with the file `a`: one without any file is refused. */
 const archive = Buffer.from(
-  'UEsDBBQAAAAAAAAAIQAAAAAAAAAAAAAAAAACAAAAYS9QSwECFAMUAAAAAAAAACEAAAAAAAAAAAAAAAAAAgAAAAAAAAAAABAA7UEAAAAAYS9QSwUGAAAAAAEAAQAwAAAAIAAAAAAA',
+  'UEsDBBQAAAAAAAAAIQD4s92XAQAAAAEAAAABAAAAYS1QSwECFAMUAAAAAAAAACEA+LPdlwEAAAABAAAAAQAAAAAAAAAAAAAAgAEAAAAAYVBLBQYAAAAAAQABAC8AAAAgAAAAAAA=',
   'base64',
 )
 

@@ -195,7 +195,7 @@ async function startProcess(
   const { machine, code, waiting } = warm
   warm.waiting = undefined
   try {
-    const process = waiting ?? (await AppProcess.spawn(machine.operations, code, signal))
+    const process = waiting && !waiting.isOver ? waiting : await AppProcess.spawn(machine.operations, code, signal)
     await process.load(onLine, signal)
     return process
   } catch (cause) {
