@@ -61,7 +61,7 @@ describe('the chart', { skip: noHelm ?? false }, () => {
     assert.deepEqual(kindsOf(await render(...valuesFile('full'))), expected)
   })
 
-  it('gives one server without a bucket a volume, and replaces it before the next begins', async () => {
+  it('gives one server without a bucket a volume, and ends it before the next begins', async () => {
     const manifests = await render('--set', 'existingSecret=berth')
 
     assert.ok(kindsOf(manifests).includes('PersistentVolumeClaim'))

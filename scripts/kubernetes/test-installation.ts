@@ -97,6 +97,12 @@ export class TestInstallation implements AsyncDisposable {
     })
   }
 
+  /** As an update does: the server that is there goes when the next one is ready. */
+  async replaceServer(): Promise<void> {
+    await this.#kubectl('rollout', 'restart', 'deployment/berth')
+    await this.#kubectl('rollout', 'status', 'deployment/berth', '--timeout', '120s')
+  }
+
   async uninstall(): Promise<void> {
     await this.#helm('uninstall', 'berth', '--wait', '--timeout', '2m')
   }
