@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 
 /** A server that told later than this after the last time was away meanwhile. */
@@ -86,15 +86,7 @@ export class ServerStore {
    */
   async endLostSessions(witness: string): Promise<number> {
     const { rows } = await sql`
-      with lost as (
-        select id, seen_at from servers
-        where seen_at < now() - make_interval(secs => ${lostAfterSeconds})
-          and exists (
-            select from servers where id = ${witness}
-              and seen_at >= now() - make_interval(secs => ${pauseSeconds})
-              and up_since < now() - make_interval(secs => ${witnessSeconds})
-          )
-      ),
+      with lost as (${lostServers(witness)}),
       removed as (
         delete from sessions using lost where driver_id = lost.id and state = 'starting'
       ),
@@ -112,6 +104,12 @@ export class ServerStore {
     return rows.length
   }
 
+  /** The ids of the servers that are gone. */
+  async listLost(witness: string): Promise<readonly string[]> {
+    const { rows } = await lostServers(witness).execute(this.#database)
+    return rows.map(({ id }) => id)
+  }
+
   /** Hosts come and go: removes servers that nobody has heard of for days, and that have no sessions left. */
   async forgetGone(): Promise<void> {
     await sql`
@@ -120,4 +118,16 @@ export class ServerStore {
       this.#database,
     )
   }
+}
+
+/** Those that have not told for long, when the witness has told all the time. */
+function lostServers(witness: string): RawBuilder<{ readonly id: string; readonly seen_at: Date }> {
+  return sql`
+    select id, seen_at from servers
+    where seen_at < now() - make_interval(secs => ${lostAfterSeconds})
+      and exists (
+        select from servers where id = ${witness}
+          and seen_at >= now() - make_interval(secs => ${pauseSeconds})
+          and up_since < now() - make_interval(secs => ${witnessSeconds})
+      )`
 }
