@@ -79,10 +79,10 @@ function search(text: string): string[] {
   const paths = (folder: string): string[] => list(folder + '/').flatMap((entry) => {
     const path = folder + '/' + entry.name
     if (!entry.isDirectory()) return [path]
-    return ['/proc', '/sys', '/usr'].includes(path) || entry.name === 'node_modules' ? [path] : [path, ...paths(path)]
+    return ['/dev', '/proc', '/sys', '/usr'].includes(path) || entry.name === 'node_modules' ? [path] : [path, ...paths(path)]
   })
   const ofProcesses = list('/proc').flatMap(({ name }) => ['environ', 'cmdline', 'maps', 'mounts'].map((file) => '/proc/' + name + '/' + file))
-  const all = [...paths(''), ...ofProcesses, '/proc/net/unix']
+  const all = [...paths(''), ...paths('/dev/shm'), ...ofProcesses, '/proc/net/unix']
   const isSmall = (path: string) => path.startsWith('/proc/') || (statSync(path, { throwIfNoEntry: false })?.size ?? 0) < 1e6
   return all.filter((path) => path.includes(text) || (isSmall(path) && read(path).includes(text)))
 }
