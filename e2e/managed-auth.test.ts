@@ -211,7 +211,7 @@ test('a person without a key logs in on the hosted page, whose address opens onc
     await page.getByLabel('Password', { exact: true }).fill('not-this-one')
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByRole('alert').filter({ hasText: 'The password is wrong.' }).waitFor()
-    assert.equal(await page.getByLabel('Password', { exact: true }).getAttribute('aria-invalid'), '')
+    assert.equal(await page.getByLabel('Password', { exact: true }).getAttribute('aria-invalid'), 'true')
     // The token is kept for the tab.
     await page.reload()
     await page.getByLabel('Email').fill(user)

@@ -25,7 +25,7 @@ pages.serve('/events', (_request, response) => {
   response.once('close', () => clearInterval(timer))
 })
 const environment = { BERTH_EGRESS_ALLOW: pages.allowed }
-let berth = await Berth.start({ environment })
+const berth = await Berth.start({ environment })
 after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
@@ -49,9 +49,10 @@ for (const headless of [true, false]) {
     )
 
     await until('frozen sessions', async () => (await countFrozen()) === 1, { limitSeconds: 60 })
-    const listed = await client.browsers.retrieve(session_id)
-    const uptime = listed.usage?.uptime_ms ?? 0
     const ticks = await ticksIn(session_id, 1_500)
+    // Since when it is frozen is written after that.
+    const uptime = (await client.browsers.retrieve(session_id)).usage?.uptime_ms
+    await delay(100)
     const later = (await client.browsers.retrieve(session_id)).usage?.uptime_ms
     const [count, , readyState] = (await inPage(cdp_ws_url, '[count, told, events.readyState]')) as number[]
 
@@ -87,7 +88,7 @@ test('a frozen session outlives a killed server, and is woken and deleted by the
 
   await berth.signal('SIGKILL')
   const { dataFolder } = berth
-  const next = await Berth.start({ dataFolder, environment })
+  await using next = await Berth.start({ dataFolder, environment })
   const restarted = await next.client()
   assert.equal(await ticksIn(session_id, 1_000), 0, 'it is taken up frozen')
   const woken = await restarted.browsers.process.exec(session_id, { command: 'echo', args: ['awake'] })
@@ -96,8 +97,6 @@ test('a frozen session outlives a killed server, and is woken and deleted by the
   assert.equal(Buffer.from(woken.stdout_b64 ?? '', 'base64').toString(), 'awake\n')
   await assert.rejects(browserProcess(other.session_id), /no browser runs/)
   await restarted.browsers.deleteByID(session_id)
-  await next[Symbol.asyncDispose]()
-  berth = await Berth.start({ environment })
 })
 
 async function inPage(cdpUrl: string, expression: string): Promise<unknown> {

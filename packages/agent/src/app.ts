@@ -19,6 +19,7 @@ import { CdpRelay, refuse } from './cdp/cdp-relay.ts'
 import { answerDiscovery } from './cdp/discovery.ts'
 import type { Computer } from './computer/computer.ts'
 import type { ExtensionSet } from './extensions/extension-set.ts'
+import { secretRequests } from './form-fill/secret-requests.ts'
 import { readJson, sendJson } from './http/json-body.ts'
 import { http } from './http/node-http.ts'
 import { replyWithError } from './http/reply-with-error.ts'
@@ -118,10 +119,6 @@ function handlersOf(
     const { PageFetcher } = await import('./page-fetch/page-fetcher.ts')
     return new PageFetcher(browser)
   })
-  const forms = memoize(async () => {
-    const { FormFiller } = await import('./form-fill/form-filler.ts')
-    return new FormFiller(browser)
-  })
   const thumbnails = memoize(async () => {
     const { Thumbnails } = await import('./computer/thumbnail.ts')
     return new Thumbnails(browser)
@@ -181,18 +178,7 @@ function handlersOf(
       const jpeg_b64 = await (await thumbnails()).take().catch(() => undefined) // The page is busy, or goes.
       if (!response.destroyed) sendJson(response, 200, { jpeg_b64 })
     },
-    findFormFields: async (request, response) => {
-      response.once('close', activity.begin())
-      const left = new AbortController()
-      response.once('close', () => left.abort())
-      const found = await (await forms()).find(await readJson(request), left.signal)
-      if (!response.destroyed) sendJson(response, 200, found)
-    },
-    fillFormFields: async (request, response) => {
-      response.once('close', activity.begin())
-      const filled = await (await forms()).fill(await readJson(request))
-      if (!response.destroyed) sendJson(response, 200, filled)
-    },
+    ...secretRequests({ browser, activity, webMcp: async () => (await operations()).webMcp }),
     ...loginRequests(browser, activity),
     record: async (request, response) => (await recorder()).record(await readJson(request), response),
     endRecording: async (request, response) => {

@@ -30,7 +30,9 @@ function fieldForm(state: LoginState, fields: readonly LoginField[], submit: Sub
     const missing = inputs.filter(({ field, input }) => field.required !== false && input.value === '')
     for (const { input, fault } of inputs) {
       const isMissing = missing.some((known) => known.input === input)
-      input.toggleAttribute('aria-invalid', isMissing)
+      // An attribute without a value would say that the field is valid.
+      if (isMissing) input.setAttribute('aria-invalid', 'true')
+      else input.removeAttribute('aria-invalid')
       fault.textContent = isMissing ? 'This is needed.' : ''
     }
     missing[0]?.input.focus()
@@ -59,6 +61,7 @@ function inputOf(field: LoginField, index: number) {
   const isSecret = field.type === 'password' || field.type === 'totp_secret'
   const isRejected = field.reason === 'rejected'
   const isCode = field.type === 'code' || field.type === 'totp_code'
+  const hint = [field.required === false ? 'Optional.' : '', field.hint ?? ''].filter(Boolean).join(' ')
   const input = make('input', {
     id,
     name: id,
@@ -69,19 +72,18 @@ function inputOf(field: LoginField, index: number) {
     autocorrect: 'off',
     spellcheck: 'false',
     required: field.required !== false,
-    'aria-invalid': isRejected,
-    'aria-describedby': `${id}-hint ${id}-fault`,
+    'aria-invalid': isRejected ? 'true' : undefined,
+    'aria-describedby': hint === '' ? `${id}-fault` : `${id}-hint ${id}-fault`,
     autofocus: index === 0,
   })
   if (field.type === 'identifier') input.value = entered.get(field.label ?? '') ?? ''
   const fault = make('p', { id: `${id}-fault`, class: 'fault' }, isRejected ? 'The site has refused this.' : '')
-  const hint = [field.required === false ? 'Optional.' : '', field.hint ?? ''].filter(Boolean).join(' ')
   const row = make(
     'div',
     { class: 'field' },
-    make('label', { for: id }, field.label || labelOf(field)),
+    make('label', { for: id, dir: 'auto' }, field.label || labelOf(field)),
     isSecret ? make('div', { class: 'secret' }, input, reveal(input)) : input,
-    hint !== '' && make('p', { id: `${id}-hint`, class: 'hint' }, hint),
+    hint !== '' && make('p', { id: `${id}-hint`, class: 'hint', dir: 'auto' }, hint),
     fault,
   )
   return { input, row, fault }
@@ -127,7 +129,10 @@ function choiceList(state: LoginState, choices: readonly LoginChoice[], submit: 
     heading !== undefined && make('h2', {}, heading),
     ...sorted.map((choice) => {
       const about = choice.masked_destination ?? choice.description
-      const made = button('', () => submit({ ...question(state), selected_choice_id: choice.id }), { class: 'choice' })
+      const made = button('', () => submit({ ...question(state), selected_choice_id: choice.id }), {
+        class: 'choice',
+        dir: 'auto',
+      })
       made.append(make('span', {}, choice.label), about ? make('span', { class: 'hint' }, about) : '')
       return made
     }),

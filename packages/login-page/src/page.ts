@@ -87,7 +87,7 @@ function show(state: LoginState): void {
     isBrowserShown ||= state.external_action_message?.includes('live view') ?? false
     draw(`external ${question} ${state.external_action_message}`, 'Confirm that it is you', [
       alertOf(state),
-      make('p', { class: 'lead' }, state.external_action_message ?? ''),
+      make('p', { class: 'lead', dir: 'auto' }, state.external_action_message ?? ''),
       make('p', { class: 'waiting', role: 'status' }, 'Waiting for you. This page goes on by itself.'),
       question !== null && !isAnswered ? loginForm(state, submitOf(state)) : undefined,
       browserOf(state),
@@ -111,7 +111,7 @@ function submitOf(state: LoginState): (body: SubmitBody) => void {
 }
 
 function alertOf({ website_error: text }: LoginState): HTMLElement | undefined {
-  return text ? make('p', { class: 'alert', role: 'alert' }, text) : undefined
+  return text ? make('p', { class: 'alert', role: 'alert', dir: 'auto' }, text) : undefined
 }
 
 /** The browser itself, for what only a person can do there. */

@@ -73,7 +73,10 @@ export interface AppOptions {
   readonly publicUrl: string | undefined
   readonly metrics: boolean
   readonly connectionLimits?: ConnectionLimits
+  /** Whether requests are refused. */
   readonly isClosing: () => boolean
+  /** Whether the server is about to end. Absent: when requests are refused. */
+  readonly isLeaving?: () => boolean
   /** Toolsets of MCP that are left out. */
   readonly disabledToolsets?: ReadonlySet<Toolset>
 }
@@ -86,6 +89,7 @@ export async function createApp(
     metrics,
     connectionLimits = defaultConnectionLimits,
     isClosing,
+    isLeaving = isClosing,
     disabledToolsets = new Set(),
   }: AppOptions,
 ): Promise<FastifyInstance> {
@@ -108,6 +112,7 @@ export async function createApp(
         http,
         limits: connectionLimits,
         onRequest: (request, response) => {
+          services.openRequests.add(response)
           forwarding.receive(request)
           receiveDashboardRequest(request)
           onRequest(request, response)
@@ -136,7 +141,7 @@ export async function createApp(
   app.addHook('preParsing', async (request, reply) => requireScopes(request, reply))
   // Keep-alive would prevent the server from stopping after requests that were in progress.
   app.addHook('onSend', async (_request, reply) => {
-    if (isClosing()) reply.header('connection', 'close')
+    if (isLeaving()) reply.header('connection', 'close')
   })
   await allowBrowserCallers(app)
   forwarding.attach(app)
@@ -152,7 +157,7 @@ export async function createApp(
       memoryKills: () => memoryWatch.total,
     })
   }
-  mountServiceRoutes(app, services.health)
+  mountServiceRoutes(app, services.health, isLeaving)
   mountDocumentationPages(app, { publicUrl })
   mountDashboardPages(app, { publicUrl })
   mountCollectionRoutes(app, services)

@@ -8,7 +8,7 @@ import { minHealthCheckSeconds } from '@berth/contract/managed-auth/connection.t
 import { parseToolsets, type Toolset } from '@berth/mcp/toolsets.ts'
 import { type OAuthConfig, readOAuthConfig } from './access/oauth/oauth-config.ts'
 import type { BlobsConfig } from './blobs/open-blobs.ts'
-import { type DriverName, driverNames } from './drivers/driver-names.ts'
+import { type DriverName, driverNames, sharedDrivers } from './drivers/driver-names.ts'
 import type { DriverOptions } from './drivers/driver-options.ts'
 import { readKubernetesOptions } from './drivers/kubernetes-options.ts'
 import type { AuditExportConfig } from './features/audit-export/late-s3-target.ts'
@@ -48,6 +48,8 @@ export interface ServerConfig {
   readonly json: boolean
   /** Whether stopping the server ends its sessions. */
   readonly stopSessions: boolean
+  /** For how long the requests and WebSockets of clients may go on when the server stops. */
+  readonly drainSeconds: number
   readonly metrics: boolean
   readonly logLevel: string
   readonly connectionLimits: ConnectionLimits
@@ -113,6 +115,7 @@ const defaultChromeStoreUrl = 'https://clients2.google.com/service/update2/crx'
 /** Reads flags and environment. Throws a StartError that names the flag or variable and its rule. */
 export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = process.env): ServerConfig {
   const text = (name: string) => environment[name]?.trim() || undefined
+  const driver = oneOf('BERTH_DRIVER', text('BERTH_DRIVER') ?? 'local', driverNames)
   const address = serverAddress(flags.serverAddress ?? text('BERTH_SERVER_ADDRESS'))
   if (address !== undefined) requireSharedParts(text)
   return {
@@ -121,6 +124,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     dataFolder: resolve(flags.dataDir ?? text('BERTH_DATA_DIR') ?? join(homedir(), '.berth')),
     json: flags.json ?? switchedOn('BERTH_JSON', text('BERTH_JSON'), false),
     stopSessions: flags.stopSessions ?? switchedOn('BERTH_STOP_SESSIONS', text('BERTH_STOP_SESSIONS'), false),
+    drainSeconds: wholeNumber('BERTH_DRAIN_SECONDS', text('BERTH_DRAIN_SECONDS') ?? defaultDrainSeconds(driver), 0),
     metrics: flags.metrics ?? switchedOn('BERTH_METRICS', text('BERTH_METRICS'), true),
     logLevel: oneOf('--log-level', flags.logLevel ?? text('BERTH_LOG_LEVEL') ?? 'info', logLevels),
     connectionLimits: {
@@ -193,7 +197,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
       stealthProxy: stealthProxy(text('BERTH_STEALTH_PROXY')),
       checkUrl: webAddress('BERTH_PROXY_CHECK_URL', text('BERTH_PROXY_CHECK_URL')),
     },
-    driver: oneOf('BERTH_DRIVER', text('BERTH_DRIVER') ?? 'local', driverNames),
+    driver,
     machines: {
       reserve: {
         memoryBytes: mebibytes('BERTH_RESERVED_MEMORY_MIB', text('BERTH_RESERVED_MEMORY_MIB') ?? '256'),
@@ -360,6 +364,11 @@ function publicUrl(value: string | undefined): string | undefined {
     return url.href.replace(/\/$/, '')
   }
   throw new StartError('BERTH_PUBLIC_URL must be an http or https address without query or credentials', 64)
+}
+
+/** Sessions of a host have to wait for its next server, the sooner the better; others go on elsewhere. */
+function defaultDrainSeconds(driver: DriverName): string {
+  return sharedDrivers.has(driver) ? '20' : '0'
 }
 
 function serverAddress(value: string | undefined): string | undefined {

@@ -13,11 +13,13 @@ import { openBlobs } from './blobs/open-blobs.ts'
 import { TemporaryFolders } from './blobs/temporary-folders.ts'
 import { joinServers } from './cluster/join-servers.ts'
 import { OwnEgressPolicy } from './cluster/own-egress-policy.ts'
+import { ServerDrain } from './cluster/server-drain.ts'
 import { readConfig, type ServeFlags, type ServerConfig } from './config.ts'
 import { type Database, openDatabase } from './database/database.ts'
 import { DatabaseLock } from './database/database-lock.ts'
 import { EmbeddedPostgres } from './database/embedded-postgres.ts'
 import { migrate } from './database/migrate.ts'
+import { sharedDrivers } from './drivers/driver-names.ts'
 import { openInstallation } from './drivers/kubernetes/installation.ts'
 import { machinesRuntimeFolder, openMachinesFolders } from './drivers/local/machine-folders.ts'
 import { type DriverContext, type OpenDriver, registeredDrivers } from './drivers/registered-drivers.ts'
@@ -45,7 +47,6 @@ const stopLimitMilliseconds = 10_000
 const drainLimitMilliseconds = 6_000
 const reapIntervalMilliseconds = 1_000
 const memoryWatchIntervalMilliseconds = 2_000
-const heartbeatIntervalMilliseconds = 10_000
 const standbyMilliseconds = 5_000
 const reserveIntervalMilliseconds = 1_000
 const webhookIntervalMilliseconds = 1_000
@@ -56,7 +57,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   const config = readConfig(flags)
   const logger = createLogger({ name: 'berth', level: config.logLevel, json: config.json })
   const shutdown = new Shutdown(logger)
-  shutdown.onSignals(stopLimitMilliseconds)
+  shutdown.onSignals(stopLimitMilliseconds + 1_000 * config.drainSeconds)
   try {
     await start(config, logger, shutdown)
   } catch (error) {
@@ -84,7 +85,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     logger,
   })
   shutdown.add('egress', () => egress.close())
-  const driverId = await readDriverId(folders.data)
+  const driverId = await readDriverId(config, folders.data)
   const startingDatabase = startDatabase({
     config,
     folders,
@@ -96,7 +97,15 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   const readingKey = readMasterKey(folders.data, config.masterKey)
   const installation = async () =>
     openInstallation((await startingDatabase).database, await readingKey, systemClock.now())
-  const context = { folders, trash, egressUser: users.egress, options: config.machines, installation, logger }
+  const context = {
+    folders,
+    trash,
+    egressUser: users.egress,
+    options: config.machines,
+    installation,
+    serverId: driverId,
+    logger,
+  }
   const opening = [
     startingDatabase,
     readingKey,
@@ -161,24 +170,32 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   await services.audit.flush()
   const apiKey = await ensureOrganization(services.organizations, systemClock, config.apiKey)
 
+  let drain: ServerDrain | undefined
   const app = await createApp(services, {
     publicUrl: config.publicUrl,
     metrics: config.metrics,
     connectionLimits: config.connectionLimits,
-    isClosing: () => shutdown.isClosing,
+    isClosing: () => shutdown.isClosing && (drain?.isOver ?? true),
+    isLeaving: () => shutdown.isClosing,
     disabledToolsets: config.disabledToolsets,
   })
   if (services.sessionLocks) shutdown.add('the locks of sessions', () => services.sessionLocks?.close())
-  const appear = () => services.heartbeat.start(heartbeatIntervalMilliseconds)
+  const appear = () => services.heartbeat.start()
   const { serverAddress: address } = config
   const { keyCheck } = services.signature
   if (address === undefined) await appear()
-  else await joinServers({ ...services, database, serverId: driverId, address, keyCheck, appear })
-  shutdown.add('the heartbeat', () => services.heartbeat.close())
+  else {
+    const { areMachinesShared } = driver.capabilities
+    const patienceSeconds = areMachinesShared ? 2 * services.servers.limits.lostAfterSeconds : 0
+    await joinServers({ ...services, database, serverId: driverId, address, keyCheck, patienceSeconds, appear })
+  }
+  // Of a host nobody else can take the sessions: its server is expected back.
+  shutdown.add('the heartbeat', () => (services.takeUps ? services.heartbeat.leave() : services.heartbeat.close()))
   shutdown.add('the sessions', () => leaveSessions(config, services, driverId))
   // Its machines have no sessions, and the recovery removes them.
   await services.reserveStore.clear()
   await services.replays.finishInterrupted()
+  await services.takeUps?.moveFromGone()
   await recoverSessions({ ...services, driver, driverId })
   await services.invocationRunner.recover()
   shutdown.add('the logins', () => services.authFlowRunner.close())
@@ -187,8 +204,8 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   const listening = await listen(app, config)
   services.appEnvironment.setAddress(listening.port, config.publicUrl)
   shutdown.add('the API', () => closeApi(app, services))
-  await services.sharedProjectChanges?.start()
-  shutdown.add('the changes of sessions', async () => services.sharedProjectChanges?.close())
+  await services.sharedProjectChanges.start()
+  shutdown.add('the changes of lists', () => services.sharedProjectChanges.close())
   shutdown.add('the counts of creates', () => services.createStatistics.flush())
   await services.poolUpkeep.start()
   shutdown.add('the browser pools', () => services.poolUpkeep.close())
@@ -207,6 +224,19 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the memory watch', () => services.memoryWatch.close())
   const reaper = new SessionReaper({ ...services, driverId, clock: systemClock }, reapIntervalMilliseconds)
   shutdown.add('the reaper', () => reaper.close())
+  drain = new ServerDrain({
+    ...services,
+    // With the server its sessions end.
+    takeUps: config.stopSessions ? undefined : services.takeUps,
+    limitMilliseconds: 1_000 * config.drainSeconds,
+    countOpen: () => services.relay.openConnections + services.forwarding.openConnections + services.openRequests.count,
+    restartClients: () => {
+      services.relay.restart()
+      services.forwarding.restart()
+    },
+    logger,
+  })
+  shutdown.add('what clients have open', () => drain?.run())
   shutdown.add('the reserve', () => services.reserve.close())
   services.reserve.start(reserveIntervalMilliseconds)
   await services.webhookDeliverer.start(webhookIntervalMilliseconds)
@@ -294,8 +324,12 @@ interface OpenDatabase {
   readonly url: string
 }
 
-/** Created once per data folder, so that it survives every change of the host name. */
-function readDriverId(dataFolder: string): Promise<string> {
+/**
+ * Of a host, created once per data folder, so that it survives every change of the host name. Where machines are no
+ * host's, every server is a new one, and needs nothing of those before it.
+ */
+async function readDriverId({ driver }: ServerConfig, dataFolder: string): Promise<string> {
+  if (sharedDrivers.has(driver)) return `server-${randomUUID()}`
   return readOrCreateFile(join(dataFolder, 'driver-id'), () => `local-${randomUUID()}`)
 }
 

@@ -84,7 +84,13 @@ import { SearchExpiry } from './features/search/search-expiry.ts'
 import { SearchService } from './features/search/search-service.ts'
 import { SearchStore } from './features/search/search-store.ts'
 import { ServerHeartbeat } from './features/servers/server-heartbeat.ts'
-import { type KnownServer, ServerStore } from './features/servers/server-store.ts'
+import {
+  type KnownServer,
+  limitsOfHosts,
+  limitsOfSharedMachines,
+  ServerStore,
+} from './features/servers/server-store.ts'
+import { SessionMoves } from './features/servers/session-moves.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
 import { ReadyMachines } from './features/sessions/create/claim-ready-machine.ts'
 import { SessionCreator } from './features/sessions/create/create-session.ts'
@@ -96,8 +102,11 @@ import { SessionTerminator } from './features/sessions/end/end-session.ts'
 import { SessionExtensions } from './features/sessions/launch-inputs/session-extensions.ts'
 import { SessionProfiles } from './features/sessions/launch-inputs/session-profiles.ts'
 import { LifecycleEvents } from './features/sessions/machines/lifecycle-events.ts'
+import { SessionRecovery } from './features/sessions/machines/recover-sessions.ts'
 import { SessionEgress } from './features/sessions/machines/session-egress.ts'
 import { SessionMachines } from './features/sessions/machines/session-machines.ts'
+import { SessionTakeUps } from './features/sessions/machines/session-take-ups.ts'
+import { StrayMachines } from './features/sessions/machines/stray-machines.ts'
 import { FillStore } from './features/sessions/pools/fill-store.ts'
 import { LeaseReturns } from './features/sessions/pools/lease-returns.ts'
 import { LeaseService } from './features/sessions/pools/lease-service.ts'
@@ -133,6 +142,7 @@ import { WebhookSecrets } from './features/webhooks/webhook-secrets.ts'
 import { WebhookService } from './features/webhooks/webhook-service.ts'
 import { WebhookStore } from './features/webhooks/webhook-store.ts'
 import type { Finding } from './host-checks/host-checks.ts'
+import { OpenRequests } from './ingress/open-requests.ts'
 import { LostSessions } from './jobs/end-lost-sessions.ts'
 import { DeletedProxies } from './jobs/follow-deleted-proxies.ts'
 import type { JobQueue } from './jobs/job-runner.ts'
@@ -201,7 +211,9 @@ export function createServices(options: ServicesOptions) {
   const { temporaryFolders, chromeStoreUrl } = options
   const { database, blobs, driver, driverId, egressIsUp, jobs, masterKey, region, clock, logger, version } = options
   const { pools, checkUrl, stealthProxy } = options.proxying
-  const store = new SessionStore(database)
+  const { areMachinesShared } = driver.capabilities
+  const servers = new ServerStore(database, areMachinesShared ? limitsOfSharedMachines : limitsOfHosts)
+  const store = new SessionStore(database, driverId)
   const resolver = new SessionResolver(store)
   const organizations = new OrganizationStore(database)
   const keys = new ApiKeyCache(organizations, clock)
@@ -273,6 +285,7 @@ export function createServices(options: ServicesOptions) {
     egressLink: options.egress,
     events,
     standbyMilliseconds: options.standbyMilliseconds,
+    mayStandBy: () => !areMachinesShared || heartbeat.isHeard,
     clock,
     telemetry: sessionTelemetry,
     recordCrash: (...crash) => webhookDeliveries.recordCrash(...crash),
@@ -340,6 +353,31 @@ export function createServices(options: ServicesOptions) {
     restores: [leave, restoreTelemetry(sessionTelemetry), viewport.restore, sessionProfiles.restore],
     logger,
   })
+  const moves = areMachinesShared
+    ? new SessionMoves({ database, limits: servers.limits, serverId: driverId, driverName: driver.name })
+    : undefined
+  const takeUps =
+    moves &&
+    new SessionTakeUps({
+      recovery: new SessionRecovery({
+        driver,
+        egressLink: options.egress,
+        driverId,
+        store,
+        machines,
+        terminator,
+        updater,
+        logger,
+      }),
+      moves,
+      store,
+      machines,
+      replays,
+      connections,
+      serverId: driverId,
+      logger,
+    })
+  const strayMachines = moves && new StrayMachines({ driver, moves, machines, logger })
   const deletedProxies = new DeletedProxies({
     proxies,
     sessions: store,
@@ -347,9 +385,25 @@ export function createServices(options: ServicesOptions) {
     serverId: driverId,
     jobs,
   })
-  const servers = new ServerStore(database)
   const signature = new PeerSignature(masterKey, clock)
   const peers = new Peers(servers, clock)
+  const heartbeat = new ServerHeartbeat({
+    servers,
+    serverId: driverId,
+    report: async () => {
+      const room = await driver.freeRoom()
+      return {
+        address: options.serverAddress ?? null,
+        driver: driver.name,
+        keyCheck: signature.keyCheck,
+        sessions: machines.list().length,
+        freeSessions: room?.sessions ?? null,
+        freeMemoryBytes: room?.memoryBytes ?? null,
+      }
+    },
+    ...(options.onServers && { onServers: options.onServers }),
+    logger,
+  })
   const sharedBlobs = new SharedBlobs(database, blobs)
   const memoryWatch = new MemoryWatch({ driver, machines, telemetry: sessionTelemetry, events, logger })
   events.on('machineEnded', (id) => {
@@ -426,6 +480,7 @@ export function createServices(options: ServicesOptions) {
   const leaseReturns = new LeaseReturns({
     store: leaseStore,
     connections,
+    machines,
     locks,
     restores: [leave, restoreTelemetry(sessionTelemetry)],
     terminator,
@@ -547,16 +602,14 @@ export function createServices(options: ServicesOptions) {
 
   const projectChanges = new ProjectChanges()
   events.on('sessionChanged', (projectId, id) => projectChanges.note(projectId, id))
-  const sharedProjectChanges = isShared
-    ? new SharedProjectChanges({
-        database,
-        connectionString: options.connectionString,
-        serverId: driverId,
-        changes: projectChanges,
-        logger,
-      })
-    : undefined
-  events.on('sessionChanged', (projectId, id) => sharedProjectChanges?.tell(projectId, id))
+  const sharedProjectChanges = new SharedProjectChanges({
+    database,
+    connectionString: options.connectionString,
+    serverId: driverId,
+    changes: projectChanges,
+    logger,
+  })
+  if (isShared) events.on('sessionChanged', (projectId, id) => sharedProjectChanges.tell(projectId, id))
   const createStatistics = new CreateStatistics({ store: new CreateStore(database), clock, logger })
   events.on('createEnded', (projectId, outcome) => createStatistics.note(projectId, outcome))
   const thumbnails = new ThumbnailService({
@@ -591,24 +644,9 @@ export function createServices(options: ServicesOptions) {
     proxies,
     egress,
     deletedProxies,
-    lostSessions: new LostSessions({ servers, serverId: driverId, logger }),
-    heartbeat: new ServerHeartbeat({
-      servers,
-      serverId: driverId,
-      report: async () => {
-        const room = await driver.freeRoom()
-        return {
-          address: options.serverAddress ?? null,
-          driver: driver.name,
-          keyCheck: signature.keyCheck,
-          sessions: machines.list().length,
-          freeSessions: room?.sessions ?? null,
-          freeMemoryBytes: room?.memoryBytes ?? null,
-        }
-      },
-      ...(options.onServers && { onServers: options.onServers }),
-      logger,
-    }),
+    lostSessions: new LostSessions({ servers, serverId: driverId, strayMachines, logger }),
+    heartbeat,
+    takeUps,
     servers,
     sharedBlobs,
     sessionLocks,
@@ -621,6 +659,7 @@ export function createServices(options: ServicesOptions) {
       signature,
       store,
       machines,
+      takeUps,
       tokens,
       logger,
     }),
@@ -715,6 +754,7 @@ export function createServices(options: ServicesOptions) {
     replays,
     downloads,
     replayTokens: new ReplayTokens(masterKey),
+    openRequests: new OpenRequests(),
     relay: new Relay({ access, machines, connections, logger }),
     blobSweep: new BlobSweep({
       blobs,

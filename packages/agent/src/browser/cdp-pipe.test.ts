@@ -6,7 +6,8 @@ import { CdpPipe } from './cdp-pipe.ts'
 function open() {
   const [input, output] = [new PassThrough(), new PassThrough()]
   const say = (message: object) => output.emit('data', Buffer.from(`${JSON.stringify(message)}\0`))
-  return { pipe: new CdpPipe(input, output), say, close: () => output.destroy() }
+  const sayBytes = (bytes: Buffer) => output.emit('data', bytes)
+  return { pipe: new CdpPipe(input, output), say, sayBytes, close: () => output.destroy() }
 }
 
 test('commands to a target end when it detaches, and no others', async () => {
@@ -45,4 +46,26 @@ test('every command has a time limit, unless the caller sets one', async () => {
   close()
   await assert.rejects(own, /has closed its pipe/)
   mock.timers.reset()
+})
+
+test('what nobody listens to is not parsed, and all else is, however it is cut', async () => {
+  const { pipe, sayBytes } = open()
+  const heard: unknown[] = []
+  const leave = pipe.on('Page.loadEventFired', ({ timestamp }) => heard.push(timestamp))
+  const answer = pipe.send('Browser.getVersion')
+  const told = [
+    '{"method":"Network.dataReceived","params":{ this is no JSON',
+    '{"method":"Page.loadEventFired","params":{"timestamp":1},"sessionId":"page"}',
+    '{"params":{"timestamp":2},"method":"Page.loadEventFired"}',
+    '{"id":1,"result":{"product":"Chromium"}}',
+    '{"method":"Page.loadEventFired","params":{"timestamp":3}}',
+  ]
+
+  for (const byte of Buffer.from(told.map((text) => `${text}\0`).join(''))) sayBytes(Buffer.of(byte))
+  sayBytes(Buffer.from(told.map((text) => `${text}\0`).join('')))
+  leave()
+  sayBytes(Buffer.from('{"method":"Page.loadEventFired", broken\0'))
+
+  assert.deepEqual(heard, [1, 2, 3, 1, 2, 3])
+  assert.deepEqual(await answer, { product: 'Chromium' })
 })

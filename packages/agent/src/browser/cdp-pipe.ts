@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 
+import type { CdpSecret } from './cdp-secret.ts'
 import type { CdpAnswer, CdpEvent, CdpEventParams, CdpMethod, CdpParams } from './cdp-types.ts'
 
 interface PipeMessage {
@@ -24,12 +25,19 @@ interface Destination {
   readonly sessionId?: string | undefined
   /** For those who have a limit of their own: none. */
   readonly limitMilliseconds?: number
+  /** The one in the parameters. */
+  readonly secret?: CdpSecret | undefined
 }
 
 /** Any page may hang at any moment, and so may the browser. */
 const answerLimitMilliseconds = 30_000
 
 const separator = 0
+/** How Chromium begins the text of an event. */
+const eventStart = Buffer.from('{"method":"')
+const maxMethodLength = 100
+const quote = '"'.charCodeAt(0)
+const detached = 'Target.detachedFromTarget'
 const closedReason = 'Chromium has closed its pipe'
 
 /** The agent's own line to Chromium (`--remote-debugging-pipe`): JSON texts, each with a NUL byte behind it. */
@@ -63,15 +71,28 @@ export class CdpPipe {
     destination: string | Destination = {},
   ): Promise<CdpAnswer<Method>> {
     if (this.#isClosed) return Promise.reject(new Error(closedReason))
-    const { sessionId, limitMilliseconds = answerLimitMilliseconds }: Destination =
-      typeof destination === 'string' ? { sessionId: destination } : destination
+    const {
+      sessionId,
+      limitMilliseconds = answerLimitMilliseconds,
+      secret,
+    }: Destination = typeof destination === 'string' ? { sessionId: destination } : destination
     const id = ++this.#lastId
     const answer = Promise.withResolvers<CdpAnswer<Method>>()
     const giveUp = () => this.#reject(id, new Error(`there is no answer to ${method}`))
     const timer = Number.isFinite(limitMilliseconds) ? setTimeout(giveUp, limitMilliseconds).unref() : undefined
     this.#pending.set(id, { sessionId, answer: answer as PromiseWithResolvers<unknown>, timer })
-    this.#input.write(`${JSON.stringify({ id, method, params: params ?? {}, ...(sessionId && { sessionId }) })}\0`)
+    this.#write(`${JSON.stringify({ id, method, params: params ?? {}, ...(sessionId && { sessionId }) })}\0`, secret)
     return answer.promise
+  }
+
+  #write(command: string, secret: CdpSecret | undefined): void {
+    if (!secret) {
+      this.#input.write(command)
+      return
+    }
+    const bytes = secret.putInto(command)
+    secret.overwrite()
+    this.#input.write(bytes, () => bytes.fill(0))
   }
 
   /** Calls with every such event, until the returned function is called. */
@@ -87,18 +108,28 @@ export class CdpPipe {
   #read(chunk: Buffer): void {
     let start = 0
     for (let end = chunk.indexOf(separator); end !== -1; end = chunk.indexOf(separator, start)) {
-      const text = Buffer.concat([...this.#unfinished, chunk.subarray(start, end)]).toString('utf8')
+      const rest = chunk.subarray(start, end)
+      const message = this.#unfinished.length > 0 ? Buffer.concat([...this.#unfinished, rest]) : rest
       this.#unfinished = []
       start = end + 1
-      this.#take(JSON.parse(text))
+      if (this.#concernsSomebody(message)) this.#take(JSON.parse(message.toString('utf8')))
     }
     if (start < chunk.length) this.#unfinished.push(chunk.subarray(start))
+  }
+
+  /** Most of what a domain tells is for nobody here, and to parse it would take time from the pages. */
+  #concernsSomebody(message: Buffer): boolean {
+    if (!message.subarray(0, eventStart.length).equals(eventStart)) return true
+    const end = message.indexOf(quote, eventStart.length)
+    if (end === -1 || end > maxMethodLength) return true
+    const method = message.toString('latin1', eventStart.length, end)
+    return method === detached || (this.#handlers.get(method)?.size ?? 0) > 0
   }
 
   #take({ id, method, params = {}, result, error, sessionId }: PipeMessage): void {
     if (id === undefined) {
       for (const handler of this.#handlers.get(method ?? '') ?? []) handler(params, sessionId)
-      if (method === 'Target.detachedFromTarget') this.#rejectOf(params.sessionId)
+      if (method === detached) this.#rejectOf(params.sessionId)
       return
     }
     if (error) this.#reject(id, new Error(error.message))

@@ -7,8 +7,10 @@ import type {
   FindFormFieldsRequest,
 } from '@berth/contract/agent/form-fill-endpoints.ts'
 import type { FillErrorCode, FilledField } from '@berth/contract/vaults/item-operation.ts'
+import type { SealingKeys } from '@berth/runtime/sealing/sealing-keys.ts'
 import type { Browser } from '../browser/browser.ts'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
+import { CdpSecret } from '../browser/cdp-secret.ts'
 import type { TargetSession } from '../browser/targets/target-session.ts'
 import { TargetSessions } from '../browser/targets/target-sessions.ts'
 import { readFrames } from '../webmcp/page-tools.ts'
@@ -40,12 +42,14 @@ type Missing = Extract<FindFormFieldsReply, { outcome: 'not_found' | 'invalid_se
 /** Finds elements of pages and writes values into them, in two steps, so that values come only when the place is known. */
 export class FormFiller {
   readonly #browser: Browser
+  readonly #keys: SealingKeys
   readonly #sessions = new TargetSessions()
   /** The server fills one form of a browser at a time. */
   #form: FoundForm | undefined
 
-  constructor(browser: Browser) {
+  constructor(browser: Browser, keys: SealingKeys) {
     this.#browser = browser
+    this.#keys = keys
   }
 
   /** Waits for the elements until the time is over. */
@@ -118,24 +122,42 @@ export class FormFiller {
   }
 
   /** Stops at the first element that fails. */
-  async fill({ fill_id, values, timeout_ms }: FillFormFieldsRequest): Promise<FillFormFieldsReply> {
+  async fill({ fill_id, sealed_values, timeout_ms }: FillFormFieldsRequest): Promise<FillFormFieldsReply> {
     const form = this.#form
     const elements = form?.id === fill_id ? form.elements : []
     this.#form = undefined
     const end = performance.now() + timeout_ms
-    const fields: FilledField[] = []
-    for (const [index, value] of values.entries()) {
-      const hasFailed = fields.some(({ status }) => status !== 'filled')
-      fields.push(
-        hasFailed
-          ? { index, status: 'not_attempted' }
-          : { index, ...(await write(elements[index]?.frame, { fillId: fill_id, index, value, end })) },
-      )
+    const values = (await this.#keys.open(sealed_values)).map((json) => new CdpSecret(json))
+    try {
+      return await writeAll(values, { fillId: fill_id, elements, end })
+    } finally {
+      for (const value of values) value.overwrite()
     }
-    const isUnknown = fields.some(({ status }) => status === 'unknown')
-    const isFilled = fields.every(({ status }) => status === 'filled')
-    return { status: isFilled ? 'completed' : isUnknown ? 'unknown' : 'failed', fields }
   }
+}
+
+interface WritingAll {
+  readonly fillId: string
+  readonly elements: readonly FoundElement[]
+  readonly end: number
+}
+
+async function writeAll(
+  values: readonly CdpSecret[],
+  { fillId, elements, end }: WritingAll,
+): Promise<FillFormFieldsReply> {
+  const fields: FilledField[] = []
+  for (const [index, value] of values.entries()) {
+    const hasFailed = fields.some(({ status }) => status !== 'filled')
+    fields.push(
+      hasFailed
+        ? { index, status: 'not_attempted' }
+        : { index, ...(await write(elements[index]?.frame, { fillId, index, value, end })) },
+    )
+  }
+  const isUnknown = fields.some(({ status }) => status === 'unknown')
+  const isFilled = fields.every(({ status }) => status === 'filled')
+  return { status: isFilled ? 'completed' : isUnknown ? 'unknown' : 'failed', fields }
 }
 
 interface Holder {
@@ -175,7 +197,7 @@ async function lookIn(
 interface Writing {
   readonly fillId: string
   readonly index: number
-  readonly value: string
+  readonly value: CdpSecret
   readonly end: number
 }
 
@@ -198,6 +220,7 @@ async function write(frame: Frame | undefined, writing: Writing): Promise<Omit<F
         userGesture: true,
       },
       left,
+      value,
     )
     .then(
       ({ result, exceptionDetails }) => (exceptionDetails ? 'execution_failed' : String(result.value)),

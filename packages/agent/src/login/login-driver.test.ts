@@ -2,42 +2,23 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import type { CheckLoginReply, LoginOutcome } from '@berth/contract/agent/login-endpoints.ts'
 import type { LoginPage } from '@berth/contract/agent/login-page.ts'
-import { loginRoutes } from '@berth/contract/agent/login-routes.ts'
-import { startFakeEgress } from '../testing/fake-egress.ts'
-import { Gallery } from '../testing/login-gallery/gallery.ts'
+import type { loginRoutes } from '@berth/contract/agent/login-routes.ts'
+import { GalleryAgent } from '../testing/login-gallery/gallery-agent.ts'
 import { password, user } from '../testing/login-gallery/site.ts'
-import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
 
 /* What the driver refuses, and what it says of a login that was made before. All in one browser. */
 
-const gallery = new Gallery()
-let agent: StartedAgent
-let egress: AsyncDisposable
+let started: GalleryAgent
 
 before(async () => {
-  agent = await startAgent()
-  await agent.becomesReady()
-  egress = await startFakeEgress(agent, (request, response) => {
-    gallery.answer(request, response).catch((error: Error) => response.destroy(error))
-  })
+  started = await GalleryAgent.start()
 })
-after(async () => {
-  await egress?.[Symbol.asyncDispose]()
-  await agent?.[Symbol.asyncDispose]()
-})
-afterEach(async () => {
-  const cdp = await agent.connect()
-  await cdp.send('Storage.clearCookies')
-  cdp.terminate()
-})
+after(() => started?.[Symbol.asyncDispose]())
+afterEach(() => started.setCookies())
 
-async function ask<Answer>(name: keyof typeof loginRoutes, site: string, body: object): Promise<Answer> {
-  const { method, path } = loginRoutes[name]
-  const answer = await agent.call(method, path, { allowed_domains: [`${site}.test`], ...body })
-  assert.equal(answer.status, 200, answer.body)
-  return JSON.parse(answer.body)
-}
-
+const arrivals = () => started.gallery.arrivals
+const ask = <Answer>(name: keyof typeof loginRoutes, site: string, body: object) =>
+  started.ask<Answer>(name, { allowed_domains: [`${site}.test`], ...body })
 const open = (site: string) => ask<LoginPage>('openLogin', site, { domain: `${site}.test` })
 const submit = (site: string, page: LoginPage, values: readonly string[], more: object = {}) =>
   ask<LoginOutcome>('submitLogin', site, {
@@ -50,20 +31,20 @@ test('a page that was submitted takes nothing more', async () => {
   const site = 'single-form'
   const page = await open(site)
   const wrong = await submit(site, page, [user, 'Wrong-Donkey-8?'])
-  const begun = gallery.arrivals.length
+  const begun = arrivals().length
 
   const again = await submit(site, page, [user, password])
   const chosen = await ask<LoginOutcome>('chooseLogin', site, { page_key: page.page_key, ref: 'c1' })
 
   assert.equal(wrong.page.problem, 'credentials_invalid')
   assert.deepEqual([again.outcome, again.typed, chosen.outcome], ['stale', false, 'stale'])
-  assert.equal(gallery.arrivals.length, begun)
+  assert.equal(arrivals().length, begun)
 })
 
 test('a field or a choice that the page does not have is refused, and nothing is typed into the others', async () => {
   const site = 'single-form'
   const page = await open(site)
-  const begun = gallery.arrivals.length
+  const begun = arrivals().length
   const values = [
     { ref: 'f2', value: password },
     { ref: 'f9', value: user },
@@ -73,13 +54,13 @@ test('a field or a choice that the page does not have is refused, and nothing is
   const chosen = await ask<LoginOutcome>('chooseLogin', site, { page_key: page.page_key, ref: 'c7' })
 
   assert.deepEqual([typed.outcome, typed.typed, chosen.outcome], ['unknown_ref', false, 'unknown_ref'])
-  assert.equal(gallery.arrivals.length, begun)
+  assert.equal(arrivals().length, begun)
 })
 
 for (const site of ['wrong-password', 'http-basic-wrong']) {
   test(`a password is typed a second time only where a person has entered it anew: ${site}`, async () => {
     const secret = 'Wrong-Donkey-8?'
-    const count = () => gallery.arrivals.filter((arrival) => arrival.host === `${site}.test`).length
+    const count = () => arrivals().filter((arrival) => arrival.host === `${site}.test`).length
     const first = await submit(site, await open(site), [user, secret])
     const afterFirst = count()
 
@@ -97,16 +78,14 @@ test('a check says whether the login of before still holds, and types nothing', 
   const { page } = await submit(site, await open(site), [user, password])
   assert.ok(page.evidence, JSON.stringify(page))
   const check = () => ask<CheckLoginReply>('checkLogin', site, { domain: `${site}.test`, evidence: page.evidence })
-  const begun = gallery.arrivals.length
+  const begun = arrivals().length
 
   const held = await check()
-  const cdp = await agent.connect()
-  await cdp.send('Storage.clearCookies')
-  cdp.terminate()
+  await started.setCookies()
   const lost = await check()
 
   assert.deepEqual([held.logged_in, lost.logged_in], ['yes', 'no'])
-  assert.equal(gallery.arrivals.length, begun)
+  assert.equal(arrivals().length, begun)
 })
 
 test('a check of a site that asks the browser for a password says that the login does not hold', async () => {

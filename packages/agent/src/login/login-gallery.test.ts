@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { startFakeEgress } from '../testing/fake-egress.ts'
-import { Gallery, sites } from '../testing/login-gallery/gallery.ts'
+import { sites } from '../testing/login-gallery/gallery.ts'
+import { GalleryAgent } from '../testing/login-gallery/gallery-agent.ts'
 import { logIn } from '../testing/login-gallery/scripted-user.ts'
 import { evil } from '../testing/login-gallery/site.ts'
-import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
 
 /*
  * Login pages in the shapes that sites use, all in one browser. Each is tried with the driver alone. The short form has one
@@ -24,35 +23,21 @@ const shortForm = [
   'http-basic',
 ]
 const chosen = process.env.BERTH_LOGIN_SITES?.split(',') ?? (isDeep ? undefined : shortForm)
-const gallery = new Gallery()
-let agent: StartedAgent
-let egress: AsyncDisposable
+let started: GalleryAgent
 
 before(async () => {
-  agent = await startAgent()
-  await agent.becomesReady()
-  egress = await startFakeEgress(agent, (request, response) => {
-    gallery.answer(request, response).catch((error: Error) => response.destroy(error))
-  })
+  started = await GalleryAgent.start()
 })
-after(async () => {
-  await egress?.[Symbol.asyncDispose]()
-  await agent?.[Symbol.asyncDispose]()
-})
+after(() => started?.[Symbol.asyncDispose]())
 
 for (const site of sites.filter(({ name }) => !chosen || chosen.includes(name))) {
   test(`the driver comes to a right end at ${site.name}`, async () => {
-    const cdp = await agent.connect()
-    await cdp.send('Storage.clearCookies')
-    if (site.isLoggedInBefore) {
-      await cdp.send('Storage.setCookies', {
-        cookies: [{ name: 'session', value: 'before', domain: `${site.name}.test`, path: '/' }],
-      })
-    }
-    cdp.terminate()
+    const { gallery } = started
+    const before = { name: 'session', value: 'before', domain: `${site.name}.test`, path: '/' }
+    await started.setCookies(site.isLoggedInBefore ? [before] : [])
     const begun = gallery.arrivals.length
 
-    const { page, problems, steps } = await logIn(agent, site, gallery)
+    const { page, problems, steps } = await logIn(started, site)
 
     const told = steps.join('\n')
     assert.equal(page.state, site.ends, told)

@@ -27,8 +27,8 @@ test('a Chromium whose pages cannot be observed is told', async () => {
 
   await collector.attachTo({ pipe, ended: new Promise(() => {}) } as unknown as Chromium)
 
-  const { value: record } = await collector.follow(undefined, AbortSignal.timeout(10_000)).next()
-  assert.ok(record && 'event' in record)
+  const { value: records } = await collector.follow(undefined, AbortSignal.timeout(10_000)).next()
+  const record = JSON.parse(records?.[0])
   assert.deepEqual([record.event.type, record.event.data], ['monitor_init_failed', { step: 'attach' }])
 })
 
@@ -41,10 +41,12 @@ test('events above the pace are told as lost, each of them', async () => {
   const taken = emitted.filter(Boolean).length
   assert.ok(taken >= 5_000 && taken < 6_000, String(taken))
   let [events, lost] = [0, 0]
-  for await (const record of collector.follow(undefined, AbortSignal.timeout(10_000))) {
-    if ('lost' in record) lost += record.lost
-    else events += 1
-    if (record.sequence === emitted.length) break
+  reading: for await (const records of collector.follow(undefined, AbortSignal.timeout(10_000))) {
+    for (const record of records.map((text) => JSON.parse(text))) {
+      if ('lost' in record) lost += record.lost
+      else events += 1
+      if (record.sequence === emitted.length) break reading
+    }
   }
   assert.deepEqual([events, lost], [taken, emitted.length - taken])
 })

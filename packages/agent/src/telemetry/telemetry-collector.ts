@@ -3,7 +3,7 @@ import { type EventCategory, eventCategories, observedCategories } from '@berth/
 import type { TelemetryEvent } from '@berth/contract/telemetry/telemetry-event.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import { SequencedLog, type SequencedRecord } from '@berth/runtime/stream/sequenced-log.ts'
+import { SequencedLog } from '@berth/runtime/stream/sequenced-log.ts'
 import type { Chromium } from '../browser/chromium.ts'
 import type { Observation } from './pages/observation.ts'
 import type { ProcessSnapshots } from './process-snapshots.ts'
@@ -20,6 +20,9 @@ const limits = {
 /** A page can cause events without end. Those above the pace are counted as lost. */
 const eventsPerSecond = 1_000
 const maxBurst = 5_000
+
+/** Each time that something is told costs the agent and the server more than the event itself. */
+const tellingPauseMilliseconds = 20
 
 /** A change is not delayed for longer by pages that do not answer. */
 const attachLimitMilliseconds = 3_000
@@ -70,8 +73,9 @@ export class TelemetryCollector implements TelemetrySink {
     return true
   }
 
-  follow(after: number | undefined, signal: AbortSignal): AsyncGenerator<SequencedRecord<TelemetryEvent>> {
-    return this.#log.follow(after, signal)
+  /** The records as JSON, several at once. */
+  follow(after: number | undefined, signal: AbortSignal): AsyncGenerator<readonly string[]> {
+    return this.#log.followTogether(after, signal, tellingPauseMilliseconds)
   }
 
   acknowledge(sequence: number): void {

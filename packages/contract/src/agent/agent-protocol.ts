@@ -4,7 +4,7 @@
  */
 
 /** Incremented with every change that an older server or agent would misread. */
-export const agentContractVersion = 3
+export const agentContractVersion = 4
 
 /**
  * Classic WebDriver: plain HTTP to `/webdriver/status`, `/webdriver/session` and below. An upgrade of

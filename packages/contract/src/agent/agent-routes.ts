@@ -27,6 +27,8 @@ export const agentRoutes = {
   takeThumbnail: { method: 'POST', path: '/thumbnail' },
   findFormFields: { method: 'POST', path: '/form-fields' },
   fillFormFields: { method: 'POST', path: '/form-fields/values' },
+  makeSealingKey: { method: 'POST', path: '/sealing-keys' },
+  invokeSealedTool: { method: 'POST', path: '/sealed-invocations' },
   ...loginRoutes,
   record: { method: 'POST', path: '/recordings' },
   endRecording: { method: 'POST', path: '/recordings/end' },

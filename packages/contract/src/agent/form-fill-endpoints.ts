@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { defineEndpoint } from '../endpoint.ts'
 import { FillErrorCode, FilledField, FillResult } from '../vaults/item-operation.ts'
 import { agentRoutes } from './agent-routes.ts'
+import { Sealed } from './sealing-endpoints.ts'
 
 const tag = 'Agent'
 
@@ -46,7 +47,7 @@ export const fillFormFields = defineEndpoint({
   summary: 'Fill in the elements that were found',
   tag,
   access: 'internal',
-  body: z.object({ fill_id: z.string(), values: z.array(z.string()), timeout_ms: z.int() }),
+  body: z.object({ fill_id: z.string(), sealed_values: Sealed, timeout_ms: z.int() }),
   reply: z.object({ status: FillResult.shape.status, fields: z.array(FilledField) }),
   status: 200,
   errors: [],

@@ -58,7 +58,7 @@ for (const [rule, body, holds] of [
   ['memory 8GiB', { memory: '8GiB' }, true],
   ['memory 1GiB', { memory: '1GiB' }, true],
   ['memory 6GiB', { memory: '6GiB' }, false],
-  ['an unknown region', { region: 'us-west' }, false],
+  ['an unknown region', { region: 'us-north' }, false],
   ['a policy of its own', { chrome_policy: { BookmarkBarEnabled: true } }, true],
   ['a managed policy', { chrome_policy: { ProxySettings: {} } }, false],
   ['a policy over 5 MiB', { chrome_policy: { HomepageLocation: 'x'.repeat(5 * 1024 * 1024) } }, false],

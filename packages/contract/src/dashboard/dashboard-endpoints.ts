@@ -52,15 +52,47 @@ export const signOut = defineEndpoint({
   errors: [],
 })
 
-/** Ids of sessions that have changed since the event before. `more`: others too, so read them all again. */
-export const ProjectChange = z.object({ sessions: z.array(z.string()), more: z.boolean() })
+/** The lists of the dashboard besides that of sessions, by the addresses of their pages. */
+export const ListName = z.enum([
+  'pools',
+  'profiles',
+  'proxies',
+  'extensions',
+  'apps',
+  'deployments',
+  'invocations',
+  'connections',
+  'credentials',
+  'providers',
+  'vaults',
+  'vault-items',
+  'vault-providers',
+  'projects',
+  'api-keys',
+  'webhooks',
+  'deliveries',
+  'otlp',
+  'audit',
+  'audit-exports',
+])
+export type ListName = z.infer<typeof ListName>
+
+/**
+ * Ids of sessions, and names of other lists, that have changed since the event before. `more`: anything may have
+ * changed, so read everything again.
+ */
+export const ProjectChange = z.object({
+  sessions: z.array(z.string()),
+  lists: z.array(ListName),
+  more: z.boolean(),
+})
 export type ProjectChange = z.infer<typeof ProjectChange>
 
 export const followProject = defineEndpoint(
   defineStream({
     operationId: 'followProject',
     path: '/dashboard/changes',
-    summary: 'Follow the changes of the sessions of a project',
+    summary: 'Follow the changes of the sessions and lists of a project and its organization',
     tag,
     access: 'project',
     event: ProjectChange,

@@ -1,10 +1,5 @@
 import type { ErrorComponentProps } from '@tanstack/react-router'
-
-const words = {
-  title: 'This page is broken.',
-  hint: 'The fault is that of berth. The other pages still work.',
-  reload: 'Load it again',
-}
+import { words } from '../strings/broken-page.ts'
 
 /** In the place of a page whose own code has failed. */
 export function BrokenPage({ error }: ErrorComponentProps) {

@@ -1,14 +1,20 @@
-import { followProject } from '@berth/contract/dashboard/dashboard-endpoints.ts'
+import { followProject, type ListName } from '@berth/contract/dashboard/dashboard-endpoints.ts'
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { follow } from '../api/client.ts'
+import { listKey } from '../api/list-key.ts'
 import { useChosenProject } from '../api/use-project.ts'
 
 const retryMilliseconds = 3000
 /** Many changes at once are read once. */
 const gatherMilliseconds = 250
+/** However many changes there are, no list is read more often. */
+const pauseMilliseconds = 1000
 
-/** Reads sessions again when berth says that they have changed. */
+/** What else shows the items of a list. */
+const alsoShown: Partial<Record<ListName, readonly ListName[]>> = { deployments: ['apps'] }
+
+/** Reads what a page shows again when berth says that it has changed. */
 export function useProjectChanges(): void {
   const queries = useQueryClient()
   const project = useChosenProject()
@@ -21,24 +27,49 @@ export function useProjectChanges(): void {
 }
 
 async function followChanges(queries: QueryClient, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  signal.addEventListener('abort', () => clearTimeout(timer))
-  const gathered = new Set<string>()
-  const refresh = () => {
-    timer = undefined
-    void queries.invalidateQueries({ queryKey: ['sessions'] })
-    for (const id of gathered) void queries.invalidateQueries({ queryKey: ['session', id] })
-    gathered.clear()
-  }
+  const changes = new GatheredChanges(queries)
+  signal.addEventListener('abort', () => changes.drop())
   while (!signal.aborted) {
     try {
-      for await (const change of follow(followProject, { signal })) {
-        for (const id of change.sessions) gathered.add(id)
-        timer ??= setTimeout(refresh, gatherMilliseconds)
+      for await (const { sessions, lists, more } of follow(followProject, { signal })) {
+        for (const id of sessions) changes.add(['session', id])
+        // Those of pools are counted.
+        if (sessions.length > 0) for (const key of [['sessions'], listKey('pools')]) changes.add(key)
+        for (const list of lists) for (const each of [list, ...(alsoShown[list] ?? [])]) changes.add(listKey(each))
+        if (more) for (const kind of ['sessions', 'session', 'list']) changes.add([kind])
       }
     } catch {
       // A connection that broke off is opened again; whoever is signed out sees it on the page.
     }
     if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, retryMilliseconds))
+  }
+}
+
+/** Keys of queries whose data is old. Only those that are on the page are read again at once. */
+class GatheredChanges {
+  readonly #queries: QueryClient
+  readonly #keys = new Map<string, readonly string[]>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #readAt = 0
+
+  constructor(queries: QueryClient) {
+    this.#queries = queries
+  }
+
+  add(key: readonly string[]): void {
+    this.#keys.set(key.join(' '), key)
+    const pause = Math.max(gatherMilliseconds, this.#readAt + pauseMilliseconds - performance.now())
+    this.#timer ??= setTimeout(() => this.#read(), pause)
+  }
+
+  drop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #read(): void {
+    this.#timer = undefined
+    this.#readAt = performance.now()
+    for (const queryKey of this.#keys.values()) void this.#queries.invalidateQueries({ queryKey })
+    this.#keys.clear()
   }
 }

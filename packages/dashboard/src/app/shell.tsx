@@ -5,21 +5,12 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { ApiError, call, callPage } from '../api/client.ts'
+import { listKey } from '../api/list-key.ts'
 import { chooseProject, readProject } from '../api/project.ts'
 import { Pending } from '../components/feedback.tsx'
+import { words } from '../strings/shell.ts'
 import { navigation } from './navigation.ts'
 import { useProjectChanges } from './project-changes.ts'
-
-const words = {
-  skip: 'Skip to the content',
-  menu: 'Menu',
-  pages: 'Pages',
-  project: 'Project',
-  standard: 'Default project',
-  theme: 'Switch between light and dark',
-  signOut: 'Sign out',
-  docs: 'API reference',
-}
 
 /** The frame of all pages behind the sign-in. */
 export function Shell() {
@@ -59,7 +50,13 @@ function Frame({ keyProject }: { readonly keyProject: string | null }) {
         >
           ☰
         </button>
-        <span className="brand">berth</span>
+        <Link to="/sessions" className="brand">
+          <svg aria-hidden="true" viewBox="0 0 20 20" width="20" height="20">
+            <rect width="20" height="20" rx="5" />
+            <path d="M5 5v8a2 2 0 0 0 2 2h6a2 2 0 0 0 2-2V5M10 4v7" />
+          </svg>
+          <span>{words.brand}</span>
+        </Link>
         {keyProject === null && <ProjectSwitch />}
         <span className="spread" />
         <ThemeButton />
@@ -93,14 +90,16 @@ function ProjectSwitch() {
   const queries = useQueryClient()
   const [chosen, setChosen] = useState(readProject() ?? '')
   const projects = useQuery({
-    queryKey: ['projects'],
+    queryKey: [...listKey('projects'), 'switch'],
     queryFn: () => callPage(listProjects, { query: { limit: 100 }, project: null }),
   })
   const items = projects.data?.items ?? []
   const choose = (id: string) => {
     chooseProject(id || undefined)
     setChosen(id)
-    void queries.resetQueries({ predicate: ({ queryKey }) => !['context', 'projects'].includes(String(queryKey[0])) })
+    // Both are the same in every project.
+    const isOfProject = (key: readonly unknown[]) => key[0] !== 'context' && key[1] !== 'projects'
+    void queries.resetQueries({ predicate: ({ queryKey }) => isOfProject(queryKey) })
   }
   const isGone = projects.data !== undefined && chosen !== '' && !items.some(({ id }) => id === chosen)
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a project that has gone matters.

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { common } from './strings.ts'
+import { common } from '../strings/common.ts'
 
 export function CopyButton({ text, label = common.copy }: { readonly text: string; readonly label?: string }) {
   const [isCopied, setCopied] = useState(false)

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useRef } from 'react'
-import { common } from './strings.ts'
+import { common } from '../strings/common.ts'
 
 interface DialogProps {
   readonly title: string

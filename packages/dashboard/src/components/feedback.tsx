@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { common } from './strings.ts'
+import { common } from '../strings/common.ts'
 
 /** What a page shows while it has no data: it is loading, or loading has failed. */
 export function Pending({ query }: { readonly query: { readonly error: Error | null; refetch(): unknown } }) {
@@ -21,11 +21,23 @@ export function Pending({ query }: { readonly query: { readonly error: Error | n
   )
 }
 
-export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
+interface EmptyProps {
+  readonly title: string
+  /** What tells more about it. */
+  readonly guide?: string | undefined
+  readonly children?: ReactNode
+}
+
+export function Empty({ title, guide, children }: EmptyProps) {
   return (
     <div className="empty">
+      <svg aria-hidden="true" viewBox="0 0 48 32" width="48" height="32">
+        <rect x="1" y="1" width="46" height="30" rx="4" />
+        <path d="M1 9h46M6 5h1M10 5h1M14 5h1" />
+      </svg>
       <p className="strong">{title}</p>
       {children}
+      {guide && <a href={`/docs/guides/${guide}`}>{common.guide}</a>}
     </div>
   )
 }

@@ -20,7 +20,7 @@ export interface Member {
 }
 
 interface JsonSchema {
-  readonly type?: string
+  readonly type?: string | readonly string[]
   readonly format?: string
   readonly enum?: readonly unknown[]
   readonly const?: unknown
@@ -98,11 +98,48 @@ function resolve(schema: JsonSchema, definitions: Definitions): JsonSchema {
   if (allOf?.length === 1) return { ...resolve(allOf[0] as JsonSchema, definitions), ...own }
   const others = anyOf?.filter(({ type }) => type !== 'null')
   if (others?.[0]) return { ...resolve(others[0], definitions), ...own }
+  const { type } = schema
+  if (Array.isArray(type)) return { ...schema, type: type.find((each) => each !== 'null') }
   return schema
 }
 
-/** The value as a request contains it: without what was left empty. */
-export function withoutEmpty(value: unknown): unknown {
+type Values = Readonly<Record<string, unknown>>
+
+/**
+ * The request of a form: without what was left empty, but with an empty text where that is an answer that is asked for.
+ * A value that was there before and is empty now is sent as empty, so that it is taken away.
+ */
+export function requestOf(
+  { schema, members }: { readonly schema: z.ZodType; readonly members: readonly Member[] },
+  value: Values,
+  initial: Values,
+): Values {
+  let request = (withoutEmpty(value) ?? {}) as Values
+  const isRefused = (name: string, candidate: unknown) =>
+    schema.safeParse({ ...request, [name]: candidate }).error?.issues.some(({ path }) => path[0] === name) ?? false
+  for (const { name, field, isRequired } of members) {
+    if (request[name] !== undefined) continue
+    const wasThere = withoutEmpty(initial[name]) !== undefined
+    const candidates = wasThere ? (emptyValues[field.kind] ?? []) : isRequired && field.kind === 'text' ? [''] : []
+    const accepted = candidates.find((candidate) => !isRefused(name, candidate))
+    if (accepted !== undefined) request = { ...request, [name]: accepted }
+    // The fault is shown at the field.
+    else if (candidates[0] !== undefined && wasThere) request = { ...request, [name]: candidates[0] }
+  }
+  return request
+}
+
+/** How a request says that there is none, as its schema permits. Members of groups stay as they are. */
+const emptyValues: Partial<Record<Field['kind'], readonly unknown[]>> = {
+  text: ['', null],
+  choice: [null],
+  number: [null],
+  lines: [null, []],
+  pairs: [{}, null],
+}
+
+/** The value without what was left empty. */
+function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value) || value instanceof Blob) return value
   if (typeof value !== 'object' || value === null) return value === '' ? undefined : value
   const entries = Object.entries(value).map(([key, member]) => [key, withoutEmpty(member)] as const)

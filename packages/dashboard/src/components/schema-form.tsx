@@ -1,18 +1,9 @@
 import { type FormEvent, type ReactNode, useId, useMemo, useState } from 'react'
 import type { z } from 'zod'
 import { ApiError } from '../api/client.ts'
-import { type Field, fieldsOf, type Member, withoutEmpty } from './schema-fields.ts'
-import { common } from './strings.ts'
-
-const words = {
-  required: 'required',
-  lines: 'One per line.',
-  pairs: 'One key=value per line.',
-  json: 'JSON.',
-  standard: 'default',
-  yes: 'yes',
-  no: 'no',
-}
+import { common } from '../strings/common.ts'
+import { words } from '../strings/form.ts'
+import { type Field, fieldsOf, type Member, requestOf } from './schema-fields.ts'
 
 const acronyms = ['url', 'gpu', 'id', 'ip', 'ca', 'os', 'asn', 'totp', 'sso', 'otlp', 'cdp', 'ttl', 'arn', 'kms']
 
@@ -36,9 +27,10 @@ type Values = Readonly<Record<string, unknown>>
 export function SchemaForm(props: SchemaFormProps) {
   const { schema, initial = {}, submitLabel, isBusy, error, onSubmit, onClose, preview } = props
   const members = useMemo(() => fieldsOf(schema), [schema])
+  const [first] = useState<Values>(initial)
   const [value, setValue] = useState<Values>(initial)
   const [faults, setFaults] = useState<Faults>(new Map())
-  const request = withoutEmpty(value) ?? {}
+  const request = requestOf({ schema, members }, value, first)
   const refused = error ? faultOf(error, members) : undefined
   const shown = refused?.field ? new Map([...faults, [refused.field, refused.message]]) : faults
 
@@ -51,7 +43,7 @@ export function SchemaForm(props: SchemaFormProps) {
   const change = (next: Values) => {
     setValue(next)
     // Nobody is told of faults before the first attempt, and of those that are mended no longer.
-    if (faults.size > 0) setFaults(faultsOf(schema, withoutEmpty(next) ?? {}))
+    if (faults.size > 0) setFaults(faultsOf(schema, requestOf({ schema, members }, next, first)))
   }
   return (
     <form onSubmit={submit} noValidate>
@@ -101,16 +93,20 @@ interface MembersProps {
 }
 
 function Members({ members, path, value, faults, onChange }: MembersProps) {
-  return members.map((member) => (
-    <MemberField
-      key={member.name}
-      member={member}
-      path={path === '' ? member.name : `${path}.${member.name}`}
-      value={value[member.name]}
-      faults={faults}
-      onChange={(next) => onChange({ ...value, [member.name]: next })}
-    />
-  ))
+  return (
+    <div className="fields">
+      {members.map((member) => (
+        <MemberField
+          key={member.name}
+          member={member}
+          path={path === '' ? member.name : `${path}.${member.name}`}
+          value={value[member.name]}
+          faults={faults}
+          onChange={(next) => onChange({ ...value, [member.name]: next })}
+        />
+      ))}
+    </div>
+  )
 }
 
 interface MemberFieldProps {
@@ -146,9 +142,9 @@ function MemberField({ member, path, value, faults, onChange }: MemberFieldProps
     )
   }
   return (
-    <div className={field.kind === 'flag' ? 'field flag' : 'field'}>
+    <div className={`field ${classOf(field)}`}>
       <label htmlFor={id}>
-        {labelOf(name)} {isRequired && <span className="quiet">({words.required})</span>}
+        {labelOf(name)} {isRequired && <span className="quiet">{words.required}</span>}
       </label>
       <Input field={field} value={value} about={about} onChange={onChange} />
       <p className={fault ? 'fault' : 'hint'} id={about.describedBy}>
@@ -156,6 +152,13 @@ function MemberField({ member, path, value, faults, onChange }: MemberFieldProps
       </p>
     </div>
   )
+}
+
+/** Short fields stand beside each other. */
+function classOf(field: Field): string {
+  if (field.kind === 'flag' && field.initial !== undefined) return 'flag'
+  const isShort = field.kind === 'flag' || field.kind === 'choice' || field.kind === 'number'
+  return isShort || (field.kind === 'text' && !field.isLong) ? '' : 'whole'
 }
 
 interface InputProps {
@@ -216,7 +219,7 @@ function Input({ field, value, about, onChange }: InputProps) {
         />
       )
     case 'file':
-      return <input {...shared} type="file" onChange={({ target }) => onChange(target.files?.[0])} />
+      return <input {...shared} type="file" className="file" onChange={({ target }) => onChange(target.files?.[0])} />
     default:
       return <ParsedText field={field} value={value} shared={shared} onChange={onChange} />
   }
@@ -273,7 +276,7 @@ function parsed(kind: 'lines' | 'pairs' | 'json', text: string): unknown {
 }
 
 function hintOf({ kind }: Field): string {
-  return kind === 'lines' || kind === 'pairs' || kind === 'json' ? words[kind] : ''
+  return kind === 'lines' || kind === 'pairs' || kind === 'json' || kind === 'file' ? words[kind] : ''
 }
 
 function labelOf(name: string): string {

@@ -5,14 +5,7 @@ import { type FormEvent, useEffect, useState } from 'react'
 import { call } from '../api/client.ts'
 import { chooseProject } from '../api/project.ts'
 import { Failure } from '../components/feedback.tsx'
-
-const words = {
-  title: 'Sign in to berth',
-  key: 'API key',
-  hint: 'The first ./berth serve printed one. The key is exchanged for a cookie, and this page forgets it.',
-  submit: 'Sign in',
-  link: 'Signing in with the link…',
-}
+import { words } from '../strings/sign-in.ts'
 
 export function SignInPage() {
   const navigate = useNavigate()

@@ -28,8 +28,8 @@ export interface EventStreamOptions {
 }
 
 /**
- * The events as text. It asks its source for one event after another, and only as fast as it is read itself: of a
- * reader that is slow, or stands still, no more than one event waits here. What is lost meanwhile is the source's to say.
+ * The events as text. An array is several at once, each as JSON. It asks its source for one event after another, and only as fast as it is read itself: of a
+ * reader that is slow, or stands still, no more than one of them waits here. What is lost meanwhile is the source's to say.
  */
 export function toEventStream(events: AsyncIterable<object>, options: EventStreamOptions = {}): Readable {
   return toReadable(toText(events, options), options)
@@ -41,6 +41,10 @@ function toReadable(events: AsyncGenerator<string>, options: EventStreamOptions)
 
 async function* toText(events: AsyncIterable<object>, { idOf, nameOf }: EventStreamOptions): AsyncGenerator<string> {
   for await (const event of events) {
+    if (Array.isArray(event)) {
+      yield event.map((json: string) => `${dataPrefix}${json}\n\n`).join('')
+      continue
+    }
     const id = idOf ? `id: ${idOf(event)}\n` : ''
     const name = nameOf?.(event)
     yield `${id}${name === undefined ? '' : `event: ${name}\n`}${dataPrefix}${JSON.stringify(event)}\n\n`

@@ -58,6 +58,35 @@ for (const [what, limits, lost] of [
   })
 }
 
+test('what is there at the same time is given out together, in the order and with the losses of single records', async () => {
+  const log = logOf(1, { maxEventLength: 100 })
+  const together = log.followTogether(undefined, never, 1)
+  const next = async () => ((await together.next()).value as readonly string[]).map((text) => JSON.parse(text))
+
+  assert.deepEqual(await next(), [{ sequence: 1, event: { number: 1, padding: '' } }])
+  log.append({ number: 2, padding: 'x'.repeat(100) })
+  log.append({ number: 3, padding: '"' })
+  log.skip()
+
+  assert.deepEqual(await next(), [
+    { sequence: 2, lost: 1 },
+    { sequence: 3, event: { number: 3, padding: '"' } },
+    { sequence: 4, lost: 1 },
+  ])
+  const waiting = next()
+  log.append({ number: 5, padding: '' })
+  assert.deepEqual((await waiting)[0].sequence, 5)
+})
+
+test('no more is given out together than a reader can hold', async () => {
+  const log = logOf(0, { maxLength: 10_000_000, maxEventLength: 200_000 })
+  for (let number = 1; number <= 5; number++) log.append({ number, padding: 'x'.repeat(100_000) })
+  const counts: number[] = []
+  for await (const records of log.followTogether(undefined, never, 1)) if (counts.push(records.length) === 2) break
+
+  assert.deepEqual(counts, [3, 2])
+})
+
 test('an event that is too long is a loss of one', async () => {
   const log = logOf(1, { maxEventLength: 100 })
   log.append({ number: 2, padding: 'x'.repeat(100) })

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Changes } from '../async/changes.ts'
 
 /** An event, or how many events up to this sequence number are lost. */
@@ -13,10 +14,12 @@ export interface SequencedLogLimits {
   readonly maxEventLength: number
 }
 
-interface Kept<Event> {
-  readonly event: Event
-  readonly length: number
-}
+/** Of the records that are given out together, in characters; one event may be longer. */
+const maxTogether = 256 * 1024
+
+type KeptRecord =
+  | { readonly sequence: number; readonly json: string }
+  | { readonly sequence: number; readonly lost: number }
 
 /**
  * Keeps events, numbered from 1, until their reader acknowledges them. When there is no room the oldest is dropped, and
@@ -24,7 +27,8 @@ interface Kept<Event> {
  */
 export class SequencedLog<Event extends object> {
   readonly #limits: SequencedLogLimits
-  readonly #kept = new Map<number, Kept<Event>>()
+  /** The events as JSON. */
+  readonly #kept = new Map<number, string>()
   readonly #changes = new Changes()
   #length = 0
   #last = 0
@@ -36,10 +40,10 @@ export class SequencedLog<Event extends object> {
 
   append(event: Event): void {
     this.#last += 1
-    const { length } = JSON.stringify(event)
-    if (length <= this.#limits.maxEventLength) {
-      this.#kept.set(this.#last, { event, length })
-      this.#length += length
+    const json = JSON.stringify(event)
+    if (json.length <= this.#limits.maxEventLength) {
+      this.#kept.set(this.#last, json)
+      this.#length += json.length
       this.#makeRoom()
     }
     this.#changes.notify()
@@ -67,15 +71,42 @@ export class SequencedLog<Event extends object> {
       const record = this.#recordAfter(position)
       if (record) {
         position = record.sequence
-        yield record
+        yield 'lost' in record ? record : { sequence: position, event: JSON.parse(record.json) as Event }
       } else await this.#changes.next(signal)
     }
   }
 
-  #recordAfter(position: number): SequencedRecord<Event> | undefined {
+  /**
+   * The same records as JSON, and together those that are there at the same time. After each time nothing is given out
+   * for the pause: many events in a row are so a few writes.
+   */
+  async *followTogether(
+    after: number | undefined,
+    signal: AbortSignal,
+    pauseMilliseconds: number,
+  ): AsyncGenerator<readonly string[]> {
+    let position = Math.min(after ?? this.#acknowledged, this.#last)
+    while (!signal.aborted) {
+      const records: string[] = []
+      for (let length = 0; length < maxTogether; ) {
+        const record = this.#recordAfter(position)
+        if (!record) break
+        position = record.sequence
+        const text = 'lost' in record ? JSON.stringify(record) : `{"sequence":${position},"event":${record.json}}`
+        length += text.length
+        records.push(text)
+      }
+      if (records.length > 0) {
+        yield records
+        await delay(pauseMilliseconds, undefined, { signal }).catch(() => {})
+      } else await this.#changes.next(signal)
+    }
+  }
+
+  #recordAfter(position: number): KeptRecord | undefined {
     const sequence = position + 1
-    const kept = this.#kept.get(sequence)
-    if (kept) return { sequence, event: kept.event }
+    const json = this.#kept.get(sequence)
+    if (json !== undefined) return { sequence, json }
     if (position === this.#last) return undefined
     // After a loss the oldest of those that are kept follows, or one within them that was too long.
     const [oldest = this.#last + 1] = this.#kept.keys()

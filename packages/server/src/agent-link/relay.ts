@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { webDriverSessionPattern } from '@berth/contract/agent/agent-protocol.ts'
 import {
@@ -17,6 +16,7 @@ import type { SessionAccess } from '../access/session-access.ts'
 import { readSessionCredentials } from '../access/session-credentials.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
 import { seleniumCdpPath, sessionRoot } from '../features/sessions/records/session-urls.ts'
+import { WebSocketSplice } from '../ingress/websocket-splice.ts'
 import { restrictToOwnSession } from '../own-session/own-session-guard.ts'
 import { acceptance, checkHandshake, handshakeForAgent } from './handshake.ts'
 import { readHandshakeResponse } from './handshake-response.ts'
@@ -30,7 +30,6 @@ interface RelayOptions {
   readonly logger: Logger
 }
 
-const flushLimitMilliseconds = 2_000
 const target = new RegExp(`^${sessionRoot}/([^/]+)(/.+?)/?$`)
 
 /**
@@ -39,7 +38,7 @@ const target = new RegExp(`^${sessionRoot}/([^/]+)(/.+?)/?$`)
  */
 export class Relay {
   readonly #options: RelayOptions
-  readonly #open = new Set<Duplex>()
+  readonly #open = new Set<WebSocketSplice>()
 
   constructor(options: RelayOptions) {
     this.#options = options
@@ -58,7 +57,12 @@ export class Relay {
 
   /** Closes every connection. The sessions continue. */
   close(): void {
-    for (const socket of this.#open) socket.destroy()
+    for (const splice of this.#open) splice.close()
+  }
+
+  /** Tells every client to connect again. The sessions continue. */
+  restart(): void {
+    for (const splice of this.#open) splice.restart()
   }
 
   async #take(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
@@ -82,7 +86,7 @@ export class Relay {
     client.write(acceptance(request.headers, protocol))
     if (rest.length > 0) client.write(rest)
     if (head.length > 0) agent.write(head)
-    this.#splice(client, agent)
+    this.#splice(client, agent, rest)
   }
 
   async #admit(request: IncomingMessage, sessionId: string, path: string) {
@@ -95,26 +99,9 @@ export class Relay {
     return { session, agentPath }
   }
 
-  #splice(client: Duplex, agent: Duplex): void {
-    const tcp = client as Socket
-    tcp.setNoDelay(true)
-    tcp.setTimeout(0)
-    this.#open.add(client)
-    const end = () => {
-      this.#open.delete(client)
-      client.destroy()
-      agent.destroy()
-    }
-    // A half-closed WebSocket has nothing left to send: the end of either side, clean or not, ends the other.
-    client.on('close', end)
-    agent.on('close', () => {
-      // Sends the browser's last messages, but does not wait for a client that does not read them.
-      client.end(end)
-      setTimeout(end, flushLimitMilliseconds).unref()
-    })
-    client.pipe(agent)
-    agent.pipe(client)
-    if (agent.destroyed) end()
+  #splice(client: Duplex, agent: Duplex, sent: Buffer): void {
+    const splice = new WebSocketSplice({ client, upstream: agent, sent, onEnd: () => this.#open.delete(splice) })
+    this.#open.add(splice)
   }
 
   #refuse(socket: Duplex, error: BerthError): void {

@@ -106,6 +106,7 @@ export class HttpForwarder {
   }
 }
 
-function hasBody({ headers }: IncomingMessage): boolean {
+/** Whether a body follows the head. */
+export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }

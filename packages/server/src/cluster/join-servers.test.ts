@@ -47,7 +47,7 @@ async function joinAs({
   keyCheck = 'k',
   blobs: own = blobs,
 }: Joining): Promise<void> {
-  const report = { driver: 'fake', sessions: 0, freeSessions: 3, freeMemoryBytes: 2 ** 33 }
+  const report = { driver: 'fake', sessions: 0, freeSessions: 3, freeMemoryBytes: 2 ** 33, isDraining: false }
   await joinServers({
     database,
     servers,

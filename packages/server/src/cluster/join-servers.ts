@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Database } from '../database/database.ts'
 import type { ServerStore } from '../features/servers/server-store.ts'
@@ -6,6 +7,7 @@ import type { SharedBlobs } from './shared-blobs.ts'
 
 /** An arbitrary number that no other advisory lock uses. */
 const lockNumber = 7_304
+const pauseMilliseconds = 500
 
 interface JoinOptions {
   readonly database: Database
@@ -14,6 +16,8 @@ interface JoinOptions {
   readonly serverId: string
   readonly address: string
   readonly keyCheck: string
+  /** How long a server may take to be gone that was at this address before, and was killed. */
+  readonly patienceSeconds?: number
   /** Says that this server is there. */
   readonly appear: () => Promise<void>
 }
@@ -23,11 +27,23 @@ interface JoinOptions {
  * after another does this: of two that start at once and do not fit, one is refused.
  */
 export async function joinServers(options: JoinOptions): Promise<void> {
-  await options.database.transaction().execute(async (transaction) => {
+  const deadline = performance.now() + 1000 * (options.patienceSeconds ?? 0)
+  while (!(await join(options, performance.now() < deadline))) await delay(pauseMilliseconds)
+}
+
+/** Says whether it has appeared: not if another server is still taken to be at its address, and it may wait. */
+function join(options: JoinOptions, mayWait: boolean): Promise<boolean> {
+  return options.database.transaction().execute(async (transaction) => {
     await sql`select pg_advisory_xact_lock(${lockNumber})`.execute(transaction)
+    if (mayWait && (await hasTwin(options))) return false
     await requireFit(options)
     await options.appear()
+    return true
   })
+}
+
+async function hasTwin({ servers, serverId, address }: JoinOptions): Promise<boolean> {
+  return (await servers.listPresent()).some((server) => server.id !== serverId && server.address === address)
 }
 
 async function requireFit({ servers, sharedBlobs, serverId, address, keyCheck }: JoinOptions): Promise<void> {
@@ -36,7 +52,7 @@ async function requireFit({ servers, sharedBlobs, serverId, address, keyCheck }:
   const twin = others.find((other) => other.address === address)
   if (twin) {
     throw new StartError(
-      `BERTH_SERVER_ADDRESS ${address} is that of the server ${twin.id}, which was there within the last minute: each server needs its own`,
+      `BERTH_SERVER_ADDRESS ${address} is that of the server ${twin.id}, which was there a moment ago: each server needs its own`,
       64,
     )
   }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type Duplex, Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import { idPattern, type ProjectId, type SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { publicEndpoints } from '@berth/contract/index.ts'
@@ -15,12 +16,13 @@ import { readBearer, readTokenQuery } from '../access/session-credentials.ts'
 import type { SessionTokens } from '../access/session-tokens.ts'
 import type { ServerStore } from '../features/servers/server-store.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
-import type { SessionStore } from '../features/sessions/records/session-store.ts'
+import type { SessionTakeUps } from '../features/sessions/machines/session-take-ups.ts'
+import type { ResolvedSession, SessionStore } from '../features/sessions/records/session-store.ts'
 import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { ownSessionOf } from '../own-session/own-session-guard.ts'
 import { forwardFullCreates } from './forward-full-creates.ts'
 import { clientAddressOf, isForwarded, receiveForwarded } from './forwarded-requests.ts'
-import { HttpForwarder } from './http-forwarder.ts'
+import { HttpForwarder, hasBody } from './http-forwarder.ts'
 import { OpenForwards } from './open-forwards.ts'
 import type { PeerSignature } from './peer-signature.ts'
 import type { Peers } from './peers.ts'
@@ -35,6 +37,8 @@ interface SessionForwardingOptions {
   readonly signature: PeerSignature
   readonly store: Pick<SessionStore, 'resolve'>
   readonly machines: Pick<SessionMachines, 'has'>
+  /** Absent where each server has its own machines. */
+  readonly takeUps: Pick<SessionTakeUps, 'arrive'> | undefined
   readonly tokens: Pick<SessionTokens, 'verify'>
   readonly logger: Logger
 }
@@ -46,6 +50,9 @@ const tokenRoute = `${sessionRoot}/:`
 const belowSession = new RegExp(`^${sessionRoot}/([^/]+)/`)
 const readingMethods = ['GET', 'HEAD']
 const bodyMilliseconds = 30_000
+/** Longer than it takes until a server that is gone is known to be. */
+const movingMilliseconds = 20_000
+const pauseMilliseconds = 1_000
 const sessionFields: ReadonlyMap<string, readonly string[]> = new Map(
   publicEndpoints.flatMap(({ method, path, sessionField }) =>
     sessionField ? [[`${method} ${fastifyPath(path)}`, sessionField] as const] : [],
@@ -74,6 +81,11 @@ export class SessionForwarding {
     return this.#upgrades.openConnections
   }
 
+  /** Tells the clients of WebSockets to connect again. */
+  restart(): void {
+    this.#upgrades.restart()
+  }
+
   close(): void {
     this.#forwards.close()
     this.#http.close()
@@ -90,14 +102,44 @@ export class SessionForwarding {
       const field = namedInBody(request)
       const limitBytes = request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 0
       const read = field && (await readNamedSession(payload as Readable, limitBytes, field))
-      const owner = await (read?.session
-        ? this.#otherOwnerInProject(projectOf(request), read.session)
-        : this.#otherOwnerOf(request))
-      if (owner === undefined) return read ? Readable.from([read.body]) : payload
-      await this.#forwardTo(owner, request, reply, read && { body: read.body })
-      return undefined
+      const findOwner = () =>
+        read?.session ? this.#otherOwnerInProject(projectOf(request), read.session) : this.#otherOwnerOf(request)
+      const body = read && { body: read.body }
+      // A body that has gone on its way cannot be sent again.
+      const canRepeat = read !== undefined || !hasBody(request.raw)
+      const isElsewhere = await this.#reach(findOwner, canRepeat, (owner) =>
+        this.#forwardTo(owner, request, reply, body),
+      )
+      if (isElsewhere) return undefined
+      return read ? Readable.from([read.body]) : payload
     })
-    forwardFullCreates(app, (request, reply) => this.#createElsewhere(request, reply))
+    // Where machines are shared, what is full for one server is full for all.
+    if (!this.#options.takeUps) forwardFullCreates(app, (request, reply) => this.#createElsewhere(request, reply))
+  }
+
+  /**
+   * Has the other server reached that has the session, and says whether there is one. Where sessions move, one whose
+   * server has gone has another server within seconds, which is waited for.
+   */
+  async #reach(
+    findOwner: () => Promise<string | undefined>,
+    canRepeat: boolean,
+    forward: (owner: string) => Promise<void>,
+  ): Promise<boolean> {
+    const deadline =
+      performance.now() + (this.#options.takeUps && canRepeat ? movingMilliseconds : Number.NEGATIVE_INFINITY)
+    for (;;) {
+      const owner = await findOwner()
+      if (owner === undefined) return false
+      try {
+        await forward(owner)
+        return true
+      } catch (error) {
+        if (toBerthError(error).code !== 'session_unreachable' || performance.now() > deadline) throw error
+        this.#options.peers.forget()
+        await delay(pauseMilliseconds)
+      }
+    }
   }
 
   async #forwardTo(
@@ -150,9 +192,11 @@ export class SessionForwarding {
 
   async #takeUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, serve: TakeUpgrade): Promise<void> {
     const [, id] = belowSession.exec(pathOf(request.url ?? '')) ?? []
-    const owner = ownSessionOf(request.socket) === undefined ? await this.#otherOwnerById(id) : undefined
-    if (owner === undefined) return serve(request, socket, head)
-    await this.#upgrades.forward(request, socket, head, await this.#wayTo(owner, request))
+    const findOwner = async () => (ownSessionOf(request.socket) === undefined ? this.#otherOwnerById(id) : undefined)
+    const isElsewhere = await this.#reach(findOwner, !isForwarded(request), async (owner) =>
+      this.#upgrades.forward(request, socket, head, await this.#wayTo(owner, request)),
+    )
+    if (!isElsewhere) serve(request, socket, head)
   }
 
   async #wayTo(owner: string, request: IncomingMessage) {
@@ -181,19 +225,29 @@ export class SessionForwarding {
   }
 
   async #otherOwnerInProject(projectId: ProjectId, idOrName: string): Promise<string | undefined> {
-    const { machines, store } = this.#options
-    if (idOrName.includes('\0') || machines.has(idOrName as SessionId)) return undefined
+    const { store } = this.#options
+    if (idOrName.includes('\0') || (await this.#isHere(idOrName as SessionId))) return undefined
     return this.#unlessHere(await store.resolve({ projectId }, idOrName, ['starting', 'active']))
   }
 
   async #otherOwnerById(id: string | undefined): Promise<string | undefined> {
-    const { machines, store } = this.#options
-    if (id === undefined || !idPattern.test(id) || machines.has(id as SessionId)) return undefined
+    const { store } = this.#options
+    if (id === undefined || !idPattern.test(id) || (await this.#isHere(id as SessionId))) return undefined
     return this.#unlessHere(await store.resolve({ sessionId: id as SessionId }, id, ['starting', 'active']))
   }
 
-  #unlessHere(session: { readonly driver_id: string } | undefined): string | undefined {
-    return session?.driver_id === this.#options.serverId ? undefined : session?.driver_id
+  async #isHere(id: SessionId): Promise<boolean> {
+    const { machines, takeUps } = this.#options
+    if (!machines.has(id)) return false
+    await takeUps?.arrive(id)
+    return true
+  }
+
+  async #unlessHere(session: Pick<ResolvedSession, 'id' | 'driver_id'> | undefined): Promise<string | undefined> {
+    const { serverId, takeUps } = this.#options
+    if (session?.driver_id !== serverId) return session?.driver_id
+    await takeUps?.arrive(session.id)
+    return undefined
   }
 }
 

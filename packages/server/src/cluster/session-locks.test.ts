@@ -32,7 +32,12 @@ test('changes of one session run one after another on all servers', async () => 
 
 test('a failed change admits the next one, and changes of other sessions do not wait', async () => {
   const held = Promise.withResolvers<void>()
-  const first = one.run(id, () => held.promise)
+  const taken = Promise.withResolvers<void>()
+  const first = one.run(id, () => {
+    taken.resolve()
+    return held.promise
+  })
+  await taken.promise
 
   assert.equal(await two.run('brw2' as SessionId, async () => 'other'), 'other')
   const second = two.run(id, async () => 'second')

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { BerthError } from '@berth/contract/errors.ts'
+import { WebSocketSplice } from '../ingress/websocket-splice.ts'
 import { headersWithout } from './end-to-end-headers.ts'
 import type { OpenForwards } from './open-forwards.ts'
 import { connectToPeer } from './peer-connection.ts'
@@ -9,7 +10,6 @@ import { forwardedHeader } from './peer-signature.ts'
 
 /** The other server itself bounds how long an agent may take. */
 const answerMilliseconds = 60_000
-const lastWordsMilliseconds = 2_000
 
 interface UpgradeForward {
   readonly owner: string
@@ -20,10 +20,19 @@ interface UpgradeForward {
 /** Passes websockets on to other servers: the request as it came, then bytes both ways. */
 export class UpgradeForwarder {
   readonly #forwards: OpenForwards
-  openConnections = 0
+  readonly #open = new Set<WebSocketSplice>()
 
   constructor(forwards: OpenForwards) {
     this.#forwards = forwards
+  }
+
+  get openConnections(): number {
+    return this.#open.size
+  }
+
+  /** Tells every client to connect again. */
+  restart(): void {
+    for (const splice of this.#open) splice.restart()
   }
 
   /** Rejects with `session_unreachable` while the client can still be told. */
@@ -48,26 +57,9 @@ export class UpgradeForwarder {
   }
 
   #splice(client: Duplex, peer: Socket): void {
-    const tcp = client as Socket
-    tcp.setNoDelay(true)
-    tcp.setTimeout(0)
-    this.openConnections += 1
-    const end = () => {
-      client.destroy()
-      peer.destroy()
-    }
-    client.once('close', () => {
-      this.openConnections -= 1
-      end()
-    })
-    peer.once('close', () => {
-      // What was said last still goes out, but a client that does not read it is not waited for.
-      client.end(end)
-      setTimeout(end, lastWordsMilliseconds).unref()
-    })
-    client.pipe(peer)
-    peer.pipe(client)
-    if (peer.destroyed) end()
+    const onEnd = () => this.#open.delete(splice)
+    const splice = new WebSocketSplice({ client, upstream: peer, hasHead: true, onEnd })
+    this.#open.add(splice)
   }
 }
 

@@ -412,6 +412,8 @@ interface ServerTable {
   sessions: Generated<number>
   free_sessions: number | null
   free_memory_bytes: number | null
+  draining_since: Date | null
+  left_at: Date | null
 }
 
 interface SharedBlobsTable {

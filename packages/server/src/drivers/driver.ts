@@ -57,6 +57,8 @@ export interface DriverCapabilities {
   /** Whether memory and process limits are enforced. */
   readonly canLimit: boolean
   readonly hasGpu: boolean
+  /** Whether every server of the database reaches every machine, so that a session can move from one to another. */
+  readonly areMachinesShared: boolean
 }
 
 /** What new machines can take, as an estimate for whoever chooses between servers. */
@@ -121,6 +123,9 @@ export interface Driver {
    * a crash at any point is seen. Remains of dead machines are listed too.
    */
   list(): Promise<readonly MachineId[]>
+
+  /** The same, where machines are shared: which server has started each, as far as that is known. */
+  listByServer?(): Promise<ReadonlyMap<MachineId, string | undefined>>
 
   /** Takes up a machine that an earlier server has started: nothing when there is none, and `ended` is settled for a dead one. */
   adopt(machineId: MachineId): Promise<Machine | undefined>

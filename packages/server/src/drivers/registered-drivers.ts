@@ -17,6 +17,7 @@ export interface DriverContext {
   readonly options: DriverOptions
   /** For drivers whose machines all servers of the database share. */
   readonly installation: () => Promise<Installation>
+  readonly serverId: string
   readonly logger: Logger
 }
 
@@ -31,8 +32,14 @@ export interface OpenDriver extends Driver {
 export const registeredDrivers: Readonly<Record<DriverName, (context: DriverContext) => Promise<OpenDriver>>> = {
   local: ({ options, ...context }) => LocalDriver.open({ ...context, ...options }),
   // Loaded when it is chosen: the client of the cluster is large.
-  kubernetes: async ({ options: { kubernetes, diskBytes }, installation, logger }) => {
+  kubernetes: async ({ options: { kubernetes, diskBytes }, installation, serverId, logger }) => {
     const { openKubernetesDriver } = await import('./kubernetes/open-kubernetes-driver.ts')
-    return openKubernetesDriver({ options: kubernetes, installation: await installation(), diskBytes, logger })
+    return openKubernetesDriver({
+      options: kubernetes,
+      installation: await installation(),
+      serverId,
+      diskBytes,
+      logger,
+    })
   },
 }

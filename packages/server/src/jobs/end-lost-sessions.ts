@@ -1,9 +1,12 @@
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { ServerStore } from '../features/servers/server-store.ts'
+import type { StrayMachines } from '../features/sessions/machines/stray-machines.ts'
 
 interface LostSessionsOptions {
   readonly servers: ServerStore
   readonly serverId: string
+  /** Where machines are shared: what a server leaves that its sessions do not take along. Those move to other servers. */
+  readonly strayMachines: StrayMachines | undefined
   readonly logger: Logger
 }
 
@@ -16,8 +19,9 @@ export class LostSessions {
   }
 
   async end(): Promise<void> {
-    const { servers, serverId, logger } = this.#options
-    const ended = await servers.endLostSessions(serverId)
+    const { servers, serverId, strayMachines, logger } = this.#options
+    const ended = strayMachines ? 0 : await servers.endLostSessions(serverId)
+    await strayMachines?.remove()
     await servers.forgetGone()
     if (ended > 0) logger.warn({ sessions: ended }, 'ended the sessions of a server that is gone')
   }

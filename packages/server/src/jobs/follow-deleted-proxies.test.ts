@@ -42,7 +42,7 @@ test('every server that has sessions of a deleted proxy takes it from them, also
   const both = Promise.withResolvers<void>()
   const deletedProxies = new DeletedProxies({
     proxies: server.services.proxies,
-    sessions: new SessionStore(server.database),
+    sessions: new SessionStore(server.database, 'test'),
     restore: async (id) => {
       restored.push(id)
       if (restored.filter((other) => other === starting).length === 2) both.resolve()

@@ -5,7 +5,9 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { readAgentState } from '../agent-link/agent-client.ts'
 import type { SessionTerminator } from '../features/sessions/end/end-session.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
+import type { SessionTakeUps } from '../features/sessions/machines/session-take-ups.ts'
 import type { LeaseReturns } from '../features/sessions/pools/lease-returns.ts'
+import type { SessionOnMachine } from '../features/sessions/records/session.ts'
 import type { OverdueSession, SessionStore, UnfinishedSession } from '../features/sessions/records/session-store.ts'
 import type { ReplayService } from '../features/sessions/replays/replay-service.ts'
 import type { SessionUpdater } from '../features/sessions/update/update-session.ts'
@@ -20,13 +22,16 @@ interface ReaperOptions {
   readonly updater: SessionUpdater
   readonly leaseReturns: LeaseReturns
   readonly replays: Pick<ReplayService, 'finishInterrupted'>
+  /** Absent where each server has its own machines. */
+  readonly takeUps: SessionTakeUps | undefined
   readonly clock: Clock
   readonly logger: Logger
 }
 
 /**
  * Ends sessions of this server that have been idle for their timeout, finishes interrupted operations, and stops
- * machines whose sessions another server has ended because this one lost the database for too long.
+ * machines whose sessions another server has ended because this one lost the database for too long. Where machines are
+ * shared, it takes up the sessions that have come to this server, and lets go of those that another one has taken.
  */
 export class SessionReaper {
   readonly #options: ReaperOptions
@@ -67,16 +72,17 @@ export class SessionReaper {
   }
 
   async #startRound(): Promise<void> {
-    const { store, machines, updater, replays, driverId, clock } = this.#options
+    const { store, machines, updater, replays, takeUps, driverId, clock } = this.#options
     machines.noteMissed()
     await replays.finishInterrupted()
     void updater.restoreUnsure()
+    await takeUps?.moveFromGone()
     const overdue = await store.listOverdue(driverId, clock.now())
     // Before the rows are read, so that none of these can be too new to be among them.
     const held = machines.listRecorded()
     const unfinished = await store.listUnfinished(driverId)
     const known = new Set(unfinished.map(({ id }) => id))
-    for (const session of held) if (!known.has(session.id)) this.#begin(session.id, () => machines.stop(session))
+    for (const session of held) if (!known.has(session.id)) this.#begin(session.id, () => this.#dropMachine(session))
     for (const session of overdue) this.#begin(session.id, () => this.#reapOne(session))
     for (const session of unfinished) this.#begin(session.id, () => this.#finishInterrupted(session))
   }
@@ -90,10 +96,17 @@ export class SessionReaper {
     this.#inProgress.set(id, done)
   }
 
+  /** Its session has ended, or has moved. */
+  async #dropMachine(session: SessionOnMachine): Promise<void> {
+    const { machines, takeUps } = this.#options
+    if (!(await takeUps?.yieldTo(session.id))) await machines.stop(session)
+  }
+
   /** The database can fail between any two steps and leave a row that nothing is working on. */
   async #finishInterrupted(session: UnfinishedSession): Promise<void> {
     const { id, state } = session
-    const { store, machines, terminator, leaseReturns } = this.#options
+    const { store, machines, terminator, leaseReturns, takeUps } = this.#options
+    if (takeUps && state !== 'starting' && !machines.has(id)) return takeUps.takeUp(session)
     if (state === 'ending') return terminator.finish(id)
     if (state === 'returning' && machines.has(id)) return leaseReturns.finish(id)
     // The row was read earlier. If there is a machine now, it was starting then.

@@ -44,6 +44,7 @@ import {
   findFormFields,
 } from '@berth/contract/agent/form-fill-endpoints.ts'
 import { checkLogin, chooseLogin, observeLogin, openLogin, submitLogin } from '@berth/contract/agent/login-endpoints.ts'
+import { makeSealingKey, type SealingKey } from '@berth/contract/agent/sealing-endpoints.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { TelemetryEvent } from '@berth/contract/telemetry/telemetry-event.ts'
 import { findUpgrade } from '@berth/contract/upgrade.ts'
@@ -51,12 +52,18 @@ import { Changes } from '@berth/runtime/async/changes.ts'
 import { replyWithErrors } from '@berth/runtime/http/error-reply.ts'
 import { mount, mountStream } from '@berth/runtime/http/mount.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
+import { SealingKeys } from '@berth/runtime/sealing/sealing-keys.ts'
 import { SequencedLog } from '@berth/runtime/stream/sequenced-log.ts'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { WebSocketServer } from 'ws'
 import { FakeLogin } from './fake-login.ts'
 
 const browserPath = '/devtools/browser/fake'
+
+/** A fill as the agent reads it. */
+interface FakeFill extends Omit<FillFormFieldsRequest, 'sealed_values'> {
+  readonly values: readonly string[]
+}
 
 /** Serves the agent contract in this process, without a browser. WebSockets echo what they receive. */
 export class FakeAgent {
@@ -82,15 +89,17 @@ export class FakeAgent {
   fetchPage: (request: FetchPageRequest) => Promise<FetchPageReply> = async () => {
     throw new BerthError('curl_failed', { reason: 'ERR_NAME_NOT_RESOLVED' })
   }
-  /** Finds the elements of forms: there is no page. */
   /** How many were taken. */
   thumbnails = 0
+  /** Finds the elements of forms: there is no page. */
   findFormFields: (request: FindFormFieldsRequest) => Promise<FindFormFieldsReply> = async () => ({
     outcome: 'no_page',
   })
   /** What it was to write into them. */
-  readonly filled: FillFormFieldsRequest[] = []
-  fillFormFields: (request: FillFormFieldsRequest) => Promise<FillFormFieldsReply> = async ({ values }) => ({
+  readonly filled: FakeFill[] = []
+  readonly #sealing = new SealingKeys()
+  makeSealingKey: () => Promise<SealingKey> = () => this.#sealing.make()
+  fillFormFields: (request: FakeFill) => Promise<FillFormFieldsReply> = async ({ values }) => ({
     status: 'completed',
     fields: values.map((_value, index) => ({ index, status: 'filled' })),
   })
@@ -102,6 +111,8 @@ export class FakeAgent {
   }
   /** Ends what `record` sends. */
   onEndRecording: (id: string) => void = () => {}
+  /** Handles the order to end its clients' connections. */
+  onEndClients: () => void = () => {}
   /** Handles each change of the viewport. */
   onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
@@ -199,7 +210,7 @@ export class FakeAgent {
       else this.takeExtensions(request.raw, reply.raw)
     })
     mount(app, getAgentState, () => this.#state)
-    mount(app, endClients, () => {})
+    mount(app, endClients, () => this.onEndClients())
     mount(app, stopAgent, ({ request }) => {
       request.raw.socket.once('close', () => this.kill())
     })
@@ -220,9 +231,12 @@ export class FakeAgent {
       return { jpeg_b64: Buffer.from(`picture ${this.thumbnails}`).toString('base64') }
     })
     mount(app, findFormFields, ({ body }) => this.findFormFields(body))
-    mount(app, fillFormFields, ({ body }) => {
-      this.filled.push(body)
-      return this.fillFormFields(body)
+    mount(app, makeSealingKey, () => this.makeSealingKey())
+    mount(app, fillFormFields, async ({ body: { sealed_values, ...rest } }) => {
+      const opened = await this.#sealing.open(sealed_values)
+      const fill = { ...rest, values: opened.map((json) => JSON.parse(Buffer.from(json).toString()) as string) }
+      this.filled.push(fill)
+      return this.fillFormFields(fill)
     })
     mount(app, openLogin, () => this.login.page())
     mount(app, observeLogin, () => this.login.page())

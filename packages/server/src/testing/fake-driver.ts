@@ -12,6 +12,7 @@ import type { FakeLogin } from './fake-login.ts'
 interface FakeMachine extends Machine {
   readonly spec: MachineSpec
   readonly agent: FakeAgent
+  readonly serverId: string
 }
 
 type NextStart = { readonly outcome: 'fail'; readonly error: Error } | { readonly outcome: 'hang' }
@@ -51,7 +52,7 @@ export class FakeHost {
   onStart: (spec: MachineSpec) => Promise<void> = async () => {}
   /** Runs before a machine is frozen. */
   onFreeze: () => Promise<void> = async () => {}
-  capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false }
+  capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false, areMachinesShared: false }
   readonly #nextStarts: NextStart[] = []
 
   private constructor(folder: string) {
@@ -116,9 +117,11 @@ export class FakeHost {
 export class FakeDriver implements Driver {
   readonly name = 'fake'
   readonly #host: FakeHost
+  readonly #serverId: string
 
-  constructor(host: FakeHost) {
+  constructor(host: FakeHost, serverId = 'test') {
     this.#host = host
+    this.#serverId = serverId
   }
 
   get capabilities(): DriverCapabilities {
@@ -176,7 +179,7 @@ export class FakeDriver implements Driver {
     if (this.#host.login) agent.login = this.#host.login()
     const connect = () => connectUnixSocket(agentSocket)
     const egressSocket = { path: join(this.#host.folder, `${id}.egress`), mode: 0o600 }
-    return { id, connect, egressSocket, ended: agent.ended, spec, agent }
+    return { id, connect, egressSocket, ended: agent.ended, spec, agent, serverId: this.#serverId }
   }
 
   async stop(machineId: MachineId): Promise<void> {
@@ -246,6 +249,10 @@ export class FakeDriver implements Driver {
 
   async list(): Promise<readonly MachineId[]> {
     return [...this.#host.machines.keys()]
+  }
+
+  async listByServer(): Promise<ReadonlyMap<MachineId, string>> {
+    return new Map([...this.#host.machines.values()].map(({ id, serverId }) => [id, serverId]))
   }
 
   async adopt(machineId: MachineId): Promise<Machine | undefined> {

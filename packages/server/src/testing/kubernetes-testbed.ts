@@ -54,6 +54,7 @@ export class KubernetesTestbed implements DriverTestbed {
     return Cluster.open({
       options: { ...defaults, namespace, image, cpuRequest: '10m', pendingSeconds: 1, ...changes },
       installation: this.installation,
+      serverId: 'test',
       diskBytes: 512 * 1024 ** 2,
       clock: systemClock,
       logger: undefined,

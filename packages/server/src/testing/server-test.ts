@@ -71,6 +71,8 @@ export interface TestServerOptions {
   readonly hasProjects?: boolean
   /** Whether it and its siblings are servers that pass requests on to each other. */
   readonly isShared?: boolean
+  /** Whether they reach the machines of each other, too. */
+  readonly sharesMachines?: boolean
   readonly connectionLimits?: ConnectionLimits
   readonly limits?: Partial<LimitsConfig>
   readonly onePassword?: OnePasswordOptions
@@ -128,7 +130,7 @@ export class TestServer {
     this.host = parts.host
     this.egress = new FakeEgress(parts.host.machineOf)
     this.clock = parts.clock
-    this.#driver = new FakeDriver(parts.host)
+    this.#driver = new FakeDriver(parts.host, parts.driverId)
     this.#services = this.#createServices()
   }
 
@@ -139,14 +141,15 @@ export class TestServer {
 
   /** Another server on the same database, with a host of its own. It is closed before this one. */
   async sibling(driverId: string): Promise<TestServer> {
-    const { testDatabase, clock, options } = this.#parts
-    return TestServer.#started({ testDatabase, driverId, clock, options })
+    const { testDatabase, clock, options, host } = this.#parts
+    return TestServer.#started({ testDatabase, driverId, clock, options, ...(options.sharesMachines && { host }) })
   }
 
   static async #started(
-    parts: Pick<TestParts, 'testDatabase' | 'driverId' | 'clock' | 'options'>,
+    parts: Pick<TestParts, 'testDatabase' | 'driverId' | 'clock' | 'options'> & Partial<Pick<TestParts, 'host'>>,
   ): Promise<TestServer> {
-    const host = await FakeHost.open()
+    const host = parts.host ?? (await FakeHost.open())
+    if (parts.options.sharesMachines) host.capabilities = { ...host.capabilities, areMachinesShared: true }
     const { openBlobs = FolderBlobs.open } = parts.options
     const blobsFolder = await mkdtemp(join(tmpdir(), 'berth-blobs-'))
     const blobs = await openBlobs(blobsFolder)
@@ -195,9 +198,14 @@ export class TestServer {
     })
     await this.#app.listen({ port: this.#parts.port, host: '127.0.0.1' })
     await this.#services.poolUpkeep.start()
-    await this.#services.sharedProjectChanges?.start()
+    await this.#services.sharedProjectChanges.start()
     await this.#services.authFlowRunner.recover()
     if (!this.#parts.options.isShared) return
+    await this.tell()
+  }
+
+  /** Says once that this server is there. */
+  async tell(): Promise<void> {
     await this.#services.heartbeat.start(never)
     this.#services.heartbeat.close()
   }
@@ -205,7 +213,7 @@ export class TestServer {
   /** Simulates a killed server: rows and machines remain. */
   async crash(): Promise<void> {
     await this.#services.poolUpkeep.close()
-    await this.#services.sharedProjectChanges?.close()
+    await this.#services.sharedProjectChanges.close()
     await this.#services.authFlowRunner.close()
     this.#services.relay.close()
     this.#services.vaultItemChanges.close()
@@ -256,8 +264,9 @@ export class TestServer {
     await this.#services.replays.close()
     await this.crash()
     await this.jobs.close()
-    await this.host.close()
-    if (this.#parts.driverId === 'test') await this.#parts.testDatabase.close()
+    const isFirst = this.#parts.driverId === 'test'
+    if (isFirst || !this.#parts.options.sharesMachines) await this.host.close()
+    if (isFirst) await this.#parts.testDatabase.close()
     await rm(this.#parts.blobsFolder, { recursive: true })
     await rm(`${this.#parts.blobsFolder}-audit`, { recursive: true, force: true })
   }

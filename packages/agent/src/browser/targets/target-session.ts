@@ -1,4 +1,5 @@
 import type { CdpPipe } from '../cdp-pipe.ts'
+import type { CdpSecret } from '../cdp-secret.ts'
 import type { CdpAnswer, CdpEvent, CdpEventParams, CdpMethod, CdpParams } from '../cdp-types.ts'
 
 /** A target that the agent has attached to over its own line, until `detach`. */
@@ -35,9 +36,10 @@ export class TargetSession {
     method: Method,
     params?: CdpParams<Method>,
     limitMilliseconds?: number,
+    secret?: CdpSecret,
   ): Promise<CdpAnswer<Method>> {
     const limit = limitMilliseconds !== undefined && { limitMilliseconds }
-    return this.#pipe.send(method, params, { sessionId: this.#sessionId, ...limit })
+    return this.#pipe.send(method, params, { sessionId: this.#sessionId, secret, ...limit })
   }
 
   /** Calls the handler with every such event until the function that comes back is called. */

@@ -17,6 +17,11 @@ const login = page(`<h1>Sign in</h1><!--error-->${form()}`)
 const then = (path: string) => plain(login, { after: () => redirect(path) })
 const script = (text: string) => `<script>${text}</script>`
 const trap: Reply = { status: 400, html: 'trap' }
+/** A form that only its script sends. */
+const scripted = (code: string, { button = '<button id="go">Log in</button>', more = '' } = {}) =>
+  page(
+    `<h1>Log in</h1><div id="main"><input id="a" placeholder="Email"><input id="b" type="password" placeholder="Password">${button}</div>${more}${script(code)}`,
+  )
 const post = (values: string, failed = '') =>
   `fetch('/login', { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams(${values}) }).then((answer) => { if (answer.url.endsWith('/account')) location = '/account'; else { ${failed} } })`
 
@@ -91,8 +96,9 @@ export const fieldSites: readonly Site[] = [
   {
     name: 'blur-enables',
     pages: plain(
-      page(
-        `<h1>Log in</h1><div><input id="a" placeholder="Email"><input id="b" type="password" placeholder="Password"><button id="go" disabled>Log in</button></div>${script(`b.addEventListener('blur', () => setTimeout(() => { go.disabled = !(a.value && b.value) }, 300)); go.onclick = () => ${post('{ user: a.value, password: b.value }')}`)}`,
+      scripted(
+        `b.addEventListener('blur', () => setTimeout(() => { go.disabled = !(a.value && b.value) }, 300)); go.onclick = () => ${post('{ user: a.value, password: b.value }')}`,
+        { button: '<button id="go" disabled>Log in</button>' },
       ),
     ),
     ends: 'logged_in',
@@ -109,8 +115,9 @@ export const fieldSites: readonly Site[] = [
   {
     name: 'toast',
     pages: plain(
-      page(
-        `<h1>Log in</h1><div aria-live="assertive" id="toasts"></div><div><input id="a" placeholder="Email"><input id="b" type="password" placeholder="Password"><button id="go">Log in</button></div>${script(`go.onclick = () => ${post('{ user: a.value, password: b.value }', "toasts.innerHTML = '<div>Invalid email or password</div>'; setTimeout(() => toasts.innerHTML = '', 1500)")}`)}`,
+      scripted(
+        `go.onclick = () => ${post('{ user: a.value, password: b.value }', "toasts.innerHTML = '<div>Invalid email or password</div>'; setTimeout(() => toasts.innerHTML = '', 1500)")}`,
+        { more: '<div aria-live="assertive" id="toasts"></div>' },
       ),
     ),
     passwords: ['Wrong-Donkey-8?', password],
@@ -122,8 +129,9 @@ export const fieldSites: readonly Site[] = [
     name: 'retry-after',
     pages: {
       ...plain(
-        page(
-          `<h1>Log in</h1><div><input id="a" placeholder="Email"><input id="b" type="password" placeholder="Password"><button id="go">Log in</button><p id="e" role="status"></p></div>${script("go.onclick = () => fetch('/api', { method: 'POST', body: b.value }).then((answer) => { e.textContent = 'Too many attempts. Try again in ' + answer.headers.get('retry-after') + ' seconds.'; go.disabled = true })")}`,
+        scripted(
+          "go.onclick = () => fetch('/api', { method: 'POST', body: b.value }).then((answer) => { e.textContent = 'Too many attempts. Try again in ' + answer.headers.get('retry-after') + ' seconds.'; go.disabled = true })",
+          { more: '<p id="e" role="status"></p>' },
         ),
       ),
       '/api': () => ({ status: 429, headers: { 'retry-after': '120' }, json: {} }),
@@ -205,18 +213,12 @@ export const fieldSites: readonly Site[] = [
   },
   {
     name: 'sms-tab-first',
-    pages: {
-      ...plain(login),
-      '/login': ({ method, sent }) =>
-        method === 'POST'
-          ? sent.get('password') === password
-            ? welcome()
-            : login
-          : page(
-              `<h1>登录</h1><div role="tablist"><div role="tab" aria-selected="true">验证码登录</div><div role="tab" id="t" tabindex="0">密码登录</div></div><div id="one"><input placeholder="请输入手机号"><input placeholder="请输入验证码"><button type="button">获取验证码</button><button>登录</button></div><form id="two" method="post" action="/login" hidden><input name="user" placeholder="手机号/邮箱"><input name="password" type="password" placeholder="请输入密码"><button>登录</button></form>${script('t.onclick = () => { one.hidden = true; two.hidden = false }')}`,
-              { lang: 'zh' },
-            ),
-    },
+    pages: plain(
+      page(
+        `<h1>登录</h1><div role="tablist"><div role="tab" aria-selected="true">验证码登录</div><div role="tab" id="t" tabindex="0">密码登录</div></div><div id="one"><input placeholder="请输入手机号"><input placeholder="请输入验证码"><button type="button">获取验证码</button><button>登录</button></div><form id="two" method="post" action="/login" hidden><input name="user" placeholder="手机号/邮箱"><input name="password" type="password" placeholder="请输入密码"><button>登录</button></form>${script('t.onclick = () => { one.hidden = true; two.hidden = false }')}`,
+        { lang: 'zh' },
+      ),
+    ),
     choices: ['method:password'],
     ends: 'logged_in',
   },
@@ -237,17 +239,11 @@ export const fieldSites: readonly Site[] = [
   },
   {
     name: 'passkey-asked',
-    pages: {
-      ...plain(login),
-      '/login': ({ method, sent }) =>
-        method === 'POST'
-          ? sent.get('password') === password
-            ? welcome()
-            : login
-          : page(
-              `<h1>Verifying it’s you…</h1><p>Complete sign-in using your passkey</p><button id="t">Try another way</button><ul id="l" hidden><li><button>Use your passkey</button></li><li><button id="w">Enter your password</button></li></ul><div id="f" hidden>${form()}</div>${script('navigator.credentials?.get({ publicKey: { challenge: new Uint8Array(16), rpId: location.hostname } }).catch(() => {}); t.onclick = () => { t.hidden = true; l.hidden = false }; w.onclick = () => { l.hidden = true; f.hidden = false }')}`,
-            ),
-    },
+    pages: plain(
+      page(
+        `<h1>Verifying it’s you…</h1><p>Complete sign-in using your passkey</p><button id="t">Try another way</button><ul id="l" hidden><li><button>Use your passkey</button></li><li><button id="w">Enter your password</button></li></ul><div id="f" hidden>${form()}</div>${script('navigator.credentials?.get({ publicKey: { challenge: new Uint8Array(16), rpId: location.hostname } }).catch(() => {}); t.onclick = () => { t.hidden = true; l.hidden = false }; w.onclick = () => { l.hidden = true; f.hidden = false }')}`,
+      ),
+    ),
     choices: ['password'],
     ends: 'logged_in',
   },
@@ -277,9 +273,9 @@ export const fieldSites: readonly Site[] = [
   {
     name: 'div-button',
     pages: plain(
-      page(
-        `<h1>Sign in</h1><div><input id="a" placeholder="Username"><input id="b" type="password" placeholder="Password"><div id="go" style="cursor:pointer;background:#06c;width:200px">Sign in</div></div>${script(`go.addEventListener('click', () => ${post('{ user: a.value, password: b.value }')})`)}`,
-      ),
+      scripted(`go.addEventListener('click', () => ${post('{ user: a.value, password: b.value }')})`, {
+        button: '<div id="go" style="cursor:pointer;background:#06c;width:200px">Sign in</div>',
+      }),
     ),
     ends: 'logged_in',
   },
@@ -313,25 +309,22 @@ export const fieldSites: readonly Site[] = [
   },
   {
     name: 'not-you',
-    pages: {
-      ...plain(login),
-      '/login': ({ method, sent }) =>
-        method === 'POST'
-          ? sent.get('password') === password
-            ? welcome()
-            : login
-          : page(
-              `<h1>Welcome back</h1><p>${user} <a href="/switch">Not you?</a></p><form method="post" action="/login"><input type="hidden" name="user" value="${user}"><label>Password <input type="password" name="password"></label><label><input type="checkbox" name="keep"> Keep me signed in</label><button>Sign in</button></form>`,
-            ),
-    },
+    pages: plain(
+      page(
+        `<h1>Welcome back</h1><p>${user} <a href="/switch">Not you?</a></p><form method="post" action="/login"><input type="hidden" name="user" value="${user}"><label>Password <input type="password" name="password"></label><label><input type="checkbox" name="keep"> Keep me signed in</label><button>Sign in</button></form>`,
+      ),
+    ),
     ends: 'logged_in',
   },
   {
     name: 'code-in-dialog',
     pages: {
       ...plain(
-        page(
-          `<h1>Log in</h1><div id="main"><input id="a" placeholder="Email"><input id="b" type="password" placeholder="Password"><button id="go">Log in</button></div><div id="d" role="dialog" aria-modal="true" hidden style="position:fixed;inset:20%;background:#fff"><h2>New device</h2><p>Enter the code that we e-mailed to a•••@example.com</p><input id="c" autocomplete="one-time-code" inputmode="numeric"><button id="v">Verify</button></div>${script("go.onclick = () => setTimeout(() => { d.hidden = false }, 300); v.onclick = () => fetch('/code', { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams({ user: a.value, password: b.value, c: c.value }) }).then((answer) => { location = answer.url })")}`,
+        scripted(
+          "go.onclick = () => setTimeout(() => { d.hidden = false }, 300); v.onclick = () => fetch('/code', { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams({ user: a.value, password: b.value, c: c.value }) }).then((answer) => { location = answer.url })",
+          {
+            more: `<div id="d" role="dialog" aria-modal="true" hidden style="position:fixed;inset:20%;background:#fff"><h2>New device</h2><p>Enter the code that we e-mailed to a•••@example.com</p><input id="c" autocomplete="one-time-code" inputmode="numeric"><button id="v">Verify</button></div>`,
+          },
         ),
       ),
       '/code': ({ sent }) =>

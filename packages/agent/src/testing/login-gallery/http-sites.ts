@@ -72,7 +72,7 @@ export const httpSites: readonly Site[] = [
   {
     name: 'http-basic-before',
     pages: {
-      ...plain(page(`<h1>Log in</h1><!--error-->${form()}`)),
+      ...plain(login),
       '/': (visit) => (visit.basic === 'gate:open' ? page('<a href="/login">Log in</a>') : unauthorized),
       '/login': (visit) => {
         if (visit.basic !== 'gate:open') return unauthorized

@@ -1,8 +1,7 @@
 import type { LoginOutcome } from '@berth/contract/agent/login-endpoints.ts'
 import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login-page.ts'
-import { loginRoutes } from '@berth/contract/agent/login-routes.ts'
-import type { StartedAgent } from '../start-agent.ts'
-import type { Gallery } from './gallery.ts'
+import type { loginRoutes } from '@berth/contract/agent/login-routes.ts'
+import type { GalleryAgent } from './gallery-agent.ts'
 import { code, password, type Site, user } from './site.ts'
 
 const maxSteps = 12
@@ -16,14 +15,10 @@ export interface LoginRun {
 }
 
 /** Somebody who logs in to a site of the gallery with the driver alone: no model, and nothing known of the page. */
-export async function logIn(agent: StartedAgent, site: Site, gallery: Gallery): Promise<LoginRun> {
+export async function logIn(started: GalleryAgent, site: Site): Promise<LoginRun> {
   const allowed_domains = [`${site.name}.test`, ...(site.allowed ?? [])]
-  const ask = async <Answer>(name: keyof typeof loginRoutes, body: object): Promise<Answer> => {
-    const { method, path } = loginRoutes[name]
-    const answer = await agent.call(method, path, { allowed_domains, ...body })
-    if (answer.status !== 200) throw new Error(`${name}: ${answer.body}`)
-    return JSON.parse(answer.body)
-  }
+  const ask = <Answer>(name: keyof typeof loginRoutes, body: object) =>
+    started.ask<Answer>(name, { allowed_domains, ...body })
   const passwords = [...(site.passwords ?? [password])]
   const wishes = [...(site.choices ?? [])]
   const steps: string[] = []
@@ -49,7 +44,7 @@ export async function logIn(agent: StartedAgent, site: Site, gallery: Gallery): 
     )
     if (page.problem) problems.push(page.problem)
     if (state === 'external_action' && site.approve) {
-      site.approve(gallery.memoryOf(site.name))
+      site.approve(started.gallery.memoryOf(site.name))
       page = await ask<LoginPage>('observeLogin', { page_key, wait_ms: waitMilliseconds })
       continue
     }

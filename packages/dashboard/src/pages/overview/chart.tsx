@@ -18,6 +18,7 @@ interface ChartProps {
 }
 
 const heightPixels = 180
+const halfHourSeconds = 1800
 const wholeSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
 
 /** Values over time. Its colours are those of the theme; its label says the most of each. */
@@ -62,8 +63,8 @@ function draw(element: HTMLElement, { kind, times, series, textOf = String }: Om
   const colourOf = (name: string) => getComputedStyle(element).getPropertyValue(name)
   const axis = {
     stroke: colourOf('--quiet'),
-    grid: { stroke: colourOf('--line') },
-    ticks: { stroke: colourOf('--line') },
+    grid: { stroke: colourOf('--line'), width: 1 },
+    ticks: { show: false },
   }
   const bars = kind === 'bars' ? uPlot.paths.bars?.({ size: [0.7] }) : undefined
   const linesOf = ({ colour, label }: Series) => ({
@@ -79,9 +80,13 @@ function draw(element: HTMLElement, { kind, times, series, textOf = String }: Om
       height: heightPixels,
       legend: { show: false },
       cursor: { show: false },
-      scales: { y: { range: (_chart, _least, most) => [0, Math.max(1, most * 1.1)] } },
+      scales: {
+        // The first and the last bar are drawn whole.
+        x: { range: (_chart, first, last) => [first - halfHourSeconds, last + halfHourSeconds] },
+        y: { range: (_chart, _least, most) => [0, Math.max(1, most * 1.1)] },
+      },
       axes: [
-        axis,
+        { ...axis, size: 32, values: hoursOf },
         { ...axis, size: 64, incrs: wholeSteps, values: (_chart, values) => values.map((value) => textOf(value)) },
       ],
       series: [{}, ...series.map(linesOf)],
@@ -89,6 +94,11 @@ function draw(element: HTMLElement, { kind, times, series, textOf = String }: Om
     [times.map((at) => Date.parse(at) / 1000), ...series.map(({ values }) => [...values])],
     element,
   )
+}
+
+/** Local time, and no date: it is the last day. */
+function hoursOf(_chart: uPlot, seconds: readonly number[]): string[] {
+  return seconds.map((second) => new Date(second * 1000).toLocaleTimeString(undefined, { hour: 'numeric' }))
 }
 
 function mostOf(values: readonly (number | null)[]): number {

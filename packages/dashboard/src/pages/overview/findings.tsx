@@ -1,6 +1,6 @@
 import type { Overview } from '@berth/contract/dashboard/dashboard-endpoints.ts'
 import { Badge } from '../../components/feedback.tsx'
-import { words } from './strings.ts'
+import { words } from '../../strings/overview.ts'
 
 type Finding = NonNullable<Overview['findings']>[number]
 

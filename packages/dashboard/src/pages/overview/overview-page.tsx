@@ -6,10 +6,10 @@ import { useMemo } from 'react'
 import { call } from '../../api/client.ts'
 import { Badge, Pending } from '../../components/feedback.tsx'
 import { bytesText, durationText } from '../../components/format.tsx'
-import { common } from '../../components/strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/overview.ts'
 import { Chart } from './chart.tsx'
 import { Findings } from './findings.tsx'
-import { words } from './strings.ts'
 
 export function OverviewPage() {
   const overview = useQuery({ queryKey: ['sessions', 'overview'], queryFn: () => call(getOverview) })

@@ -19,6 +19,7 @@ export const appResources: readonly Resource[] = [
     title: 'Apps',
     one: 'app',
     empty: 'No app is deployed.',
+    guide: 'apps',
     list: listApps,
     searchBy: 'query',
     columns: [
@@ -35,6 +36,7 @@ export const appResources: readonly Resource[] = [
     title: 'Deployments',
     one: 'deployment',
     empty: 'No deployment.',
+    guide: 'apps',
     list: listDeployments,
     searchBy: 'query',
     columns: [
@@ -55,6 +57,7 @@ export const appResources: readonly Resource[] = [
     title: 'Invocations',
     one: 'invocation',
     empty: 'No invocation.',
+    guide: 'apps',
     list: listInvocations,
     searchBy: 'query',
     columns: [
@@ -72,7 +75,7 @@ export const appResources: readonly Resource[] = [
         label: 'Cancel',
         endpoint: updateInvocation,
         body: () => ({ status: 'failed' }),
-        told: () => 'It is cancelled, and its sessions end.',
+        messageOf: () => 'It is cancelled, and its sessions end.',
         isOffered: ({ finished_at }) => finished_at === null,
       },
     ],

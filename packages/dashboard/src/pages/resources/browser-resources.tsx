@@ -36,6 +36,7 @@ export const browserResources: readonly Resource[] = [
     title: 'Pools',
     one: 'pool',
     empty: 'No pool. A pool keeps browsers ready.',
+    guide: 'pools',
     list: listBrowserPools,
     columns: [
       { title: 'Name', value: ({ name, id }) => name ?? id },
@@ -54,13 +55,16 @@ export const browserResources: readonly Resource[] = [
       timeout_seconds,
     }),
     remove: deleteBrowserPool,
-    actions: [{ label: 'Flush', endpoint: flushBrowserPool, told: () => 'Its ready browsers are being replaced.' }],
+    actions: [
+      { label: 'Flush', endpoint: flushBrowserPool, messageOf: () => 'Its ready browsers are being replaced.' },
+    ],
   }),
   defineResource({
     path: 'profiles',
     title: 'Profiles',
     one: 'profile',
     empty: 'No profile. A profile keeps cookies and logins from one session to the next.',
+    guide: 'profiles',
     list: listProfiles,
     searchBy: 'query',
     columns: [
@@ -81,6 +85,7 @@ export const browserResources: readonly Resource[] = [
     title: 'Proxies',
     one: 'proxy',
     empty: 'No proxy. Sessions reach the network directly.',
+    guide: 'proxies',
     list: listProxies,
     searchBy: 'query',
     columns: [
@@ -105,7 +110,7 @@ export const browserResources: readonly Resource[] = [
         label: 'Check',
         endpoint: checkProxy,
         body: () => ({}),
-        told: ({ status, ip_address, latency_ms }: Record<string, string>) =>
+        messageOf: ({ status, ip_address, latency_ms }: Record<string, string>) =>
           [status, ip_address, latency_ms && `${latency_ms} ms`].filter(Boolean).join(', '),
       },
     ],
@@ -115,6 +120,7 @@ export const browserResources: readonly Resource[] = [
     title: 'Extensions',
     one: 'extension',
     empty: 'No extension. Upload a zip archive with a manifest.json, or add one by its page in the Chrome Web Store.',
+    guide: 'extensions',
     list: listExtensions,
     searchBy: 'query',
     columns: [

@@ -49,6 +49,7 @@ export const organizationResources: readonly Resource[] = [
     title: 'Projects',
     one: 'project',
     empty: 'No project.',
+    guide: 'organizations',
     list: listProjects,
     columns: [
       { title: 'Name', value: ({ name }) => name },
@@ -69,6 +70,7 @@ export const organizationResources: readonly Resource[] = [
     title: 'API keys',
     one: 'API key',
     empty: 'No key.',
+    guide: 'organizations',
     list: listApiKeys,
     searchBy: 'query',
     columns: [
@@ -90,7 +92,7 @@ export const organizationResources: readonly Resource[] = [
         label: 'Rotate',
         endpoint: rotateApiKey,
         body: () => ({}),
-        told: ({ key }: { readonly key: string }) => `${key}\n\nCopy it now: it is not shown again.`,
+        messageOf: ({ key }: { readonly key: string }) => `${key}\n\nCopy it now: it is not shown again.`,
       },
     ],
   }),
@@ -99,6 +101,7 @@ export const organizationResources: readonly Resource[] = [
     title: 'Webhooks',
     one: 'webhook',
     empty: 'No webhook. Nobody is told of events.',
+    guide: 'webhooks',
     list: listWebhooks,
     columns: [
       { title: 'URL', value: ({ url }) => url },
@@ -121,13 +124,13 @@ export const organizationResources: readonly Resource[] = [
       {
         label: 'Send a test',
         endpoint: testWebhook,
-        told: () => 'A test event is on its way.',
+        messageOf: () => 'A test event is on its way.',
       },
       {
         label: 'Rotate',
         endpoint: rotateWebhookSecret,
         body: () => ({}),
-        told: ({ secret }: { readonly secret: string }) => `${secret}\n\nCopy it now: it is not shown again.`,
+        messageOf: ({ secret }: { readonly secret: string }) => `${secret}\n\nCopy it now: it is not shown again.`,
       },
     ],
   }),
@@ -136,6 +139,7 @@ export const organizationResources: readonly Resource[] = [
     title: 'OTLP destinations',
     one: 'destination',
     empty: 'No destination. Telemetry stays in berth.',
+    guide: 'telemetry',
     list: listOtlpDestinations,
     searchBy: 'query',
     columns: [
@@ -156,6 +160,7 @@ export const organizationResources: readonly Resource[] = [
     title: 'Audit log',
     one: 'entry',
     empty: 'No entry in the last 30 days.',
+    guide: 'audit-log',
     list: listAuditLogs,
     searchBy: 'search',
     query: () => ({
@@ -177,6 +182,7 @@ export const organizationResources: readonly Resource[] = [
     title: 'Audit exports',
     one: 'export destination',
     empty: 'No destination. The audit log stays in berth.',
+    guide: 'audit-log',
     list: listExportDestinations,
     columns: [
       { title: 'Bucket', value: ({ bucket, prefix }) => `s3://${bucket}/${prefix}` },
@@ -210,8 +216,13 @@ export const organizationResources: readonly Resource[] = [
       {
         label: 'Test',
         endpoint: testExportDestination,
-        told: ({ success, error }: { readonly success: boolean; readonly error?: { readonly message: string } }) =>
-          success ? 'It works.' : (error?.message ?? 'It does not work.'),
+        messageOf: ({
+          success,
+          error,
+        }: {
+          readonly success: boolean
+          readonly error?: { readonly message: string }
+        }) => (success ? 'It works.' : (error?.message ?? 'It does not work.')),
       },
     ],
   }),

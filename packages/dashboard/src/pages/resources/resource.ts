@@ -1,9 +1,13 @@
+import type { ListName } from '@berth/contract/dashboard/dashboard-endpoints.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import type { ReactNode } from 'react'
 import type { z } from 'zod'
 
 // biome-ignore lint/suspicious/noExplicitAny: endpoints of all resources are kept in one list.
 type AnyEndpoint = Endpoint<any, any, any, any>
+
+/** An item of a resource whose list is not known. */
+export type Item = never
 
 type ItemOf<List extends AnyEndpoint> =
   z.output<NonNullable<List['reply']>> extends readonly (infer Item)[] ? Item : never
@@ -13,12 +17,12 @@ export interface Column<Item> {
   readonly value: (item: Item) => ReactNode
 }
 
-/** Something else that can be done with an item, and what of the response is told. */
+/** Something else that can be done with an item, and what of the response is shown. */
 export interface Action<Item> {
   readonly label: string
   readonly endpoint: AnyEndpoint
   readonly body?: (item: Item) => unknown
-  readonly told: (reply: never) => string
+  readonly messageOf: (reply: never) => string
   readonly isOffered?: (item: Item) => boolean
 }
 
@@ -38,10 +42,12 @@ export interface Settings {
 
 /** All that a page of a kind of resource needs to know. The forms come from the endpoints. */
 export interface Resource<List extends AnyEndpoint = AnyEndpoint> {
-  readonly path: string
+  readonly path: ListName
   readonly title: string
   readonly one: string
   readonly empty: string
+  /** The page of /docs/guides about it. */
+  readonly guide: string
   readonly list: List
   /** What the list is always asked for. */
   readonly query?: () => Readonly<Record<string, unknown>>
@@ -51,7 +57,7 @@ export interface Resource<List extends AnyEndpoint = AnyEndpoint> {
   readonly keyOf: (item: ItemOf<List>) => string
   readonly nameOf: (item: ItemOf<List>) => string
   readonly create?: AnyEndpoint
-  /** What is told of a new item, once. */
+  /** What is shown of a new item, once. */
   readonly createdText?: (reply: never) => string | undefined
   readonly update?: AnyEndpoint
   readonly initial?: (item: ItemOf<List>) => Readonly<Record<string, unknown>>
@@ -69,4 +75,21 @@ export interface Resource<List extends AnyEndpoint = AnyEndpoint> {
 
 export function defineResource<List extends AnyEndpoint>(resource: Resource<List>): Resource {
   return resource as unknown as Resource
+}
+
+/** Endpoints name their one parameter differently. */
+export function paramsOf(key: string) {
+  return { id: key, id_or_name: key }
+}
+
+/** A request with a file: members of objects are written as `env_vars[NAME]`. */
+export function formDataOf(value: unknown): FormData {
+  const form = new FormData()
+  for (const [name, part] of Object.entries(value as object)) {
+    if (part instanceof Blob) form.append(name, part)
+    else if (typeof part === 'object' && part !== null) {
+      for (const [member, text] of Object.entries(part)) form.append(`${name}[${member}]`, String(text))
+    } else form.append(name, String(part))
+  }
+  return form
 }

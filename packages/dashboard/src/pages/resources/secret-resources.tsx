@@ -34,6 +34,7 @@ export const secretResources: readonly Resource[] = [
     title: 'Logins',
     one: 'connection',
     empty: 'No connection. A connection keeps a profile logged in to a site.',
+    guide: 'managed-auth',
     list: listAuthConnections,
     searchBy: 'query',
     columns: [
@@ -51,7 +52,7 @@ export const secretResources: readonly Resource[] = [
       {
         label: 'Log in',
         endpoint: loginAuthConnection,
-        told: ({ hosted_url }: { readonly hosted_url: string }) =>
+        messageOf: ({ hosted_url }: { readonly hosted_url: string }) =>
           `${hosted_url}\n\nA person finishes the login there.`,
       },
     ],
@@ -61,6 +62,7 @@ export const secretResources: readonly Resource[] = [
     title: 'Credentials',
     one: 'credential',
     empty: 'No credential.',
+    guide: 'credentials',
     list: listCredentials,
     columns: [
       { title: 'Name', value: ({ name }) => name },
@@ -78,7 +80,7 @@ export const secretResources: readonly Resource[] = [
       {
         label: 'Code',
         endpoint: getTotpCode,
-        told: ({ code }: { readonly code: string }) => code,
+        messageOf: ({ code }: { readonly code: string }) => code,
         isOffered: ({ has_totp_secret }) => has_totp_secret,
       },
     ],
@@ -88,6 +90,7 @@ export const secretResources: readonly Resource[] = [
     title: 'Credential providers',
     one: 'provider',
     empty: 'No provider.',
+    guide: 'credentials',
     list: listCredentialProviders,
     searchBy: 'query',
     columns: [
@@ -106,7 +109,7 @@ export const secretResources: readonly Resource[] = [
       {
         label: 'Test',
         endpoint: testCredentialProvider,
-        told: ({ success, error }: { readonly success: boolean; readonly error?: string }) =>
+        messageOf: ({ success, error }: { readonly success: boolean; readonly error?: string }) =>
           success ? 'It works.' : (error ?? 'It does not work.'),
       },
     ],
@@ -116,6 +119,7 @@ export const secretResources: readonly Resource[] = [
     title: 'Vaults',
     one: 'vault',
     empty: 'No vault.',
+    guide: 'vaults',
     list: listVaults,
     searchBy: 'query',
     columns: [{ title: 'Name', value: ({ name }) => name }, age()],
@@ -130,6 +134,7 @@ export const secretResources: readonly Resource[] = [
     title: 'Vault provider configs',
     one: 'vault provider config',
     empty: 'No config of a payment provider.',
+    guide: 'vaults',
     list: listVaultProviderConfigs,
     columns: [
       { title: 'Name', value: ({ name }) => name },

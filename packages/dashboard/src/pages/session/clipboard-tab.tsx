@@ -3,7 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { call } from '../../api/client.ts'
 import { Failure } from '../../components/feedback.tsx'
-import { words } from './strings.ts'
+import { words } from '../../strings/session.ts'
 import type { TabProps } from './tab-props.ts'
 
 export function ClipboardTab({ session: { session_id: id } }: TabProps) {

@@ -33,7 +33,7 @@ export function ConnectTab({ session }: TabProps) {
     const text = write(session)
     return (
       <section className="snippet" key={title} aria-label={title}>
-        <header>
+        <header className="snippet-head">
           <h3>{title}</h3>
           <CopyButton text={text} />
         </header>

@@ -4,7 +4,7 @@ import { call, callFile } from '../../api/client.ts'
 import { Failure, Pending } from '../../components/feedback.tsx'
 import { bytesText, timeText } from '../../components/format.tsx'
 import { saveFile } from '../../components/save-file.ts'
-import { words } from './strings.ts'
+import { words } from '../../strings/session.ts'
 import type { TabProps } from './tab-props.ts'
 
 /** What pages have downloaded; after the end of the session, what was kept of it. */

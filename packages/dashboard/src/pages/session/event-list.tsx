@@ -1,8 +1,8 @@
 import type { TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-event.ts'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { words } from '../../strings/session.ts'
 import { clockText, eventText } from './event-text.ts'
-import { words } from './strings.ts'
 
 const rowPixels = 26
 

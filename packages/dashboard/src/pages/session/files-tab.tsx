@@ -15,8 +15,8 @@ import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Failure, Pending } from '../../components/feedback.tsx'
 import { bytesText } from '../../components/format.tsx'
 import { saveFile } from '../../components/save-file.ts'
-import { common } from '../../components/strings.ts'
-import { words } from './strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/session.ts'
 import type { TabProps } from './tab-props.ts'
 
 const homeFolder = '/home/kernel'
@@ -182,7 +182,7 @@ function EditFile({ id, file: { path, size_bytes }, onClose, onSaved }: EditFile
   const content = useQuery({
     queryKey: ['session', id, 'file', path],
     queryFn: async () => {
-      if (size_bytes > maxEditedBytes) throw new Error(`The file has more than ${bytesText(maxEditedBytes)}.`)
+      if (size_bytes > maxEditedBytes) throw new Error(words.tooLarge(bytesText(maxEditedBytes)))
       return (await callFile(readFile, { params, query: { path } })).text()
     },
     gcTime: 0,

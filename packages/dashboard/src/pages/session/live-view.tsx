@@ -3,9 +3,15 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { call } from '../../api/client.ts'
 import { Pending } from '../../components/feedback.tsx'
-import { words } from './strings.ts'
+import { words } from '../../strings/session.ts'
 
-export function LiveView({ id, title }: { readonly id: string; readonly title: string }) {
+interface LiveViewProps {
+  readonly id: string
+  readonly title: string
+  readonly viewport: { readonly width: number; readonly height: number }
+}
+
+export function LiveView({ id, title, viewport: { width, height } }: LiveViewProps) {
   const [isReadOnly, setReadOnly] = useState(false)
   const view = useQuery({
     queryKey: ['live-view', id],
@@ -18,6 +24,7 @@ export function LiveView({ id, title }: { readonly id: string; readonly title: s
       <iframe
         key={String(isReadOnly)}
         title={title}
+        style={{ aspectRatio: `${width} / ${height}` }}
         src={onThisOrigin(isReadOnly ? view.data.read_only_url : view.data.url)}
         allow="clipboard-read; clipboard-write"
       />

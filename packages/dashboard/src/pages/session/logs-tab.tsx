@@ -2,7 +2,7 @@ import { ServiceName } from '@berth/contract/agent/agent-endpoints.ts'
 import { type LogEvent, streamLogs } from '@berth/contract/agent/logs-operations.ts'
 import { useEffect, useState } from 'react'
 import { follow } from '../../api/client.ts'
-import { words } from './strings.ts'
+import { words } from '../../strings/session.ts'
 import type { TabProps } from './tab-props.ts'
 
 const maxLines = 1_000

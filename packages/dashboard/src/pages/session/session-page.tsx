@@ -8,6 +8,7 @@ import { call } from '../../api/client.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { Pending } from '../../components/feedback.tsx'
 import { Age, timeText } from '../../components/format.tsx'
+import { type TabName, words } from '../../strings/session.ts'
 import { EditSession } from '../sessions/session-dialogs.tsx'
 import { SessionBadges } from '../sessions/session-state.tsx'
 import { ClipboardTab } from './clipboard-tab.tsx'
@@ -17,7 +18,7 @@ import { FilesTab } from './files-tab.tsx'
 import { LiveView } from './live-view.tsx'
 import { LogsTab } from './logs-tab.tsx'
 import { ReplaysTab } from './replays-tab.tsx'
-import { type TabName, words } from './strings.ts'
+import { SessionFacts } from './session-facts.tsx'
 import type { TabProps } from './tab-props.ts'
 import { ConsoleTab, NetworkTab, ScreenshotsTab } from './telemetry-tabs.tsx'
 import { TerminalTab } from './terminal-tab.tsx'
@@ -69,8 +70,9 @@ function OneSession({ session }: { readonly session: Browser }) {
               <p>{words.endedHint}</p>
             </div>
           ) : (
-            <LiveView id={id} title={`${words.live}: ${name ?? id}`} />
+            <LiveView id={id} title={`${words.live}: ${name ?? id}`} viewport={session.viewport} />
           )}
+          <SessionFacts session={session} />
         </section>
         <Tabs.Root
           className="tabs"

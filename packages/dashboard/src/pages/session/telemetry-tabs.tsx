@@ -4,9 +4,9 @@ import type { TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-even
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'
 import { Failure } from '../../components/feedback.tsx'
+import { words } from '../../strings/session.ts'
 import { EventList } from './event-list.tsx'
 import { clockText, millisecondsOf } from './event-text.ts'
-import { words } from './strings.ts'
 import type { TabProps } from './tab-props.ts'
 
 const maxRequests = 500
@@ -49,8 +49,10 @@ export function NetworkTab({ session, telemetry }: TabProps) {
                   </td>
                   <td className={hasFailed ? 'fault' : ''}>{status}</td>
                   <td>
-                    <span className="bar" style={{ marginLeft: percent(start - from), width: percent(end - start) }} />
-                    <span className="quiet">{Math.round(end - start)} ms</span>
+                    <span className="track">
+                      <span className="bar" style={{ left: percent(start - from), width: percent(end - start) }} />
+                    </span>
+                    <span className="quiet">{words.milliseconds(end - start)}</span>
                   </td>
                 </tr>
               ))}

@@ -10,7 +10,7 @@ import { Terminal } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
 import { useEffect, useRef, useState } from 'react'
 import { call, follow } from '../../api/client.ts'
-import { words } from './strings.ts'
+import { words } from '../../strings/session.ts'
 import type { TabProps } from './tab-props.ts'
 
 /** A shell of the session in a real terminal of it. It ends with this tab. */

@@ -2,10 +2,10 @@ import type { EventCategory } from '@berth/contract/telemetry/event-types.ts'
 import { categoriesOfEvents, type TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-event.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { words } from '../../strings/session.ts'
 import { EventList } from './event-list.tsx'
 import { millisecondsOf } from './event-text.ts'
 import { seekTo, useReplays } from './replay-list.ts'
-import { words } from './strings.ts'
 import type { TabProps } from './tab-props.ts'
 
 const stripWidth = 600

@@ -8,6 +8,7 @@ import { callPage, follow } from '../../api/client.ts'
 const maxEvents = 5_000
 const maxPages = 100
 const gatherMilliseconds = 200
+const retryMilliseconds = 3_000
 
 export interface Telemetry {
   readonly events: readonly TelemetryEnvelope[]
@@ -25,7 +26,7 @@ export function useTelemetry({ session_id: id, created_at, deleted_at }: Browser
     const show = (isLoading: boolean) => {
       clearTimeout(timer)
       timer = undefined
-      if (!leaving.signal.aborted) setTelemetry({ events, isLoading })
+      if (!leaving.signal.aborted) setTelemetry({ events: [...events], isLoading })
     }
     const read = async () => {
       const source = hasEnded
@@ -35,16 +36,25 @@ export function useTelemetry({ session_id: id, created_at, deleted_at }: Browser
             query: { replay: 'all' },
             signal: leaving.signal,
           })
+      const last = events.at(-1)?.seq ?? -1
       for await (const event of source) {
-        events = [...events.slice(events.length >= maxEvents ? maxEvents / 10 : 0), event]
+        if (event.seq <= last) continue
+        if (events.length >= maxEvents) events = events.slice(maxEvents / 10)
+        events.push(event)
         timer ??= setTimeout(() => show(false), gatherMilliseconds)
       }
     }
+    const keepReading = async () => {
+      while (!leaving.signal.aborted) {
+        // Without a stream there are no events: the session has just ended, or the connection broke off.
+        await read().catch(() => {})
+        show(false)
+        if (hasEnded) return
+        await new Promise((resolve) => setTimeout(resolve, retryMilliseconds))
+      }
+    }
     setTelemetry({ events: [], isLoading: true })
-    // Without a stream there are no events: the session has just ended, or the page goes.
-    read()
-      .catch(() => {})
-      .finally(() => show(false))
+    void keepReading()
     // A stream without events is no reason to wait.
     timer = setTimeout(() => show(false), gatherMilliseconds)
     return () => {

@@ -1,69 +1,73 @@
 import { type Browser, BrowserRequest } from '@berth/contract/browsers/browser.ts'
 import { createBrowser, updateBrowser } from '@berth/contract/browsers/browser-endpoints.ts'
 import { BrowserUpdateRequest } from '@berth/contract/browsers/browser-update.ts'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
 import { call } from '../../api/client.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
-import { Dialog } from '../../components/dialog.tsx'
-import { SchemaForm } from '../../components/schema-form.tsx'
-import { common } from '../../components/strings.ts'
-import { words } from './strings.ts'
+import { FormDialog } from '../../components/form-dialog.tsx'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/sessions.ts'
+import { createSnippets } from './snippets.ts'
 
 export function NewSession({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate()
-  const create = useMutation({
-    mutationFn: (body: unknown) => call(createBrowser, { body: body as BrowserRequest }),
-    onSuccess: ({ session_id: id }) => navigate({ to: '/sessions/$id', params: { id } }),
-  })
   return (
-    <Dialog title={words.create} onClose={onClose} isWide>
-      <SchemaForm
-        schema={BrowserRequest}
-        initial={{ timeout_seconds: 600 }}
-        submitLabel={create.isPending ? words.creating : common.create}
-        isBusy={create.isPending}
-        error={create.error}
-        onSubmit={(value) => create.mutate(value)}
-        onClose={onClose}
-        preview={(value) => <Snippet text={snippetOf(value)} />}
-      />
-    </Dialog>
+    <FormDialog
+      title={words.create}
+      schema={BrowserRequest}
+      initial={{ timeout_seconds: 600 }}
+      submitLabel={common.create}
+      busyLabel={words.creating}
+      send={(body: BrowserRequest) => call(createBrowser, { body })}
+      onDone={({ session_id: id }) => navigate({ to: '/sessions/$id', params: { id } })}
+      onClose={onClose}
+      preview={(request) => <Snippet request={request as object} />}
+    />
   )
 }
 
 export function EditSession({ session, onClose }: { readonly session: Browser; readonly onClose: () => void }) {
   const queries = useQueryClient()
   const { session_id: id, name, tags, viewport } = session
-  const update = useMutation({
-    mutationFn: (body: unknown) =>
-      call(updateBrowser, { params: { id_or_name: id }, body: body as BrowserUpdateRequest }),
-    onSuccess: async () => {
-      onClose()
-      await queries.invalidateQueries({ queryKey: ['session', id] })
-    },
-  })
-  const changed = (value: unknown) => changesOf({ name, tags, viewport }, value as Record<string, unknown>)
+  const initial = { name, tags, viewport }
   return (
-    <Dialog title={words.edit} onClose={onClose} isWide>
-      <SchemaForm
-        schema={BrowserUpdateRequest}
-        initial={{ name, tags, viewport }}
-        submitLabel={common.save}
-        isBusy={update.isPending}
-        error={update.error}
-        onSubmit={(value) => update.mutate(changed(value))}
-        onClose={onClose}
-      />
-    </Dialog>
+    <FormDialog
+      title={words.edit}
+      schema={BrowserUpdateRequest}
+      initial={initial}
+      submitLabel={common.save}
+      send={(value: Record<string, unknown>) =>
+        call(updateBrowser, { params: { id_or_name: id }, body: changesOf(initial, value) as BrowserUpdateRequest })
+      }
+      onDone={() => {
+        onClose()
+        return queries.invalidateQueries({ queryKey: ['session', id] })
+      }}
+      onClose={onClose}
+    />
   )
 }
 
-function Snippet({ text }: { readonly text: string }) {
+/** The same call by the SDK, in the language that is chosen. */
+function Snippet({ request }: { readonly request: object }) {
+  const [language, setLanguage] = useState<keyof typeof createSnippets>('TypeScript')
+  const text = createSnippets[language](request, location.origin)
   return (
     <section className="snippet" aria-label={words.snippet}>
-      <header>
+      <header className="snippet-head">
         <h3>{words.snippet}</h3>
+        <select
+          className="snippet-language"
+          aria-label={words.language}
+          value={language}
+          onChange={({ target }) => setLanguage(target.value as keyof typeof createSnippets)}
+        >
+          {Object.keys(createSnippets).map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
         <CopyButton text={text} />
       </header>
       <pre tabIndex={0}>{text}</pre>
@@ -71,21 +75,8 @@ function Snippet({ text }: { readonly text: string }) {
   )
 }
 
-function snippetOf(value: unknown): string {
-  const request = JSON.stringify(value, undefined, 2)
-    .replaceAll(/"(\w+)":/g, '$1:')
-    .replaceAll('"', "'")
-  return `import Kernel from '@onkernel/sdk'
-
-const client = new Kernel({ baseURL: '${location.origin}', apiKey: process.env.KERNEL_API_KEY })
-const session = await client.browsers.create(${request})`
-}
-
 /** Only what is other than before: an unchanged viewport would be refused while somebody watches. */
 function changesOf(before: Record<string, unknown>, value: Record<string, unknown>): Record<string, unknown> {
   const isSame = (key: string) => JSON.stringify(before[key]) === JSON.stringify(value[key])
-  const changes = Object.fromEntries(Object.entries(value).filter(([key]) => !isSame(key)))
-  if (before.name !== undefined && value.name === undefined) changes.name = ''
-  if (before.tags !== undefined && value.tags === undefined) changes.tags = {}
-  return changes
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !isSame(key)))
 }

@@ -6,12 +6,12 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { type Dispatch, memo, type SetStateAction, useCallback, useEffect, useRef, useState } from 'react'
 import { call, callPage } from '../../api/client.ts'
 import { Confirm } from '../../components/dialog.tsx'
-import { Empty, Pending } from '../../components/feedback.tsx'
+import { Badge, Empty, Pending } from '../../components/feedback.tsx'
 import { Age } from '../../components/format.tsx'
-import { common } from '../../components/strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/sessions.ts'
 import { EditSession, NewSession } from './session-dialogs.tsx'
 import { SessionBadges, stateOf } from './session-state.tsx'
-import { words } from './strings.ts'
 import { Thumbnail } from './thumbnail.tsx'
 
 const route = getRouteApi('/shell/sessions')
@@ -66,7 +66,9 @@ export function SessionsPage() {
       <Filters />
       {!sessions.data && <Pending query={sessions} />}
       {sessions.data && all.length === 0 && (
-        <Empty title={isFiltered ? words.noneFound : words.empty}>{!isFiltered && <p>{words.emptyHint}</p>}</Empty>
+        <Empty title={isFiltered ? words.noneFound : words.empty} guide={isFiltered ? undefined : 'sessions'}>
+          {!isFiltered && <p>{words.emptyHint}</p>}
+        </Empty>
       )}
       {all.length > 0 && (
         <SessionRows sessions={all} chosen={chosen} onChoose={setChosen} onEdit={setEdited} list={sessions} />
@@ -231,7 +233,9 @@ const SessionRow = memo(function SessionRow(props: SessionRowProps) {
         </Link>
         <SessionBadges session={session} />
       </span>
-      <span role="cell">{words.stateNames[stateOf(session)]}</span>
+      <span role="cell">
+        <Badge tone={session.deleted_at ? 'plain' : 'good'}>{words.stateNames[stateOf(session)]}</Badge>
+      </span>
       <span role="cell">
         <Age since={session.created_at} />
       </span>

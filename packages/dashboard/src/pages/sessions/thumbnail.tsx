@@ -3,10 +3,12 @@ import { getThumbnail } from '@berth/contract/dashboard/dashboard-endpoints.ts'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { callFile } from '../../api/client.ts'
-import { words } from './strings.ts'
+import { words } from '../../strings/sessions.ts'
 
 /** Rows that are scrolled past ask for no picture. */
 const restMilliseconds = 200
+/** Of a row that stays in sight of somebody who looks. Nothing else is asked for again and again: a screen tells nobody that it changes. */
+const refreshMilliseconds = 15_000
 
 /** The screen of a session, taken when its row has come into sight and stays there. */
 export function Thumbnail({ session: { session_id: id, deleted_at } }: { readonly session: Browser }) {
@@ -25,6 +27,7 @@ export function Thumbnail({ session: { session_id: id, deleted_at } }: { readonl
     enabled: isStaying && !deleted_at,
     retry: 2,
     refetchOnWindowFocus: true,
+    refetchInterval: refreshMilliseconds,
     staleTime: 5_000,
   })
   const [url, setUrl] = useState<string>()

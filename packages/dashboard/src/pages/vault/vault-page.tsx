@@ -13,12 +13,13 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { z } from 'zod'
 import { call } from '../../api/client.ts'
+import { listKey } from '../../api/list-key.ts'
 import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Badge, Empty, Pending } from '../../components/feedback.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { Age, timeText } from '../../components/format.tsx'
-import { SchemaForm } from '../../components/schema-form.tsx'
-import { common } from '../../components/strings.ts'
-import { words } from './strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/vault.ts'
 
 const route = getRouteApi('/shell/vaults/$vault')
 
@@ -29,8 +30,8 @@ export function VaultPage() {
   const { vault: id } = route.useParams()
   const [open, setOpen] = useState<Open>()
   const params = { id_or_name: id }
-  const vault = useQuery({ queryKey: ['vault', id], queryFn: () => call(getVault, { params }) })
-  const items = useQuery({ queryKey: ['vault', id, 'items'], queryFn: () => call(listVaultItems, { params }) })
+  const vault = useQuery({ queryKey: [...listKey('vaults'), id], queryFn: () => call(getVault, { params }) })
+  const items = useQuery({ queryKey: [...listKey('vault-items'), id], queryFn: () => call(listVaultItems, { params }) })
   const remove = useMutation({
     mutationFn: (key: string) => call(deleteVaultItem, { params: { ...params, key } }),
     onSuccess: () => done(),
@@ -53,7 +54,7 @@ export function VaultPage() {
         </button>
       </header>
       {!items.data && <Pending query={items} />}
-      {items.data?.length === 0 && <Empty title={words.empty} />}
+      {items.data?.length === 0 && <Empty title={words.empty} guide="vaults" />}
       {items.data && items.data.length > 0 && <ItemTable items={items.data} onOpen={setOpen} />}
       {open?.kind === 'create' && <NewItem vault={id} onClose={close} onDone={done} />}
       {open?.kind === 'events' && <ItemEvents vault={id} itemKey={open.item.key} onClose={close} />}
@@ -147,34 +148,29 @@ interface NewItemProps {
 }
 
 function NewItem({ vault, onClose, onDone }: NewItemProps) {
-  const add = useMutation({
-    mutationFn: ({ key, description, fields, secret_fields: secrets = [] }: z.output<typeof NewItemForm>) =>
-      call(upsertVaultItem, {
-        params: { id_or_name: vault, key },
-        body: {
-          type: 'credential',
-          spec: {
-            ...(description !== undefined && { description }),
-            fields: fields.map((name) =>
-              secrets.includes(name) ? { name, type: 'password' } : { name, type: 'text', sensitive: true },
-            ),
-          },
-        } as never,
-      }),
-    onSuccess: onDone,
-  })
   return (
-    <Dialog title={words.create} onClose={onClose} isWide>
-      <p className="quiet">{words.createHint}</p>
-      <SchemaForm
-        schema={NewItemForm}
-        submitLabel={common.create}
-        isBusy={add.isPending}
-        error={add.error}
-        onSubmit={(value) => add.mutate(value as z.output<typeof NewItemForm>)}
-        onClose={onClose}
-      />
-    </Dialog>
+    <FormDialog
+      title={words.create}
+      hint={words.createHint}
+      schema={NewItemForm}
+      submitLabel={common.create}
+      send={({ key, description, fields, secret_fields: secrets = [] }: z.output<typeof NewItemForm>) =>
+        call(upsertVaultItem, {
+          params: { id_or_name: vault, key },
+          body: {
+            type: 'credential',
+            spec: {
+              ...(description !== undefined && { description }),
+              fields: fields.map((name) =>
+                secrets.includes(name) ? { name, type: 'password' } : { name, type: 'text', sensitive: true },
+              ),
+            },
+          } as never,
+        })
+      }
+      onDone={onDone}
+      onClose={onClose}
+    />
   )
 }
 
@@ -186,7 +182,7 @@ interface ItemEventsProps {
 
 function ItemEvents({ vault, itemKey: key, onClose }: ItemEventsProps) {
   const events = useQuery({
-    queryKey: ['vault', vault, 'events', key],
+    queryKey: [...listKey('vault-items'), vault, 'events', key],
     queryFn: () => call(listVaultItemEvents, { params: { id_or_name: vault, key } }),
     staleTime: 0,
   })

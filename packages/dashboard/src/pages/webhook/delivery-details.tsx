@@ -2,11 +2,12 @@ import type { WebhookAttempt, WebhookDelivery } from '@berth/contract/webhooks/w
 import { getWebhookDelivery } from '@berth/contract/webhooks/webhook-endpoints.ts'
 import { useQuery } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'
+import { listKey } from '../../api/list-key.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Pending } from '../../components/feedback.tsx'
 import { timeText } from '../../components/format.tsx'
-import { words } from './strings.ts'
+import { words } from '../../strings/webhook.ts'
 
 interface DeliveryDetailsProps {
   readonly delivery: WebhookDelivery
@@ -17,7 +18,7 @@ interface DeliveryDetailsProps {
 export function DeliveryDetails({ delivery, onClose }: DeliveryDetailsProps) {
   const { id, webhook_id, event_type } = delivery
   const details = useQuery({
-    queryKey: ['webhook', webhook_id, 'delivery', id],
+    queryKey: [...listKey('deliveries'), webhook_id, 'one', id],
     queryFn: () => call(getWebhookDelivery, { params: { id: webhook_id, delivery_id: id } }),
     staleTime: 0,
   })

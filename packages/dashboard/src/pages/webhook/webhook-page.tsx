@@ -4,11 +4,12 @@ import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { call, callPage } from '../../api/client.ts'
+import { listKey } from '../../api/list-key.ts'
 import { Badge, Empty, Failure, Pending } from '../../components/feedback.tsx'
 import { Age, timeText } from '../../components/format.tsx'
-import { common } from '../../components/strings.ts'
+import { common } from '../../strings/common.ts'
+import { words } from '../../strings/webhook.ts'
 import { DeliveryDetails } from './delivery-details.tsx'
-import { words } from './strings.ts'
 
 const route = getRouteApi('/shell/webhooks/$webhook')
 
@@ -18,9 +19,12 @@ export function WebhookPage() {
   const { status } = route.useSearch()
   const navigate = route.useNavigate()
   const [shown, setShown] = useState<WebhookDelivery>()
-  const webhook = useQuery({ queryKey: ['webhook', id], queryFn: () => call(getWebhook, { params: { id } }) })
+  const webhook = useQuery({
+    queryKey: [...listKey('webhooks'), id],
+    queryFn: () => call(getWebhook, { params: { id } }),
+  })
   const deliveries = useInfiniteQuery({
-    queryKey: ['webhook', id, 'deliveries', status],
+    queryKey: [...listKey('deliveries'), id, status],
     queryFn: ({ pageParam, signal }) =>
       callPage(listWebhookDeliveries, { params: { id }, query: { limit: 50, offset: pageParam, status }, signal }),
     initialPageParam: 0,
@@ -49,12 +53,9 @@ export function WebhookPage() {
             <option key={each}>{each}</option>
           ))}
         </select>
-        <button type="button" disabled={deliveries.isFetching} onClick={() => void deliveries.refetch()}>
-          {words.refresh}
-        </button>
       </header>
       {!deliveries.data && <Pending query={deliveries} />}
-      {deliveries.data && all.length === 0 && <Empty title={status ? words.noneFound : words.empty} />}
+      {deliveries.data && all.length === 0 && <Empty title={status ? words.noneFound : words.empty} guide="webhooks" />}
       {all.length > 0 && <DeliveryTable deliveries={all} onShow={setShown} onSent={() => void deliveries.refetch()} />}
       {deliveries.hasNextPage && (
         <button type="button" disabled={deliveries.isFetchingNextPage} onClick={() => void deliveries.fetchNextPage()}>

@@ -40,6 +40,8 @@ export const renewalAnnotation = 'berth.dev/renew-after'
 export interface ClusterOptions {
   readonly options: KubernetesOptions
   readonly installation: Installation
+  /** The server that starts machines here. */
+  readonly serverId: string
   readonly diskBytes: number
   readonly clock: Clock
   readonly logger: Logger | undefined
@@ -63,14 +65,15 @@ export class Cluster {
   readonly #podOptions: PodOptions
   readonly #clock: Clock
 
-  private constructor({ api, namespace, owners, cache, installation, options, diskBytes, clock }: ClusterParts) {
+  private constructor({ api, namespace, owners, cache, ...parts }: ClusterParts) {
+    const { installation, serverId, options, diskBytes, clock } = parts
     this.cache = cache
     this.image = options.image
     this.link = new PodLink(installation.authority, clock)
     this.#api = api
     this.#namespace = namespace
     this.#installation = installation
-    this.#podOptions = { installation: installation.name, options, owners, diskBytes }
+    this.#podOptions = { installation: installation.name, serverId, options, owners, diskBytes }
     this.#clock = clock
   }
 
@@ -113,7 +116,7 @@ export class Cluster {
     const body: V1Secret = {
       metadata: {
         name: podName(spec.id),
-        labels: labelsOf(spec.id, this.#installation.name),
+        labels: labelsOf(spec.id, this.#podOptions),
         ownerReferences: [...this.#podOptions.owners],
         annotations: renewalOf(now),
       },
@@ -163,9 +166,18 @@ export class Cluster {
 
   /** Everything that exists because of a machine has its label. */
   async list(): Promise<readonly MachineId[]> {
+    return [...(await this.listByServer()).keys()]
+  }
+
+  /** With the server that has started each; pods of earlier versions do not tell. */
+  async listByServer(): Promise<ReadonlyMap<MachineId, string | undefined>> {
     const [pods, secrets] = await Promise.all([this.#listPods(), this.#listSecrets()])
-    const ids = [...pods, ...secrets].map(({ metadata }) => metadata?.labels?.[labels.machine])
-    return [...new Set(ids.filter((id) => id !== undefined))] as MachineId[]
+    return new Map(
+      [...secrets, ...pods].flatMap(({ metadata }) => {
+        const { [labels.machine]: id, [labels.server]: server } = metadata?.labels ?? {}
+        return id === undefined ? [] : [[id as MachineId, server] as const]
+      }),
+    )
   }
 
   readPod(machineId: MachineId): Promise<V1Pod | undefined> {

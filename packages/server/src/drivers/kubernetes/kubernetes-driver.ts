@@ -23,7 +23,12 @@ const retryMilliseconds = 50
 /** Machines that are pods. They outlive every server, and every server of the installation reaches all of them. */
 export class KubernetesDriver implements Driver {
   readonly name = 'kubernetes'
-  readonly capabilities: DriverCapabilities = { canFreeze: true, canLimit: true, hasGpu: false }
+  readonly capabilities: DriverCapabilities = {
+    canFreeze: true,
+    canLimit: true,
+    hasGpu: false,
+    areMachinesShared: true,
+  }
   readonly #cluster: Cluster
   readonly #renewal: IdentityRenewal
   readonly #pendingMilliseconds: number
@@ -183,6 +188,10 @@ export class KubernetesDriver implements Driver {
 
   list(): Promise<readonly MachineId[]> {
     return this.#cluster.list()
+  }
+
+  listByServer(): Promise<ReadonlyMap<MachineId, string | undefined>> {
+    return this.#cluster.listByServer()
   }
 
   async adopt(machineId: MachineId): Promise<PodMachine | undefined> {

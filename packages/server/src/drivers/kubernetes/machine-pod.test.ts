@@ -5,6 +5,7 @@ import { machinePod, type PodOptions } from './machine-pod.ts'
 
 const options: PodOptions = {
   installation: 'one',
+  serverId: 'server-1',
   options: { image: 'machines:1', runtimeClass: undefined, seccompProfile: undefined, cpuRequest: '250m' },
   owners: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'berth', uid: 'u' }],
   diskBytes: 1024 ** 3,
@@ -45,6 +46,7 @@ test('a machine is held to its memory and disk, and belongs to its installation'
     'app.kubernetes.io/name': 'berth-machine',
     'berth.dev/installation': 'one',
     'berth.dev/machine': spec.id,
+    'berth.dev/server': 'server-1',
   })
   assert.equal(pod.metadata?.ownerReferences?.[0]?.name, 'berth')
 })

@@ -10,6 +10,8 @@ export const labels = {
   name: 'app.kubernetes.io/name',
   installation: 'berth.dev/installation',
   machine: 'berth.dev/machine',
+  /** The server that has started it. */
+  server: 'berth.dev/server',
 } as const
 export const nameOfMachines = 'berth-machine'
 
@@ -26,6 +28,7 @@ const mebibyte = 1024 ** 2
 
 export interface PodOptions {
   readonly installation: string
+  readonly serverId: string
   readonly options: Pick<KubernetesOptions, 'image' | 'runtimeClass' | 'seccompProfile' | 'cpuRequest'>
   readonly owners: readonly V1OwnerReference[]
   /** What a machine may write. */
@@ -36,8 +39,16 @@ export function podName(machineId: MachineId): string {
   return `berth-${machineId}`
 }
 
-export function labelsOf(machineId: MachineId, installation: string): Record<string, string> {
-  return { [labels.name]: nameOfMachines, [labels.installation]: installation, [labels.machine]: machineId }
+export function labelsOf(
+  machineId: MachineId,
+  { installation, serverId }: Pick<PodOptions, 'installation' | 'serverId'>,
+): Record<string, string> {
+  return {
+    [labels.name]: nameOfMachines,
+    [labels.installation]: installation,
+    [labels.machine]: machineId,
+    [labels.server]: serverId,
+  }
 }
 
 /** Selects everything of the machines of an installation. */
@@ -49,7 +60,7 @@ export function selectorOf(installation: string): string {
 export function machinePod(spec: MachineSpec, podOptions: PodOptions): V1Pod {
   const { installation, options, owners } = podOptions
   const name = podName(spec.id)
-  const podLabels = labelsOf(spec.id, installation)
+  const podLabels = labelsOf(spec.id, podOptions)
   return {
     apiVersion: 'v1',
     kind: 'Pod',

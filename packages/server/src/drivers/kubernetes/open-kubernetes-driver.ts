@@ -12,14 +12,15 @@ import { KubernetesDriver } from './kubernetes-driver.ts'
 export interface KubernetesContext {
   readonly options: KubernetesOptions | undefined
   readonly installation: Installation
+  readonly serverId: string
   readonly diskBytes: number
   readonly logger: Logger
 }
 
 /** Opens the driver, and the egress of its machines, which each have their own. */
-export async function openKubernetesDriver({ options, installation, diskBytes, logger }: KubernetesContext) {
+export async function openKubernetesDriver({ options, installation, serverId, diskBytes, logger }: KubernetesContext) {
   if (!options) throw new StartError('BERTH_KUBERNETES_IMAGE must name the image of machines', 64)
-  const cluster = await Cluster.open({ options, installation, diskBytes, clock: systemClock, logger }).catch(
+  const cluster = await Cluster.open({ options, installation, serverId, diskBytes, clock: systemClock, logger }).catch(
     (error: Error) => {
       throw new StartError(error.message, 69, { cause: error })
     },

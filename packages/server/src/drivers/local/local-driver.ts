@@ -78,7 +78,12 @@ export class LocalDriver implements Driver {
 
   private constructor({ folders, trash, reserve, logger }: LocalDriverOptions, resources: SandboxResources) {
     const { cgroups, gpuGroups, disk } = resources
-    this.capabilities = { canFreeze: true, canLimit: cgroups.canLimit, hasGpu: gpuGroups !== undefined }
+    this.capabilities = {
+      canFreeze: true,
+      canLimit: cgroups.canLimit,
+      hasGpu: gpuGroups !== undefined,
+      areMachinesShared: false,
+    }
     this.#folders = folders
     this.#trash = trash
     this.#logger = logger

@@ -61,5 +61,5 @@ export function mountDashboardRoutes(
 
   mountForCallers(getOverview, ({ caller }) => overview.get(caller))
 
-  mountStream(followProject, async ({ caller, signal }) => projectChanges.follow(caller.projectId, signal))
+  mountStream(followProject, async ({ caller, signal }) => projectChanges.follow(caller, signal))
 }

@@ -1,21 +1,29 @@
-import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
-import type { ProjectChange } from '@berth/contract/dashboard/dashboard-endpoints.ts'
+import type { OrganizationId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import type { ListName, ProjectChange } from '@berth/contract/dashboard/dashboard-endpoints.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { Changes } from '@berth/runtime/async/changes.ts'
+import type { Caller } from '../../access/caller.ts'
 
 const maxFollowersOfProject = 50
 /** Of changes that a reader has not taken. Beyond it the reader is told to read everything again. */
 const maxPending = 100
 
 interface Follower {
-  readonly pending: Set<SessionId>
+  readonly sessions: Set<SessionId>
+  readonly lists: Set<ListName>
   hasMore: boolean
   readonly changes: Changes
 }
 
-/** Tells the open dashboards which sessions of their project have changed. */
+/** Who is told of a change: those who follow the project, or with a key of the whole organization any project of it. */
+export interface ListOwner {
+  readonly project?: ProjectId | undefined
+  readonly organization?: OrganizationId | undefined
+}
+
+/** Tells the open dashboards which sessions of their project have changed, and which other lists. */
 export class ProjectChanges {
-  readonly #followers = new Map<ProjectId, Set<Follower>>()
+  readonly #followers = new Map<ProjectId | OrganizationId, Set<Follower>>()
   readonly #closing = new AbortController()
 
   /** Ends all streams. */
@@ -23,30 +31,49 @@ export class ProjectChanges {
     this.#closing.abort()
   }
 
-  follow(projectId: ProjectId, reader: AbortSignal): AsyncIterable<ProjectChange> {
+  follow(
+    { projectId, organizationId, keyProjectId }: Pick<Caller, 'projectId' | 'organizationId' | 'keyProjectId'>,
+    reader: AbortSignal,
+  ): AsyncIterable<ProjectChange> {
     const signal = AbortSignal.any([reader, this.#closing.signal])
-    const followers = this.#followers.get(projectId) ?? new Set()
-    if (followers.size >= maxFollowersOfProject) {
+    if ((this.#followers.get(projectId)?.size ?? 0) >= maxFollowersOfProject) {
       throw new BerthError('too_many_viewers', {
         reason: `${maxFollowersOfProject} dashboards follow this project already.`,
       })
     }
-    const follower: Follower = { pending: new Set(), hasMore: false, changes: new Changes() }
+    const follower: Follower = { sessions: new Set(), lists: new Set(), hasMore: false, changes: new Changes() }
+    this.#add(projectId, follower, signal)
+    // What an organization has is shown to keys of the whole organization alone.
+    if (keyProjectId === null) this.#add(organizationId, follower, signal)
+    return changesOf(follower, signal)
+  }
+
+  #add(owner: ProjectId | OrganizationId, follower: Follower, signal: AbortSignal): void {
+    const followers = this.#followers.get(owner) ?? new Set()
     followers.add(follower)
-    this.#followers.set(projectId, followers)
+    this.#followers.set(owner, followers)
     signal.addEventListener('abort', () => {
       followers.delete(follower)
-      if (followers.size === 0 && this.#followers.get(projectId) === followers) this.#followers.delete(projectId)
+      if (followers.size === 0 && this.#followers.get(owner) === followers) this.#followers.delete(owner)
     })
-    return changesOf(follower, signal)
   }
 
   /** The row of a session has changed. */
   note(projectId: ProjectId, sessionId: SessionId): void {
     for (const follower of this.#followers.get(projectId) ?? []) {
-      if (follower.pending.size < maxPending) follower.pending.add(sessionId)
+      if (follower.sessions.size < maxPending) follower.sessions.add(sessionId)
       else follower.hasMore = true
       follower.changes.notify()
+    }
+  }
+
+  /** A row of a list has come, changed or gone. */
+  noteList(list: ListName, { project, organization }: ListOwner): void {
+    for (const owner of [project, organization]) {
+      for (const follower of (owner && this.#followers.get(owner)) ?? []) {
+        follower.lists.add(list)
+        follower.changes.notify()
+      }
     }
   }
 
@@ -60,13 +87,15 @@ export class ProjectChanges {
 }
 
 async function* changesOf(follower: Follower, signal: AbortSignal): AsyncGenerator<ProjectChange> {
+  const { sessions, lists, changes } = follower
   // The first event says that from now on nothing is missed.
-  yield { sessions: [], more: true }
+  yield { sessions: [], lists: [], more: true }
   while (!signal.aborted) {
-    if (follower.pending.size === 0 && !follower.hasMore) await follower.changes.next(signal)
+    if (sessions.size + lists.size === 0 && !follower.hasMore) await changes.next(signal)
     if (signal.aborted) return
-    const change = { sessions: [...follower.pending], more: follower.hasMore }
-    follower.pending.clear()
+    const change = { sessions: [...sessions], lists: [...lists], more: follower.hasMore }
+    sessions.clear()
+    lists.clear()
     follower.hasMore = false
     yield change
   }

@@ -1,4 +1,5 @@
-import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import type { OrganizationId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
+import { ListName } from '@berth/contract/dashboard/dashboard-endpoints.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { sql } from 'kysely'
 import { z } from 'zod'
@@ -6,9 +7,23 @@ import type { Database } from '../../database/database.ts'
 import { NotificationListener } from '../../database/notification-listener.ts'
 import type { ProjectChanges } from './project-changes.ts'
 
-const channel = 'berth_sessions'
+const channel = 'berth_changes'
 
-const Payload = z.object({ project: z.string(), session: z.string(), server: z.string() })
+/** Servers tell of sessions, and triggers of the database of their recordings and downloads, and of other lists. */
+const Payload = z.union([
+  z.object({ session: z.string(), project: z.string(), server: z.string().optional() }),
+  z.object({
+    list: ListName,
+    project: z
+      .string()
+      .nullish()
+      .transform((id) => (id ?? undefined) as ProjectId | undefined),
+    organization: z
+      .string()
+      .nullish()
+      .transform((id) => (id ?? undefined) as OrganizationId | undefined),
+  }),
+])
 
 interface SharedProjectChangesOptions {
   readonly database: Database
@@ -18,7 +33,10 @@ interface SharedProjectChangesOptions {
   readonly logger: Logger
 }
 
-/** Tells the dashboards of every server that uses the database what happens to the sessions of this one. */
+/**
+ * Tells the dashboards of every server that uses the database what happens to the sessions of this one, and hears from
+ * the database what becomes of the other lists.
+ */
 export class SharedProjectChanges {
   readonly #options: SharedProjectChangesOptions
   readonly #listener: NotificationListener
@@ -29,7 +47,7 @@ export class SharedProjectChanges {
     this.#listener = new NotificationListener({
       connectionString,
       channel,
-      name: `berth sessions ${serverId}`.slice(0, 63),
+      name: `berth changes ${serverId}`.slice(0, 63),
       onNotification: (payload) => this.#take(payload),
       onConnected: () => changes.noteAll(),
       logger,
@@ -54,8 +72,20 @@ export class SharedProjectChanges {
   }
 
   #take(payload: string): void {
-    const { project, session, server } = Payload.parse(JSON.parse(payload))
     const { serverId, changes } = this.#options
-    if (server !== serverId) changes.note(project as ProjectId, session as SessionId)
+    const { data: change } = Payload.safeParse(jsonOf(payload))
+    if (!change)
+      changes.noteAll() // A newer server has other lists.
+    else if ('list' in change) changes.noteList(change.list, change)
+    else if (change.server !== serverId) changes.note(change.project as ProjectId, change.session as SessionId)
+  }
+}
+
+/** Whoever may connect to the database may write to its channels. */
+function jsonOf(payload: string): unknown {
+  try {
+    return JSON.parse(payload)
+  } catch {
+    return undefined
   }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { chromium, type Page } from 'playwright-core'
+import { tasksOf } from '../../testing/page-tasks.ts'
 import { TestServer } from '../../testing/server-test.ts'
 
 const isDeep = process.env.BERTH_DEEP === '1'
@@ -10,15 +11,6 @@ const atOnce = 20
 const maxTaskMilliseconds = 50
 /** Of the rows that are in sight now and then, where the scrolling rests for the next page of the list. */
 const maxPictures = 200
-
-interface TraceEvent {
-  readonly name: string
-  readonly pid: number
-  readonly tid: number
-  /** Microseconds of the processor, however busy the machine is. */
-  readonly tdur?: number
-  readonly args: { readonly name?: string }
-}
 
 test('a list of 1,000 sessions is scrolled without a stutter', {
   skip: isDeep ? false : 'only with ./berth test --deep',
@@ -70,28 +62,4 @@ async function scrollToEnd(page: Page, pixels: number): Promise<void> {
     }
     step()
   })`)
-}
-
-/** The time of the processor, in milliseconds, that each task of the page's main thread takes meanwhile. */
-async function tasksOf(page: Page, act: () => Promise<void>): Promise<readonly number[]> {
-  const cdp = await page.context().newCDPSession(page)
-  const events: TraceEvent[] = []
-  cdp.on('Tracing.dataCollected', ({ value }) => {
-    events.push(...(value as unknown as TraceEvent[]))
-  })
-  await cdp.send('Tracing.start', {
-    transferMode: 'ReportEvents',
-    traceConfig: { includedCategories: ['toplevel', '__metadata'] },
-  })
-  await act()
-  const complete = new Promise((resolve) => cdp.once('Tracing.tracingComplete', resolve))
-  await cdp.send('Tracing.end')
-  await complete
-  await cdp.detach()
-  const threadOf = ({ pid, tid }: TraceEvent) => `${pid}:${tid}`
-  const isMain = ({ name, args }: TraceEvent) => name === 'thread_name' && args.name === 'CrRendererMain'
-  const mains = new Set(events.filter(isMain).map(threadOf))
-  return events.flatMap((event) =>
-    event.name.endsWith('RunTask') && event.tdur !== undefined && mains.has(threadOf(event)) ? [event.tdur / 1000] : [],
-  )
 }

@@ -59,9 +59,10 @@ export class OtlpExporter {
     this.#bound.delete(sessionId)
   }
 
-  export(sessionId: SessionId, events: readonly TelemetryEnvelope[]): void {
+  export(sessionId: SessionId, stored: () => readonly TelemetryEnvelope[]): void {
     const id = this.#bound.get(sessionId)
     if (!id) return
+    const events = stored()
     void this.#pipelineOf(id).then((pipeline) => {
       for (const envelope of events) pipeline?.logger.emit(logRecord(sessionId, envelope))
     })

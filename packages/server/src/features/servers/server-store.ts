@@ -1,15 +1,37 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 
-/** A server that told later than this after the last time was away meanwhile. */
-const pauseSeconds = 30
-/** A server that has not told for so long is gone. */
-const lostAfterSeconds = 60
-/**
- * So long must a server have been up without a pause before it takes others for gone: after a time without a database
- * none of them has told, and those that are there need a moment to say so.
- */
-const witnessSeconds = 90
+/** When servers take each other for gone. */
+export interface ServerLimits {
+  /** How often a server tells that it is there. */
+  readonly heartbeatSeconds: number
+  /** A server that told later than this after the last time was away meanwhile. */
+  readonly pauseSeconds: number
+  /** A server that has not told for so long is gone. */
+  readonly lostAfterSeconds: number
+  /**
+   * So long must a server have been up without a pause before it takes others for gone: after a time without a database
+   * none of them has told, and those that are there need a moment to say so.
+   */
+  readonly witnessSeconds: number
+}
+
+/** With a server that is gone its sessions end. */
+export const limitsOfHosts: ServerLimits = {
+  heartbeatSeconds: 10,
+  pauseSeconds: 30,
+  lostAfterSeconds: 60,
+  witnessSeconds: 90,
+}
+
+/** Another server takes its sessions, and nobody can use them until then. */
+export const limitsOfSharedMachines: ServerLimits = {
+  heartbeatSeconds: 1,
+  pauseSeconds: 5,
+  lostAfterSeconds: 8,
+  witnessSeconds: 10,
+}
+
 /** A server that comes back later than this is a new one to the others. */
 const forgottenAfterDays = 7
 
@@ -22,6 +44,8 @@ export interface ServerReport {
   readonly sessions: number
   readonly freeSessions: number | null
   readonly freeMemoryBytes: number | null
+  /** It is about to end, and takes no more sessions. */
+  readonly isDraining: boolean
 }
 
 export interface KnownServer {
@@ -33,33 +57,45 @@ export interface KnownServer {
 /** Which servers share the database. */
 export class ServerStore {
   readonly #database: Database
+  readonly limits: ServerLimits
 
-  constructor(database: Database) {
+  constructor(database: Database, limits = limitsOfHosts) {
     this.#database = database
+    this.limits = limits
   }
 
   /** Says that the server is there. */
   async tell(id: string, report: ServerReport): Promise<void> {
-    const { address, driver, keyCheck, sessions, freeSessions, freeMemoryBytes } = report
+    const { address, driver, keyCheck, sessions, freeSessions, freeMemoryBytes, isDraining } = report
+    const drainingSince = isDraining ? sql`now()` : sql`null::timestamptz`
     await sql`
-      insert into servers (id, up_since, seen_at, address, driver, key_check, sessions, free_sessions, free_memory_bytes)
-      values (${id}, now(), now(), ${address}, ${driver}, ${keyCheck}, ${sessions}, ${freeSessions}, ${freeMemoryBytes})
+      insert into servers (id, up_since, seen_at, address, driver, key_check, sessions, free_sessions, free_memory_bytes,
+        draining_since)
+      values (${id}, now(), now(), ${address}, ${driver}, ${keyCheck}, ${sessions}, ${freeSessions}, ${freeMemoryBytes},
+        ${drainingSince})
       on conflict (id) do update set seen_at = now(),
         up_since = case
-          when servers.seen_at < now() - make_interval(secs => ${pauseSeconds}) then now()
+          when servers.seen_at < now() - make_interval(secs => ${this.limits.pauseSeconds}) then now()
           else servers.up_since
         end,
         address = excluded.address, driver = excluded.driver, key_check = excluded.key_check,
         sessions = excluded.sessions, free_sessions = excluded.free_sessions,
-        free_memory_bytes = excluded.free_memory_bytes`.execute(this.#database)
+        free_memory_bytes = excluded.free_memory_bytes, left_at = null,
+        draining_since = case when excluded.draining_since is null then null
+          else coalesce(servers.draining_since, excluded.draining_since) end`.execute(this.#database)
   }
 
-  /** The servers that have told in the last minute. */
+  /** The server has ended, and nobody need wait to see that it is gone. */
+  async leave(id: string): Promise<void> {
+    await this.#database.updateTable('servers').set({ left_at: sql<Date>`now()` }).where('id', '=', id).execute()
+  }
+
+  /** The servers that are not gone. */
   async listPresent(): Promise<readonly KnownServer[]> {
     const rows = await this.#database
       .selectFrom('servers')
       .select(['id', 'address', 'key_check'])
-      .where(sql<boolean>`seen_at >= now() - make_interval(secs => ${lostAfterSeconds})`)
+      .where(this.#isThere)
       .orderBy('id')
       .execute()
     return rows.map(({ id, address, key_check }) => ({ id, address, keyCheck: key_check }))
@@ -72,12 +108,17 @@ export class ServerStore {
       .select('id')
       .where('id', '!=', except)
       .where('address', 'is not', null)
-      .where(sql<boolean>`seen_at >= now() - make_interval(secs => ${lostAfterSeconds})`)
+      .where(this.#isThere)
+      .where('draining_since', 'is', null)
       .where(sql<boolean>`coalesce(free_sessions, 1) > 0`)
       .orderBy(sql`free_memory_bytes desc nulls last`)
       .limit(1)
       .executeTakeFirst()
     return found?.id
+  }
+
+  get #isThere() {
+    return sql<boolean>`left_at is null and seen_at >= now() - make_interval(secs => ${this.limits.lostAfterSeconds})`
   }
 
   /**
@@ -86,7 +127,7 @@ export class ServerStore {
    */
   async endLostSessions(witness: string): Promise<number> {
     const { rows } = await sql`
-      with lost as (${lostServers(witness)}),
+      with lost as (${this.#lost(witness)}),
       removed as (
         delete from sessions using lost where driver_id = lost.id and state = 'starting'
       ),
@@ -106,8 +147,22 @@ export class ServerStore {
 
   /** The ids of the servers that are gone. */
   async listLost(witness: string): Promise<readonly string[]> {
-    const { rows } = await lostServers(witness).execute(this.#database)
+    const { rows } = await this.#lost(witness).execute(this.#database)
     return rows.map(({ id }) => id)
+  }
+
+  /** Those that have not told for long, when the witness, of the same driver, has told all the time. */
+  #lost(witness: string): RawBuilder<{ readonly id: string; readonly seen_at: Date }> {
+    const { pauseSeconds, lostAfterSeconds, witnessSeconds } = this.limits
+    return sql`
+      select id, seen_at from servers
+      where seen_at < now() - make_interval(secs => ${lostAfterSeconds})
+        and driver is not distinct from (select driver from servers where id = ${witness})
+        and exists (
+          select from servers where id = ${witness}
+            and seen_at >= now() - make_interval(secs => ${pauseSeconds})
+            and up_since < now() - make_interval(secs => ${witnessSeconds})
+        )`
   }
 
   /** Hosts come and go: removes servers that nobody has heard of for days, and that have no sessions left. */
@@ -118,16 +173,4 @@ export class ServerStore {
       this.#database,
     )
   }
-}
-
-/** Those that have not told for long, when the witness has told all the time. */
-function lostServers(witness: string): RawBuilder<{ readonly id: string; readonly seen_at: Date }> {
-  return sql`
-    select id, seen_at from servers
-    where seen_at < now() - make_interval(secs => ${lostAfterSeconds})
-      and exists (
-        select from servers where id = ${witness}
-          and seen_at >= now() - make_interval(secs => ${pauseSeconds})
-          and up_since < now() - make_interval(secs => ${witnessSeconds})
-      )`
 }

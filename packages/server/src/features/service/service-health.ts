@@ -30,6 +30,11 @@ export class ServiceHealth {
     return { status: isWell ? ('ok' as const) : ('degraded' as const), version, database, driver: machines, egress }
   }
 
+  /** What keeps this server from serving any request, where another server may do better. */
+  async findObstacle(): Promise<string | undefined> {
+    return (await this.#databaseAnswers()) ? undefined : 'the database does not answer'
+  }
+
   async #databaseAnswers(): Promise<boolean> {
     return within(databaseLimitMilliseconds, sql`select 1`.execute(this.#options.database)).then(
       () => true,

@@ -4,8 +4,16 @@ import type { FastifyInstance } from 'fastify'
 import type { ServiceHealth } from './service-health.ts'
 
 /** Public endpoints that report whether the service works. */
-export function mountServiceRoutes(app: FastifyInstance, health: ServiceHealth): void {
+export function mountServiceRoutes(app: FastifyInstance, health: ServiceHealth, isLeaving: () => boolean): void {
   mount(app, getHealth, () => health.check())
+
+  // For balancers, which look at the status alone.
+  app.get('/health/ready', async (_request, reply) => {
+    const problem = isLeaving() ? 'the server is about to end' : await health.findObstacle()
+    return reply
+      .status(problem === undefined ? 200 : 503)
+      .send({ ready: problem === undefined, problem: problem ?? null })
+  })
 
   mount(app, getStatus, async () => {
     const { database, driver, egress } = await health.check()

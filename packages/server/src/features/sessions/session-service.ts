@@ -52,7 +52,7 @@ export class SessionService {
   async delete(projectId: ProjectId, idOrName: string): Promise<void> {
     const { resolver, terminator, driverId } = this.#options
     const { id, driver_id } = await resolver.resolve({ projectId }, idOrName, { orStarting: true })
-    // Only the server that has the machine can save its profile and stop it.
+    // Only its server can save its profile and stop the machine. One that has got it since will do so with its next round.
     if (driver_id !== driverId) throw new BerthError('session_unreachable')
     if (!(await terminator.end(id))) throw new BerthError('session_not_found', { session: idOrName })
   }

@@ -12,7 +12,7 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { AgentRefusal, commandAgent } from '../../agent-link/command-agent.ts'
 import type { ReachableMachine } from '../../drivers/driver.ts'
-import { TelemetryIntake } from './telemetry-intake.ts'
+import { type StoredListener, TelemetryIntake } from './telemetry-intake.ts'
 import type { TelemetryStore } from './telemetry-store.ts'
 import type { TelemetryWriter } from './telemetry-writer.ts'
 
@@ -37,7 +37,6 @@ interface AgentMachines {
 }
 
 type ConfiguredListener = (sessionId: SessionId, config: BrowserTelemetryConfig | null) => void
-type StoredListener = (sessionId: SessionId, events: readonly TelemetryEnvelope[]) => void
 
 /** The telemetry of this server's sessions, from their agents into the database. */
 export class SessionTelemetry {

@@ -30,13 +30,16 @@ const farewellMilliseconds = 3_000
 /** For a database that is away when the session ends. */
 const lastWriteMilliseconds = 60_000
 
+/** Most of those who could take events take none of a session. */
+export type StoredListener = (sessionId: SessionId, events: () => readonly TelemetryEnvelope[]) => void
+
 interface TelemetryIntakeOptions {
   readonly sessionId: SessionId
   readonly machine: ReachableMachine
   readonly store: TelemetryStore
   readonly writer: TelemetryWriter
   /** Hears each event once it is stored. */
-  readonly onStored: (sessionId: SessionId, events: readonly TelemetryEnvelope[]) => void
+  readonly onStored: StoredListener
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -134,10 +137,7 @@ export class TelemetryIntake {
       else if ((await this.#persist(() => writer.write(rows).then(() => true))) === true) {
         feed.markStored(rows)
         this.#reader?.acknowledge(rows.at(-1)?.seq ?? 0)
-        onStored(
-          sessionId,
-          rows.map(({ seq, event }) => ({ seq, event: JSON.parse(event) as TelemetryEvent })),
-        )
+        onStored(sessionId, () => rows.map(({ seq, event }) => ({ seq, event: JSON.parse(event) as TelemetryEvent })))
       }
     }
   }

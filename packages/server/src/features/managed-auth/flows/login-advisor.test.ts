@@ -81,13 +81,17 @@ for (const secret of [
 test('what may be a code or a token is not sent either, nor are the query and the values of choices', () => {
   const sent = shownTo(
     asked({
-      page: page({ url: `https://site.test/${'t'.repeat(30)}/a?code=55512#x`, title: 'Code 12345, GEZDGNBVGY3TQOJQ' }),
+      page: page({
+        url: `https://site.test/${'t'.repeat(30)}/x7Ab9/choose-account?code=55512#x`,
+        title: 'Code 12345, 987 654, 31-41, GEZDGNBVGY3TQOJQ',
+      }),
       choices: [choice('account', { label: `Session ${'aB3_'.repeat(10)}`, selector: '//button[@id="planted"]' })],
     }),
   )
 
-  for (const part of ['ttt', '55512', '12345', 'GEZDGNBVGY3TQOJQ', 'aB3_', 'planted'])
+  for (const part of ['ttt', 'x7Ab9', '55512', '12345', '987', '654', '31-41', 'GEZDGNBVGY3TQOJQ', 'aB3_', 'planted'])
     assert.ok(!sent.includes(part), part)
+  assert.match(sent, /choose-account/)
 })
 
 test('the longest page makes a short question', () => {

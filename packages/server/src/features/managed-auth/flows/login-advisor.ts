@@ -9,7 +9,6 @@ const answerMilliseconds = 15_000
 /** Of one flow. */
 export const maxQuestions = 6
 const maxText = 160
-const maxPathPart = 24
 
 const instructions =
   'You help a program to log in to a website with stored credentials, which it enters by itself. You get what it has read ' +
@@ -111,16 +110,21 @@ export function messagesOf({ page, means, inputs, choices }: LoginQuestion): rea
   ]
 }
 
-/** Paths and queries carry tokens: what is long is one. */
+/** A part of a path without digits. Others may be tokens, as queries are. */
+const word = /^[\p{L}._~-]{0,24}$/u
+
 function addressOf(url: string): string {
   const { host = '', pathname = '' } = URL.parse(url) ?? {}
-  const parts = pathname.split('/').map((part) => (part.length > maxPathPart ? '…' : part))
-  return `${host}${parts.join('/')}`
+  return `${host}${pathname
+    .split('/')
+    .map((part) => (word.test(part) ? part : '…'))
+    .join('/')}`
 }
 
 /** Runs of letters and digits that no word of a page is as long as, and secrets for codes as people write them down. */
 const tokens = /[\w+/=-]{24,}|\b[A-Z2-7]{16,}\b/g
-const numbers = /\d{4,}/g
+/** Also as pages group them: `123 456`. */
+const numbers = /\d(?:[\s.-]?\d){3,}/g
 
 /** Puts names in the place of values, as they are and as addresses have them, and marks in that of what may be a secret. */
 function cleaner(values: readonly (readonly [name: string, value: string])[]): (text: string) => string {

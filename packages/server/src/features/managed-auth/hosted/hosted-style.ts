@@ -25,7 +25,7 @@ input[aria-invalid] { border: 2px solid var(--bad); }
 button { font: inherit; cursor: pointer; border-radius: .625rem; }
 .reveal { position: absolute; inset: .25rem .25rem .25rem auto; min-width: 4rem; border: 0; background: transparent; color: var(--accent); font-size: .875rem; font-weight: 600; }
 .primary { width: 100%; min-height: 3rem; margin-top: .375rem; border: 0; background: var(--accent); color: var(--on-accent); font-weight: 650; }
-.choice { display: flex; flex-direction: column; width: 100%; min-height: 3rem; justify-content: center; padding: .5rem 1rem; margin-top: .625rem; text-align: left; color: inherit; background: transparent; border: 1px solid var(--line); font-weight: 550; }
+.choice { display: flex; flex-direction: column; width: 100%; min-height: 3rem; justify-content: center; padding: .5rem 1rem; margin-top: .625rem; text-align: start; color: inherit; background: transparent; border: 1px solid var(--line); font-weight: 550; }
 .choice .hint { font-weight: 400; }
 @media (hover: hover) { .choice:hover { border-color: var(--accent); } .primary:hover { filter: brightness(1.08); } }
 .or { display: flex; align-items: center; gap: .75rem; margin: 1.25rem 0 .625rem; color: var(--soft); font-size: .875rem; }

@@ -134,7 +134,9 @@ export class SessionCreator {
       await this.#abandon(session)
       if (!(await store.hasEnded(id))) throw attributeError(error, request)
     }
-    if (active && !machines.hasGone(id)) return { session: active, isFromReserve: claimed !== undefined }
+    // A claimed machine that was of no use has been replaced.
+    const isFromReserve = active !== undefined && active.machine_id === claimed?.machine.id
+    if (active && !machines.hasGone(id)) return { session: active, isFromReserve }
     if (!active) {
       await machines.stop(session)
       throw new BerthError('session_ended_while_starting')

@@ -8,7 +8,7 @@ import type { SessionStore, UnfinishedSession } from '../records/session-store.t
 import type { SessionUpdater } from '../update/update-session.ts'
 import type { SessionMachines } from './session-machines.ts'
 
-interface RecoverOptions {
+export interface RecoverOptions {
   readonly driver: Driver
   readonly egressLink: EgressLink
   readonly driverId: string
@@ -35,6 +35,8 @@ const defaultReadyLimitMilliseconds = 60_000
  */
 export async function recoverSessions(options: RecoverOptions): Promise<void> {
   const { driver, driverId, egressLink, store, machines, logger } = options
+  // Nothing of the others, which are found by what their servers leave, is to be removed.
+  const { areMachinesShared } = driver.capabilities
   const [existing, served, sessions] = await Promise.all([
     driver.list(),
     egressLink.listRoutes(),
@@ -43,7 +45,9 @@ export async function recoverSessions(options: RecoverOptions): Promise<void> {
   const found = new Set(existing)
   const named = new Set(sessions.map(({ machine_id }) => machine_id))
   // Machines that no session names, and routes whose machines have gone.
-  const strays = [...new Set([...existing, ...served])].filter((machineId) => !named.has(machineId))
+  const strays = areMachinesShared
+    ? []
+    : [...new Set([...existing, ...served])].filter((machineId) => !named.has(machineId))
 
   const recovery = new SessionRecovery(options)
   const takenUp = sessions.map((session) => recovery.recover(session, found.has(session.machine_id)))
@@ -58,7 +62,8 @@ export async function recoverSessions(options: RecoverOptions): Promise<void> {
   if (adopted + others > 0) logger.info({ adopted, ended: others }, 'recovered the sessions of the last run')
 }
 
-class SessionRecovery {
+/** Takes up sessions that this server serves, or ends what is left of them. */
+export class SessionRecovery {
   readonly #options: RecoverOptions
   adopted = 0
 
@@ -120,9 +125,13 @@ class SessionRecovery {
   }
 
   #adopt(session: UnfinishedSession, machine: Machine, isFrozen: boolean): void {
-    const { machines, updater, terminator, logger } = this.#options
+    const { driver, machines, updater, terminator, logger } = this.#options
     const { id } = session
     this.adopted += 1
+    // The last server may have been killed between the claim of a machine of the reserve and that.
+    driver
+      .raisePriority(machine.id)
+      .catch((error: unknown) => logger.warn({ err: error, sessionId: id }, 'a session keeps a low priority'))
     const { ready } = machines.adopt(id, machine, { ...session, isFrozen }).watch
     // Nobody was using it, and it answers when somebody does.
     if (isFrozen) return

@@ -55,6 +55,8 @@ interface SessionMachinesOptions {
   readonly events: LifecycleEvents
   /** After how long without activity a machine is frozen. Absent: none ever is. */
   readonly standbyMilliseconds: number | undefined
+  /** Whether this server may freeze machines: not when the others may have taken it for gone. */
+  readonly mayStandBy: () => boolean
   readonly clock: Clock
   readonly telemetry: SessionTelemetry
   /** Tells the webhooks of the session, once for each key. */
@@ -77,6 +79,8 @@ export class SessionMachines {
   readonly #live = new Map<SessionId, LiveMachine>()
   /** Whose machines are not there, or not ready, yet: when one of these goes, its creator cleans up. */
   readonly #expected = new Set<SessionId>()
+  /** Of sessions that other servers serve by now: what this one does in them goes on. */
+  readonly #handedOver = new Map<SessionId, StandbyMachine>()
 
   #returnedBytes = 0
 
@@ -157,6 +161,7 @@ export class SessionMachines {
     const agentEvents = new AgentEventReader(machine, (record) => this.#takeEvent(id, record), { begin })
     const standbyNotes = new StandbyNotes({ id, ...this.#options })
     const unknown = { idleSince: undefined, notedIdleSince: undefined }
+    this.#handedOver.delete(id)
     const live = { machine: standby, watch, agentEvents, createdAt, ...unknown, isNoting: false, standbyNotes }
     this.#live.set(id, live)
     this.#options.telemetry.add(id, { commands: standby, events: onceAwake(machine, begin) })
@@ -177,7 +182,7 @@ export class SessionMachines {
       driver,
       isFrozen,
       afterMilliseconds: canStandBy ? standbyMilliseconds : undefined,
-      mayStandBy: () => !this.#expected.has(id),
+      mayStandBy: () => !this.#expected.has(id) && this.#options.mayStandBy(),
       onChange: (isNow) => this.#live.get(id)?.standbyNotes.note(isNow),
       onMemoryReturned: (bytes) => {
         this.#returnedBytes += bytes
@@ -268,7 +273,7 @@ export class SessionMachines {
 
   /** The session's machine, unless it is elsewhere or gone. A connection to it wakes the session. */
   find(id: SessionId): Machine | undefined {
-    return this.#live.get(id)?.machine
+    return this.#live.get(id)?.machine ?? this.#handedOver.get(id)
   }
 
   /** The same; `session_unreachable` when its machine is elsewhere or gone. */
@@ -291,6 +296,14 @@ export class SessionMachines {
   /** Ends the connections of its clients. One that is frozen has none. */
   async endClients(id: SessionId): Promise<void> {
     if (!this.isFrozen(id)) await this.#options.telemetry.endClients(id)
+  }
+
+  /** Another server has the machine of the session now. What is open to it here goes on, and what is begun here too. */
+  async handOver(id: SessionId): Promise<void> {
+    const live = this.#live.get(id)
+    if (!live) return
+    this.#handedOver.set(id, live.machine)
+    await this.letGo(id)
   }
 
   /** Forgets the machine of a session that does not come about. It runs on. */
@@ -329,6 +342,7 @@ export class SessionMachines {
       agentEvents.close()
     }
     this.#live.clear()
+    this.#handedOver.clear()
     this.#options.telemetry.release()
   }
 }

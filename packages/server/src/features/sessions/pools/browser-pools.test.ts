@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { BrowserPool } from '@berth/contract/browser-pools/browser-pool.ts'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
-import type { PoolId } from '@berth/contract/common/ids.ts'
+import type { PoolId, SessionId } from '@berth/contract/common/ids.ts'
 import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 
 const server = await TestServer.open()
@@ -231,6 +231,43 @@ test('a browser that is released to be used again has nothing of the lease, and 
   const discovery = async ({ cdp_ws_url, base_url }: Browser) =>
     (await fetch(`${base_url}/json/version?jwt=${new URL(cdp_ws_url).searchParams.get('jwt')}`)).status
   assert.deepEqual([await discovery(first), await discovery(second)], [401, 200])
+})
+
+test('the agent of a released browser ends the connections of its clients, before berth cuts what is left of them', async () => {
+  const owner = await server.project()
+  const pool = await fullPool(owner, { telemetry: { enabled: true } })
+  const browser = await leased(owner, pool)
+  const socket = new WebSocket(browser.cdp_ws_url)
+  await new Promise((resolve) => socket.addEventListener('open', resolve))
+  const closed = new Promise((resolve) => socket.addEventListener('close', resolve))
+  const agent = server.host.agentOf(browser.session_id as SessionId)
+  const statesThen: number[] = []
+  agent.onEndClients = () => void statesThen.push(socket.readyState)
+
+  await release(owner, pool, browser)
+
+  agent.onEndClients = () => {}
+  assert.deepEqual(statesThen, [WebSocket.OPEN])
+  await closed
+})
+
+test('that a browser was released is heard too late to cut its next caller', async () => {
+  const owner = await server.project()
+  const pool = await fullPool(owner)
+  await release(owner, pool, await leased(owner, pool))
+  const browser = await leased(owner, pool)
+  const socket = new WebSocket(browser.cdp_ws_url)
+  await new Promise((resolve) => socket.addEventListener('open', resolve))
+  const answer = new Promise((resolve) => socket.addEventListener('message', ({ data }) => resolve(data)))
+
+  await server.services.leaseReturns.finish(browser.session_id as SessionId)
+  socket.send('still here')
+
+  assert.equal(
+    await Promise.race([answer, new Promise((resolve) => socket.addEventListener('close', resolve))]),
+    'still here',
+  )
+  socket.close()
 })
 
 test('a browser is released once, by its id, to its own pool', async () => {

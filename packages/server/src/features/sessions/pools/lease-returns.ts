@@ -5,12 +5,14 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionConnections } from '../../../agent-link/session-connections.ts'
 import type { SessionLocks } from '../../../cluster/session-locks.ts'
 import type { SessionTerminator } from '../end/end-session.ts'
+import type { SessionMachines } from '../machines/session-machines.ts'
 import type { RestoreSession } from '../update/session-change.ts'
 import type { LeaseStore } from './lease-store.ts'
 
 interface LeaseReturnsOptions {
   readonly store: LeaseStore
   readonly connections: SessionConnections
+  readonly machines: Pick<SessionMachines, 'endClients'>
   readonly locks: SessionLocks
   /** Each gives the running session a part of what its row says. */
   readonly restores: readonly RestoreSession[]
@@ -33,12 +35,21 @@ export class LeaseReturns {
 
   /** Resolves when the browser is ready for the next caller, or ended because it cannot be. */
   finish(id: SessionId): Promise<void> {
-    // Before anything is waited for: an update of the last caller may take its time.
-    this.#options.connections.cut(id)
-    return this.#running.run(id, () => this.#options.locks.run(id, () => this.#finish(id)))
+    return this.#running.run(id, () => this.#finish(id))
   }
 
   async #finish(id: SessionId): Promise<void> {
+    const { store, connections, machines, locks } = this.#options
+    // One that was taken back before, and is leased again, keeps the connections of its new caller.
+    if (!(await store.findReturning(id))) return
+    // Its agent tells that its clients lose it; one that does not answer is not waited for.
+    await machines.endClients(id)
+    // Before the lock is waited for: an update of the last caller may take its time.
+    connections.cut(id)
+    await locks.run(id, () => this.#restore(id))
+  }
+
+  async #restore(id: SessionId): Promise<void> {
     const { store, connections, restores, terminator, clock, logger } = this.#options
     const returning = await store.findReturning(id)
     if (!returning) return

@@ -33,9 +33,11 @@ export type UnfinishedSession = Pick<Session, 'id' | 'machine_id' | 'state' | 'p
 
 export class SessionStore {
   readonly #database: Database
+  readonly #serverId: string
 
-  constructor(database: Database) {
+  constructor(database: Database, serverId: string) {
     this.#database = database
+    this.#serverId = serverId
   }
 
   /** Records a session before its machine exists. Of two with one name, the index lets one through. */
@@ -75,7 +77,7 @@ export class SessionStore {
     return holder !== undefined
   }
 
-  /** The session is usable, or ready in its pool; nothing when it was deleted before. */
+  /** The session is usable, or ready in its pool; nothing when it was deleted before, or this server was taken for gone. */
   async activate(
     id: SessionId,
     idleSince: Date | null,
@@ -85,6 +87,7 @@ export class SessionStore {
       .updateTable('sessions')
       .set({ state, idle_since: idleSince })
       .where('id', '=', id)
+      .where('driver_id', '=', this.#serverId)
       .where('state', '=', 'starting')
       .returningAll()
       .executeTakeFirst()
@@ -144,13 +147,17 @@ export class SessionStore {
       .execute()
   }
 
-  /** Takes a session from its callers; of several that end it, one is told. It keeps its row and loses its name. */
+  /**
+   * Takes a session from its callers; of several that end it, one is told. It keeps its row and loses its name. What this
+   * server sees of a machine is no reason to end a session that another one serves by now.
+   */
   async beginEnd(id: SessionId, now: Date, reason: SessionEndReason | null = null): Promise<Session | undefined> {
     return this.#database
       .updateTable('sessions')
       .set({ state: 'ending', deleted_at: now, end_reason: reason })
       .where('id', '=', id)
       .where('state', 'in', pooledStates)
+      .$if(reason === 'machine_ended', (query) => query.where('driver_id', '=', this.#serverId))
       .returningAll()
       .executeTakeFirst()
   }
@@ -161,6 +168,7 @@ export class SessionStore {
       .updateTable('sessions')
       .set({ state: 'ending', deleted_at: now, end_reason: 'timeout' })
       .where('id', '=', id)
+      .where('driver_id', '=', this.#serverId)
       .where('state', '=', 'active')
       .where('idle_since', '<=', idleSince)
       .returningAll()
@@ -172,12 +180,13 @@ export class SessionStore {
     return (await this.#findIn(['ending', 'deleted'], id)) !== undefined
   }
 
-  /** A session that is being ended. */
+  /** A session of this server that is being ended. */
   async findEnding(id: SessionId): Promise<Session | undefined> {
     return this.#database
       .selectFrom('sessions')
       .selectAll()
       .where('id', '=', id)
+      .where('driver_id', '=', this.#serverId)
       .where('state', '=', 'ending')
       .executeTakeFirst()
   }
@@ -332,6 +341,28 @@ export class SessionStore {
       .where('driver_id', '=', driverId)
       .where('state', '<>', 'deleted')
       .execute()
+  }
+
+  /** One of them. */
+  async findUnfinished(driverId: string, id: SessionId): Promise<UnfinishedSession | undefined> {
+    return this.#database
+      .selectFrom('sessions')
+      .select(['id', 'machine_id', 'state', 'profile_save_changes', 'gpu'])
+      .where('id', '=', id)
+      .where('driver_id', '=', driverId)
+      .where('state', '<>', 'deleted')
+      .executeTakeFirst()
+  }
+
+  /** The server of a session whose machine may exist. */
+  async findServer(id: SessionId): Promise<string | undefined> {
+    const found = await this.#database
+      .selectFrom('sessions')
+      .select('driver_id')
+      .where('id', '=', id)
+      .where('state', '<>', 'deleted')
+      .executeTakeFirst()
+    return found?.driver_id
   }
 
   async countActive(): Promise<number> {

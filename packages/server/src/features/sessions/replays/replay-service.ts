@@ -255,6 +255,17 @@ export class ReplayService {
     await this.#finishAsStored(unfinished.filter((id) => !this.#known.has(id)))
   }
 
+  /** The session goes to another server, which cannot go on with what this one records. */
+  async endAtMove(sessionId: SessionId): Promise<void> {
+    await this.#queue.run(sessionId, () => this.#endAll(sessionId, 'interrupted'))
+  }
+
+  /** Ends those of the session whose server was killed: the session is this server's now. */
+  async finishLeft(sessionId: SessionId): Promise<void> {
+    const { store, driverId } = this.#options
+    await this.#finishAsStored(await store.listLeft(sessionId, driverId))
+  }
+
   /** Removes those whose time is over, and ends those whose server is gone. */
   async expire(): Promise<void> {
     const { store, parts, clock } = this.#options

@@ -107,6 +107,18 @@ export class ReplayStore {
     return rows.map(({ id }) => id)
   }
 
+  /** Those of a session that other servers have recorded. */
+  async listLeft(sessionId: SessionId, driverId: string): Promise<readonly ReplayId[]> {
+    const rows = await this.#database
+      .selectFrom('replays')
+      .select('id')
+      .where('session_id', '=', sessionId)
+      .where('driver_id', '<>', driverId)
+      .where('finished_at', 'is', null)
+      .execute()
+    return rows.map(({ id }) => id)
+  }
+
   /** Those of sessions that are over, since a moment before which whoever records them has finished. */
   async listOrphans(endedBefore: Date): Promise<readonly ReplayId[]> {
     const rows = await this.#database

@@ -105,6 +105,62 @@ test('a create that asks for nothing asks nothing of its agent or of egress befo
   await until(async () => !server.host.lowPriority.has(headless as MachineId))
 })
 
+test('a create from the reserve is told to webhooks once, whatever becomes of its machine', async () => {
+  const project = await server.project()
+  const webhook = { url: 'https://receiver.example', event_types: ['session.created'] }
+  await project.call('POST', '/webhooks', webhook)
+  const told = async () => {
+    const deliveries = server.database
+      .selectFrom('webhook_deliveries')
+      .innerJoin('webhooks', 'webhooks.id', 'webhook_id')
+    const rows = await deliveries.select('payload').where('project_id', '=', project.id).execute()
+    return rows.map(({ payload }) => JSON.parse(payload).data.session_id)
+  }
+  const [, headless] = await refilled()
+  const claimed = await project.session({ headless: true, name: 'claimed' })
+  const [, spoilt] = await refilled()
+  await defects['has ended']?.(spoilt as MachineId)
+
+  const replaced = await project.session({ headless: true, name: 'replaced' })
+
+  assert.equal(await machineOf(claimed), headless)
+  assert.notEqual(await machineOf(replaced), spoilt)
+  assert.deepEqual((await told()).toSorted(), [claimed.session_id, replaced.session_id].toSorted())
+})
+
+test('a create whose machine of the reserve was of no use counts as none from the reserve', async () => {
+  const project = await server.project()
+  const outcomes: boolean[] = []
+  const note = (_project: unknown, { isFromReserve }: { isFromReserve: boolean }) => void outcomes.push(isFromReserve)
+  server.services.events.on('createEnded', note)
+  const [, first] = await refilled()
+  await defects['does not take its settings']?.(first as MachineId)
+  await project.session({ headless: true, viewport: otherViewport })
+  const [, second] = await refilled()
+  await failures['has ended']?.(second as MachineId)
+  await project.session({ headless: true })
+  await refilled()
+
+  await project.session({ headless: true, viewport: otherViewport })
+
+  server.services.events.off('createEnded', note)
+  assert.deepEqual(outcomes, [false, false, true])
+})
+
+test('a session whose server was killed right after the claim has the priority of the others with the next one', async () => {
+  const project = await server.project()
+  await refilled()
+  const { session_id } = await project.session({ headless: true })
+  const machine = (await server.row(session_id)).machine_id
+  await until(async () => !server.host.lowPriority.has(machine))
+  server.host.lowPriority.add(machine)
+
+  await server.crash()
+  await server.start()
+
+  await until(async () => !server.host.lowPriority.has(machine))
+})
+
 test('a round of the reaper while a create claims its machine leaves the machine alone', async () => {
   const project = await server.project()
   const [, headless] = await refilled()

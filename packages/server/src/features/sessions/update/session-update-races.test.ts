@@ -260,7 +260,7 @@ test('a part that changes the browser alone is applied', async () => {
   const project = await server.project()
   const session = await project.session()
   let applied = 0
-  const store = new SessionStore(server.database)
+  const store = new SessionStore(server.database, 'test')
   const updater = new SessionUpdater({
     store,
     resolver: new SessionResolver(store),

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type FindFormFieldsReply, fillFormFields, findFormFields } from '@berth/contract/agent/form-fill-endpoints.ts'
+import type { Sealed } from '@berth/contract/agent/sealing-endpoints.ts'
 import type { SessionId, VaultItemId, VaultOperationId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { FilledField, FillRequest, FillResult } from '@berth/contract/vaults/item-operation.ts'
@@ -11,6 +12,7 @@ import { denialOf } from './destination.ts'
 import type { ItemUse } from './item-use.ts'
 import type { LinkedSessions } from './linked-sessions.ts'
 import { eventOf, type OperationStore } from './operation-store.ts'
+import { sealFor } from './seal-for.ts'
 
 /** Beyond the time that the caller gives the page. */
 const commandMilliseconds = 15_000
@@ -64,7 +66,7 @@ export class FillOperation {
     { item }: OpenItem,
     { fill, request, signal }: { readonly fill: Fill; readonly request: FillRequest; readonly signal: AbortSignal },
   ): Promise<FillResult> {
-    const { use, operations } = this.#options
+    const { use, operations, sessions } = this.#options
     const found = foundOf(await this.#find(fill, request, signal), request)
     if ('fields' in found) return this.#result(fill, found)
     const reason = denialOf({ allowedDomains: item.allowed_domains, pageUrl: found.page_url, origins: found.origins })
@@ -74,8 +76,9 @@ export class FillOperation {
     }
     // Read again: the page may have taken long, and the item may have been changed or deleted meanwhile.
     const texts = use.textsOf(await use.openFor(named, 'fill', request.fields, 'fields'), request.fields)
+    const sealed = await sealFor(sessions, fill.sessionId, texts)
     if (!(await operations.beginWriting(fill.id))) throw new BerthError('vault_fill_under_way')
-    return this.#result(fill, await this.#write(fill, found.fill_id, texts, request.timeout_ms))
+    return this.#result(fill, await this.#write(fill, found.fill_id, sealed, request.timeout_ms))
   }
 
   async #find({ sessionId }: Fill, request: FillRequest, signal: AbortSignal): Promise<FindFormFieldsReply> {
@@ -89,16 +92,16 @@ export class FillOperation {
   }
 
   /** Does not end when the caller leaves: a form would be left half filled. */
-  async #write({ sessionId }: Fill, fillId: string, values: readonly string[], timeoutMilliseconds: number) {
-    const body = { fill_id: fillId, values: [...values], timeout_ms: timeoutMilliseconds }
+  async #write({ sessionId }: Fill, fillId: string, sealed: Sealed, timeoutMilliseconds: number) {
+    const body = { fill_id: fillId, sealed_values: sealed, timeout_ms: timeoutMilliseconds }
     const options = { limitMilliseconds: timeoutMilliseconds + commandMilliseconds }
     try {
       const reply = await this.#options.sessions.command(sessionId, fillFormFields, body, options)
-      if (reply.fields.length === values.length) return reply
+      if (reply.fields.length === sealed.values.length) return reply
     } catch {
-      // The values may have arrived. The cause is not logged, as it may quote them.
+      // The values may have arrived.
     }
-    const fields = values.map((_value, index) => ({ index, status: 'unknown' as const }))
+    const fields = sealed.values.map((_value, index) => ({ index, status: 'unknown' as const }))
     return { status: 'unknown' as const, fields }
   }
 

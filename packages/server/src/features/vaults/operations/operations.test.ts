@@ -187,6 +187,16 @@ test('a fill of which nothing is heard after the values were sent has an unknown
   assert.equal((await eventNames()).at(-1), 'fill.unknown')
 })
 
+test('a key of the agent that is none ends a fill before anything is sent', async () => {
+  const { agent, fill, eventNames } = await linked()
+  agent.makeSealingKey = async () => ({ key_id: 'x', jwk: { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' } })
+
+  const { status, body } = await fill()
+
+  assert.deepEqual([status, body.code, agent.filled.length], [502, 'session_unreachable', 0])
+  assert.equal((await eventNames()).at(-1), 'fill.failed')
+})
+
 test('fills of one browser come one after another', async () => {
   const { agent, fill } = await linked()
   let underWay = 0

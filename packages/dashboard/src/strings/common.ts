@@ -14,6 +14,7 @@ export const common = {
   more: 'Load more',
   search: 'Search',
   none: '—',
+  guide: 'Read the guide',
   selected: (count: number) => `${count} selected`,
   removeQuestion: (name: string) => `Delete ${name}?`,
   removeWarning: 'This cannot be undone.',

@@ -1,7 +1,6 @@
 export const words = {
   title: 'Deliveries',
   all: 'All webhooks',
-  refresh: 'Refresh',
   status: 'Status',
   anyStatus: 'Any status',
   empty: 'No delivery yet.',

@@ -5,7 +5,7 @@ export const words = {
   limit: (used: number, limit: number) => `${used} of ${limit}`,
   started: 'Started today',
   time: 'Browser time today',
-  room: 'Room for sessions on this host',
+  room: 'Room on this host',
   memory: 'Free memory',
   vaults: 'Vaults',
   startedByHour: 'Starts, by hour',

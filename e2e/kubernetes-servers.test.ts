@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, before, suite, test } from 'node:test'
+import { until } from './fault/testing/until.ts'
+import { Berth } from './testing/berth.ts'
+import { CdpClient } from './testing/cdp.ts'
+import { SharedBerths } from './testing/shared-berths.ts'
+
+const { KUBECONFIG = '', BERTH_TEST_KUBERNETES, BERTH_TEST_KUBERNETES_IMAGE: image = '' } = process.env
+const noCluster = BERTH_TEST_KUBERNETES === '1' && image !== '' ? undefined : 'no cluster: ./berth test --kubernetes'
+const drainSeconds = 8
+/** On a busy machine; a server is gone after 8 s, and its sessions are taken up within a few more. */
+const moveSeconds = 60
+
+interface SessionRecord {
+  readonly session_id: string
+  readonly cdp_ws_url: string
+}
+
+suite('servers whose machines are pods', { skip: noCluster }, () => {
+  let shared: SharedBerths<Berth>
+  const servers: Berth[] = []
+  const environment = {
+    KUBECONFIG,
+    BERTH_DRIVER: 'kubernetes',
+    BERTH_KUBERNETES_IMAGE: image,
+    BERTH_KUBERNETES_NAMESPACE: 'default',
+    BERTH_KUBERNETES_CPU_REQUEST: '10m',
+    BERTH_DRAIN_SECONDS: String(drainSeconds),
+  }
+
+  before(async () => {
+    const { BERTH_DRAIN_SECONDS: _, ...holder } = environment
+    shared = await SharedBerths.open((options) =>
+      Berth.startOne({ ...options, environment: { ...holder, BERTH_DRAIN_SECONDS: '0', ...options.environment } }),
+    )
+    for (let count = 0; count < 2; count += 1) await startServer()
+  })
+  after(() => shared[Symbol.asyncDispose]())
+
+  async function startServer(): Promise<Berth> {
+    const server = await shared.start({ environment: { ...environment, BERTH_PUBLIC_URL: shared.url } })
+    servers.push(server)
+    return server
+  }
+
+  async function create(server: Berth): Promise<SessionRecord> {
+    const response = await server.request('/browsers', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ headless: true, timeout_seconds: 600 }),
+    })
+    assert.equal(response.status, 200)
+    return (await response.json()) as SessionRecord
+  }
+
+  /** A page with something that only its memory has. */
+  async function openPage(cdp: CdpClient): Promise<string> {
+    const page = await cdp.openPage('about:blank#kept')
+    await cdp.evaluate(page, 'window.kept = 42')
+    return page
+  }
+
+  async function readPage(cdp: CdpClient): Promise<unknown> {
+    return cdp.evaluate(await cdp.attachToPage((url) => url.endsWith('#kept')), 'window.kept')
+  }
+
+  function reconnect({ cdp_ws_url: url }: SessionRecord): Promise<CdpClient> {
+    return until('the session to be reached', () => CdpClient.open(url).catch(() => undefined), {
+      limitSeconds: moveSeconds,
+      everyMilliseconds: 200,
+    })
+  }
+
+  test('the session of a server that is killed is reached at the same URL, with its page', async () => {
+    const [killed, other] = servers as [Berth, Berth]
+    const session = await create(killed)
+    const cdp = await CdpClient.open(session.cdp_ws_url)
+    await openPage(cdp)
+    const cut = once(cdp.socket, 'close')
+
+    await killed.signal('SIGKILL')
+    shared.use([other])
+    const begunAt = performance.now()
+    cdp.reset()
+    await cut
+    const again = await reconnect(session)
+
+    assert.equal(await readPage(again), 42)
+    console.log(`reached again after ${Math.round(performance.now() - begunAt)} ms`)
+    assert.equal((await other.request(`/browsers/${session.session_id}`, { method: 'DELETE' })).status, 204)
+  })
+
+  test('a server that ends gives its sessions to others, and lets clients finish', async () => {
+    const [, ending] = servers as [Berth, Berth]
+    const staying = await startServer()
+    shared.use([ending])
+    const session = await create(ending)
+    const cdp = await CdpClient.open(session.cdp_ws_url)
+    const page = await openPage(cdp)
+    const closed = once(cdp.socket, 'close')
+    assert.equal((await ending.request('/health/ready')).status, 200)
+
+    const exited = ending.signal('SIGTERM')
+    await until('it is not ready', async () => (await ending.request('/health/ready')).status === 503, {
+      limitSeconds: 10,
+    })
+    shared.use([staying])
+    const elsewhere = await reconnect(session)
+    const seen = await readPage(elsewhere)
+    const before = await cdp.evaluate(page, 'window.kept + 1')
+    const [code] = (await closed) as [number]
+
+    assert.deepEqual([seen, before, code], [42, 43, 1012])
+    assert.equal(await exited, 0)
+    assert.equal(await readPage(await reconnect(session)), 42)
+    assert.equal((await staying.request(`/browsers/${session.session_id}`, { method: 'DELETE' })).status, 204)
+  })
+})

@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto'
+
+/**
+ * A JSON value for a parameter of one command, which the process must not keep. Texts stay in memory until they are
+ * collected, and longer. So the value is never a text: it goes from these bytes to Chromium, and the bytes are overwritten.
+ */
+export class CdpSecret {
+  readonly #json: Uint8Array
+  readonly #mark: string = randomUUID()
+
+  /** Takes over the bytes of the JSON text. */
+  constructor(json: Uint8Array) {
+    this.#json = json
+  }
+
+  toJSON(): string {
+    return this.#mark
+  }
+
+  /** The command with the value in its place. Whoever sends it overwrites it. */
+  putInto(command: string): Buffer {
+    const [before, after, ...more] = command.split(JSON.stringify(this.#mark))
+    if (before === undefined || after === undefined || more.length > 0)
+      throw new Error('the command has no one place for its secret')
+    return Buffer.concat([Buffer.from(before), this.#json, Buffer.from(after)])
+  }
+
+  overwrite(): void {
+    this.#json.fill(0)
+  }
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { createSnippets } from './snippets.ts'
+
+const run = promisify(execFile)
+const request = {
+  name: `it's "quoted" \\ and \n more`,
+  headless: true,
+  timeout_seconds: 600,
+  tags: { 'a-b': "x': y", empty: '' },
+  extensions: [{ id: 'one' }],
+  viewport: { width: 1, height: 2 },
+}
+
+/** What the snippet passes to the SDK: everything before the call is replaced. */
+test('the snippet in TypeScript says what the form says', async () => {
+  const text = createSnippets.TypeScript(request, 'http://127.0.0.1:1')
+  const argument = text.slice(text.indexOf('create(') + 'create'.length)
+
+  const { stdout } = await run(process.execPath, ['-e', `console.log(JSON.stringify(${argument}))`])
+
+  assert.deepEqual(JSON.parse(stdout), request)
+  assert.match(text, /baseURL: 'http:\/\/127\.0\.0\.1:1'/)
+})
+
+test('the snippet in Python says what the form says', async () => {
+  const text = createSnippets.Python(request, 'http://127.0.0.1:1')
+  const call = text.slice(text.indexOf('create(') + 'create'.length)
+
+  const { stdout } = await run('python3', ['-c', `import json\nprint(json.dumps(dict${call}))`])
+
+  assert.deepEqual(JSON.parse(stdout), request)
+})
+
+test('a form that says nothing calls without anything', () => {
+  assert.match(createSnippets.TypeScript({}, 'http://berth.test'), /create\(\{\}\)$/)
+  assert.match(createSnippets.Python({}, 'http://berth.test'), /create\(\)$/)
+})

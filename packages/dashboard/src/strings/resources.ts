@@ -1,0 +1,11 @@
+export const words = {
+  unknown: 'There is no such page.',
+  create: (one: string) => `New ${one}`,
+  edit: (one: string) => `Edit ${one}`,
+  actions: 'Actions',
+  download: 'Download',
+  log: 'Log',
+  noneFound: 'Nothing matches.',
+  saveNow: 'Copy it now: it is not shown again.',
+  noLines: 'No line yet.',
+}

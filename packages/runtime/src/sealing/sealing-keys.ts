@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto'
+import type { Sealed, SealingKey } from '@berth/contract/agent/sealing-endpoints.ts'
+import { compactDecrypt, exportJWK, generateKeyPair } from 'jose'
+
+export const sealingAlgorithm = 'ECDH-ES'
+export const sealingEncryption = 'A256GCM'
+
+/** Those that nobody has used go when newer ones come. */
+const maxKeys = 16
+
+/**
+ * Keys for values that a process must not keep. Each is for one set of values, and is forgotten with them: what memory
+ * still has of the encrypted texts is then of no use to anybody.
+ */
+export class SealingKeys {
+  readonly #keys = new Map<string, CryptoKey>()
+
+  async make(): Promise<SealingKey> {
+    const { publicKey, privateKey } = await generateKeyPair(sealingAlgorithm, { crv: 'P-256' })
+    const { x = '', y = '' } = await exportJWK(publicKey)
+    const key_id = randomUUID()
+    const [oldest] = this.#keys.keys()
+    if (oldest !== undefined && this.#keys.size >= maxKeys) this.#keys.delete(oldest)
+    this.#keys.set(key_id, privateKey)
+    return { key_id, jwk: { kty: 'EC', crv: 'P-256', x, y } }
+  }
+
+  /** The JSON texts as bytes, which the caller overwrites after use. Works once for each key. */
+  async open({ key_id, values }: Sealed): Promise<readonly Uint8Array[]> {
+    const key = this.#keys.get(key_id)
+    this.#keys.delete(key_id)
+    if (!key) throw new Error('the values are sealed for a key that is not known')
+    const options = {
+      keyManagementAlgorithms: [sealingAlgorithm],
+      contentEncryptionAlgorithms: [sealingEncryption],
+    }
+    return Promise.all(values.map(async (value) => (await compactDecrypt(value, key, options)).plaintext))
+  }
+}

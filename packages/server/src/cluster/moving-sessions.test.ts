@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, beforeEach, test } from 'node:test'
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import { sql } from 'kysely'
+import WebSocket from 'ws'
+import type { TestServer } from '../testing/server-test.ts'
+import { SharedServers } from '../testing/shared-servers.ts'
+
+const servers = await SharedServers.open({ sharesMachines: true })
+after(() => servers.close())
+const { first, second } = servers
+const { database } = first
+
+/** Both servers have been there for a while. */
+beforeEach(async () => {
+  await first.tell()
+  await second.tell()
+  await changeServers('true', { up_since: "now() - interval '1 hour'" })
+})
+
+async function changeServers(condition: string, columns: Record<string, string>): Promise<void> {
+  const changes = Object.entries(columns).map(([name, value]) => `${name} = ${value}`)
+  await sql.raw(`update servers set ${changes.join(', ')} where ${condition}`).execute(database)
+}
+
+const killed = (id: string) => changeServers(`id = '${id}'`, { seen_at: "now() - interval '9 seconds'" })
+
+async function sessionOn(server: TestServer) {
+  const project = await server.project()
+  const session = await project.session()
+  const id = session.session_id as SessionId
+  return { project, session, id, machineId: (await server.row(id)).machine_id }
+}
+
+/** The address of the session as clients have it that came in by the server. */
+function at(server: TestServer, address: string): string {
+  const url = new URL(address)
+  url.port = String(server.port)
+  return url.href
+}
+
+async function closed(socket: WebSocket): Promise<number> {
+  const [code] = (await once(socket, 'close')) as [number]
+  return code
+}
+
+async function connect(server: TestServer, address: string): Promise<WebSocket> {
+  const socket = new WebSocket(at(server, address))
+  await once(socket, 'open')
+  return socket
+}
+
+test('the sessions of a server that was killed are served by another one, with their machines', async () => {
+  const { project, session, id, machineId } = await sessionOn(first)
+  await first.crash()
+  await killed('test')
+
+  await second.reap()
+  const socket = await connect(second, session.cdp_ws_url)
+  const changed = await project.on(second).call('PATCH', `/browsers/${id}`, { name: 'moved' })
+
+  const row = await second.row(id)
+  assert.deepEqual([row.driver_id, row.machine_id, row.state], ['second', machineId, 'active'])
+  assert.deepEqual([changed.status, changed.body.name], [200, 'moved'])
+  socket.terminate()
+  assert.equal((await project.on(second).call('DELETE', `/browsers/${id}`)).status, 204)
+  assert.equal(first.host.machines.has(machineId), false)
+  await first.start()
+})
+
+test('a request for a session of a server that has gone waits until another one has it', async () => {
+  const { project, id } = await sessionOn(first)
+  await first.crash()
+
+  const answer = project.on(second).call('GET', `/browsers/${id}/fs/file_info?path=/tmp`)
+  await killed('test')
+  await second.services.takeUps?.moveFromGone()
+
+  // The fake agent knows no files; that it was asked is what counts.
+  assert.notEqual((await answer).status, 502)
+  assert.equal((await second.row(id)).driver_id, 'second')
+  await first.start()
+})
+
+const seenAgo = (seconds: number) => ({ seen_at: `now() - interval '${seconds} seconds'` })
+for (const [why, owner, witness] of [
+  ['it was heard of a moment ago', seenAgo(6), seenAgo(0)],
+  ['the one that looks has only just come', seenAgo(9), { up_since: 'now()' }],
+  ['the one that looks was away itself', seenAgo(9), seenAgo(6)],
+] as const) {
+  test(`a server keeps its sessions when ${why}`, async () => {
+    const { id } = await sessionOn(first)
+    await changeServers("id = 'test'", owner)
+    await changeServers("id = 'second'", witness)
+
+    await second.reap()
+
+    assert.equal((await second.row(id)).driver_id, 'test')
+  })
+}
+
+test('of several servers that look, one gets each session, and all get some', async () => {
+  const ids = []
+  for (let count = 0; count < 4; count += 1) ids.push((await sessionOn(first)).id)
+  const third = await first.sibling('third')
+  await changeServers("id = 'third'", { up_since: "now() - interval '1 hour'" })
+  await killed('test')
+
+  const moves = [second, third, second, third].map((server) => server.services.takeUps?.moveFromGone())
+  await Promise.all(moves)
+  await Promise.all([second.reap(), third.reap()])
+
+  const owners = await Promise.all(ids.map(async (id) => (await second.row(id)).driver_id))
+  assert.deepEqual([...new Set(owners)].toSorted(), ['second', 'third'])
+  for (const [index, id] of ids.entries()) {
+    const owner = owners[index] === 'second' ? second : third
+    assert.ok(owner.services.machines.has(id))
+    await owner.services.terminator.end(id)
+  }
+  await third.close()
+  await database.deleteFrom('servers').where('id', '=', 'third').execute()
+})
+
+test('a server that was taken for gone lets go of its sessions, and ends none of them', async () => {
+  const { session, id, machineId } = await sessionOn(first)
+  const socket = await connect(first, session.cdp_ws_url)
+  const end = closed(socket)
+  await killed('test')
+  await second.reap()
+
+  assert.equal(await first.services.terminator.end(id, 'machine_ended'), false)
+  await first.reap()
+
+  await end
+  assert.deepEqual([first.services.machines.has(id), second.services.machines.has(id)], [false, true])
+  assert.ok(first.host.machines.has(machineId))
+  assert.equal((await second.row(id)).state, 'active')
+  const again = await connect(first, session.cdp_ws_url)
+  again.terminate()
+})
+
+test('a session that was starting on a server that is gone is removed with its machine', async () => {
+  const { id, machineId } = await sessionOn(first)
+  await first.crash()
+  await database.updateTable('sessions').set({ state: 'starting' }).where('id', '=', id).execute()
+  await killed('test')
+
+  await second.reap()
+
+  await assert.rejects(second.row(id))
+  assert.equal(first.host.machines.has(machineId), false)
+  await first.start()
+})
+
+test('what a caller has ended while its server went is finished by another one', async () => {
+  const { id, machineId } = await sessionOn(first)
+  await first.crash()
+  await database.updateTable('sessions').set({ state: 'ending', deleted_at: new Date() }).where('id', '=', id).execute()
+  await killed('test')
+
+  await second.reap()
+  await second.reap()
+
+  assert.equal((await second.row(id)).state, 'deleted')
+  assert.equal(first.host.machines.has(machineId), false)
+  await first.start()
+})
+
+test('a session ends when its machine has gone with its server', async () => {
+  const { id, machineId } = await sessionOn(first)
+  await first.crash()
+  const { agent } = first.host.machines.get(machineId) ?? {}
+  agent?.kill()
+  await agent?.ended
+  first.host.machines.delete(machineId)
+  await killed('test')
+
+  await second.reap()
+
+  const row = await second.row(id)
+  assert.deepEqual([row.state, row.end_reason], ['deleted', 'machine_ended'])
+  await first.start()
+})
+
+test('a server that ends gives its sessions away, and what clients have open goes on', async () => {
+  const { project, session, id } = await sessionOn(first)
+  const socket = await connect(first, session.cdp_ws_url)
+
+  await first.services.heartbeat.drain()
+  const given = await first.services.takeUps?.giveAway()
+  await first.reap()
+
+  assert.equal(given, 1)
+  assert.equal((await second.row(id)).driver_id, 'second')
+  const answer = once(socket, 'message')
+  socket.send('still there')
+  assert.equal(String((await answer)[0]), 'still there')
+  // It is taken up for whoever asks first, by whichever server.
+  assert.equal((await project.call('PATCH', `/browsers/${id}`, { name: 'given' })).status, 200)
+  assert.ok(second.services.machines.has(id))
+  const end = closed(socket)
+  first.services.relay.restart()
+  assert.equal(await end, 1012)
+  await second.services.terminator.end(id)
+})
+
+test('sessions stay where they are when there is no other server', async () => {
+  const { id } = await sessionOn(first)
+  await killed('second')
+  await first.services.heartbeat.drain()
+
+  assert.equal(await first.services.takeUps?.giveAway(), 0)
+  assert.ok(first.services.machines.has(id))
+})
+
+test('what a server leaves that has ended is moved at once', async () => {
+  const { id } = await sessionOn(first)
+  await changeServers("id = 'second'", { up_since: 'now()' })
+  await first.services.servers.leave('test')
+
+  await second.reap()
+
+  assert.equal((await second.row(id)).driver_id, 'second')
+  await second.services.terminator.end(id)
+})
+
+test('machines without a session are removed with the server that has started them', async () => {
+  const { id, machineId } = await sessionOn(first)
+  const stray = (await sessionOn(first)).id
+  const { machine_id: strayMachine } = await first.row(stray)
+  await database.deleteFrom('sessions').where('id', '=', stray).execute()
+
+  await second.services.lostSessions.end()
+  const before = first.host.machines.has(strayMachine)
+  await first.crash()
+  await changeServers("id = 'test'", { seen_at: "now() - interval '2 minutes'" })
+  await second.services.lostSessions.end()
+
+  assert.deepEqual([before, first.host.machines.has(strayMachine)], [true, false])
+  assert.ok(first.host.machines.has(machineId), 'it has a session')
+  assert.equal((await second.row(id)).state, 'active')
+  await first.start()
+})

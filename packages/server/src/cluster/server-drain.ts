@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { ServerHeartbeat } from '../features/servers/server-heartbeat.ts'
+import type { SessionTakeUps } from '../features/sessions/machines/session-take-ups.ts'
+
+const lookMilliseconds = 250
+/** So long balancers may take to notice that this server is not ready any more. */
+const noticeMilliseconds = 3_000
+const goodbyeMilliseconds = 2_500
+
+interface ServerDrainOptions {
+  readonly heartbeat: Pick<ServerHeartbeat, 'drain'>
+  readonly takeUps: Pick<SessionTakeUps, 'giveAway'> | undefined
+  /** For so long, what clients have open may go on. With 0 nothing is waited for. */
+  readonly limitMilliseconds: number
+  /** How many requests and WebSockets are open. */
+  readonly countOpen: () => number
+  /** Tells the clients of WebSockets to connect again. */
+  readonly restartClients: () => void
+  readonly logger: Logger
+}
+
+/**
+ * The first part of a graceful end: other servers get the sessions, and what clients have open here may end by itself.
+ * Meanwhile the server still serves whatever comes to it.
+ */
+export class ServerDrain {
+  readonly #options: ServerDrainOptions
+  #isOver: boolean
+
+  constructor(options: ServerDrainOptions) {
+    this.#options = options
+    this.#isOver = options.limitMilliseconds === 0
+  }
+
+  /** Whether requests may be refused now. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  async run(): Promise<void> {
+    const { heartbeat, takeUps, limitMilliseconds, logger } = this.#options
+    if (takeUps || !this.#isOver) {
+      await heartbeat.drain().catch((error: Error) => {
+        logger.warn({ reason: error.message }, 'could not say that this server ends')
+      })
+    }
+    const begunAt = performance.now()
+    const [notice, limit] = [Math.min(noticeMilliseconds, limitMilliseconds), limitMilliseconds]
+    for (;;) {
+      await this.#giveAway()
+      const elapsed = performance.now() - begunAt
+      if (elapsed >= limit || (elapsed >= notice && this.#options.countOpen() === 0)) break
+      await delay(Math.min(lookMilliseconds, limit - elapsed))
+    }
+    if (!this.#isOver) await this.#endClients()
+    this.#isOver = true
+  }
+
+  /** Also those that were created since the last time. */
+  async #giveAway(): Promise<void> {
+    const { takeUps, logger } = this.#options
+    await takeUps?.giveAway().catch((error: Error) => {
+      logger.warn({ reason: error.message }, 'could not give sessions to other servers; trying again')
+    })
+  }
+
+  async #endClients(): Promise<void> {
+    const { countOpen, restartClients, logger } = this.#options
+    const open = countOpen()
+    if (open === 0) return
+    logger.info({ open }, 'ending what clients still have open')
+    restartClients()
+    for (const deadline = performance.now() + goodbyeMilliseconds; countOpen() > 0 && performance.now() < deadline; ) {
+      await delay(lookMilliseconds)
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { chromium } from 'playwright-core'
+import { tasksOf } from '../../testing/page-tasks.ts'
+import { TestServer } from '../../testing/server-test.ts'
+
+const maxFirstViewBytes = 250 * 1024
+/** Of the processor: the time by the clock depends on what else runs. */
+const maxWorkMilliseconds = 1_000
+const rows = 50
+
+/** Says when the list and its button were there, by the clock of the page. */
+const watchScript = `new MutationObserver((_, observer) => {
+  if (!document.querySelector('.canvas .row') || !document.querySelector('header.page button.primary')) return
+  observer.disconnect()
+  requestAnimationFrame(() => setTimeout(() => { window.readyMilliseconds = performance.now() }))
+}).observe(document, { childList: true, subtree: true })`
+
+test('the first view is small, and takes less than a second of work until it can be used', async (context) => {
+  const server = await TestServer.open()
+  after(() => server.close())
+  const project = await server.project()
+  await Promise.all(
+    Array.from({ length: rows }, (_, index) => project.session({ name: `session-${index}`, headless: true })),
+  )
+  const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+  const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
+  after(() => browser.close())
+  const signedIn = await browser.newContext({ viewport: { width: 1280, height: 800 } })
+  const signIn = await signedIn.request.post(`${server.url}/dashboard/session`, {
+    headers: { 'x-berth-dashboard': '1' },
+    data: { api_key: project.key },
+  })
+  assert.equal(signIn.status(), 204)
+
+  const page = await signedIn.newPage()
+  await page.addInitScript(watchScript)
+  let bytes = 0
+  page.on('requestfinished', async (request) => {
+    if (/\/assets\/.*\.(js|css)$/.test(request.url())) bytes += (await request.sizes()).responseBodySize
+  })
+  const tasks = await tasksOf(page, async () => {
+    await page.goto(`${server.url}/dashboard`)
+    await page.waitForFunction('window.readyMilliseconds')
+  })
+  const ready = await page.evaluate<number>('window.readyMilliseconds')
+  const work = tasks.reduce((sum, milliseconds) => sum + milliseconds, 0)
+
+  context.diagnostic(
+    `ready after ${Math.round(ready)} ms, ${Math.round(work)} ms of work, the longest task ` +
+      `${Math.round(Math.max(...tasks))} ms, ${Math.round(bytes / 1024)} KiB of scripts and styles`,
+  )
+  assert.ok(bytes > 0 && bytes < maxFirstViewBytes, `${bytes} bytes`)
+  assert.ok(work > 0 && work < maxWorkMilliseconds, `${work} ms of work`)
+})

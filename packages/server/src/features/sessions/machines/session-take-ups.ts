@@ -1,0 +1,96 @@
+import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { SessionConnections } from '../../../agent-link/session-connections.ts'
+import type { MovedSession, SessionMoves } from '../../servers/session-moves.ts'
+import type { SessionStore, UnfinishedSession } from '../records/session-store.ts'
+import type { ReplayService } from '../replays/replay-service.ts'
+import type { SessionRecovery } from './recover-sessions.ts'
+import type { SessionMachines } from './session-machines.ts'
+
+interface SessionTakeUpsOptions {
+  readonly recovery: SessionRecovery
+  readonly moves: SessionMoves
+  readonly store: SessionStore
+  readonly machines: SessionMachines
+  readonly replays: Pick<ReplayService, 'finishLeft' | 'endAtMove'>
+  readonly connections: SessionConnections
+  readonly serverId: string
+  readonly logger: Logger
+}
+
+/**
+ * Sessions that come to this server and leave it, where every server reaches every machine. The row says who serves a
+ * session. Its server takes the machine up when it is asked for the session, or with the next round of the reaper.
+ */
+export class SessionTakeUps {
+  readonly #options: SessionTakeUpsOptions
+  readonly #running = new Map<SessionId, Promise<void>>()
+  #isLeaving = false
+
+  constructor(options: SessionTakeUpsOptions) {
+    this.#options = options
+  }
+
+  /** Takes what servers have left that are gone, to be taken up. */
+  async moveFromGone(): Promise<void> {
+    const { moves, logger } = this.#options
+    const moved = await moves.moveFromGone()
+    if (moved.length > 0) logger.warn({ sessions: moved.length }, 'moved the sessions of a server that is gone')
+  }
+
+  /** Gives the sessions of this server to others, if there are others. What clients have open to them goes on. */
+  async giveAway(): Promise<number> {
+    const { moves, logger } = this.#options
+    this.#isLeaving = true
+    const moved = await moves.giveAway()
+    await Promise.all(moved.map((session) => this.#handOver(session)))
+    if (moved.length > 0) logger.info({ sessions: moved.length }, 'gave sessions to other servers')
+    return moved.length
+  }
+
+  async #handOver({ id, driver_id, pool_id }: MovedSession): Promise<void> {
+    const { machines, connections, replays, serverId } = this.#options
+    if (driver_id === serverId) return
+    // Its next caller must not share the browser with this one, and only the new server will know when that is.
+    if (pool_id !== null) connections.cut(id)
+    await replays.endAtMove(id)
+    await machines.handOver(id)
+  }
+
+  /** Makes the session's machine that of this server. Of calls at one time, one does it. Ends a session without a machine. */
+  takeUp(session: UnfinishedSession): Promise<void> {
+    const { id } = session
+    const known = this.#running.get(id)
+    if (known) return known
+    const { machines, recovery, replays } = this.#options
+    if (machines.has(id)) return Promise.resolve()
+    const running = Promise.all([recovery.recover(session, true), replays.finishLeft(id)])
+      .then(() => {})
+      .finally(() => this.#running.delete(id))
+    this.#running.set(id, running)
+    return running
+  }
+
+  /** Resolves when the machine of a session is here, if it is to be: for a request that has come here. */
+  async arrive(id: SessionId): Promise<void> {
+    const { machines, store, serverId } = this.#options
+    const running = this.#running.get(id)
+    if (running) return running.catch(() => {})
+    if (machines.has(id)) return
+    const session = await store.findUnfinished(serverId, id)
+    if (session && session.state !== 'starting') await this.takeUp(session).catch(() => {})
+  }
+
+  /** Lets go of a machine whose session another server has taken meanwhile, and says whether one has. */
+  async yieldTo(id: SessionId): Promise<boolean> {
+    const { store, machines, connections, serverId } = this.#options
+    const server = await store.findServer(id)
+    if (server === undefined || server === serverId) return false
+    // It was given away just now, and is handed over.
+    if (this.#isLeaving) return true
+    // Nothing here tells them any more when they lose the session.
+    connections.cut(id)
+    await machines.letGo(id)
+    return true
+  }
+}

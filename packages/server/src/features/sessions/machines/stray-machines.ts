@@ -1,0 +1,39 @@
+import { settleAll } from '@berth/runtime/async/settle-all.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { Driver } from '../../../drivers/driver.ts'
+import type { SessionMoves } from '../../servers/session-moves.ts'
+import type { SessionMachines } from './session-machines.ts'
+
+interface StrayMachinesOptions {
+  readonly driver: Driver
+  readonly moves: SessionMoves
+  readonly machines: Pick<SessionMachines, 'remove'>
+  readonly logger: Logger
+}
+
+/**
+ * Machines that nobody will use, where all servers share them: the server that has started them is gone, and no session
+ * has them. They were starting, of its reserve, or ran an app.
+ */
+export class StrayMachines {
+  readonly #options: StrayMachinesOptions
+
+  constructor(options: StrayMachinesOptions) {
+    this.#options = options
+  }
+
+  async remove(): Promise<void> {
+    const { driver, moves, machines, logger } = this.#options
+    // In this order: whoever has started a machine names it in a row before it can be gone.
+    const starters = (await driver.listByServer?.()) ?? new Map()
+    const servers = [...new Set(starters.values())].filter((server) => server !== undefined)
+    const abandoned = await moves.listAbandoned(servers)
+    const candidates = [...starters].flatMap(([id, server]) => (abandoned.has(server) ? [id] : []))
+    if (candidates.length === 0) return
+    await moves.forgetReserves(abandoned)
+    const named = await moves.listNamed(candidates)
+    const strays = candidates.filter((id) => !named.has(id))
+    await settleAll(strays.map((id) => machines.remove(id)))
+    if (strays.length > 0) logger.info({ machines: strays.length }, 'removed the machines of a server that is gone')
+  }
+}
