@@ -20,11 +20,8 @@ export class LostSessions {
 
   async end(): Promise<void> {
     const { servers, serverId, strayMachines, logger } = this.#options
-    if (strayMachines) {
-      await servers.noteGone(serverId)
-      await strayMachines.remove()
-    }
     const ended = strayMachines ? 0 : await servers.endLostSessions(serverId)
+    await strayMachines?.remove()
     await servers.forgetGone()
     if (ended > 0) logger.warn({ sessions: ended }, 'ended the sessions of a server that is gone')
   }

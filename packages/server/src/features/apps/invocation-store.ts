@@ -146,30 +146,20 @@ export class InvocationStore {
     return found !== undefined
   }
 
-  /** Ends what a server has left, what servers have that are known to have ended, or what is long past its time. */
+  /** Ends what servers have left, or what is long past its time. */
   async failLost(
-    lost: { readonly serverId: string } | { readonly overdueSince: Date } | 'of servers that have left',
+    lost: { readonly serverIds: readonly string[] } | { readonly overdueSince: Date },
     reason: string,
     now: Date,
   ): Promise<readonly StoredInvocation[]> {
+    if ('serverIds' in lost && lost.serverIds.length === 0) return []
     return this.#database
       .updateTable('invocations')
       .set({ status: 'failed', status_reason: reason, finished_at: now })
       .where('status', 'in', unfinished)
-      .where((where) => {
-        if (lost === 'of servers that have left') {
-          return where.exists(
-            where
-              .selectFrom('servers')
-              .select('servers.id')
-              .whereRef('servers.id', '=', 'invocations.server_id')
-              .where('left_at', 'is not', null),
-          )
-        }
-        return 'serverId' in lost
-          ? where('server_id', '=', lost.serverId)
-          : where('deadline', '<', lost.overdueSince)
-      })
+      .where((where) =>
+        'serverIds' in lost ? where('server_id', 'in', [...lost.serverIds]) : where('deadline', '<', lost.overdueSince),
+      )
       .returningAll()
       .execute()
   }
