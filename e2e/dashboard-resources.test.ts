@@ -81,7 +81,7 @@ test('the pages of resources list, create, edit and delete', async () => {
   const headers = { authorization: `Bearer ${berth.apiKey}`, 'content-type': 'application/json' }
   const made = { method: 'POST', headers, body: JSON.stringify({ name: 'made-elsewhere' }) }
   assert.equal((await fetch(`${berth.url}/profiles`, made)).status, 201)
-  await page.getByRole('cell', { name: 'made-elsewhere' }).waitFor()
+  await page.getByRole('cell', { name: 'made-elsewhere' }).first().waitFor()
   await followsOnlyWhileItIsSeen(page)
 
   const another = { method: 'POST', headers, body: JSON.stringify({ name: 'another-project' }) }
@@ -91,7 +91,7 @@ test('the pages of resources list, create, edit and delete', async () => {
   await projects.selectOption('another-project')
   await page.getByText('No profile.').waitFor()
   await projects.selectOption('Default project')
-  await page.getByRole('cell', { name: 'made-elsewhere' }).waitFor()
+  await page.getByRole('cell', { name: 'made-elsewhere' }).first().waitFor()
   await page.context().close()
 })
 
