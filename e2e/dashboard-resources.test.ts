@@ -81,7 +81,7 @@ test('the pages of resources list, create, edit and delete', async () => {
   const headers = { authorization: `Bearer ${berth.apiKey}`, 'content-type': 'application/json' }
   const made = { method: 'POST', headers, body: JSON.stringify({ name: 'made-elsewhere' }) }
   assert.equal((await fetch(`${berth.url}/profiles`, made)).status, 201)
-  await page.getByRole('cell', { name: 'made-elsewhere' }).waitFor()
+  await page.getByRole('cell', { name: 'made-elsewhere' }).first().waitFor()
   await followsOnlyWhileItIsSeen(page)
 
   const another = { method: 'POST', headers, body: JSON.stringify({ name: 'another-project' }) }
@@ -91,7 +91,7 @@ test('the pages of resources list, create, edit and delete', async () => {
   await projects.selectOption('another-project')
   await page.getByText('No profile.').waitFor()
   await projects.selectOption('Default project')
-  await page.getByRole('cell', { name: 'made-elsewhere' }).waitFor()
+  await page.getByRole('cell', { name: 'made-elsewhere' }).first().waitFor()
   await page.context().close()
 })
 
@@ -253,7 +253,8 @@ test('every page of the menu is accessible, in both themes and on a phone, and l
 
 test('every form of the menu, and every page whose list fails, is accessible', deepOnly, async () => {
   const page = await user.signedIn()
-  for (const [title, name] of await pagesOf(page)) {
+  const pages = await pagesOf(page)
+  for (const [title, name] of pages) {
     await openPage(page, title)
     await page.locator('.empty, table, .facts, .rows').first().waitFor()
     const buttons = page.locator('header.page button')
@@ -270,9 +271,9 @@ test('every form of the menu, and every page whose list fails, is accessible', d
       ? route.continue()
       : route.fulfill({ status: 403, json: { code: 'forbidden', message: 'This key may not.' } }),
   )
-  for (const [title, name] of await pagesOf(page)) {
-    await page.goto(`${berth.url}/dashboard${name === 'overview' ? '/sessions' : '/overview'}`)
-    await openPage(page, title)
+  for (const [title, name] of pages) {
+    await page.goto(`${berth.url}/dashboard/${name}`)
+    await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor()
     await page.getByRole('alert').getByText('This key may not.').first().waitFor()
     await isAccessible(page, `${name}-failed`)
   }

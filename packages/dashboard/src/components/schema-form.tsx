@@ -123,7 +123,8 @@ function MemberField({ member, path, value, faults, onChange }: MemberFieldProps
   const isAt = (fault: string) => fault === path || (field.kind !== 'group' && fault.startsWith(`${path}.`))
   const fault = [...faults].find(([at]) => isAt(at))?.[1]
   const below = [...faults.keys()].some((at) => at.startsWith(`${path}.`))
-  const note = [description, hintOf(field)].filter(Boolean).join(' ')
+  // Descriptions are Markdown.
+  const note = [description, hintOf(field)].filter(Boolean).join(' ').replaceAll('`', '')
   const about = { id, describedBy: `${id}-note`, isInvalid: fault !== undefined }
   if (field.kind === 'group') {
     return (

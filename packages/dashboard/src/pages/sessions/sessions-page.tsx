@@ -16,6 +16,7 @@ import { Thumbnail } from './thumbnail.tsx'
 
 const route = getRouteApi('/shell/sessions')
 const rowPixels = 76
+const headPixels = 42
 const pageSize = 100
 
 /** Which of the sessions of a project are shown: the address of the page says it. */
@@ -158,7 +159,13 @@ function SessionRows({ sessions, chosen, onChoose, onEdit, list }: SessionRowsPr
   )
   const areAllChosen = sessions.every(({ session_id }) => chosen.has(session_id))
   return (
-    <div className="rows" role="table" aria-label={words.title} aria-rowcount={hasNextPage ? -1 : sessions.length + 1}>
+    <div
+      className="rows"
+      role="table"
+      aria-label={words.title}
+      aria-rowcount={hasNextPage ? -1 : sessions.length + 1}
+      style={{ minHeight: headPixels + Math.min(3, sessions.length) * rowPixels }}
+    >
       <div role="row" className="row head">
         <span role="columnheader">
           <input

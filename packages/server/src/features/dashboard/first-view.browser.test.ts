@@ -35,6 +35,9 @@ test('the first view is small, and takes less than a second of work until it can
   })
   assert.equal(signIn.status(), 204)
 
+  // Whoever is first after a start of the server waits for the bundle too.
+  await fetch(`${server.url}/dashboard`)
+
   const page = await signedIn.newPage()
   await page.addInitScript(watchScript)
   const assets: Request[] = []

@@ -80,6 +80,7 @@ test('guides are rendered with working links, and nothing in them is run', async
   )
 
   assert.ok(names.includes('sessions') && names.includes('dashboard'))
+  assert.match(pages.get('dashboard') ?? '', /<a href="\/docs\/pictures\/session-light\.png"/)
   for (const [name, html] of pages) {
     assert.equal(html.match(/<script/g)?.length, 2, name)
     for (const [, address = ''] of html.matchAll(/(?:href|src)="(\/docs\/[^"]+)"/g)) {

@@ -53,7 +53,7 @@ function guideRenderer(guides: ReadonlySet<string>): (text: string) => string {
   const image = rules.image
   rules.image = (...given) => {
     const token = given[0][given[1]]
-    token?.attrSet('src', `/docs/pictures/${basename(String(token.attrGet('src') ?? ''))}`)
+    token?.attrSet('src', pictureAddress(String(token.attrGet('src') ?? '')))
     return image?.(...given) ?? ''
   }
   return (text) => markdown.render(text)
@@ -74,5 +74,10 @@ function addressOf(href: string, guides: ReadonlySet<string>): string {
   const name = basename(path, '.md')
   const hash = anchor === undefined ? '' : `#${anchor}`
   if (guides.has(name) && path.endsWith('.md')) return `/docs/guides/${name}${hash}`
+  if (path.startsWith('images/')) return pictureAddress(path)
   return basename(path) === 'openapi.json' ? '/openapi.json' : '/docs/guides'
+}
+
+function pictureAddress(path: string): string {
+  return `/docs/pictures/${basename(path)}`
 }
