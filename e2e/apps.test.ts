@@ -129,6 +129,7 @@ async function follow({ id }: { readonly id: string }, by = client) {
   return { id, events, state: last.deployment, log }
 }
 
+const metrics = async () => (await berth.request('/metrics')).text()
 let first: Awaited<ReturnType<typeof deploy>>
 before(async () => {
   const isReady = async () => /^berth_reserve_machines\{kind="app"\} 1$/m.test(await metrics())
@@ -136,7 +137,6 @@ before(async () => {
   first = await deploy(demo, { version: '1', env_vars: { SECRET: 'sealed', KERNEL_API_KEY: 'mine' } })
 })
 
-const metrics = async () => (await berth.request('/metrics')).text()
 const invoke = (action_name: string, payload?: unknown) =>
   client.invocations.create({
     app_name: 'demo',
