@@ -93,12 +93,13 @@ async function observe(request: Parameters<typeof client.browsers.create>[0]): P
     window: bounds,
     cookies,
     history: { currentIndex, entries: entries.map(({ url, transitionType }) => [url, transitionType]) },
-    record: withoutAddresses(record),
+    record: lasting(record),
   }
 }
 
-function withoutAddresses(record: object): object {
-  return { ...record, browser_live_view_url: undefined }
+/** Without addresses, and what the use itself has changed. */
+function lasting({ profile, ...record }: { readonly profile?: { readonly last_used_at?: string } }): object {
+  return { ...record, profile: profile && { ...profile, last_used_at: undefined }, browser_live_view_url: undefined }
 }
 
 type Request = Parameters<typeof client.browsers.create>[0]

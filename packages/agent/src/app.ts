@@ -115,7 +115,7 @@ function handlersOf(
   })
   const extensionLoader = memoize(async () => {
     const { ExtensionLoader } = await import('./extensions/extension-loader.ts')
-    return new ExtensionLoader({ homeFolder: config.home_folder, browser, extensions })
+    return new ExtensionLoader({ homeFolder: config.home_folder, runFolder: config.run_folder, browser, extensions })
   })
   const pages = memoize(async () => {
     const { PageFetcher } = await import('./page-fetch/page-fetcher.ts')
@@ -167,7 +167,7 @@ function handlersOf(
       if (configuration.viewport && !force && !config.headless && liveView.hasViewers) {
         throw new BerthError('viewport_in_use', { use: 'a live view is open' })
       }
-      if (rehearse) await extensionLoader()
+      if (rehearse) await (await extensionLoader()).rehearse()
       // First, so that it captures what the rest causes.
       if (capture !== undefined) await telemetry.configure(capture)
       await browser.configure(configuration)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -58,6 +58,23 @@ test('a browser that waits for its launch starts with the mode that is configure
   await agent.becomesReady()
 
   assert.ok(flagsOf(agent).includes('--ozone-platform=headless'))
+})
+
+test('a rehearsal leaves nothing where a session could see it', async () => {
+  await using agent = await startAgent()
+  await agent.becomesReady()
+  const home = () =>
+    readdirSync(agent.config.home_folder, { recursive: true }).filter((path) => /extension/.test(`${path}`))
+  const before = home()
+
+  const { status, body } = await agent.configure({ rehearse: true })
+
+  assert.equal(status, 204, body)
+  assert.deepEqual(home(), before)
+  assert.deepEqual(
+    readdirSync(agent.config.run_folder).filter((name) => name === 'extensions'),
+    [],
+  )
 })
 
 test('who connects while a browser gets its first size waits until it has it, and its page', async () => {

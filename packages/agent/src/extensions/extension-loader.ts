@@ -1,13 +1,18 @@
+import { rm } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
 import { BerthError } from '@berth/contract/errors.ts'
 import { Queue } from '@berth/runtime/async/queue.ts'
 import type { Browser } from '../browser/browser.ts'
 import { ExtensionRefused, type ExtensionSet, removeFolders } from './extension-set.ts'
 import { PolicyServer } from './policy-server.ts'
+import { rehearsalUpload } from './rehearsal-upload.ts'
 import { unpackExtensions } from './unpack-extensions.ts'
 
 interface ExtensionLoaderOptions {
   readonly homeFolder: string
+  /** Where nobody looks. */
+  readonly runFolder: string
   readonly browser: Browser
   readonly extensions: ExtensionSet
 }
@@ -21,6 +26,13 @@ export class ExtensionLoader {
   constructor(options: ExtensionLoaderOptions) {
     this.#options = options
     this.#policyServer = new PolicyServer(options.extensions)
+  }
+
+  /** Unpacks one that nobody has sent, and removes it: the first time takes several times as long. */
+  async rehearse(): Promise<void> {
+    const { runFolder } = this.#options
+    await unpackExtensions(rehearsalUpload(), runFolder)
+    await rm(join(runFolder, 'extensions'), { recursive: true })
   }
 
   /** One request at a time: two could bring the same name. */
