@@ -1,6 +1,33 @@
+import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { KubernetesTestbed, noCluster } from '../../testing/kubernetes-testbed.ts'
+import { machineSpec } from '../../testing/machine-spec.ts'
 import { driverSuite } from '../driver-suite.ts'
+import { containerNames, podName } from './machine-pod.ts'
 
 if (noCluster === undefined) driverSuite('kubernetes driver', () => KubernetesTestbed.open())
 else test('kubernetes driver', { skip: noCluster }, () => {})
+
+test('the pod of a machine that waited is promised its memory and processor at the claim', {
+  skip: noCluster ?? false,
+}, async () => {
+  const testbed = await KubernetesTestbed.open()
+  try {
+    const driver = await testbed.openDriver({ cpuRequest: '20m' })
+    const { id } = await driver.start(machineSpec({ hasLowPriority: true }), AbortSignal.timeout(60_000))
+    const readResources = async () => {
+      const pod = await testbed.api.readNamespacedPod({ name: podName(id), namespace: testbed.namespace })
+      return pod.spec?.containers.find(({ name }) => name === containerNames.machine)?.resources
+    }
+    const before = await readResources()
+
+    await driver.raisePriority(id)
+
+    const after = await readResources()
+    assert.equal(before?.requests?.cpu, '1m')
+    assert.notEqual(before?.requests?.memory, before?.limits?.memory)
+    assert.deepEqual(after, { requests: { cpu: '20m', memory: before?.limits?.memory }, limits: before?.limits })
+  } finally {
+    await testbed.close()
+  }
+})

@@ -160,7 +160,7 @@ export class KubernetesDriver implements Driver {
   }
 
   raisePriority(machineId: MachineId): Promise<void> {
-    return this.#cluster.raiseCpuRequest(machineId)
+    return this.#cluster.raiseRequests(machineId)
   }
 
   async programVersion(): Promise<string> {
