@@ -17,16 +17,17 @@ test('the pod of a machine that waited is promised its memory and processor at t
     const { id } = await driver.start(machineSpec({ hasLowPriority: true }), AbortSignal.timeout(60_000))
     const readResources = async () => {
       const pod = await testbed.api.readNamespacedPod({ name: podName(id), namespace: testbed.namespace })
-      return pod.spec?.containers.find(({ name }) => name === containerNames.machine)?.resources
+      const machine = pod.spec?.containers.find(({ name }) => name === containerNames.machine)
+      return { requests: machine?.resources?.requests, limits: machine?.resources?.limits }
     }
     const before = await readResources()
 
     await driver.raisePriority(id)
 
     const after = await readResources()
-    assert.equal(before?.requests?.cpu, '1m')
-    assert.notEqual(before?.requests?.memory, before?.limits?.memory)
-    assert.deepEqual(after, { requests: { cpu: '20m', memory: before?.limits?.memory }, limits: before?.limits })
+    assert.equal(before.requests?.cpu, '1m')
+    assert.notEqual(before.requests?.memory, before.limits?.memory)
+    assert.deepEqual(after, { requests: { cpu: '20m', memory: before.limits?.memory }, limits: before.limits })
   } finally {
     await testbed.close()
   }
