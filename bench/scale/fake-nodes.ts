@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 
@@ -8,6 +9,14 @@ const label = 'berth.dev/fake-node'
 /** Room for 16 million addresses, so that the one of a pod that is gone is not given out at once. */
 const podCidr = '100.64.0.1/10'
 const podNetwork = '100.64.0.0/10'
+const kwokFlags = [
+  `--manage-nodes-with-label-selector=${label}=true`,
+  `--cidr=${podCidr}`,
+  `--kubeconfig=${process.env.KUBECONFIG}`,
+  `--config=${join(import.meta.dirname, 'stages.yaml')}`,
+  // The control plane gives up nodes whose lease is older.
+  '--node-lease-duration-seconds=40',
+]
 /** A large machine of a cloud. */
 const room = { cpu: '64', memory: '512Gi', pods: '500' }
 
@@ -19,29 +28,24 @@ export async function startFakeNodes(count: number): Promise<AsyncDisposable> {
   const config = new KubeConfig()
   config.loadFromDefault()
   const api = config.makeApiClient(CoreV1Api)
+  await using stack = new AsyncDisposableStack()
   const { items } = await api.listNode()
-  for (const { metadata } of items) await run('kubectl', ['cordon', metadata?.name ?? ''])
+  for (const name of items.map(({ metadata }) => metadata?.name ?? '')) {
+    await run('kubectl', ['cordon', name])
+    stack.defer(async () => void (await run('kubectl', ['uncordon', name])))
+  }
   for (let number = 1; number <= count; number++) {
     const name = `fake-${number}`
-    const status = { capacity: room, allocatable: room }
     const labels = { [label]: 'true', 'kubernetes.io/hostname': name }
-    await api.createNode({ body: { metadata: { name, labels }, status } })
+    await api.createNode({ body: { metadata: { name, labels }, status: { capacity: room, allocatable: room } } })
+    stack.defer(async () => void (await api.deleteNode({ name })))
   }
   await run('ip', ['route', 'add', 'local', podNetwork, 'dev', 'lo'])
-  const kwok = spawn(
-    'kwok',
-    [`--manage-nodes-with-label-selector=${label}=true`, `--cidr=${podCidr}`, `--kubeconfig=${process.env.KUBECONFIG}`],
-    { stdio: ['ignore', 'ignore', 'inherit'] },
-  )
+  stack.defer(async () => void (await run('ip', ['route', 'del', 'local', podNetwork, 'dev', 'lo'])))
+  const kwok = spawn('kwok', kwokFlags, { stdio: 'ignore' })
+  stack.defer(() => end(kwok))
   await run('kubectl', ['wait', '--for=condition=Ready', 'node', '--selector', label, '--timeout=60s'])
-  return {
-    async [Symbol.asyncDispose]() {
-      await end(kwok)
-      for (let number = 1; number <= count; number++) await api.deleteNode({ name: `fake-${number}` })
-      await run('ip', ['route', 'del', 'local', podNetwork, 'dev', 'lo'])
-      for (const { metadata } of items) await run('kubectl', ['uncordon', metadata?.name ?? ''])
-    },
-  }
+  return stack.move()
 }
 
 async function end(child: ChildProcess): Promise<void> {

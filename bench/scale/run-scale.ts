@@ -33,6 +33,7 @@ config.loadFromDefault()
 const api = config.makeApiClient(CoreV1Api)
 await using stack = new AsyncDisposableStack()
 await api.createNamespace({ body: { metadata: { name: namespace } } })
+stack.defer(async () => void (await api.deleteNamespace({ name: namespace })))
 stack.use(await startFakeNodes(Math.ceil((sessions * 1.5) / podsPerNode)))
 stack.use(await startFakePods())
 const berth = stack.use(

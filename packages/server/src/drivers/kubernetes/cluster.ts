@@ -62,18 +62,20 @@ export class Cluster {
   readonly #api: CoreV1Api
   readonly #namespace: string
   readonly #installation: Installation
-  readonly #podOptions: PodOptions
+  #podOptions: PodOptions
+  readonly #logger: Logger | undefined
   readonly #clock: Clock
 
   private constructor({ api, namespace, owners, cache, ...parts }: ClusterParts) {
-    const { installation, serverId, options, diskBytes, clock } = parts
+    const { installation, serverId, options, diskBytes, clock, logger } = parts
     this.cache = cache
     this.image = options.image
     this.link = new PodLink(installation.authority, clock)
     this.#api = api
     this.#namespace = namespace
     this.#installation = installation
-    this.#podOptions = { installation: installation.name, serverId, options, owners, diskBytes }
+    this.#podOptions = { installation: installation.name, serverId, options, owners, diskBytes, canResize: true }
+    this.#logger = logger
     this.#clock = clock
   }
 
@@ -214,14 +216,28 @@ export class Cluster {
     return (await log.catch(() => '')) ?? ''
   }
 
-  /** In place; a cluster that cannot do that leaves the machine as it is. */
-  async raiseCpuRequest(machineId: MachineId): Promise<void> {
-    const { cpuRequest: cpu } = this.#podOptions.options
-    const body = { spec: { containers: [{ name: containerNames.machine, resources: { requests: { cpu } } }] } }
+  /**
+   * Has the cluster promise a machine in use what it may take, in place. Where its node has no room left for that, the
+   * machine goes on without the promise. A cluster that cannot do it at all is told from then on at the start of each.
+   */
+  async raiseRequests(machineId: MachineId): Promise<void> {
+    const name = podName(machineId)
+    const containers = this.cache.get(name)?.spec?.containers ?? []
+    const memory = containers.find((container) => container.name === containerNames.machine)?.resources?.limits?.memory
+    const requests = { cpu: this.#podOptions.options.cpuRequest, ...(memory !== undefined && { memory }) }
+    const body = { spec: { containers: [{ name: containerNames.machine, resources: { requests } }] } }
     await this.#api
-      .patchNamespacedPodResize({ name: podName(machineId), namespace: this.#namespace, body }, strategicMerge)
+      .patchNamespacedPodResize({ name, namespace: this.#namespace, body }, strategicMerge)
       .catch((error: unknown) => {
         if (!hasStatus(error, 400, 403, 404, 409, 422)) throw error
+        // 404 and 409: the pod has gone or has just changed, unless the cluster has no such thing.
+        if (hasStatus(error, 409) || !this.#podOptions.canResize || this.cache.get(name) === undefined) return
+        this.#podOptions = { ...this.#podOptions, canResize: false }
+        const reason = apiMessage(error)
+        this.#logger?.warn(
+          { reason },
+          'the cluster does not resize pods: machines of the reserve request all from the start',
+        )
       })
   }
 

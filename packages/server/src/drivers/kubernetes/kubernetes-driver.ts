@@ -163,7 +163,7 @@ export class KubernetesDriver implements Driver {
   async giveWay(): Promise<void> {}
 
   raisePriority(machineId: MachineId): Promise<void> {
-    return this.#cluster.raiseCpuRequest(machineId)
+    return this.#cluster.raiseRequests(machineId)
   }
 
   async programVersion(): Promise<string> {

@@ -9,6 +9,7 @@ const options: PodOptions = {
   options: { image: 'machines:1', runtimeClass: undefined, seccompProfile: undefined, cpuRequest: '250m' },
   owners: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'berth', uid: 'u' }],
   diskBytes: 1024 ** 3,
+  canResize: true,
 }
 
 test('no container of a machine has a privilege, a token or a root file system that it can write', () => {
@@ -51,8 +52,11 @@ test('a machine is held to its memory and disk, and belongs to its installation'
   assert.equal(pod.metadata?.ownerReferences?.[0]?.name, 'berth')
 })
 
-test('a machine with low priority asks for next to nothing of the processor', () => {
-  const pod = machinePod(machineSpec({ hasLowPriority: true }), options)
+test('a machine that waits requests little, where that can be raised while it runs', () => {
+  const requestsOf = (changes: Partial<PodOptions>) =>
+    machinePod(machineSpec({ memory: '2GiB', hasLowPriority: true }), { ...options, ...changes }).spec?.containers[0]
+      ?.resources?.requests
 
-  assert.equal(pod.spec?.containers[0]?.resources?.requests?.cpu, '1m')
+  assert.deepEqual(requestsOf({}), { cpu: '1m', memory: '256Mi' })
+  assert.deepEqual(requestsOf({ canResize: false }), { cpu: '250m', memory: '2560Mi' })
 })

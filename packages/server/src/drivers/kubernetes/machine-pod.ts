@@ -20,8 +20,8 @@ export const graceSeconds = 1
 /** How long a node may be away before its machines are given up. */
 const lostNodeSeconds = 5
 const users = { machine: 1000, egress: 1001 } as const
-/** Of the processor, for a machine that leaves it to the others. */
-export const lowCpuRequest = '1m'
+/** For a machine that leaves the processor to the others: it waits, and is frozen as soon as its browser is up. */
+const lowRequests = { cpu: '1m', memory: '256Mi' } as const
 const egressMemory = { request: '96Mi', limit: '384Mi' } as const
 const egressCpu = '5m'
 const mebibyte = 1024 ** 2
@@ -33,6 +33,8 @@ export interface PodOptions {
   readonly owners: readonly V1OwnerReference[]
   /** What a machine may write. */
   readonly diskBytes: number
+  /** Whether the cluster changes what pods request while they run. Otherwise machines that wait request all from the start. */
+  readonly canResize: boolean
 }
 
 export function podName(machineId: MachineId): string {
@@ -125,19 +127,20 @@ export function machinePod(spec: MachineSpec, podOptions: PodOptions): V1Pod {
   }
 }
 
-function machineContainer(spec: MachineSpec, { options }: PodOptions): V1Container {
+function machineContainer(spec: MachineSpec, { options, canResize }: PodOptions): V1Container {
   const memory = `${Math.ceil(limitsOf(spec.memory).memoryBytes / mebibyte)}Mi`
+  const requests = { cpu: options.cpuRequest, memory }
   return {
     name: containerNames.machine,
     image: options.image,
     imagePullPolicy: 'IfNotPresent',
     command: [...inPod.startMachine],
     resources: {
-      requests: { cpu: spec.hasLowPriority ? lowCpuRequest : options.cpuRequest, memory },
+      requests: spec.hasLowPriority && canResize ? lowRequests : requests,
       limits: { memory },
     },
-    // Its share of the processor changes while it runs.
-    resizePolicy: [{ resourceName: 'cpu', restartPolicy: 'NotRequired' }],
+    // What it is promised changes while it runs.
+    resizePolicy: ['cpu', 'memory'].map((resourceName) => ({ resourceName, restartPolicy: 'NotRequired' })),
     securityContext: {
       ...unprivileged(users.machine),
       // The sandbox within has its own view of processes, which takes an unmasked one to be mounted.
