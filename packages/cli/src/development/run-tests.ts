@@ -29,7 +29,8 @@ interface Stage {
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
 // They measure times or memory, or use up what a machine has for all: processor, files, memory.
-const exclusiveTests = /^bench\/|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
+const exclusiveTests =
+  /^bench\/(?!extraction\/)|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
 /** Each starts several browsers: more of them than processors make each other late. */
 const maxBrowserFiles = 4
 /** Fewer files have processes of their own, which show their results as they come. */
