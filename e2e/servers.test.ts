@@ -252,7 +252,7 @@ for (const [what, flags, changes, exitCode, named] of [
   test(`a server ${what} is not started beside them, and reports what to change`, async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-refused-'))
     const args = ['serve', '--port', '0', '--data-dir', folder.path, ...flags]
-    const child = launch(args, { ...shared.ground.environment, ...changes })
+    const child = launch(args, { ...shared.storage.environment, ...changes })
 
     const [errors, [code]] = await Promise.all([
       text(child.stderr as NodeJS.ReadableStream as never),

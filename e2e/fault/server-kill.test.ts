@@ -148,18 +148,18 @@ test('a server that is stopped during a delete and a create keeps confirmed resu
 })
 
 test('a crash without a running server is in the log of the next one', async () => {
-  await using ground = await FaultTestbed.open()
-  const first = await ground.start()
+  await using testbed = await FaultTestbed.open()
+  const first = await testbed.start()
   const { session_id } = await createSession(first)
   const crashesIn = ({ log }: { readonly log: string }) =>
     log.split('\n').filter((line) => line.includes('a program of a session crashed'))
 
-  await killPart(ground.view, session_id, 'chromium')
+  await killPart(testbed.view, session_id, 'chromium')
   await until('the first crash in the log', async () => crashesIn(first).length === 1, { limitSeconds: 20 })
   await first.signal('SIGKILL')
-  await until('a browser', async () => hasPart(ground.view, session_id, 'chromium'), { limitSeconds: 20 })
-  await killPart(ground.view, session_id, 'chromium')
-  const second = await ground.start()
+  await until('a browser', async () => hasPart(testbed.view, session_id, 'chromium'), { limitSeconds: 20 })
+  await killPart(testbed.view, session_id, 'chromium')
+  const second = await testbed.start()
 
   await until('the second crash in the log', async () => crashesIn(second).some(tellsOf(2)), { limitSeconds: 20 })
   assert.equal(crashesIn(second).filter(tellsOf(2)).length, 1)

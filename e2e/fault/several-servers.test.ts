@@ -72,17 +72,17 @@ test('sessions of a server that is gone end at the time it was last seen, and it
   const before = await view.holdings()
   const lost = await createSession(dead, { name: 'lost' })
   const port = new URL(dead.url).port
-  const { rows } = await shared.ground.database.query('select id from servers where address like $1', [`%:${port}`])
+  const { rows } = await shared.storage.database.query('select id from servers where address like $1', [`%:${port}`])
   const [{ id }] = rows
 
   await dead.signal('SIGKILL')
   // As if it had been two minutes, and the other one had been there all the time.
-  await shared.ground.database.query(
+  await shared.storage.database.query(
     `update servers set up_since = up_since - interval '10 minutes',
       seen_at = seen_at - case when id = $1 then interval '2 minutes' else interval '0' end`,
     [id],
   )
-  if (!isDeep) await shared.ground.database.query(runLostSessionsNow)
+  if (!isDeep) await shared.storage.database.query(runLostSessionsNow)
   await until('the end of its session', async () => !(await isActive(living, lost.session_id)), { limitSeconds: 150 })
   const ended = await call<{ usage_status: string }>(living, 'GET', `/browsers/${lost.session_id}?include_deleted=true`)
   const next = await createSession(living, { name: 'lost' })

@@ -1,5 +1,5 @@
 import { Balancer } from './balancer.ts'
-import { freePort, SharedGround } from './shared-ground.ts'
+import { freePort, SharedStorage } from './shared-storage.ts'
 
 interface StartOptions {
   readonly dataFolder?: string
@@ -14,7 +14,7 @@ interface StartedServer extends AsyncDisposable {
 
 /** Several berths on one database, behind one address that gives each connection to the next of them. */
 export class SharedBerths<Server extends StartedServer> implements AsyncDisposable {
-  readonly ground: SharedGround
+  readonly storage: SharedStorage
   readonly #startOne: (options: StartOptions) => Promise<Server>
   readonly #balancer: Balancer
   readonly #servers: Server[] = []
@@ -22,17 +22,21 @@ export class SharedBerths<Server extends StartedServer> implements AsyncDisposab
   readonly #ended: Server[] = []
   readonly #portOf = new Map<Server, number>()
 
-  private constructor(startOne: (options: StartOptions) => Promise<Server>, ground: SharedGround, balancer: Balancer) {
+  private constructor(
+    startOne: (options: StartOptions) => Promise<Server>,
+    storage: SharedStorage,
+    balancer: Balancer,
+  ) {
     this.#startOne = startOne
-    this.ground = ground
+    this.storage = storage
     this.#balancer = balancer
   }
 
   static async open<Server extends StartedServer>(
     startOne: (options: StartOptions) => Promise<Server>,
   ): Promise<SharedBerths<Server>> {
-    const ground = await SharedGround.open(await startOne({}))
-    return new SharedBerths(startOne, ground, await Balancer.open())
+    const storage = await SharedStorage.open(await startOne({}))
+    return new SharedBerths(startOne, storage, await Balancer.open())
   }
 
   /** The address of all. */
@@ -48,7 +52,7 @@ export class SharedBerths<Server extends StartedServer> implements AsyncDisposab
       ...options,
       ...(before && { dataFolder: before.dataFolder }),
       flags: [...flags, '--port', `${port}`, '--server-address', `http://127.0.0.1:${port}`],
-      environment: { ...this.ground.environment, ...environment },
+      environment: { ...this.storage.environment, ...environment },
     })
     this.#servers.push(server)
     this.#portOf.set(server, port)
@@ -68,6 +72,6 @@ export class SharedBerths<Server extends StartedServer> implements AsyncDisposab
   async [Symbol.asyncDispose](): Promise<void> {
     for (const server of [...this.#servers, ...this.#ended]) await server[Symbol.asyncDispose]()
     await this.#balancer[Symbol.asyncDispose]()
-    await this.ground[Symbol.asyncDispose]()
+    await this.storage[Symbol.asyncDispose]()
   }
 }

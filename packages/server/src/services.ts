@@ -14,7 +14,7 @@ import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
 import { Relay } from './agent-link/relay.ts'
 import { SessionConnections } from './agent-link/session-connections.ts'
-import type { BlobStore } from './blobs/blob-store.ts'
+import type { Blobs } from './blobs/blobs.ts'
 import { SealedParts } from './blobs/sealed-parts.ts'
 import type { TemporaryFolders } from './blobs/temporary-folders.ts'
 import { PeerSignature } from './cluster/peer-signature.ts'
@@ -157,7 +157,7 @@ import { ProjectSecrets } from './secrets/project-secrets.ts'
 
 export interface ServicesOptions {
   readonly database: Database
-  readonly blobs: BlobStore
+  readonly blobs: Blobs
   readonly temporaryFolders: TemporaryFolders
   /** The address from which the Chrome Web Store serves extensions. */
   readonly chromeStoreUrl: string

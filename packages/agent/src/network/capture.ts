@@ -3,7 +3,7 @@ import { inheritedDescriptors } from '@berth/contract/agent/machine-network.ts'
 import type { ConnectionFailure } from '@berth/contract/egress/machine-protocol.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { connectionFailures } from './connection-failures.ts'
-import { ConnectionRefusal, type EgressConnection, EgressLink } from './egress-link.ts'
+import { ConnectionRefusal, type EgressConnection, EgressUplink } from './egress-uplink.ts'
 import { FrameSocket } from './frame-socket.ts'
 import type { NameServer } from './name-server.ts'
 import { NameTable } from './name-table.ts'
@@ -39,7 +39,7 @@ type Opening = 'asked' | 'silent' | { readonly join: (program: Socket) => void; 
  */
 export class Capture {
   readonly #frames: FrameSocket
-  readonly #egress: EgressLink
+  readonly #egress: EgressUplink
   readonly #names = new NameTable()
   readonly #logger: Logger
   readonly #openings = new Map<string, Opening>()
@@ -50,7 +50,7 @@ export class Capture {
   /** `onLookup` hears which hosts programs ask for. */
   constructor(egressSocket: string, logger: Logger, onLookup: (name: string) => void) {
     this.#frames = new FrameSocket(inheritedDescriptors.frames, logger)
-    this.#egress = new EgressLink(egressSocket)
+    this.#egress = new EgressUplink(egressSocket)
     this.#logger = logger
     this.#onLookup = onLookup
   }

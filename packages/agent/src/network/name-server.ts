@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { AddressFamily, LookupAnswer } from '@berth/contract/egress/machine-protocol.ts'
 import { decode, encode, type Packet, type Question, streamDecode, streamEncode } from 'dns-packet'
-import type { EgressLink } from './egress-link.ts'
+import type { EgressUplink } from './egress-uplink.ts'
 import type { NameTable } from './name-table.ts'
 
 /** What a datagram may have when its sender names no limit (RFC 1035). */
@@ -21,7 +21,7 @@ const emptyTypes: readonly string[] = ['UNKNOWN_64', 'UNKNOWN_65']
 const families: Readonly<Record<string, AddressFamily>> = { A: 4, AAAA: 6 }
 
 interface NameServerOptions {
-  readonly egress: Pick<EgressLink, 'lookup'>
+  readonly egress: Pick<EgressUplink, 'lookup'>
   readonly names: NameTable
   readonly onLookup: (name: string) => void
 }

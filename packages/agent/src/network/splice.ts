@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { BulkSocket } from '@berth/runtime/stream/bulk-socket.ts'
 import { deferWriteFailure } from '@berth/runtime/stream/deferred-write-failure.ts'
-import type { EgressConnection } from './egress-link.ts'
+import type { EgressConnection } from './egress-uplink.ts'
 
 /** Joins a program's connection to the one that egress has made for it, until both directions have ended. */
 export function splice(program: Socket, { socket: egress, received, farEnd, broken, tellEnd }: EgressConnection): void {

@@ -29,16 +29,18 @@ interface Stage {
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
 // They measure times or memory, or use up what a machine has for all: processor, files, memory.
-const exclusiveTests = /^bench\/|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
+const exclusiveTests =
+  /^bench\/(?!extraction\/)|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
 /** Each starts several browsers: more of them than processors make each other late. */
 const maxBrowserFiles = 4
 /** Fewer files have processes of their own, which show their results as they come. */
 const minBatchedFiles = 16
-// A file that leaves something open never ends, and must not use up the time of CI.
+// A test that hangs must not use up the time of CI. A file that leaves something open is ended earlier.
 const silenceMinutes = { short: 4, deep: 120 }
 /** A process that runs several files may take that many times as long. */
 const batchFactor = 3
 const postgresSetup = join(checkoutFolder, 'packages/server/src/testing/test-postgres-setup.ts')
+export const endOpenProcess = join(import.meta.dirname, 'end-open-process.ts')
 const borrowing = 'Berth.borrow()'
 
 /** Finds all test files, or those whose path is or contains one of `parts`. */
@@ -139,6 +141,7 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
     // The longest first.
     files: [...(await writeBatches(batched, { count: batches, folder })), ...files.map(inCheckout)],
     concurrency,
+    execArgv: ['--import', endOpenProcess],
     ...(setup !== undefined && { globalSetupPath: setup }),
     timeout: batched.length === 0 ? limitMilliseconds : batchFactor * limitMilliseconds,
     cwd: checkoutFolder,

@@ -3,11 +3,11 @@ import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { blobStoreSuite, pieces } from './blob-store-suite.ts'
+import { blobSuite, pieces } from './blob-suite.ts'
 import { FolderBlobs } from './folder-blobs.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'berth-blobs-'))
-await blobStoreSuite('folder', async () => ({
+await blobSuite('folder', async () => ({
   blobs: await FolderBlobs.open(folder),
   close: () => rm(folder, { recursive: true }),
 }))

@@ -3,19 +3,12 @@ import { link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import {
-  BlobExists,
-  type BlobFilter,
-  BlobNotFound,
-  type BlobRange,
-  type BlobStore,
-  checkBlobName,
-} from './blob-store.ts'
+import { BlobExists, type BlobFilter, BlobNotFound, type BlobRange, type Blobs, checkBlobName } from './blobs.ts'
 
 const unfinished = '.new'
 
 /** Stores blobs as files in a folder that only berth can read. */
-export class FolderBlobs implements BlobStore {
+export class FolderBlobs implements Blobs {
   readonly #folder: string
 
   private constructor(folder: string) {

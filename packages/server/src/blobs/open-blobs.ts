@@ -1,5 +1,5 @@
 import { StartError } from '../start-error.ts'
-import type { BlobStore } from './blob-store.ts'
+import type { Blobs } from './blobs.ts'
 import { FolderBlobs } from './folder-blobs.ts'
 import type { S3Settings } from './s3-settings.ts'
 
@@ -7,12 +7,12 @@ import type { S3Settings } from './s3-settings.ts'
 export type BlobsConfig = { readonly kind: 'folder'; readonly path?: string } | ({ readonly kind: 's3' } & S3Settings)
 
 /** Opens the configured store. `folder` is the default. */
-export function openBlobs(config: BlobsConfig, folder: string): Promise<BlobStore> {
+export function openBlobs(config: BlobsConfig, folder: string): Promise<Blobs> {
   if (config.kind === 's3') return openS3(config)
   return config.path === undefined ? FolderBlobs.open(folder) : FolderBlobs.openShared(config.path)
 }
 
-async function openS3(settings: S3Settings): Promise<BlobStore> {
+async function openS3(settings: S3Settings): Promise<Blobs> {
   // Imported on demand, because the SDK takes a quarter of a second to load.
   const { S3Blobs } = await import('./s3-blobs.ts')
   return S3Blobs.open(settings).catch((cause: Error & { $metadata?: { httpStatusCode?: number } }) => {

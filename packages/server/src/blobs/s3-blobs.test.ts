@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { S3Server } from '../testing/s3-server.ts'
-import { blobStoreSuite, pieces } from './blob-store-suite.ts'
+import { blobSuite, pieces } from './blob-suite.ts'
 import { openBlobs } from './open-blobs.ts'
 import { S3Blobs } from './s3-blobs.ts'
 
@@ -11,7 +11,7 @@ const server = await S3Server.open()
 after(() => server.close())
 const settings = await server.bucket()
 
-await blobStoreSuite('S3', async () => {
+await blobSuite('S3', async () => {
   const blobs = await S3Blobs.open(settings)
   return { blobs, close: async () => blobs.close() }
 })

@@ -12,14 +12,7 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import {
-  BlobExists,
-  type BlobFilter,
-  BlobNotFound,
-  type BlobRange,
-  type BlobStore,
-  checkBlobName,
-} from './blob-store.ts'
+import { BlobExists, type BlobFilter, BlobNotFound, type BlobRange, type Blobs, checkBlobName } from './blobs.ts'
 import type { S3Settings } from './s3-settings.ts'
 
 /** S3 accepts at most 10,000 parts of a stream of unknown length: 80 GB. */
@@ -34,7 +27,7 @@ const socketTimeout = 60_000
  * or the role of the machine. Blobs are sealed, so checksums of transfers add nothing. Without them, servers that only
  * support the older ones work too.
  */
-export class S3Blobs implements BlobStore {
+export class S3Blobs implements Blobs {
   readonly #client: S3Client
   readonly #bucket: string
   readonly #prefix: string

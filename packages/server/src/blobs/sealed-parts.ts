@@ -4,10 +4,10 @@ import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
 import type { ProjectSecrets } from '../secrets/project-secrets.ts'
-import type { BlobStore } from './blob-store.ts'
+import type { Blobs } from './blobs.ts'
 
 interface SealedPartsOptions {
-  readonly blobs: BlobStore
+  readonly blobs: Blobs
   readonly secrets: ProjectSecrets
   /** What they are parts of, as the beginning of their names. */
   readonly kind: string

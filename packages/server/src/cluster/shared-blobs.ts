@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { BlobNotFound, type BlobStore } from '../blobs/blob-store.ts'
+import { BlobNotFound, type Blobs } from '../blobs/blobs.ts'
 import type { Database } from '../database/database.ts'
 
 /**
@@ -8,9 +8,9 @@ import type { Database } from '../database/database.ts'
  */
 export class SharedBlobs {
   readonly #database: Database
-  readonly #blobs: BlobStore
+  readonly #blobs: Blobs
 
-  constructor(database: Database, blobs: BlobStore) {
+  constructor(database: Database, blobs: Blobs) {
     this.#database = database
     this.#blobs = blobs
   }

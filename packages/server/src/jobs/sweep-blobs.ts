@@ -1,6 +1,6 @@
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
+import type { Blobs } from '../blobs/blobs.ts'
 
 /** Only one statement lies between the end of a write and the row that refers to it. */
 const minAgeMilliseconds = 60 * 60 * 1000
@@ -12,7 +12,7 @@ interface BlobOwner {
 }
 
 interface BlobSweepOptions {
-  readonly blobs: BlobStore
+  readonly blobs: Blobs
   readonly owners: readonly BlobOwner[]
   readonly clock: Clock
   readonly logger: Logger

@@ -12,7 +12,7 @@ import type { FastifyInstance } from 'fastify'
 import type { OAuthConfig } from '../access/oauth/oauth-config.ts'
 import { hashApiKey, maskApiKey, newApiKey } from '../access/secrets.ts'
 import { createApp } from '../app.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
+import type { Blobs } from '../blobs/blobs.ts'
 import { FolderBlobs } from '../blobs/folder-blobs.ts'
 import { TemporaryFolders } from '../blobs/temporary-folders.ts'
 import type { Database } from '../database/database.ts'
@@ -68,7 +68,7 @@ export class TestClock {
 
 export interface TestServerOptions {
   readonly chromeStoreUrl?: string
-  readonly openBlobs?: (folder: string) => Promise<BlobStore>
+  readonly openBlobs?: (folder: string) => Promise<Blobs>
   readonly hasProjects?: boolean
   /** Whether it and its siblings are servers that pass requests on to each other. */
   readonly isShared?: boolean
@@ -100,7 +100,7 @@ interface TestParts {
   readonly driverId: string
   readonly clock: TestClock
   readonly blobsFolder: string
-  readonly blobs: BlobStore
+  readonly blobs: Blobs
   readonly temporaryFolders: TemporaryFolders
   /** Of servers that pass requests on to each other: where this one will listen; with OAuth too. Else it is any. */
   readonly port: number

@@ -3,11 +3,11 @@ import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
-import type { BlobStore } from '../../blobs/blob-store.ts'
+import type { Blobs } from '../../blobs/blobs.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 
 interface AppBlobsOptions {
-  readonly blobs: BlobStore
+  readonly blobs: Blobs
   readonly secrets: ProjectSecrets
 }
 

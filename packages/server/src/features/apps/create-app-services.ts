@@ -1,7 +1,7 @@
 import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import type { BlobStore } from '../../blobs/blob-store.ts'
+import type { Blobs } from '../../blobs/blobs.ts'
 import type { TemporaryFolders } from '../../blobs/temporary-folders.ts'
 import type { Database } from '../../database/database.ts'
 import type { Driver } from '../../drivers/driver.ts'
@@ -29,7 +29,7 @@ import { WarmMachines } from './machines/warm-machines.ts'
 
 interface AppServicesOptions {
   readonly database: Database
-  readonly blobs: BlobStore
+  readonly blobs: Blobs
   readonly secrets: ProjectSecrets
   readonly organizationOf: (projectId: ProjectId) => Promise<OrganizationId>
   readonly apiKeys: ApiKeyService

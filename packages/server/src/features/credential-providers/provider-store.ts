@@ -1,10 +1,10 @@
 import type { CredentialProviderId, OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
-import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
-import { type Database, violates } from '../../database/database.ts'
+import type { Database } from '../../database/database.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import type { CredentialProviderTable } from '../../database/tables.ts'
+import { refuseTakenName } from '../../database/taken-name.ts'
 
 export type StoredProvider = Selectable<CredentialProviderTable>
 
@@ -22,7 +22,7 @@ export class ProviderStore {
       .values(provider)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwNameTaken(error, provider.name))
+      .catch(refuseTakenName('credential_provider_names', 'credential_provider_name_taken', provider.name))
   }
 
   async find(organizationId: OrganizationId, id: string): Promise<StoredProvider | undefined> {
@@ -72,7 +72,7 @@ export class ProviderStore {
       .where('id', '=', id as CredentialProviderId)
       .returningAll()
       .executeTakeFirst()
-      .catch((error: unknown) => throwNameTaken(error, columns.name))
+      .catch(refuseTakenName('credential_provider_names', 'credential_provider_name_taken', columns.name))
   }
 
   /** Of two concurrent deletes, one returns true. */
@@ -85,9 +85,4 @@ export class ProviderStore {
       .executeTakeFirst()
     return deleted !== undefined
   }
-}
-
-function throwNameTaken(error: unknown, name: string | undefined): never {
-  if (!violates(error, 'credential_provider_names')) throw error
-  throw new BerthError('credential_provider_name_taken', { name: name ?? '' }, { cause: error })
 }

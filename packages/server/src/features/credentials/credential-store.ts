@@ -1,10 +1,11 @@
 import type { CredentialId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
-import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
-import { type Database, violates } from '../../database/database.ts'
+import type { Database } from '../../database/database.ts'
+import { hasId, hasIdOrName } from '../../database/id-or-name.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import type { CredentialTable } from '../../database/tables.ts'
+import { refuseTakenName } from '../../database/taken-name.ts'
 
 export type StoredCredential = Selectable<CredentialTable>
 
@@ -28,7 +29,7 @@ export class CredentialStore {
       .values(credential)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwNameTaken(error, credential.name))
+      .catch(refuseTakenName('credential_names', 'credential_name_taken', credential.name))
   }
 
   /** Finds by id or, if there is none, by name. */
@@ -37,8 +38,8 @@ export class CredentialStore {
       .selectFrom('credentials')
       .selectAll()
       .where('project_id', '=', projectId)
-      .where((where) => where.or([where('id', '=', idOrName as CredentialId), where('name', '=', idOrName)]))
-      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .where(hasIdOrName(idOrName))
+      .orderBy(hasId(idOrName), 'desc')
       .executeTakeFirst()
   }
 
@@ -67,7 +68,7 @@ export class CredentialStore {
       .where('version', '=', version)
       .returningAll()
       .executeTakeFirst()
-      .catch((error: unknown) => throwNameTaken(error, columns.name))
+      .catch(refuseTakenName('credential_names', 'credential_name_taken', columns.name))
   }
 
   /** Of two concurrent deletes, one returns true. */
@@ -79,9 +80,4 @@ export class CredentialStore {
       .executeTakeFirst()
     return deleted !== undefined
   }
-}
-
-function throwNameTaken(error: unknown, name: string | undefined): never {
-  if (!violates(error, 'credential_names')) throw error
-  throw new BerthError('credential_name_taken', { name: name ?? '' }, { cause: error })
 }

@@ -16,7 +16,7 @@ import {
   inspectExtension,
 } from '@berth/runtime/archive/extension-archive.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import { BlobNotFound, type BlobStore } from '../../blobs/blob-store.ts'
+import { BlobNotFound, type Blobs } from '../../blobs/blobs.ts'
 import type { TemporaryFolders } from '../../blobs/temporary-folders.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import type { ExtensionFilter, ExtensionStore, StoredExtension } from './extension-store.ts'
@@ -25,7 +25,7 @@ export type { StoredExtension } from './extension-store.ts'
 
 interface ExtensionServiceOptions {
   readonly store: ExtensionStore
-  readonly blobs: BlobStore
+  readonly blobs: Blobs
   readonly secrets: ProjectSecrets
   readonly temporaryFolders: TemporaryFolders
   readonly clock: Clock

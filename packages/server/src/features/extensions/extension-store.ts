@@ -1,11 +1,12 @@
 import type { ExtensionId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
-import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql } from 'kysely'
-import { type Database, violates } from '../../database/database.ts'
+import type { Database } from '../../database/database.ts'
+import { hasId, hasIdOrName } from '../../database/id-or-name.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import { plainLowerCase } from '../../database/plain-lower-case.ts'
 import type { ExtensionTable } from '../../database/tables.ts'
+import { refuseTakenName } from '../../database/taken-name.ts'
 import { unwaitedCommit } from '../../database/unwaited-commit.ts'
 
 /** A stored extension. */
@@ -32,10 +33,7 @@ export class ExtensionStore {
       .values(extension)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => {
-        if (!violates(error, 'extension_names')) throw error
-        throw new BerthError('extension_name_taken', { name: extension.name ?? '' }, { cause: error })
-      })
+      .catch(refuseTakenName('extension_names', 'extension_name_taken', extension.name))
   }
 
   /** Finds by id or, if there is none, by name. */
@@ -44,8 +42,8 @@ export class ExtensionStore {
       .selectFrom('extensions')
       .selectAll()
       .where('project_id', '=', projectId)
-      .where((where) => where.or([where('id', '=', idOrName as ExtensionId), where('name', '=', idOrName)]))
-      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .where(hasIdOrName(idOrName))
+      .orderBy(hasId(idOrName), 'desc')
       .executeTakeFirst()
   }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Extension } from '@berth/contract/extensions/extension.ts'
 import { linkMode, type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
-import { BlobNotFound } from '../../blobs/blob-store.ts'
+import { BlobNotFound } from '../../blobs/blobs.ts'
 import { type ApiAnswer, type TestProject, TestServer } from '../../testing/server-test.ts'
 
 let server: TestServer

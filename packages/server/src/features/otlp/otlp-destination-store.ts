@@ -5,6 +5,7 @@ import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import { type Database, violates } from '../../database/database.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import type { OtlpDestinationTable } from '../../database/tables.ts'
+import { refuseTakenName } from '../../database/taken-name.ts'
 
 export type StoredOtlpDestination = Selectable<OtlpDestinationTable>
 
@@ -27,7 +28,7 @@ export class OtlpDestinationStore {
       .values(destination)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwNameTaken(error, destination.name))
+      .catch(refuseTakenName('otlp_destination_names', 'otlp_destination_name_taken', destination.name))
   }
 
   /** With the id or, failing that, the name. */
@@ -93,7 +94,7 @@ export class OtlpDestinationStore {
       .where('version', '=', version)
       .returningAll()
       .executeTakeFirst()
-      .catch((error: unknown) => throwNameTaken(error, columns.name))
+      .catch(refuseTakenName('otlp_destination_names', 'otlp_destination_name_taken', columns.name))
   }
 
   /** Of two concurrent deletes, one returns true. A session that is bound to it refuses. */
@@ -110,9 +111,4 @@ export class OtlpDestinationStore {
       })
     return deleted !== undefined
   }
-}
-
-function throwNameTaken(error: unknown, name: string | undefined): never {
-  if (!violates(error, 'otlp_destination_names')) throw error
-  throw new BerthError('otlp_destination_name_taken', { name: name ?? '' }, { cause: error })
 }

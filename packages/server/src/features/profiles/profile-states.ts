@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { pipeline as pipelineOf, type Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
-import { BlobNotFound, type BlobStore } from '../../blobs/blob-store.ts'
+import { BlobNotFound, type Blobs } from '../../blobs/blobs.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import type { Profile } from './profile-store.ts'
 
@@ -13,13 +13,13 @@ export const maxStateBytes = 512 * 1024 ** 2
 const maxReplacements = 10
 
 interface ProfileStatesOptions {
-  readonly blobs: BlobStore
+  readonly blobs: Blobs
   readonly secrets: ProjectSecrets
 }
 
 /** The saved states of profiles: sealed archives, each in a blob that is written once. */
 export class ProfileStates {
-  readonly #blobs: BlobStore
+  readonly #blobs: Blobs
   readonly #secrets: ProjectSecrets
 
   constructor({ blobs, secrets }: ProfileStatesOptions) {

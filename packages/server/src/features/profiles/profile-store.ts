@@ -1,11 +1,12 @@
 import type { ProfileId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
-import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql } from 'kysely'
-import { type Database, violates } from '../../database/database.ts'
+import type { Database } from '../../database/database.ts'
+import { hasId, hasIdOrName } from '../../database/id-or-name.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import { plainLowerCase } from '../../database/plain-lower-case.ts'
 import type { ProfileTable } from '../../database/tables.ts'
+import { refuseTakenName } from '../../database/taken-name.ts'
 
 /** A profile: saved browser state that sessions start from, with a name. */
 export type Profile = Selectable<ProfileTable>
@@ -36,7 +37,7 @@ export class ProfileStore {
       .values(profile)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwNameTaken(error, profile.name))
+      .catch(refuseTakenName('profile_names', 'profile_name_taken', profile.name))
   }
 
   /** Finds by id or, if there is none, by name. */
@@ -45,8 +46,8 @@ export class ProfileStore {
       .selectFrom('profiles')
       .selectAll()
       .where('project_id', '=', projectId)
-      .where((where) => where.or([where('id', '=', idOrName as ProfileId), where('name', '=', idOrName)]))
-      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .where(hasIdOrName(idOrName))
+      .orderBy(hasId(idOrName), 'desc')
       .executeTakeFirst()
   }
 
@@ -76,7 +77,7 @@ export class ProfileStore {
       .where('id', '=', id)
       .returningAll()
       .executeTakeFirst()
-      .catch((error: unknown) => throwNameTaken(error, name))
+      .catch(refuseTakenName('profile_names', 'profile_name_taken', name))
   }
 
   async noteUse(id: ProfileId, now: Date): Promise<void> {
@@ -119,9 +120,4 @@ export class ProfileStore {
       .execute()
     return rows.map(({ state_blob }) => state_blob as string)
   }
-}
-
-function throwNameTaken(error: unknown, name: string | null | undefined): never {
-  if (!violates(error, 'profile_names')) throw error
-  throw new BerthError('profile_name_taken', { name: name ?? '' }, { cause: error })
 }

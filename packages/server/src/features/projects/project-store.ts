@@ -2,10 +2,12 @@ import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
-import { type Database, referencingTable, violates } from '../../database/database.ts'
+import { type Database, referencingTable } from '../../database/database.ts'
+import { hasId, hasIdOrName } from '../../database/id-or-name.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import { plainForm } from '../../database/plain-lower-case.ts'
 import type { ProjectTable } from '../../database/tables.ts'
+import { refuseTakenName } from '../../database/taken-name.ts'
 
 export type Project = Selectable<ProjectTable>
 
@@ -31,7 +33,7 @@ export class ProjectStore {
       .values(project)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwNameTaken(error, project.name))
+      .catch(refuseTakenName('projects_organization_id_name_key', 'project_name_taken', project.name))
   }
 
   /** Finds by id or, if there is none, by name, including archived projects. */
@@ -40,8 +42,8 @@ export class ProjectStore {
       .selectFrom('projects')
       .selectAll()
       .where('organization_id', '=', organizationId)
-      .where((where) => where.or([where('id', '=', idOrName as ProjectId), where('name', '=', idOrName)]))
-      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .where(hasIdOrName(idOrName))
+      .orderBy(hasId(idOrName), 'desc')
       .executeTakeFirst()
   }
 
@@ -96,7 +98,7 @@ async function updateOne(database: Database, id: ProjectId, columns: Updateable<
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirst()
-    .catch((error: unknown) => throwNameTaken(error, columns.name ?? ''))
+    .catch(refuseTakenName('projects_organization_id_name_key', 'project_name_taken', columns.name ?? ''))
 }
 
 /** Serializes changes of one organization. Otherwise two could each take the other project for the last one. */
@@ -118,9 +120,4 @@ async function requireOtherActive(database: Database, organizationId: Organizati
     .limit(1)
     .executeTakeFirst()
   if (!other) throw new BerthError('last_active_project')
-}
-
-function throwNameTaken(error: unknown, name: string): never {
-  if (!violates(error, 'projects_organization_id_name_key')) throw error
-  throw new BerthError('project_name_taken', { name }, { cause: error })
 }

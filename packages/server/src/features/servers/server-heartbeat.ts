@@ -10,14 +10,14 @@ interface ServerHeartbeatOptions {
   readonly logger: Logger
 }
 
-/** Tells again and again that this server is there, and what room it has. */
+/** Writes periodically that this server is present, and what room it has. */
 export class ServerHeartbeat {
   readonly #options: ServerHeartbeatOptions
   #timer: NodeJS.Timeout | undefined
-  #telling: Promise<void> | undefined
+  #writing: Promise<void> | undefined
   #known = ''
   #isDraining = false
-  #toldAt = Number.NEGATIVE_INFINITY
+  #writtenAt = Number.NEGATIVE_INFINITY
 
   constructor(options: ServerHeartbeatOptions) {
     this.#options = options
@@ -25,15 +25,15 @@ export class ServerHeartbeat {
 
   /** Whether the others have heard of this server so lately that none takes it for gone. */
   get isHeard(): boolean {
-    return performance.now() - this.#toldAt < (1000 * this.#options.servers.limits.lostAfterSeconds) / 2
+    return performance.now() - this.#writtenAt < (1000 * this.#options.servers.limits.lostAfterSeconds) / 2
   }
 
-  /** Tells at once: from now on nobody takes this server for gone. */
+  /** Writes at once: from now on no other server counts this one as gone. */
   async start(intervalMilliseconds = 1000 * this.#options.servers.limits.heartbeatSeconds): Promise<void> {
     const { logger } = this.#options
-    await this.#tell()
+    await this.#write()
     this.#timer = setInterval(() => {
-      this.#tell().catch((error: Error) =>
+      this.#write().catch((error: Error) =>
         logger.warn({ reason: error.message }, 'could not say that this server is there'),
       )
     }, intervalMilliseconds)
@@ -43,29 +43,29 @@ export class ServerHeartbeat {
     clearInterval(this.#timer)
   }
 
-  /** Tells that this server is about to end, and goes on telling that it is there. */
+  /** Writes that this server is about to end, and continues the heartbeat. */
   async drain(): Promise<void> {
     this.#isDraining = true
-    await this.#tell()
+    await this.#write()
   }
 
-  /** Tells that this server has ended. */
+  /** Writes that this server has ended. */
   async leave(): Promise<void> {
     this.close()
-    await this.#telling?.catch(() => {})
+    await this.#writing?.catch(() => {})
     await this.#options.servers.leave(this.#options.serverId)
   }
 
-  #tell(): Promise<void> {
-    this.#telling = this.#tellOnce()
-    return this.#telling
+  #write(): Promise<void> {
+    this.#writing = this.#writeOnce()
+    return this.#writing
   }
 
-  async #tellOnce(): Promise<void> {
+  async #writeOnce(): Promise<void> {
     const { servers, serverId, report, onServers } = this.#options
     const at = performance.now()
     await servers.tell(serverId, { ...(await report()), isDraining: this.#isDraining })
-    this.#toldAt = at
+    this.#writtenAt = at
     if (!onServers) return
     const present = await servers.listPresent()
     const known = JSON.stringify(present)

@@ -16,7 +16,7 @@ const hostOf = { one: 'one.test', two: 'two.test', trusted: 'trusted.test' }
 type ProxyName = keyof typeof hostOf
 
 /** A project with proxies, and what its tests ask of it. */
-async function ground() {
+async function projectWithProxies() {
   const project = await server.project()
   const ids = {} as Record<ProxyName, string>
   for (const [name, host] of Object.entries(hostOf)) {
@@ -140,7 +140,7 @@ const rows: readonly Row[] = [
 ]
 for (const { rule, create = {}, update, to } of rows) {
   test(`proxy: ${rule}`, async () => {
-    const at = await ground()
+    const at = await projectWithProxies()
 
     const created = await at.create(create)
     const answer = update ? await at.update(created.body.session_id, update) : created
@@ -188,12 +188,12 @@ const refused: Record<string, readonly [body: object, status: number, message: R
   'disable_default_proxy as text': [{ disable_default_proxy: 'true' }, 400, /^disable_default_proxy: /],
 }
 test('rejects ambiguous proxies on create and on update, and does nothing', async () => {
-  const at = await ground()
+  const at = await projectWithProxies()
   for (const _twice of [1, 2]) {
     const config = { host: 'x.test', port: 1 }
     await at.project.call('POST', '/proxies', { type: 'custom', name: 'twice', config })
   }
-  const stranger = await ground()
+  const stranger = await projectWithProxies()
   const session = (await at.create({ proxy: { id: '$one' } })).body
   const cases = { ...refused, "another project's proxy": [{ proxy_id: stranger.ids.one }, 404, /prx/] as const }
 
@@ -213,7 +213,7 @@ test('rejects ambiguous proxies on create and on update, and does nothing', asyn
 })
 
 test('a proxy with certificates must be set at the start', async () => {
-  const at = await ground()
+  const at = await projectWithProxies()
   const own = ['b3du']
 
   const created = await at.create({ proxy: { id: '$trusted' }, chrome_policy: { CACertificates: own } })
@@ -230,7 +230,7 @@ test('a proxy with certificates must be set at the start', async () => {
 })
 
 test('when egress rejects the proxy, nothing of the update is applied', async () => {
-  const at = await ground()
+  const at = await projectWithProxies()
   const { session_id } = (await at.create({ name: 'before', proxy: { id: '$one' } })).body
   server.egress.nextFailure = new Error('no answer')
 
@@ -242,7 +242,7 @@ test('when egress rejects the proxy, nothing of the update is applied', async ()
 })
 
 test('sessions continue without a deleted proxy, and its routes are closed', async () => {
-  const at = await ground()
+  const at = await projectWithProxies()
   const network = {
     proxy_routes: [
       { hosts: ['a.test'], proxy: { id: '$one' } },
@@ -266,7 +266,7 @@ test('sessions continue without a deleted proxy, and its routes are closed', asy
 })
 
 test('sessions are found by the id of their proxy', async () => {
-  const at = await ground()
+  const at = await projectWithProxies()
   const user = (await at.create({ proxy: { id: '$one' } })).body
   await at.create({ proxy: { id: '$two' } })
 
@@ -279,7 +279,7 @@ test('sessions are found by the id of their proxy', async () => {
 })
 
 test('network: routes are returned by id, and apply once the session is created, after its start page', async () => {
-  const at = await ground()
+  const at = await projectWithProxies()
   const route = { hosts: ['*.Routed.test', 'exact.test', 'EXACT.test.'], proxy: { name: 'one' } }
   const network = { private_hosts: ['DB.internal:5432', '[FD00::1]', '10.0.0.0/8'], proxy_routes: [route] }
   let beforeItWasCreated: EgressSettings | undefined
@@ -312,7 +312,7 @@ const privateHosts: Record<string, readonly [asked: string[] | undefined, told: 
 }
 for (const [rule, [asked, told]] of Object.entries(privateHosts)) {
   test(`network: private hosts ${rule}`, async () => {
-    const at = await ground()
+    const at = await projectWithProxies()
     const proxy_routes = [{ hosts: ['a.test'], proxy: { id: '$one' } }]
 
     const { body } = await at.create({ network: { proxy_routes, ...(asked && { private_hosts: asked }) } })
@@ -380,7 +380,7 @@ const badNetworks: Record<string, readonly [network: object, message: RegExp]> =
   ],
 }
 test('network: rejects every broken rule with the name of the entry', async () => {
-  const at = await ground()
+  const at = await projectWithProxies()
 
   for (const [what, [network, message]] of Object.entries(badNetworks)) {
     const answer = await at.create({ network })
@@ -392,7 +392,7 @@ test('network: rejects every broken rule with the name of the entry', async () =
 })
 
 test('network: an unknown proxy of a route is not found', async () => {
-  const at = await ground()
+  const at = await projectWithProxies()
 
   const unknown = await at.create({ network: { proxy_routes: [{ hosts: ['a.test'], proxy: { id: 'prxunknown' } }] } })
   const empty = await at.create({ network: {} })
@@ -406,7 +406,7 @@ test('network: an unknown proxy of a route is not found', async () => {
 })
 
 test('a server that adopts sessions after a crash keeps their network settings', async () => {
-  const at = await ground()
+  const at = await projectWithProxies()
   const network = { proxy_routes: [{ hosts: ['a.test'], proxy: { id: '$two' } }] }
   const { body } = await at.create({ proxy: { id: '$one' }, network })
   const before = await settingsOf(body)

@@ -165,7 +165,7 @@ test('a reader that breaks off and resumes sees every event once', async () => {
   const session = await observed(owner)
   const path = `/browsers/${session.session_id}/telemetry/stream`
   const all = take(await framesOf(owner, `${path}?replay=all`), 4_000)
-  const telling = (async () => {
+  const reports = (async () => {
     for (let first = 1; first <= 4_000; first += 100) {
       tell(session, 100, first)
       await delay(5)
@@ -180,7 +180,7 @@ test('a reader that breaks off and resumes sees every event once', async () => {
     read.push(...(await take(await framesOf(owner, address, headers), Math.min(450, 4_000 - read.length))))
   }
 
-  await telling
+  await reports
   const numbers = Array.from({ length: 4_000 }, (_, index) => index + 1)
   assert.deepEqual(
     read.map(({ seq }) => seq),

@@ -3,6 +3,7 @@ import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import { type Database, violates } from '../../../database/database.ts'
+import { hasId, hasIdOrName } from '../../../database/id-or-name.ts'
 import { newestPage } from '../../../database/newest-page.ts'
 import { plainLowerCase } from '../../../database/plain-lower-case.ts'
 import type { PoolTable } from '../../../database/tables.ts'
@@ -40,8 +41,8 @@ export class PoolStore {
   async find(projectId: ProjectId, idOrName: string): Promise<CountedPool | undefined> {
     return this.#counted()
       .where('project_id', '=', projectId)
-      .where((where) => where.or([where('id', '=', idOrName as PoolId), where('name', '=', idOrName)]))
-      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .where(hasIdOrName(idOrName))
+      .orderBy(hasId(idOrName), 'desc')
       .executeTakeFirst()
   }
 

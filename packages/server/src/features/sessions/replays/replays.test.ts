@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { after, test } from 'node:test'
 import type { BrowserReplay } from '@berth/contract/replays/replay.ts'
-import type { BlobStore } from '../../../blobs/blob-store.ts'
+import type { Blobs } from '../../../blobs/blobs.ts'
 import { FolderBlobs } from '../../../blobs/folder-blobs.ts'
 import type { FakeAgent } from '../../../testing/fake-agent.ts'
 import { makeRecording, probe } from '../../../testing/recording.ts'
@@ -19,7 +19,7 @@ const server = await TestServer.open({
 after(() => server.close())
 
 /** Writes fail while there is a failure. */
-function failing(blobs: FolderBlobs): BlobStore {
+function failing(blobs: FolderBlobs): Blobs {
   return {
     write: async (name, content) => {
       if (failure) throw failure

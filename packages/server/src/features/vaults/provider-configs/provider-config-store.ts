@@ -1,10 +1,11 @@
 import type { OrganizationId, VaultProviderConfigId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
-import { BerthError } from '@berth/contract/errors.ts'
-import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
-import { type Database, violates } from '../../../database/database.ts'
+import type { Insertable, Selectable, Updateable } from 'kysely'
+import type { Database } from '../../../database/database.ts'
+import { hasId, hasIdOrName } from '../../../database/id-or-name.ts'
 import { newestPage } from '../../../database/newest-page.ts'
 import type { VaultProviderConfigTable } from '../../../database/tables.ts'
+import { refuseTakenName } from '../../../database/taken-name.ts'
 
 export type StoredProviderConfig = Selectable<VaultProviderConfigTable>
 
@@ -22,7 +23,7 @@ export class ProviderConfigStore {
       .values(config)
       .returningAll()
       .executeTakeFirstOrThrow()
-      .catch((error: unknown) => throwNameTaken(error, config.name))
+      .catch(refuseTakenName('vault_provider_config_names', 'vault_provider_config_name_taken', config.name))
   }
 
   /** Finds by id or, if there is none, by name. */
@@ -31,8 +32,8 @@ export class ProviderConfigStore {
       .selectFrom('vault_provider_configs')
       .selectAll()
       .where('organization_id', '=', organizationId)
-      .where((where) => where.or([where('id', '=', idOrName as VaultProviderConfigId), where('name', '=', idOrName)]))
-      .orderBy(sql`id = ${idOrName}`, 'desc')
+      .where(hasIdOrName(idOrName))
+      .orderBy(hasId(idOrName), 'desc')
       .executeTakeFirst()
   }
 
@@ -54,7 +55,7 @@ export class ProviderConfigStore {
       .where('id', '=', id)
       .returningAll()
       .executeTakeFirst()
-      .catch((error: unknown) => throwNameTaken(error, columns.name))
+      .catch(refuseTakenName('vault_provider_config_names', 'vault_provider_config_name_taken', columns.name))
   }
 
   /** Of two concurrent deletes, one returns true. */
@@ -66,9 +67,4 @@ export class ProviderConfigStore {
       .executeTakeFirst()
     return deleted !== undefined
   }
-}
-
-function throwNameTaken(error: unknown, name: string | undefined): never {
-  if (!violates(error, 'vault_provider_config_names')) throw error
-  throw new BerthError('vault_provider_config_name_taken', { name: name ?? '' }, { cause: error })
 }

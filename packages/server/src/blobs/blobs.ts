@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 
 /** Stores large values under generated names: letters, digits and `-`. */
-export interface BlobStore {
+export interface Blobs {
   /**
    * Stores all of the content or nothing, also in a crash. Resolves when it is durable. A name is written only once:
    * later values get new names, so that readers of an earlier one get all of it. Rejects with BlobExists when the name

@@ -14,7 +14,7 @@ interface DatabaseHolder extends AsyncDisposable {
 }
 
 /** What several berths on this host have in common: a database, in the PostgreSQL of another berth, and a bucket. */
-export class SharedGround implements AsyncDisposable {
+export class SharedStorage implements AsyncDisposable {
   readonly database: pg.Client
   readonly #databaseUrl: string
   readonly #s3: Awaited<ReturnType<typeof startFauxqs>>
@@ -32,7 +32,7 @@ export class SharedGround implements AsyncDisposable {
     this.#s3 = s3
   }
 
-  static async open(holder: DatabaseHolder): Promise<SharedGround> {
+  static async open(holder: DatabaseHolder): Promise<SharedStorage> {
     const urlOf = await readDatabaseUrl(holder.dataFolder)
     const admin = new pg.Client({ connectionString: urlOf('postgres') })
     await admin.connect()
@@ -43,7 +43,7 @@ export class SharedGround implements AsyncDisposable {
     await database.connect()
     const s3 = await startFauxqs({ port: 0, host: '127.0.0.1', logger: false })
     s3.createBucket(bucket)
-    return new SharedGround(holder, urlOf(databaseName), database, s3)
+    return new SharedStorage(holder, urlOf(databaseName), database, s3)
   }
 
   get environment(): Readonly<Record<string, string>> {

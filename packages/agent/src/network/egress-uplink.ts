@@ -55,7 +55,7 @@ interface Control {
 }
 
 /** What the agent asks of egress over the machine's unix socket. Egress may end and come back at any moment. */
-export class EgressLink {
+export class EgressUplink {
   readonly #socketPath: string
   #control: Promise<Control> | undefined
   /** Connections of which egress may still have something to say. */

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { buffer, text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
-import { BlobExists, BlobNotFound, type BlobStore } from './blob-store.ts'
+import { BlobExists, BlobNotFound, type Blobs } from './blobs.ts'
 
 const longFromNow = () => new Date(Date.now() + 60 * 60 * 1000)
 const mebibyte = 1024 ** 2
 
 export interface OpenBlobs {
-  readonly blobs: BlobStore
+  readonly blobs: Blobs
   close(): Promise<void>
 }
 
@@ -20,7 +20,7 @@ export async function* pieces(...parts: (string | Uint8Array | Error)[]) {
 }
 
 /** The behaviour of every blob store. */
-export async function blobStoreSuite(kind: string, open: () => Promise<OpenBlobs>): Promise<void> {
+export async function blobSuite(kind: string, open: () => Promise<OpenBlobs>): Promise<void> {
   const { blobs, close } = await open()
   after(close)
 
