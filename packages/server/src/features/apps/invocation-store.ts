@@ -166,9 +166,7 @@ export class InvocationStore {
               .where('left_at', 'is not', null),
           )
         }
-        return 'serverId' in lost
-          ? where('server_id', '=', lost.serverId)
-          : where('deadline', '<', lost.overdueSince)
+        return 'serverId' in lost ? where('server_id', '=', lost.serverId) : where('deadline', '<', lost.overdueSince)
       })
       .returningAll()
       .execute()
