@@ -251,10 +251,9 @@ test('every page of the menu is accessible, in both themes and on a phone, and l
   await page.context().close()
 })
 
-test('every form of the menu, and every page whose list fails, is accessible', deepOnly, async () => {
+test('every form of the menu is accessible', deepOnly, async () => {
   const page = await user.signedIn()
-  const pages = await pagesOf(page)
-  for (const [title, name] of pages) {
+  for (const [title, name] of await pagesOf(page)) {
     await openPage(page, title)
     await page.locator('.empty, table, .facts, .rows').first().waitFor()
     const buttons = page.locator('header.page button')
@@ -265,17 +264,6 @@ test('every form of the menu, and every page whose list fails, is accessible', d
       await page.keyboard.press('Escape')
       await page.getByRole('dialog').waitFor({ state: 'detached' })
     }
-  }
-  await page.route('**/dashboard/api/**', (route) =>
-    /context|changes/.test(route.request().url())
-      ? route.continue()
-      : route.fulfill({ status: 403, json: { code: 'forbidden', message: 'This key may not.' } }),
-  )
-  for (const [title, name] of pages) {
-    await page.goto(`${berth.url}/dashboard/${name}`)
-    await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor()
-    await page.getByRole('alert').getByText('This key may not.').first().waitFor()
-    await isAccessible(page, `${name}-failed`)
   }
   await page.context().close()
 })

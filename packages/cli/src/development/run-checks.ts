@@ -23,6 +23,7 @@ const sourceChecks: readonly SourceCheck[] = [
   { name: 'types of the live view', command: [tsc, '-p', 'packages/live-view'] },
   { name: 'types of the login page', command: [tsc, '-p', 'packages/login-page'] },
   { name: 'types of the dashboard', command: [tsc, '-p', 'packages/dashboard'] },
+  { name: 'types of tests of the dashboard', command: [tsc, '-p', 'packages/dashboard/tsconfig.test.json'] },
   { name: 'boundaries', command: ['node_modules/.bin/depcruise', 'packages', 'scripts', 'e2e', 'bench'] },
   { name: 'dead code', command: ['node_modules/.bin/knip'] },
   { name: 'API document', command: ['scripts/generate-openapi.ts', '--check'] },
