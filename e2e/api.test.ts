@@ -14,7 +14,7 @@ const post = (
   headers: Record<string, string> = { 'content-type': 'application/json' },
 ) => berth.request('/browsers', { method: 'POST', headers, ...(body !== undefined && { body }) })
 
-for (const path of ['/health', '/status', '/openapi.json', '/spec.json', '/docs', '/metrics']) {
+for (const path of ['/health', '/health/ready', '/status', '/openapi.json', '/spec.json', '/docs', '/metrics']) {
   test(`${path} answers without a key`, async () => {
     const response = await fetch(`${berth.url}${path}`)
 

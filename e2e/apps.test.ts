@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import type Kernel from '@onkernel/sdk'
 import { toFile } from '@onkernel/sdk'
 import { deepOnly } from './fault/testing/deep.ts'
 import { until } from './fault/testing/until.ts'
-import { Berth, oneServerOnly } from './testing/berth.ts'
+import { Berth, launch, oneServerOnly } from './testing/berth.ts'
 import { zipOf } from './testing/extension-files.ts'
 import { GitServer } from './testing/git-server.ts'
 import { installedVersion, PackageRegistry } from './testing/package-registry.ts'
@@ -32,6 +34,7 @@ after(async () => {
 })
 
 const typescript = `
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import Kernel from '@onkernel/sdk'
 import { chromium } from 'playwright-core'
 import { greeting } from './words'
@@ -47,8 +50,10 @@ app.action('echo', async (ctx, payload?: unknown) => {
 })
 app.action('throw', async (ctx) => { throw new Error('not today') })
 app.action('hang', async (ctx) => { console.log('hanging'); for (;;); })
-app.action('browse', async (ctx, payload: { wait?: boolean }) => {
-  const session = await kernel.browsers.create({ headless: true })
+app.action('stay', async (ctx) => { console.log('staying'); await new Promise(() => setInterval(() => {}, 1000)) })
+app.action('browse', async (ctx, payload: { wait?: boolean; names?: boolean }) => {
+  const invocation = payload.names ? { invocation_id: ctx.invocation_id } : {}
+  const session = await kernel.browsers.create({ headless: true, ...invocation })
   const browser = await chromium.connectOverCDP(session.cdp_ws_url)
   const page = browser.contexts()[0].pages()[0]
   await page.setContent('<title>from an app</title>')
@@ -56,16 +61,31 @@ app.action('browse', async (ctx, payload: { wait?: boolean }) => {
   if (payload.wait) await new Promise(() => setInterval(() => {}, 1000))
   return { title: await page.title(), session: session.session_id }
 })
-app.action('look', async (ctx) => {
-  const fs = await import('node:fs')
+app.action('look', async (ctx, { texts, deployment }: { texts: string[]; deployment: string }) => {
   const status = async (url: string) => fetch(url).then((answer) => answer.status, () => 'unreachable')
   return {
-    files: ['/root', '/home', '/work', '/tmp'].flatMap((path) => { try { return fs.readdirSync(path) } catch { return [] } }),
-    processes: fs.readdirSync('/proc').filter((name) => /^\\d+$/.test(name)).length,
+    found: texts.map((text) => search(text)),
+    processes: readdirSync('/proc').filter((name) => /^\\d+$/.test(name)).length,
     own: await status(process.env.KERNEL_BASE_URL + '/apps'),
     metadata: await status('http://169.254.169.254/'),
+    deployment: await kernel.deployments.retrieve(deployment).then(() => 200, (error) => error.status),
   }
 })
+
+/** The files and processes that name the text or contain it. */
+function search(text: string): string[] {
+  const read = (path: string) => { try { return readFileSync(path, 'latin1') } catch { return '' } }
+  const list = (path: string) => { try { return readdirSync(path, { withFileTypes: true }) } catch { return [] } }
+  const paths = (folder: string): string[] => list(folder + '/').flatMap((entry) => {
+    const path = folder + '/' + entry.name
+    if (!entry.isDirectory()) return [path]
+    return ['/dev', '/proc', '/sys', '/usr'].includes(path) || entry.name === 'node_modules' ? [path] : [path, ...paths(path)]
+  })
+  const ofProcesses = list('/proc').flatMap(({ name }) => ['environ', 'cmdline', 'maps', 'mounts'].map((file) => '/proc/' + name + '/' + file))
+  const all = [...paths(''), ...paths('/dev/shm'), ...ofProcesses, '/proc/net/unix']
+  const isSmall = (path: string) => path.startsWith('/proc/') || (statSync(path, { throwIfNoEntry: false })?.size ?? 0) < 1e6
+  return all.filter((path) => path.includes(text) || (isSmall(path) && read(path).includes(text)))
+}
 `
 const names = ['@onkernel/sdk', 'playwright-core']
 const versions = await Promise.all(names.map(installedVersion))
@@ -85,9 +105,9 @@ const source = {
 }
 const demo = await zipOf(source)
 
-async function deploy(archive: Uint8Array, settings: Partial<Kernel.DeploymentCreateParams> = {}) {
+async function deploy(archive: Uint8Array, settings: Partial<Kernel.DeploymentCreateParams> = {}, by = client) {
   const file = await toFile(archive, 'source.zip')
-  return follow(await client.deployments.create({ file, entrypoint_rel_path: 'index.ts', ...settings }))
+  return follow(await by.deployments.create({ file, entrypoint_rel_path: 'index.ts', ...settings }), by)
 }
 
 async function deployRepository(source: Partial<Kernel.DeploymentCreateParams.Source>, version: string) {
@@ -96,9 +116,9 @@ async function deployRepository(source: Partial<Kernel.DeploymentCreateParams.So
 }
 
 /** Until it runs or does not. */
-async function follow({ id }: { readonly id: string }) {
+async function follow({ id }: { readonly id: string }, by = client) {
   const events = []
-  for await (const event of await client.deployments.follow(id)) {
+  for await (const event of await by.deployments.follow(id)) {
     events.push(event)
     const state = event.event === 'deployment_state' ? event.deployment.status : undefined
     if (state === 'running' || state === 'failed' || state === 'stopped') break
@@ -128,11 +148,11 @@ const outputOf = ({ output, status_reason }: { output?: string; status_reason?: 
   JSON.parse(output ?? assert.fail(status_reason ?? 'no output'))
 
 /** The lines of an invocation, until one matches. */
-async function waitForLine(id: string, pattern: RegExp): Promise<string> {
-  for await (const event of await client.invocations.follow(id)) {
+async function waitForLine(id: string, pattern: RegExp, by = client): Promise<string> {
+  for await (const event of await by.invocations.follow(id)) {
     if (event.event === 'log' && pattern.test(event.message)) return event.message
   }
-  assert.fail(`no line ${pattern}: ${JSON.stringify(await client.invocations.retrieve(id))}`)
+  assert.fail(`no line ${pattern}: ${JSON.stringify(await by.invocations.retrieve(id))}`)
 }
 
 test('a deployment tells what it serves before it says that it runs', async () => {
@@ -183,6 +203,7 @@ test('an action that never yields is ended by its cancel', async () => {
   assert.equal((await invoke('echo')).status, 'succeeded')
 })
 
+const ownFolder = oneServerOnly('the operator finds the database by the data folder')
 /** The one address of several servers is on this host's loopback, and in a machine that is the machine's own. */
 const reachesSessions = oneServerOnly('in a machine, the address of several leads to the machine itself')
 
@@ -211,10 +232,17 @@ test('a session belongs to the invocation that made it, and a cancel ends it', r
   await client.invocations.deleteBrowsers(id)
 })
 
-test('an app drives a session with Playwright', reachesSessions, async () => {
-  const { title, session } = outputOf(await invoke('browse', {}))
+test('an app opens a session for its invocation and drives it with Playwright', reachesSessions, async () => {
+  const invocation = await invoke('browse', { names: true })
+  const { title, session } = outputOf(invocation)
 
   assert.equal(title, 'from an app')
+  const listed = await berth.request(`/invocations/${invocation.id}/browsers`)
+  const { browsers } = (await listed.json()) as { browsers: { session_id: string }[] }
+  assert.deepEqual(
+    browsers.map(({ session_id }) => session_id),
+    [session],
+  )
   await client.browsers.deleteByID(session)
 })
 
@@ -225,17 +253,35 @@ test('builds and apps run in machines that were ready before', async () => {
   assert.doesNotMatch(text, /^berth_reserve_misses_total\{reason="failed"\} [1-9]/m)
 })
 
-test('an app sees nothing of the host, and of berth what any client sees', async () => {
-  const seen = outputOf(await invoke('look'))
+test(
+  'an app finds nothing of the host, of other organizations and of what was installed for them',
+  ownFolder,
+  async () => {
+    const child = launch(['org', 'create', 'Other', '--json', '--data-dir', berth.dataFolder])
+    const other = JSON.parse(await text(child.stdout as NodeJS.ReadableStream)) as { api_key: string }
+    const theirs = client.withOptions({ apiKey: other.api_key })
+    const fetchedBefore = registry.fetched
+    const theirText = `of-another-${randomUUID()}`
+    const archive = await zipOf({ ...source, [`${theirText}.txt`]: theirText })
+    const deployed = await deploy(archive, { version: '1', env_vars: { SECRET: theirText } }, theirs)
+    assert.equal(deployed.state.status, 'running', deployed.state.status_reason ?? '')
+    assert.equal(registry.fetched, fetchedBefore + names.length, 'nothing that we have installed is theirs')
+    const staying = { app_name: 'demo', version: '1', action_name: 'stay', async: true }
+    const { id } = await theirs.invocations.create(staying)
+    await waitForLine(id, /staying/, theirs)
 
-  assert.deepEqual(
-    seen.files.filter((name: string) => /berth-e2e|trees|main/.test(name)),
-    [],
-  )
-  assert.ok(seen.processes < 20, `${seen.processes} processes`)
-  assert.equal(seen.own, 401)
-  assert.equal(seen.metadata, 'unreachable')
-})
+    // It may know the folders of its own machine on the host: docs/security.md.
+    const texts = ['hello from', theirText, deployed.id, import.meta.dirname]
+    const seen = outputOf(await invoke('look', { texts, deployment: deployed.id }))
+
+    const [own, ...others] = seen.found as string[][]
+    assert.ok(own?.includes('/home/kernel/app/words.ts'), 'the search finds what is there')
+    assert.deepEqual(others, [[], [], []])
+    assert.ok(seen.processes < 20, `${seen.processes} processes`)
+    assert.deepEqual([seen.own, seen.metadata, seen.deployment], [401, 'unreachable', 404])
+    await theirs.invocations.update(id, { status: 'failed' })
+  },
+)
 
 test('a version is replaced only with force, from what was installed before', async () => {
   const fetchedBefore = registry.fetched

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { startFauxqs } from 'fauxqs'
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { deepOnly } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
 import { DashboardUser, isAccessible, openPage } from './testing/dashboard.ts'
@@ -81,6 +81,16 @@ test('the pages of resources list, create, edit and delete', async () => {
   const headers = { authorization: `Bearer ${berth.apiKey}`, 'content-type': 'application/json' }
   const made = { method: 'POST', headers, body: JSON.stringify({ name: 'made-elsewhere' }) }
   assert.equal((await fetch(`${berth.url}/profiles`, made)).status, 201)
+  await page.getByRole('cell', { name: 'made-elsewhere' }).waitFor()
+  await followsOnlyWhileItIsSeen(page)
+
+  const another = { method: 'POST', headers, body: JSON.stringify({ name: 'another-project' }) }
+  assert.equal((await fetch(`${berth.url}/org/projects`, another)).status, 201)
+  const projects = page.getByRole('combobox', { name: 'Project' })
+  await projects.locator('option', { hasText: 'another-project' }).waitFor({ state: 'attached' })
+  await projects.selectOption('another-project')
+  await page.getByText('No profile.').waitFor()
+  await projects.selectOption('Default project')
   await page.getByRole('cell', { name: 'made-elsewhere' }).waitFor()
   await page.context().close()
 })
@@ -219,14 +229,25 @@ test('the audit log is exported, and payment providers are kept', async () => {
   await page.context().close()
 })
 
-test('every page of the menu is accessible, in both themes and on a phone, while it is empty', async () => {
+test('every page of the menu is accessible, in both themes and on a phone, and leads to a guide', async () => {
+  const headers = { authorization: `Bearer ${berth.apiKey}`, 'content-type': 'application/json' }
+  const make = async (path: string, body: object) => {
+    const { status } = await fetch(berth.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    assert.equal(status, 201, path)
+  }
+  await make('/credentials', { name: 'shop-login', domain: 'shop.test', values: { username: 'buyer' } })
+  await make('/telemetry/destinations', { name: 'collector', endpoint: 'https://otlp.test' })
   const page = await user.signedIn()
+  const guides = new Set<string>()
   for (const [title, name] of await pagesOf(page)) {
     await openPage(page, title)
     await page.locator('.empty, table, .facts, .rows').first().waitFor()
     assert.equal(await page.getByRole('alert').count(), 0, title)
     await isAccessible(page, `${name}-page`)
+    for (const link of await page.locator('.empty a').all()) guides.add((await link.getAttribute('href')) ?? '')
   }
+  assert.ok(guides.size > 0)
+  for (const guide of guides) assert.equal((await fetch(berth.url + guide)).status, 200, guide)
   await page.context().close()
 })
 
@@ -258,9 +279,19 @@ test('every form of the menu, and every page whose list fails, is accessible', d
   await page.context().close()
 })
 
+/** A page in the background leaves its connection to others, and reads anew when it is seen again. */
+async function followsOnlyWhileItIsSeen(page: Page): Promise<void> {
+  const isStream = (request: Request) => request.url().endsWith('/dashboard/changes')
+  const show = (state: string) =>
+    page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))`)
+  await Promise.all([page.waitForEvent('requestfailed', isStream), show('hidden')])
+  await Promise.all([page.waitForRequest(isStream), page.waitForRequest(/api\/profiles/), show('visible')])
+}
+
 /** The pages of the menu: title, and name in the address. */
 async function pagesOf(page: Page): Promise<readonly (readonly [title: string, name: string])[]> {
-  const links = await page.getByRole('navigation').locator('ul a').all()
+  const links = await page.getByRole('navigation').locator('a[href^="/dashboard/"]').all()
   return Promise.all(
     links.map(async (link) => {
       const path = (await link.getAttribute('href')) ?? ''

@@ -81,13 +81,11 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
 
     await killed.signal('SIGKILL')
     shared.use([other])
-    const begunAt = performance.now()
     cdp.reset()
     await cut
     const again = await reconnect(session)
 
     assert.equal(await readPage(again), 42)
-    console.log(`reached again after ${Math.round(performance.now() - begunAt)} ms`)
     assert.equal((await other.request(`/browsers/${session.session_id}`, { method: 'DELETE' })).status, 204)
   })
 
@@ -115,5 +113,33 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
     assert.equal(await exited, 0)
     assert.equal(await readPage(await reconnect(session)), 42)
     assert.equal((await staying.request(`/browsers/${session.session_id}`, { method: 'DELETE' })).status, 204)
+  })
+
+  test('all servers are replaced one after another, and no session is lost', async () => {
+    shared.useAll()
+    const [old] = servers.filter(({ hasEnded }) => !hasEnded) as [Berth]
+    const sessions = [await create(old), await create(old)]
+    for (const session of sessions) {
+      const cdp = await CdpClient.open(session.cdp_ws_url)
+      await openPage(cdp)
+      await cdp.close()
+    }
+
+    let serving = old
+    for (let round = 0; round < 2; round += 1) {
+      const next = await startServer()
+      const exited = serving.signal('SIGTERM')
+      shared.use([next])
+      // A create that comes while servers change.
+      if (round === 0) sessions.push(await create(next))
+      assert.equal(await exited, 0)
+      serving = next
+    }
+
+    const seen = await Promise.all(sessions.slice(0, 2).map(async (session) => readPage(await reconnect(session))))
+    assert.deepEqual(seen, [42, 42])
+    for (const { session_id } of sessions) {
+      assert.equal((await serving.request(`/browsers/${session_id}`, { method: 'DELETE' })).status, 204)
+    }
   })
 })

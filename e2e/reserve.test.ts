@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeep, rounds } from './fault/testing/deep.ts'
 import { until } from './fault/testing/until.ts'
@@ -101,7 +101,9 @@ function withoutAddresses(record: object): object {
   return { ...record, browser_live_view_url: undefined }
 }
 
-const requests: Readonly<Record<string, Parameters<typeof client.browsers.create>[0]>> = {
+type Request = Parameters<typeof client.browsers.create>[0]
+
+const requests: Readonly<Record<string, Request>> = {
   'a headless session': { headless: true, start_url: pages.url },
   'a headless session of another size': {
     headless: true,
@@ -111,14 +113,38 @@ const requests: Readonly<Record<string, Parameters<typeof client.browsers.create
     tags: { seen: 'yes' },
     telemetry: { enabled: true },
     network: { private_hosts: ['10.0.0.0/8'] },
-  } as Parameters<typeof client.browsers.create>[0],
+  } as Request,
   'a headful session of another size': { start_url: pages.url, viewport: { width: 1203, height: 807 } },
   'a headful session without a tab strip': { start_url: pages.url, kiosk_mode: true },
+  'a stealth session with policies': {
+    headless: true,
+    stealth: true,
+    start_url: pages.url,
+    viewport: { width: 1203, height: 807 },
+    chrome_policy: { BookmarkBarEnabled: true, DefaultGeolocationSetting: 2 },
+  },
+  'a stealth session with a profile': {
+    headless: true,
+    stealth: true,
+    start_url: pages.url,
+    profile: { name: 'observed' },
+  },
 }
+
+const kindOf = ({ headless, chrome_policy, profile }: NonNullable<Request>) =>
+  `${headless ? 'headless' : 'headful'}${chrome_policy || profile ? '-profile' : ''}`
+
+before(async () => {
+  await client.profiles.create({ name: 'observed' })
+  const profile = { name: 'observed', save_changes: true }
+  const { session_id, cdp_ws_url } = await client.browsers.create({ headless: true, profile, start_url: pages.url })
+  await inFirstPage(cdp_ws_url, pages.url, `document.cookie = 'observed=yes; max-age=1000'; localStorage.kept = 1`)
+  await client.browsers.deleteByID(session_id)
+})
 
 for (const [what, request] of Object.entries(requests)) {
   test(`${what} from the reserve cannot be told from one that started cold`, { timeout: 120_000 }, async () => {
-    const kind = request?.headless ? 'headless' : 'headful'
+    const kind = kindOf(request ?? {})
     await untilReady(kind)
     const claims = await metric('berth_reserve_claims_total', kind)
 
@@ -213,12 +239,29 @@ async function countMachines(): Promise<number> {
   return (await readdir(join(folder, 'machines'))).length
 }
 
-test('a server that is killed during a claim leaves either its session or nothing', { timeout: 180_000 }, async () => {
-  await untilReady('headless')
+/** What creates ask for, in turns: a claim is one statement for the first, and an agent is told things for the others. */
+const killedRequests: readonly Request[] = [
+  { headless: true },
+  { headless: true, viewport: { width: 1203, height: 807 } },
+  { headless: true, chrome_policy: { BookmarkBarEnabled: true } },
+]
+
+for (let round = 0; round < rounds({ short: 1, deep: 30 }); round++) {
+  test(
+    `a server that is killed during a claim leaves either its session or nothing (${round + 1})`,
+    {
+      timeout: 180_000,
+    },
+    () => killDuringClaim(killedRequests[round % killedRequests.length], Math.random() * 15),
+  )
+}
+
+async function killDuringClaim(request: Request, milliseconds: number): Promise<void> {
+  await untilReady(kindOf(request ?? {}))
   const before = new Set(await machineProcesses())
   assert.notEqual(before.size, 0)
-  const creation = client.browsers.create({ headless: true }).catch(() => undefined)
-  await delay(8)
+  const creation = client.browsers.create(request).catch(() => undefined)
+  await delay(milliseconds)
 
   await berth.signal('SIGKILL')
 
@@ -236,7 +279,7 @@ test('a server that is killed during a claim leaves either its session or nothin
     async () => !(await machineProcesses()).some((found) => before.has(found)),
     patience,
   )
-})
+}
 
 test('a server that stops leaves nothing of its reserve', { timeout: 60_000 }, async () => {
   await untilReady('headless')

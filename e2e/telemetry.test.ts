@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import Kernel from '@onkernel/sdk'
 import { chromium, type Page } from 'playwright-core'
@@ -13,7 +14,11 @@ import { browserProcess } from './testing/processes.ts'
 const pages = await startPages()
 const proxy = await startForwardProxy()
 // A session that stands by does not notice that its browser is killed.
-const environment = { BERTH_STANDBY: 'off', BERTH_EGRESS_ALLOW: `127.0.0.1:${proxy.port}` }
+const environment = {
+  BERTH_STANDBY: 'off',
+  BERTH_EGRESS_ALLOW: `127.0.0.1:${proxy.port}`,
+  BERTH_CAPTCHA_SOLVER_URL: `http://127.0.0.1:${pages.port}/solve`,
+}
 const berth = await Berth.start({ environment })
 after(async () => {
   for (const opened of [berth, proxy, pages]) await opened[Symbol.asyncDispose]()
@@ -65,6 +70,21 @@ pages.serve(
   `<!doctype html><title>Login</title><textarea name=h-captcha-response></textarea>
    <iframe src="${at('newassets.hcaptcha.com', '/captcha/v1/frame')}" width=300 height=200></iframe>`,
 )
+const widget = '<div class=h-captcha data-sitekey=the-site-key data-callback=takeAnswer></div>'
+pages.serve(
+  '/guarded',
+  `<!doctype html><title>Guarded</title><form>${widget}</form>
+   <iframe src="${at('newassets.hcaptcha.com', '/captcha/v1/frame')}" width=300 height=200></iframe>
+   <script>function takeAnswer(token) { document.title = 'Answered with ' + token }</script>`,
+)
+const asked: Record<string, unknown>[] = []
+pages.serve('/solve', async (request, response) => {
+  const task = (await json(request)) as Record<string, unknown>
+  asked.push(task)
+  const isFirst = asked.length === 1
+  response.writeHead(isFirst ? 422 : 200, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(isFirst ? { error_code: 'unsolvable' } : { token: `token-for-${task.site_key}` }))
+})
 pages.serve('/captcha/v1/frame', '<!doctype html>Are you human?')
 pages.serve(
   '/slide',
@@ -337,6 +357,48 @@ test('every type of event comes from its cause, over the official client', { tim
       assert.ok(readFileSync(join(import.meta.dirname, path), 'utf8').includes(`'${type}'`), `${type} in ${path}`)
     }
   })
+})
+
+test('the service of the operator solves the challenges of a stealth session', async () => {
+  const config = { host: '127.0.0.1', port: proxy.port }
+  const { id: proxyId = '' } = await client.proxies.create({
+    type: 'custom',
+    protocol: 'http',
+    config,
+  } as Kernel.ProxyCreateParams)
+  const session = await client.browsers.create({
+    headless: true,
+    stealth: true,
+    proxy_id: proxyId,
+    telemetry: { enabled: true },
+  })
+  const id = session.session_id
+  assert.equal((session as { captcha_solver?: boolean }).captcha_solver, true)
+  const seen = new Reading(await client.browsers.telemetry.stream(id))
+  const playwright = await chromium.connectOverCDP(session.cdp_ws_url)
+  const page = playwright.contexts()[0]?.pages()[0] as Page
+
+  await page.goto(at('shop.test', '/guarded?secret=in-the-address'))
+  const { data: failed } = await seen.next('captcha_solve_result')
+  assert.deepEqual([failed.status, failed.error_code], ['failure', 'unsolvable'])
+  await page.goto(at('shop.test', '/guarded?again'))
+  const { data: solved } = await seen.next('captcha_challenge_result', ({ status }) => status === 'solved')
+
+  const { data: started } = await seen.next('captcha_solve_started', (of) => of.challenge_id === solved.challenge_id)
+  const { data: result } = await seen.next('captcha_solve_result', ({ status }) => status === 'success')
+  assert.equal(result.task_id, started.task_id)
+  assert.deepEqual(asked[1], {
+    task_id: started.task_id,
+    type: 'hcaptcha',
+    site_key: 'the-site-key',
+    page_url: at('shop.test', '/guarded'),
+    session_id: id,
+  })
+  await page.waitForFunction("document.title === 'Answered with token-for-the-site-key'")
+  assert.equal(await page.inputValue('textarea[name=h-captcha-response]'), 'token-for-the-site-key')
+  assert.ok(!JSON.stringify(seen.events).includes('token-for-the-site-key'), 'the token is told to nobody else')
+  await playwright.close()
+  await client.browsers.deleteByID(id)
 })
 
 test('with the default set no page can notice telemetry, and nothing of pages is told', async () => {

@@ -53,7 +53,7 @@ export const clients: readonly Client[] = [
       'kernel',
       '0.131.0',
       'kernel/try.py',
-      'creates, finds, controls, and deletes a session; telemetry; config registry; searches; vaults',
+      'creates, finds, controls, and deletes a session; telemetry; config registry; searches; vaults; logins',
     ),
     needsSession: false,
   },

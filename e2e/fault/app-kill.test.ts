@@ -65,6 +65,9 @@ test('an invocation whose server is killed has failed with the next start, which
   const again = await second.client()
   const { status, status_reason } = await again.invocations.retrieve(id)
   assert.deepEqual([status, status_reason], ['failed', 'The server that ran it has ended.'])
+  const events = await Array.fromAsync(await again.invocations.follow(id))
+  const lines = events.flatMap((event) => (event.event === 'log' ? [event.message] : []))
+  assert.deepEqual(lines, ['hanging'], 'it ran once')
   await until('the end of its session', async () => (await again.browsers.list()).items.length === 0, {
     limitSeconds: 20,
   })

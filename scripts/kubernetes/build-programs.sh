@@ -7,7 +7,8 @@ kubernetes=v1.37.2
 containerd=v2.4.2
 runc=v1.5.3
 helm=v3.22.0
-programs=(kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl)
+kwok=v0.8.0
+programs=(kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl)
 
 mkdir -p "$1"
 folder=$(readlink -f -- "$1")
@@ -117,5 +118,8 @@ if missing runc; then
 fi
 if missing helm; then
   CGO_ENABLED=0 build "$(module_for helm.sh/helm/v3 "$helm")" helm.sh/helm/v3/cmd/helm helm ''
+fi
+if missing kwok; then
+  CGO_ENABLED=0 build "$(module_for sigs.k8s.io/kwok "$kwok")" sigs.k8s.io/kwok/cmd/kwok kwok ''
 fi
 write_pause

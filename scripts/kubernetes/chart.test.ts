@@ -36,7 +36,10 @@ function documentOf(manifests: string, kind: string, name: string): string {
   return manifests.split('\n---\n').find(isWanted) ?? assert.fail(`no ${kind} ${name}`)
 }
 
-const always = ['ConfigMap', 'NetworkPolicy', 'NetworkPolicy', 'Role', 'RoleBinding', 'Service', 'ServiceAccount']
+const always = [
+  ...['ConfigMap', 'ConfigMap', 'DaemonSet', 'Deployment', 'NetworkPolicy', 'NetworkPolicy', 'PodDisruptionBudget'],
+  ...['Role', 'RoleBinding', 'Service', 'ServiceAccount'],
+]
 
 describe('the chart', { skip: noHelm ?? false }, () => {
   for (const name of ['minimal', 'full']) {
@@ -46,12 +49,59 @@ describe('the chart', { skip: noHelm ?? false }, () => {
   }
 
   it('makes what a server and its machines need, and nothing else unless asked', async () => {
-    assert.deepEqual(kindsOf(await render(...valuesFile('minimal'))), [...always, 'StatefulSet'])
+    assert.deepEqual(kindsOf(await render(...valuesFile('minimal'))), always)
   })
 
   it('adds what is asked for', async () => {
-    const added = ['ConfigMap', 'HTTPRoute', 'Ingress', 'ResourceQuota', 'ServiceMonitor', 'StatefulSet']
-    assert.deepEqual(kindsOf(await render(...valuesFile('full'))), [...always, ...added].toSorted())
+    const added = ['ConfigMap', 'HTTPRoute', 'HorizontalPodAutoscaler', 'Ingress', 'ResourceQuota', 'ServiceMonitor']
+    // It brings a profile of its own, which the chart does not copy to nodes.
+    const copied = ['ConfigMap', 'DaemonSet']
+    const expected = [...always, ...added].toSorted()
+    for (const kind of copied) expected.splice(expected.indexOf(kind), 1)
+    assert.deepEqual(kindsOf(await render(...valuesFile('full'))), expected)
+  })
+
+  it('gives one server without a bucket a volume, and ends it before the next begins', async () => {
+    const manifests = await render('--set', 'existingSecret=berth')
+
+    assert.ok(kindsOf(manifests).includes('PersistentVolumeClaim'))
+    assert.match(documentOf(manifests, 'Deployment', 'berth'), /type: Recreate/)
+    assert.doesNotMatch(manifests, /BERTH_SERVER_ADDRESS/)
+  })
+
+  it('lets servers with a bucket know each other, and replaces several one after another', async () => {
+    const flags = ['--set', 'existingSecret=berth,blobs.bucket=profiles,server.replicas=3']
+    const manifests = await render(...flags)
+
+    assert.ok(!kindsOf(manifests).includes('PersistentVolumeClaim'))
+    const deployment = documentOf(manifests, 'Deployment', 'berth')
+    assert.match(deployment, /replicas: 3\n/)
+    assert.match(deployment, /rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }/)
+    assert.match(deployment, /BERTH_SERVER_ADDRESS, value: "http:\/\/\$\(POD_IP\):8080"/)
+  })
+
+  it('scales by the metrics that the example for prometheus-adapter makes', async () => {
+    const scaler = documentOf(await render(...valuesFile('full')), 'HorizontalPodAutoscaler', 'berth')
+    const adapter = await readFile(join(chart, 'examples/prometheus-adapter.yaml'), 'utf8')
+    const source = await readFile(join(checkout, 'packages/server/src/features/service/metrics.ts'), 'utf8')
+
+    const wanted = [...scaler.matchAll(/name: (berth_\w+)/g)].map(([, name]) => name)
+    const made = [...adapter.matchAll(/name: { as: (\w+) }/g)].map(([, name]) => name)
+    assert.deepEqual(wanted, made)
+    for (const [, series = ''] of adapter.matchAll(/seriesQuery: (\w+)/g)) {
+      assert.ok(source.includes(`'${series}'`), series)
+    }
+    const deployment = documentOf(await render(...valuesFile('full')), 'Deployment', 'berth')
+    assert.doesNotMatch(deployment, /^ {2}replicas:/m)
+  })
+
+  it('names the profile of system calls by its content, for the pods and for the copy on the nodes', async () => {
+    const manifests = await render(...valuesFile('minimal'))
+
+    const [, profile] =
+      /BERTH_KUBERNETES_SECCOMP_PROFILE, value: "(berth\/machine-[0-9a-f]{12}\.json)"/.exec(manifests) ?? []
+    assert.ok(profile)
+    assert.ok(documentOf(manifests, 'DaemonSet', 'berth-seccomp').includes(`target=/profiles/${profile}\n`))
   })
 
   it('lets only servers into machines, and machines out of no private network', async () => {
@@ -81,6 +131,11 @@ describe('the chart', { skip: noHelm ?? false }, () => {
   for (const { what, flags, message } of [
     { what: 'no database', flags: [], message: /set existingSecret/ },
     { what: 'an unknown value', flags: ['--set', 'existingSecret=berth,serverr.logLevel=info'], message: /serverr/ },
+    {
+      what: 'several servers without a bucket',
+      flags: ['--set', 'existingSecret=berth,server.replicas=2'],
+      message: /several servers need blobs.bucket/,
+    },
     { what: 'a log level that there is not', flags: ['--set', 'server.logLevel=loud'], message: /logLevel/ },
     {
       what: 'a wait beyond that of a start',

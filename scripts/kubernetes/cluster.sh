@@ -7,7 +7,8 @@ usage() {
 Usage, as root on Debian: scripts/kubernetes/cluster.sh [--image ARCHIVE]... COMMAND...
 
 The command runs in the namespaces of the node, where it reaches the pods: its network is the cluster's alone. It sees the
-files of this host, KUBECONFIG is set, and kubectl and helm are in PATH. The cluster leaves nothing on this host.
+files of this host, KUBECONFIG is set, and kubectl and helm are in PATH. Pods reach what listens at 10.200.0.1. The cluster
+leaves nothing on this host.
 
 The programs of the node are in BERTH_KUBERNETES_CACHE (default: ~/.cache/kube-1.37.2). If they are missing they are built
 from Go modules first, for about 15 minutes.
@@ -127,5 +128,6 @@ node=$!
 wait_for_node
 status=0
 nsenter --target "$(first_process)" --mount --net --pid --cgroup --ipc --uts --wd="$PWD" \
-  env KUBECONFIG="$work/admin.conf" PATH="$cache:$PATH" "$@" || status=$?
+  env KUBECONFIG="$work/admin.conf" PATH="$cache:$PATH" BERTH_KUBERNETES_CACHE="$cache" \
+  BERTH_TEST_KUBERNETES_HOST=10.200.0.1 "$@" || status=$?
 exit "$status"

@@ -37,8 +37,8 @@ prepare_network() {
   ip link add node0 type bridge
   ip addr add "$address/24" dev node0
   ip link set node0 up
-  # Instead of kube-proxy: the address at which pods expect the API.
-  iptables -t nat -A PREROUTING -d 10.96.0.1 -p tcp --dport 443 -j DNAT --to-destination "$address:6443"
+  # kube-proxy gives packets to Services another destination, once they have a route at all.
+  ip route add 10.96.0.0/24 dev node0
 }
 
 prepare_files() {
@@ -51,7 +51,7 @@ prepare_files() {
   done
   umount -l /sys/fs/cgroup/systemd /sys/fs/cgroup/unified 2>/dev/null || true
   if [ -d /sys/fs/cgroup/systemd ]; then mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd; fi
-  # The kubelet writes settings of the whole host. It gets files of its own.
+  # The kubelet and kube-proxy write settings of the whole host. They get files of their own.
   for setting in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_max{keys,bytes}; do
     file=$work/sysctl-${setting//\//-}
     cat "/proc/sys/$setting" >"$file"
@@ -137,7 +137,7 @@ start_api() {
     --token-auth-file="$work/keys/tokens.csv" --authorization-mode=Node,RBAC --allow-privileged=true \
     --service-cluster-ip-range=10.96.0.0/24 --service-account-issuer=https://kubernetes.default.svc \
     --service-account-key-file="$work/keys/accounts.key" --service-account-signing-key-file="$work/keys/accounts.key" \
-    --kubelet-preferred-address-types=InternalIP --endpoint-reconciler-type=none >"$logs/apiserver.log" 2>&1 &
+    --kubelet-preferred-address-types=InternalIP >"$logs/apiserver.log" 2>&1 &
 }
 
 start_controllers() {
@@ -170,17 +170,34 @@ YAML
     --node-ip="$address" --root-dir=/var/lib/kubelet >"$logs/kubelet.log" 2>&1 &
 }
 
+# Services, as in other clusters. Settings of connection tracking are the whole host's, and stay as they are.
+start_proxy() {
+  cat >"$work/proxy.yaml" <<YAML
+apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: iptables
+clientConnection: { kubeconfig: "$work/proxy.conf" }
+clusterCIDR: 10.244.0.0/24
+bindAddress: $address
+healthzBindAddress: 127.0.0.1:10256
+conntrack: { maxPerCore: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s }
+YAML
+  kube-proxy --config="$work/proxy.yaml" --hostname-override=node1 >"$logs/proxy.log" 2>&1 &
+}
+
 prepare_network
 prepare_files
 write_client admin admin system:masters
 write_client kubelet system:node:node1 system:nodes
 write_client controllers system:kube-controller-manager
 write_client scheduler system:kube-scheduler
+write_client proxy system:kube-proxy
 start_api
 start_containerd
 wait_until 'the API answers' kubectl get --raw /readyz
 start_controllers
 start_kubelet
+start_proxy
 wait_until 'the node is ready' kubectl wait --for=condition=Ready node/node1 --timeout=1s
 # Pods cannot be created in the namespace before.
 wait_until 'the default service account is there' kubectl --namespace default get serviceaccount default

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AgentConfig, BrowserConfiguration } from '@berth/contract/agent/agent-endpoints.ts'
+import type { AgentConfig, BrowserConfiguration, CaptchaOutcome } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentRoutes } from '@berth/contract/agent/agent-routes.ts'
 import { agentUpgrades } from '@berth/contract/agent/agent-upgrades.ts'
 import { BerthError } from '@berth/contract/errors.ts'
@@ -19,7 +19,7 @@ import { CdpRelay, refuse } from './cdp/cdp-relay.ts'
 import { answerDiscovery } from './cdp/discovery.ts'
 import type { Computer } from './computer/computer.ts'
 import type { ExtensionSet } from './extensions/extension-set.ts'
-import { secretRequests } from './form-fill/secret-requests.ts'
+import { formRequests } from './form-fill/form-requests.ts'
 import { readJson, sendJson } from './http/json-body.ts'
 import { http } from './http/node-http.ts'
 import { replyWithError } from './http/reply-with-error.ts'
@@ -28,6 +28,7 @@ import { loginRequests } from './login/login-requests.ts'
 import type { ServiceLogs } from './logs/service-logs.ts'
 import type { EventLog } from './reporting/event-log.ts'
 import type { StateFeed } from './reporting/state-feed.ts'
+import type { CaptchaTasks } from './telemetry/captcha-tasks.ts'
 import type { TelemetryCollector } from './telemetry/telemetry-collector.ts'
 import { ClassicSessions } from './webdriver/classic-sessions.ts'
 import { answerWebDriver } from './webdriver/webdriver-server.ts'
@@ -43,6 +44,7 @@ interface AppOptions {
   readonly state: StateFeed
   readonly events: EventLog
   readonly telemetry: TelemetryCollector
+  readonly captchaTasks?: CaptchaTasks | undefined
   readonly serviceLogs: ServiceLogs
   readonly logger: Logger
   readonly stop: () => Promise<void>
@@ -104,7 +106,7 @@ function handlersOf(
   options: AppOptions,
   { webDriver, liveView, computer, cdp }: SharedParts,
 ): RouteHandlers<typeof agentRoutes> {
-  const { config, browser, extensions, state, events, telemetry, serviceLogs, logger, stop } = options
+  const { config, browser, extensions, state, events, telemetry, captchaTasks, serviceLogs, logger, stop } = options
   const { activity } = state
   // Loaded with the first operation: most of what a session can do is never asked of it.
   const operations = memoize(async () => {
@@ -145,6 +147,11 @@ function handlersOf(
       await telemetry.reportMemoryKills((await readJson<{ processes: number }>(request)).processes)
       response.writeHead(204).end()
     },
+    answerCaptcha: async (request, response) => {
+      const { task_id, outcome } = await readJson<{ task_id: string; outcome: CaptchaOutcome }>(request)
+      captchaTasks?.answer(task_id, outcome)
+      response.writeHead(204).end()
+    },
     endClients: async (_request, response) => {
       cdp.endAll()
       // What is told of that is on its way to the server before the answer.
@@ -156,10 +163,11 @@ function handlersOf(
       response.writeHead(204).end()
     },
     configure: async (request, response) => {
-      const { telemetry: capture, force, ...configuration } = await readJson<BrowserConfiguration>(request)
+      const { telemetry: capture, force, rehearse, ...configuration } = await readJson<BrowserConfiguration>(request)
       if (configuration.viewport && !force && !config.headless && liveView.hasViewers) {
         throw new BerthError('viewport_in_use', { use: 'a live view is open' })
       }
+      if (rehearse) await extensionLoader()
       // First, so that it captures what the rest causes.
       if (capture !== undefined) await telemetry.configure(capture)
       await browser.configure(configuration)
@@ -178,7 +186,7 @@ function handlersOf(
       const jpeg_b64 = await (await thumbnails()).take().catch(() => undefined) // The page is busy, or goes.
       if (!response.destroyed) sendJson(response, 200, { jpeg_b64 })
     },
-    ...secretRequests({ browser, activity, webMcp: async () => (await operations()).webMcp }),
+    ...formRequests(browser, activity),
     ...loginRequests(browser, activity),
     record: async (request, response) => (await recorder()).record(await readJson(request), response),
     endRecording: async (request, response) => {
@@ -194,6 +202,7 @@ function handlersOf(
     },
     operation: async (request, response) => {
       response.once('close', activity.begin())
+      await browser.settled
       await (await operations()).answer(request, response)
     },
     webDriver: (request: IncomingMessage, response: ServerResponse) => {

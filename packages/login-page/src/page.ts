@@ -46,7 +46,7 @@ async function start(): Promise<void> {
       : 'The page could not be opened. Check your connection and load it again.'
     draw('over', isKnown ? 'This link is not valid any more' : 'No connection', [
       make('p', {}, reason),
-      make('p', {}, 'If that does not help, ask whoever sent you here for a new link.'),
+      make('p', {}, `${isKnown ? 'Ask' : 'If that does not help, ask'} whoever sent you here for a new link.`),
     ])
   }
 }

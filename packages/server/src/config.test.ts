@@ -16,10 +16,19 @@ test('has the documented defaults', () => {
   assert.equal(config.region, 'us-east')
   assert.deepEqual(config.machines.reserve, { memoryBytes: 256 * 1024 ** 2, diskBytes: 256 * 1024 ** 2 })
   assert.equal(config.driver, 'local')
+  assert.equal(config.drainSeconds, 0)
   assert.equal(config.hasStandby, true)
   assert.equal(config.reserve, 'auto')
   assert.equal(config.apiKey, undefined)
   assert.deepEqual(config.blobs, { kind: 'folder' })
+})
+
+test('clients may go on for a while where sessions go on elsewhere, or as long as is set', () => {
+  const seconds = (environment: Record<string, string>) => readConfig({}, environment).drainSeconds
+
+  assert.equal(seconds({ BERTH_DRIVER: 'kubernetes' }), 20)
+  assert.equal(seconds({ BERTH_DRAIN_SECONDS: '300' }), 300)
+  assert.throws(() => seconds({ BERTH_DRAIN_SECONDS: 'long' }), /BERTH_DRAIN_SECONDS/)
 })
 
 test('a flag takes precedence over its environment variable, and that over the default', () => {
@@ -77,6 +86,17 @@ test('reads the model of analyses, which has a name', () => {
 
 test('reads the region', () => {
   assert.equal(readConfig({}, { BERTH_REGION: 'us-west' }).region, 'us-west')
+})
+
+test('reads the service that solves challenges', () => {
+  const [url, key] = ['https://solver.test/solve', 'k']
+  const { captchaSolver } = readConfig({}, { BERTH_CAPTCHA_SOLVER_URL: url, BERTH_CAPTCHA_SOLVER_KEY: key })
+
+  assert.deepEqual([captchaSolver?.url, captchaSolver?.key], [url, key])
+  assert.equal(readConfig({}, {}).captchaSolver, undefined)
+  for (const environment of [{ BERTH_CAPTCHA_SOLVER_KEY: key }, { BERTH_CAPTCHA_SOLVER_URL: 'solver.test' }]) {
+    assert.throws(() => readConfig({}, environment), { name: 'StartError', message: /BERTH_CAPTCHA_SOLVER/ })
+  }
 })
 
 test('reads the model of logins, apart from that of analyses', () => {

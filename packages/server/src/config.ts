@@ -19,6 +19,7 @@ import { type ProxyPools, parseProxyPools, parseUpstream } from './features/prox
 import type { ProxyingConfig } from './features/proxies/proxying-config.ts'
 import type { SearchConfig } from './features/search/providers/known-providers.ts'
 import { readSearchConfig } from './features/search/search-config.ts'
+import type { CaptchaSolverConfig } from './features/sessions/captchas/solver-client.ts'
 import type { DownloadsConfig } from './features/sessions/downloads/download-service.ts'
 import type { ReplaysConfig } from './features/sessions/replays/replay-service.ts'
 import { reserveKinds } from './features/sessions/reserve/reserve-kind.ts'
@@ -77,6 +78,8 @@ export interface ServerConfig {
   readonly model: ModelConfig | undefined
   /** Chooses where the page of a login does not say how to go on. */
   readonly loginModel: ModelConfig | undefined
+  /** Absent: no challenge is solved. */
+  readonly captchaSolver: CaptchaSolverConfig | undefined
   readonly auditRetentionDays: number
   readonly auditExport: AuditExportConfig
   readonly telemetryRetentionDays: number
@@ -110,6 +113,7 @@ export interface ServerConfig {
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const minSecretLength = 16
+const captchaLimitMilliseconds = 120_000
 const defaultChromeStoreUrl = 'https://clients2.google.com/service/update2/crx'
 
 /** Reads flags and environment. Throws a StartError that names the flag or variable and its rule. */
@@ -168,6 +172,7 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     buildsAtOnce: wholeNumber('BERTH_BUILDS', text('BERTH_BUILDS') ?? '2', 0),
     model: model('BERTH_MODEL', text),
     loginModel: model('BERTH_LOGIN_MODEL', text),
+    captchaSolver: captchaSolver(text),
     auditRetentionDays: wholeNumber('BERTH_AUDIT_DAYS', text('BERTH_AUDIT_DAYS') ?? '365', 1),
     telemetryRetentionDays: wholeNumber('BERTH_TELEMETRY_DAYS', text('BERTH_TELEMETRY_DAYS') ?? '30', 1),
     webhookRetentionDays: wholeNumber('BERTH_WEBHOOK_DAYS', text('BERTH_WEBHOOK_DAYS') ?? '7', 1),
@@ -225,6 +230,14 @@ function model(prefix: string, text: (name: string) => string | undefined): Mode
   }
   if (name === undefined) throw new StartError(`${prefix}_URL needs ${prefix}_NAME`, 64)
   return { url, name, key: text(`${prefix}_KEY`) }
+}
+
+function captchaSolver(text: (name: string) => string | undefined): CaptchaSolverConfig | undefined {
+  const url = webAddress('BERTH_CAPTCHA_SOLVER_URL', text('BERTH_CAPTCHA_SOLVER_URL'))
+  const key = text('BERTH_CAPTCHA_SOLVER_KEY')
+  if (url !== undefined) return { url, key, limitMilliseconds: captchaLimitMilliseconds }
+  if (key === undefined) return undefined
+  throw new StartError('BERTH_CAPTCHA_SOLVER_KEY has no effect without BERTH_CAPTCHA_SOLVER_URL', 64)
 }
 
 function blobs(text: (name: string) => string | undefined): BlobsConfig {

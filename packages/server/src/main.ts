@@ -146,6 +146,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     gitHubUrl: config.gitHubUrl,
     model: config.model,
     loginModel: config.loginModel,
+    captchaSolver: config.captchaSolver,
     egressAllow: config.egressAllow,
     oauth: config.oauth,
     audit: { folder: join(folders.data, 'audit'), retentionDays: config.auditRetentionDays },

@@ -90,8 +90,9 @@ import {
   limitsOfSharedMachines,
   ServerStore,
 } from './features/servers/server-store.ts'
-import { SessionMoves } from './features/servers/session-moves.ts'
 import { ServiceHealth } from './features/service/service-health.ts'
+import { CaptchaSolving } from './features/sessions/captchas/captcha-solving.ts'
+import type { CaptchaSolverConfig } from './features/sessions/captchas/solver-client.ts'
 import { ReadyMachines } from './features/sessions/create/claim-ready-machine.ts'
 import { SessionCreator } from './features/sessions/create/create-session.ts'
 import { SessionProvisioner } from './features/sessions/create/provision-session.ts'
@@ -117,11 +118,13 @@ import { PoolSignals } from './features/sessions/pools/pool-signals.ts'
 import { PoolStore } from './features/sessions/pools/pool-store.ts'
 import { PoolUpkeep } from './features/sessions/pools/pool-upkeep.ts'
 import { SessionResolver } from './features/sessions/records/resolve-session.ts'
+import { SessionMoves } from './features/sessions/records/session-moves.ts'
 import { SessionRecords } from './features/sessions/records/session-record.ts'
 import { SessionStore } from './features/sessions/records/session-store.ts'
 import { ReplayParts } from './features/sessions/replays/replay-parts.ts'
 import { ReplayService, type ReplaysConfig } from './features/sessions/replays/replay-service.ts'
 import { ReplayStore } from './features/sessions/replays/replay-store.ts'
+import { rehearseBrowser } from './features/sessions/reserve/rehearse-browser.ts'
 import { Reserve, type ReserveOptions } from './features/sessions/reserve/reserve.ts'
 import { ReserveStore } from './features/sessions/reserve/reserve-store.ts'
 import { SessionService } from './features/sessions/session-service.ts'
@@ -190,13 +193,17 @@ export interface ServicesOptions {
   /** What tries the intents of analyses. */
   readonly model: ModelConfig | undefined
   readonly loginModel: ModelConfig | undefined
+  readonly captchaSolver: CaptchaSolverConfig | undefined
   readonly egressAllow: readonly string[]
   /** Absent: API keys alone are accepted. */
   readonly oauth: OAuthConfig | undefined
   readonly region: Region
   /** After how long without activity the machine of a session is frozen. Absent: none ever is. */
   readonly standbyMilliseconds: number | undefined
-  readonly reserve: Pick<ReserveOptions, 'config' | 'settleMilliseconds'> & Partial<Pick<ReserveOptions, 'rehearse'>>
+  readonly reserve: Pick<ReserveOptions, 'config' | 'settleMilliseconds'> & {
+    /** Absent: as it will be used. */
+    readonly rehearseApp?: typeof rehearse
+  }
   /** What `./berth doctor` finds, where sessions run on this host. */
   readonly examineHost?: () => Promise<readonly Finding[]>
   readonly clock: Clock
@@ -278,7 +285,15 @@ export function createServices(options: ServicesOptions) {
     logger,
     version,
   })
-  const machines = new SessionMachines({
+  const captchas = new CaptchaSolving({
+    config: options.captchaSolver,
+    machines: () => machines,
+    clock,
+    logger,
+  })
+  events.on('captchaFound', (id, task) => void captchas.take(id, task))
+  events.on('sessionEnded', (id) => captchas.forget(id))
+  const machines: SessionMachines = new SessionMachines({
     driver,
     store,
     egress,
@@ -431,11 +446,13 @@ export function createServices(options: ServicesOptions) {
     driver,
     egress,
     egressLink: options.egress,
-    rehearse: options.reserve.rehearse ?? rehearse,
+    captchas,
+    rehearse: (machine, kind, signal) =>
+      (kind === 'app' ? (options.reserve.rehearseApp ?? rehearse) : rehearseBrowser)(machine, signal),
     clock,
     logger,
   })
-  const readyMachines = new ReadyMachines({ machines, reserve, reserveStore, limits, logger })
+  const readyMachines = new ReadyMachines({ machines, reserve, limits, logger })
   const requests = new SessionRequests({
     otlpDestinations,
     proxies,
@@ -459,12 +476,14 @@ export function createServices(options: ServicesOptions) {
       sessionExtensions,
       telemetry: sessionTelemetry,
       reserve,
+      captchas,
       clock,
       logger,
     }),
     reserve,
     readyMachines,
     terminator,
+    tokens,
     limits,
     egress,
     telemetry: sessionTelemetry,
@@ -527,7 +546,7 @@ export function createServices(options: ServicesOptions) {
     clock,
     logger,
   })
-  const records = new SessionRecords({ tokens, profiles, pools: poolStore, clock })
+  const records = new SessionRecords({ tokens, profiles, pools: poolStore, captchas, clock })
   const credentials = new CredentialService({ store: new CredentialStore(database), secrets, clock })
   const credentialProviders = new CredentialProviderService({
     store: new ProviderStore(database),
@@ -709,6 +728,7 @@ export function createServices(options: ServicesOptions) {
     requestAudit: new RequestAudit(audit),
     otlpDestinations,
     otlpExporter,
+    captchas,
     telemetry: new TelemetryService({
       store: telemetryStore,
       sessions: store,

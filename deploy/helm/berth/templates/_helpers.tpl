@@ -13,3 +13,16 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
+
+{{- define "berth.copiesSeccompProfile" -}}
+{{- if eq .Values.machines.seccompProfile "berth" }}true{{ end }}
+{{- end }}
+
+{{- /* Another content has another name, so that machines of before keep theirs. */}}
+{{- define "berth.machineSeccompProfile" -}}
+{{- if eq .Values.machines.seccompProfile "berth" }}
+{{- printf "berth/machine-%s.json" (.Files.Get "files/seccomp-machine.json" | sha256sum | trunc 12) }}
+{{- else }}
+{{- .Values.machines.seccompProfile }}
+{{- end }}
+{{- end }}

@@ -85,6 +85,8 @@ export class Browser {
   #lastRelaunch: Promise<void> = Promise.resolve()
   /** How the display ended that was not replaced yet. */
   #lostDisplay: string | undefined
+  /** What was answered before it was done, and clients wait for. Never rejects. */
+  #settled: Promise<void> = Promise.resolve()
   /** Made anew with each end of Chromium: until the next one is ready, clients wait here. */
   #endpoint = pendingEndpoint()
   readonly #userData: UserData
@@ -126,7 +128,15 @@ export class Browser {
 
   /** The DevTools server of the Chromium that runs, or of the next one while there is none. */
   async endpoint(): Promise<DevToolsEndpoint> {
-    return Promise.race([this.#endpoint.promise, tooLate(endpointLimitMilliseconds, 'the browser is not ready')])
+    return Promise.race([
+      this.#settled.then(() => this.#endpoint.promise),
+      tooLate(endpointLimitMilliseconds, 'the browser is not ready'),
+    ])
+  }
+
+  /** Resolves when the browser is what it was last configured to be. */
+  get settled(): Promise<void> {
+    return this.#settled
   }
 
   /** Whether the first launch has begun. */
@@ -148,7 +158,7 @@ export class Browser {
   }
 
   async #relaunch(next: Relaunch): Promise<void> {
-    await this.endpoint() // One that is just being launched must not be taken for one that fails.
+    await this.#endpoint.promise // One that is just being launched must not be taken for one that fails.
     const chromium = await this.#chromium
     const done = Promise.withResolvers<void>()
     this.#pendingRelaunch = { ...next, done }
@@ -229,22 +239,48 @@ export class Browser {
    * Changes what runs, and what later launches begin with. Before the first launch, it begins with it. One at a time:
    * the server sees to that.
    */
-  async configure({ viewport, kiosk_mode, start_url }: BrowserConfiguration): Promise<void> {
+  async configure(configuration: BrowserConfiguration): Promise<void> {
+    await this.#settled
+    const { viewport, kiosk_mode, stealth, launch, start_url, clients_wait } = configuration
     const { headless, kiosk_mode: isKiosk } = this.#config
-    this.#config = { ...this.#config, ...(viewport && { viewport }), ...(kiosk_mode !== undefined && { kiosk_mode }) }
-    if (this.#hasBegun) {
-      const mustRelaunch = !headless && kiosk_mode !== undefined && kiosk_mode !== isKiosk
-      // Of a browser that nobody has used yet: the next one must not show that there was another.
-      if (mustRelaunch) await this.relaunch({ tabs: 'blank', change: () => this.#userData.clear() })
-      if (viewport) await this.#resize(viewport)
+    this.#config = {
+      ...this.#config,
+      ...(viewport && { viewport }),
+      ...(kiosk_mode !== undefined && { kiosk_mode }),
+      ...(stealth !== undefined && !this.#hasBegun && { stealth }),
     }
-    if (start_url === undefined) return
-    if (this.#hasFirstPage) await this.navigate(start_url)
-    else this.#startUrl = start_url
+    const mustRelaunch = this.#hasBegun && !headless && kiosk_mode !== undefined && kiosk_mode !== isKiosk
+    if (mustRelaunch) await this.#relaunchUnused()
+    const change = this.#change(viewport, start_url)
+    if (clients_wait) this.#settled = change.catch(() => this.#changeAnew(start_url))
+    else await change
+    if (launch) this.#firstTabs.resolve('blank')
+  }
+
+  async #change(viewport: AgentConfig['viewport'] | undefined, startUrl: string | undefined): Promise<void> {
+    if (this.#hasBegun && viewport) await this.#resize(viewport)
+    if (startUrl === undefined) return
+    if (this.#hasFirstPage) await this.#navigate(startUrl)
+    else this.#startUrl = startUrl
+  }
+
+  /** What cannot be changed while the browser runs is set by its launch. One that does not start is given up. */
+  async #changeAnew(startUrl: string | undefined): Promise<void> {
+    try {
+      await this.#relaunchUnused()
+      if (startUrl !== undefined) await this.#navigate(startUrl)
+    } catch (error) {
+      this.#options.logger.warn({ err: error }, 'the browser is not what it was configured to be')
+    }
+  }
+
+  /** Of a browser that nobody has used yet: the next one must not show that there was another. */
+  #relaunchUnused(): Promise<void> {
+    return this.relaunch({ tabs: 'blank', change: () => this.#userData.clear() })
   }
 
   async #resize(viewport: AgentConfig['viewport']): Promise<void> {
-    const endpoint = await this.endpoint()
+    const endpoint = await this.#endpoint.promise
     const running = this.#current()
     const { chromium, size } = running
     if (running.isSized && size.width === viewport.width && size.height === viewport.height) return
@@ -257,8 +293,8 @@ export class Browser {
   }
 
   /** Resolves when the page that a person would see has been told to go there; what comes of it shows in the page. */
-  async navigate(url: string): Promise<void> {
-    const endpoint = await this.endpoint()
+  async #navigate(url: string): Promise<void> {
+    const endpoint = await this.#endpoint.promise
     const { pipe } = this.#current().chromium
     const tab = await activeTab(pipe, endpoint)
     if (tab === undefined) await pipe.send('Target.createTarget', { url })

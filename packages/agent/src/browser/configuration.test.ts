@@ -49,6 +49,38 @@ test('a browser that waits for its profile starts with what is configured meanwh
   assert.equal(await cdp.evaluate('innerWidth + "x" + innerHeight', page), '1000x700')
 })
 
+test('a browser that waits for its launch starts with the mode that is configured, and without a profile', async () => {
+  await using agent = await startAgent({ awaits_profile: true })
+  const { status } = await agent.configure({ stealth: true, launch: false })
+  assert.deepEqual([status, agent.children('chromium')], [204, []], 'nothing is launched for that')
+
+  await agent.configure({ launch: true })
+  await agent.becomesReady()
+
+  assert.ok(flagsOf(agent).includes('--ozone-platform=headless'))
+})
+
+test('who connects while a browser gets its first size waits until it has it, and its page', async () => {
+  await using agent = await startAgent()
+  await agent.becomesReady()
+  const before = agent.children('chromium')
+  const startUrl = 'data:text/html,<script>document.title = innerWidth + "x" + innerHeight</script>'
+
+  const viewport = { width: 1203, height: 807, refresh_rate: 60 }
+  const { status } = await agent.configure({ viewport, start_url: startUrl, clients_wait: true })
+  assert.equal(status, 204)
+  const cdp = await agent.connect()
+  const page = await cdp.attach()
+
+  assert.equal(await cdp.evaluate('innerWidth + "x" + innerHeight', page), '1203x807')
+  const titled = `new Promise((done) => {
+    const look = () => document.title === '' ? setTimeout(look, 10) : done(document.title)
+    look()
+  })`
+  assert.equal(await cdp.evaluate(titled, page), '1203x807')
+  assert.deepEqual(agent.children('chromium'), before, 'the same browser')
+})
+
 test('a running browser that nobody has used changes its size, mode and page', async () => {
   await using agent = await startAgent({ headless: false })
   await agent.becomesReady()

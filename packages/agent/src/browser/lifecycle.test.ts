@@ -35,7 +35,7 @@ test('in kiosk mode the page fills the display', async () => {
 test('a killed display is reported, and replaced together with its browser', async () => {
   await using agent = await startAgent({ headless: false })
   await agent.becomesReady()
-  const crashed = agent.eventsUntil(({ service }) => service === 'display')
+  const crashed = agent.eventsUntil((told) => told.event === 'service_crashed' && told.service === 'display')
   const [display] = agent.children('Xtigervnc')
   assert.ok(display)
   const client = await agent.connect()

@@ -10,6 +10,7 @@ import { Capture } from '../network/capture.ts'
 import { startDevToolsGuard } from '../network/devtools-guard.ts'
 import { EventLog } from '../reporting/event-log.ts'
 import { StateFeed } from '../reporting/state-feed.ts'
+import { CaptchaTasks } from '../telemetry/captcha-tasks.ts'
 import { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 
 /** Time for the server to hear why the agent ends. */
@@ -21,7 +22,8 @@ process.env.UV_THREADPOOL_SIZE = '5'
 const config = await readConfig(process.argv[2])
 const state = new StateFeed(systemClock)
 const events = new EventLog(systemClock)
-const telemetry = new TelemetryCollector(systemClock, logger)
+const captchaTasks = config.solves_captchas ? new CaptchaTasks(events) : undefined
+const telemetry = new TelemetryCollector(systemClock, logger, captchaTasks)
 const serviceLogs = new ServiceLogs(systemClock)
 
 new Capture(config.egress_socket, logger, (name) => telemetry.noteLookup(name)).start()
@@ -41,7 +43,7 @@ if (config.is_app) {
 }
 
 const { createApp } = await import('../app.ts')
-createApp({ config, browser, extensions, state, events, telemetry, serviceLogs, logger, stop }).listen(
+createApp({ config, browser, extensions, state, events, telemetry, captchaTasks, serviceLogs, logger, stop }).listen(
   listenOptions(config),
 )
 

@@ -40,11 +40,7 @@ async function ask<Answer>(agent: StartedAgent, method: string, path: string, bo
 const seal = async (agent: StartedAgent, value: unknown) =>
   sealValues(await ask(agent, 'POST', '/sealing-keys'), [value])
 
-const html = `<!doctype html><title>Shop</title><input id="user"><input id="password" type="password"><script>
-  document.modelContext.registerTool({ name: 'login', description: 'Logs in',
-    inputSchema: { type: 'object', properties: { login: {} } },
-    execute: ({ login }) => { window.got = login.password; return 'logged in' } })
-</script>`
+const html = '<!doctype html><title>Shop</title><input id="password" type="password">'
 
 test('the memory of the agent has nothing of values once they are in the page', async () => {
   await using agent = await startAgent()
@@ -59,21 +55,17 @@ test('the memory of the agent has nothing of values once they are in the page', 
   })
   await client.send('Fetch.enable', {}, page)
   await client.send('Page.navigate', { url: 'https://shop.test/' }, page)
-  const [filled, given] = [`filled-"ö"-${randomUUID()}`, `given-${randomUUID()}`]
+  const value = `planted-"ö"-${randomUUID()}`
   // The id of the fill is a text that the agent has kept: a search that does not find it finds nothing at all.
   const selectors = ['#password']
 
   const found = await ask<{ fill_id: string }>(agent, 'POST', '/form-fields', { selectors, timeout_ms: 20_000 })
-  const body = { fill_id: found.fill_id, sealed_values: await seal(agent, filled), timeout_ms: 20_000 }
+  const body = { fill_id: found.fill_id, sealed_values: await seal(agent, value), timeout_ms: 20_000 }
   const outcome = await ask<{ status: string }>(agent, 'POST', '/form-fields/values', body)
-  const { tools } = await ask<{ tools: { tool_ref: string }[] }>(agent, 'GET', '/operations/webmcp/tools')
-  const sealed_input = await seal(agent, { login: { password: given } })
-  const call = { tool_ref: tools[0]?.tool_ref, sealed_input, timeout_sec: 20 }
-  const invocation = await ask<{ output: unknown }>(agent, 'POST', '/sealed-invocations', call)
-  const inMemory = await findInMemory(Number(agent.process.pid), [found.fill_id, filled, given])
+  const inMemory = await findInMemory(Number(agent.process.pid), [found.fill_id, value])
 
-  assert.deepEqual([outcome.status, invocation.output], ['completed', 'logged in'])
-  assert.deepEqual(await client.evaluate('[password.value, got]', page), [filled, given])
+  assert.equal(outcome.status, 'completed')
+  assert.equal(await client.evaluate('password.value', page), value)
   assert.deepEqual(inMemory, [found.fill_id])
 })
 

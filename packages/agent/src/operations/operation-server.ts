@@ -10,8 +10,6 @@ import { validate } from '@berth/runtime/http/validate.ts'
 import { sendJson } from '../http/json-body.ts'
 import { reportCall } from '../telemetry/report-call.ts'
 import type { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
-import type { WebMcp } from '../webmcp/webmcp.ts'
-import { createWebMcp } from '../webmcp/webmcp-of-session.ts'
 import { graceAfter, retryCountOf, sameCallKey } from './retries.ts'
 import { RunningOperation } from './running-operation.ts'
 import { sendContent } from './send-answer.ts'
@@ -26,7 +24,6 @@ interface Route extends ServedOperation {
 
 /** The one place that every operation passes: finds who serves it, checks what it is given, and sends the answer. */
 export class OperationServer {
-  readonly webMcp: WebMcp
   readonly #routes: readonly Route[]
   readonly #telemetry: TelemetryCollector
   /** Those that a retry would join, with what makes two calls the same. */
@@ -34,11 +31,7 @@ export class OperationServer {
 
   constructor(context: OperationContext) {
     this.#telemetry = context.telemetry
-    this.webMcp = createWebMcp(context)
-    this.#routes = servedOperations(context, this.webMcp).map((served) => ({
-      ...served,
-      pattern: patternOf(served.operation),
-    }))
+    this.#routes = servedOperations(context).map((served) => ({ ...served, pattern: patternOf(served.operation) }))
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -7,11 +7,12 @@ import { servedPlaywright } from '../playwright/served-playwright.ts'
 import { servedProcesses } from '../process/served-processes.ts'
 import { servedRepl } from '../repl/served-repl.ts'
 import { servedWebMcp } from '../webmcp/served-webmcp.ts'
-import type { WebMcp } from '../webmcp/webmcp.ts'
+import { createWebMcp } from '../webmcp/webmcp-of-session.ts'
 import type { OperationContext, ServedOperation } from './served-operation.ts'
 
 /** Every operation with who serves it. What is heavy loads with its first use, not here. */
-export function servedOperations(context: OperationContext, webMcp: WebMcp): readonly ServedOperation[] {
+export function servedOperations(context: OperationContext): readonly ServedOperation[] {
+  const webMcp = createWebMcp(context)
   return [
     ...servedComputer(context),
     ...servedPlaywright(context, webMcp),

@@ -15,11 +15,11 @@ import { answerScript } from '../webmcp/webmcp-of-scripts.ts'
 import { Executors, maxNamedExecutors } from './executor-registry.ts'
 
 export function servedPlaywright(context: OperationContext, webMcp: WebMcp): readonly ServedOperation[] {
-  const { config, browser } = context
+  const { browser } = context
   const executors = new Executors({
     browser,
     environment: () => sessionEnvironment(context),
-    library: config.stealth ? 'patchright' : 'playwright',
+    library: browser.config.stealth ? 'patchright' : 'playwright',
     now: () => systemClock.now(),
     ask: (method, params, signal) => answerScript(webMcp, method, params, signal),
   })

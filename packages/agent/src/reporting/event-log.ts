@@ -10,7 +10,8 @@ const limits = {
   maxEventLength: 64 * 1024,
 }
 
-type Report = AgentEvent extends infer Event ? Omit<Event, 'at'> : never
+type Untimed<Event> = Event extends AgentEvent ? Omit<Event, 'at'> : never
+type Report = Untimed<AgentEvent>
 
 /** What happened in the machine, until the server has taken it. */
 export class EventLog {
@@ -22,7 +23,7 @@ export class EventLog {
   }
 
   report(event: Report): void {
-    this.#log.append({ ...event, at: this.#clock.now().getTime() })
+    this.#log.append({ ...event, at: this.#clock.now().getTime() } as AgentEvent)
   }
 
   acknowledge(sequence: number): void {

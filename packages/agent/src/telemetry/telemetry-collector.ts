@@ -5,6 +5,7 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { SequencedLog } from '@berth/runtime/stream/sequenced-log.ts'
 import type { Chromium } from '../browser/chromium.ts'
+import type { CaptchaTasks } from './captcha-tasks.ts'
 import type { Observation } from './pages/observation.ts'
 import type { ProcessSnapshots } from './process-snapshots.ts'
 import type { TelemetryReport, TelemetrySink } from './telemetry-sink.ts'
@@ -31,6 +32,7 @@ const attachLimitMilliseconds = 3_000
 export class TelemetryCollector implements TelemetrySink {
   readonly #clock: Clock
   readonly #logger: Logger
+  readonly #captchaTasks: CaptchaTasks | undefined
   readonly #log = new SequencedLog<TelemetryEvent>(limits)
   #categories: ReadonlySet<string> = new Set()
   #excluded: ReadonlySet<string> = new Set()
@@ -40,9 +42,11 @@ export class TelemetryCollector implements TelemetrySink {
   #credit = maxBurst
   #countedAt = performance.now()
 
-  constructor(clock: Clock, logger: Logger) {
+  /** With captcha tasks, pages are watched for challenges also when nothing is captured. */
+  constructor(clock: Clock, logger: Logger, captchaTasks?: CaptchaTasks) {
     this.#clock = clock
     this.#logger = logger
+    this.#captchaTasks = captchaTasks
   }
 
   get now(): Date {
@@ -98,7 +102,7 @@ export class TelemetryCollector implements TelemetrySink {
 
   /** A program of the session wants to know the address of a host: a sign of what its pages may show. */
   noteLookup(name: string): void {
-    if (this.captures('captcha')) this.#observation?.noteLookup(name)
+    if (this.captures('captcha') || this.#captchaTasks) this.#observation?.noteLookup(name)
   }
 
   /** The kernel has ended processes of the machine because its memory was used up. */
@@ -131,9 +135,9 @@ export class TelemetryCollector implements TelemetrySink {
 
   /** Loads what observes pages when it is needed: without it, no code of it runs, and nothing is attached to a page. */
   async #observe(): Promise<void> {
-    if (this.#categories.size === 0 && !this.#observation) return
+    if (this.#categories.size === 0 && !this.#captchaTasks && !this.#observation) return
     const { Observation } = await import('./pages/observation.ts')
-    this.#observation ??= new Observation(this)
+    this.#observation ??= new Observation(this, this.#captchaTasks)
     if (!this.#chromium) return
     const observed = this.#observation.apply(this.#chromium).catch((error: Error) => {
       this.#logger.warn({ err: error }, 'pages cannot be observed')

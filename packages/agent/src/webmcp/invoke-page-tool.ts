@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { WebMcpInvocation } from '@berth/contract/agent/webmcp-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import { CdpSecret } from '../browser/cdp-secret.ts'
+import type { CdpParams } from '../browser/cdp-types.ts'
 import type { TargetSession } from '../browser/targets/target-session.ts'
 import { InvocationError } from './invocation-error.ts'
 import { type PageTool, readFrames, readTools } from './page-tools.ts'
@@ -12,7 +12,7 @@ const maxOutputBytes = 240 * 1024
 const formAnswerMilliseconds = 150
 
 export interface Invocation {
-  readonly input: Readonly<Record<string, unknown>> | CdpSecret
+  readonly input: Readonly<Record<string, unknown>>
   readonly timeoutSeconds: number
   /** Aborts when the caller leaves: the page is told that nobody waits any more. */
   readonly signal: AbortSignal
@@ -72,7 +72,7 @@ class PageInvocation {
       delay(timeoutSeconds * 1000, `it did not end within ${timeoutSeconds} s`, { ref: false }),
       aborted(signal).then(() => 'the caller has left'),
     ]).then((reason) => new Ended(reason))
-    const id = await Promise.race([this.#begin({ frameId, toolName: name }, input), ended])
+    const id = await Promise.race([this.#begin({ frameId, toolName: name, input }), ended])
     if (id instanceof Ended) throw new InvocationError(id.reason)
     const response = await Promise.race([
       this.#response(id),
@@ -86,14 +86,9 @@ class PageInvocation {
     return response ? outcomeOf(id, response) : { invocation_id: id, status: 'awaiting_submission' }
   }
 
-  async #begin(
-    tool: { readonly frameId: string; readonly toolName: string },
-    input: Invocation['input'],
-  ): Promise<string> {
-    const secret = input instanceof CdpSecret ? input : undefined
+  async #begin(params: CdpParams<'WebMCP.invokeTool'>): Promise<string> {
     try {
-      const begun = this.#session.send('WebMCP.invokeTool', { ...tool, input }, Number.POSITIVE_INFINITY, secret)
-      return (await begun).invocationId
+      return (await this.#session.send('WebMCP.invokeTool', params, Number.POSITIVE_INFINITY)).invocationId
     } catch (cause) {
       // Chromium refuses before it begins: the tool went a moment ago.
       throw new BerthError('tool_not_found', undefined, { cause })

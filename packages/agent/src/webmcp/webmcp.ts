@@ -9,7 +9,6 @@ import type {
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
-import type { CdpSecret } from '../browser/cdp-secret.ts'
 import type { TargetSession } from '../browser/targets/target-session.ts'
 import { TargetSessions } from '../browser/targets/target-sessions.ts'
 import { executeInPage, executeInProcess, readDefinitions } from './custom-tool-runs.ts'
@@ -50,21 +49,15 @@ export class WebMcp {
   }
 
   async invoke(asked: InvokeWebMcpTool, signal: AbortSignal): Promise<WebMcpInvocation> {
-    const { place, pipe, session } = await this.#findTool(asked.tool_ref)
+    const place = this.#refs.find(asked.tool_ref)
+    if (!place) throw new BerthError('tool_not_found')
+    const pipe = await this.#browser.pipe()
+    const session = await this.#sessions.get(pipe, place.targetId).catch((cause) => {
+      throw new BerthError('tool_not_found', undefined, { cause })
+    })
     const invocation = { input: asked.input ?? {}, timeoutSeconds: asked.timeout_sec, signal }
     if (place.customId === undefined) return invokePageTool(session, place, invocation)
     return this.#invokeCustom(pipe, session, place, invocation)
-  }
-
-  /** For an input that only the page gets to see: custom tools are code of callers. */
-  async invokeSealed(
-    { tool_ref, timeout_sec }: Pick<InvokeWebMcpTool, 'tool_ref' | 'timeout_sec'>,
-    input: CdpSecret,
-    signal: AbortSignal,
-  ): Promise<WebMcpInvocation> {
-    const { place, session } = await this.#findTool(tool_ref)
-    if (place.customId !== undefined) throw new BerthError('tool_not_found')
-    return invokePageTool(session, place, { input, timeoutSeconds: timeout_sec, signal })
   }
 
   listCustom(): readonly CustomWebMcpTool[] {
@@ -78,16 +71,6 @@ export class WebMcp {
 
   removeCustom(id: string): void {
     this.#custom.remove(id)
-  }
-
-  async #findTool(ref: string) {
-    const place = this.#refs.find(ref)
-    if (!place) throw new BerthError('tool_not_found')
-    const pipe = await this.#browser.pipe()
-    const session = await this.#sessions.get(pipe, place.targetId).catch((cause) => {
-      throw new BerthError('tool_not_found', undefined, { cause })
-    })
-    return { place, pipe, session }
   }
 
   async #toolsOf(pipe: CdpPipe, page: OpenPage, includesCustom: boolean): Promise<readonly LiveWebMcpTool[]> {

@@ -5,6 +5,8 @@ import { StartError } from '@berth/server/start-error.ts'
 import { checkoutFolder, printLine } from '../output.ts'
 
 const imageVariable = 'BERTH_TEST_KUBERNETES_IMAGE'
+/** The chart is installed where this one is set too; cluster.sh sets the address that pods reach this host by. */
+const serverImageVariable = 'BERTH_TEST_KUBERNETES_SERVER_IMAGE'
 const clusterTests = ['kubernetes']
 
 /**
@@ -27,12 +29,14 @@ export async function testInCluster(parts: readonly string[]): Promise<number> {
   if (process.geteuid?.() !== 0) {
     throw new StartError('./berth test --kubernetes needs root to bring up a cluster, or KUBECONFIG of one', 69)
   }
-  printLine('building the image of machines: two minutes, and less on the same day')
-  const code = await runProgram(join(checkoutFolder, 'scripts/images/build-images.sh'), ['machine'])
+  printLine('building the images: five minutes, and less on the same day')
+  const code = await runProgram(join(checkoutFolder, 'scripts/images/build-images.sh'), [])
   if (code !== 0) return code
-  const archive = join(checkoutFolder, 'dist/images/berth-machine.tar')
+  const archive = (name: string) => ['--image', join(checkoutFolder, `dist/images/berth-${name}.tar`)]
   const cluster = join(checkoutFolder, 'scripts/kubernetes/cluster.sh')
-  return runProgram(cluster, ['--image', archive, berth, ...tests], 'localhost/berth-machine:dev')
+  process.env[serverImageVariable] = 'localhost/berth-server:dev'
+  const args = [...archive('machine'), ...archive('server'), berth, ...tests]
+  return runProgram(cluster, args, 'localhost/berth-machine:dev')
 }
 
 async function runProgram(program: string, args: readonly string[], image?: string): Promise<number> {

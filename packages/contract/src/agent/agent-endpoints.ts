@@ -6,6 +6,7 @@ import { defineStream } from '../stream.ts'
 import { TelemetryEvent } from '../telemetry/telemetry-event.ts'
 import { agentContractVersion } from './agent-protocol.ts'
 import { agentRoutes } from './agent-routes.ts'
+import { solvableCaptchaTypes } from './captcha-types.ts'
 
 const tag = 'Agent'
 
@@ -14,6 +15,8 @@ export const AgentConfig = z.object({
   contract_version: z.literal(agentContractVersion),
   headless: z.boolean(),
   stealth: z.boolean(),
+  /** The agent asks the server for the answers to challenges. */
+  solves_captchas: z.boolean().optional(),
   gpu: z.boolean(),
   kiosk_mode: z.boolean(),
   viewport: BrowserViewport.required(),
@@ -55,6 +58,16 @@ export const AgentState = z.object({
 })
 export type AgentState = z.infer<typeof AgentState>
 
+/** A challenge of a page whose answer is a token. */
+export const CaptchaTask = z.object({
+  task_id: z.string().max(64),
+  type: z.enum(solvableCaptchaTypes),
+  site_key: z.string().max(200),
+  /** Without query and fragment. */
+  page_url: z.string().max(4_096),
+})
+export type CaptchaTask = z.infer<typeof CaptchaTask>
+
 /** What happened in the machine and must be told. */
 export const AgentEvent = z.discriminatedUnion('event', [
   /** A program died by itself; the agent starts it again. */
@@ -64,6 +77,8 @@ export const AgentEvent = z.discriminatedUnion('event', [
     detail: z.string(),
     at: EpochMilliseconds,
   }),
+  /** `answerCaptcha` tells what has become of it. */
+  CaptchaTask.extend({ event: z.literal('captcha_found'), at: EpochMilliseconds }),
 ])
 export type AgentEvent = z.infer<typeof AgentEvent>
 
@@ -179,6 +194,26 @@ export const reportMemoryKills = defineEndpoint({
   errors: [],
 })
 
+/** What has become of a task. */
+export const CaptchaOutcome = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('solved'), token: z.string() }),
+  z.object({ status: z.literal('failure'), error_code: z.string() }),
+  z.object({ status: z.literal('timeout') }),
+])
+export type CaptchaOutcome = z.infer<typeof CaptchaOutcome>
+
+/** Gives the agent the answer to a challenge, which it enters in the page. A task that is over is no failure. */
+export const answerCaptcha = defineEndpoint({
+  ...agentRoutes.answerCaptcha,
+  operationId: 'answerCaptcha',
+  summary: 'Answer a challenge',
+  tag,
+  access: 'internal',
+  body: z.object({ task_id: z.string(), outcome: CaptchaOutcome }),
+  status: 204,
+  errors: [],
+})
+
 /** Ends the connections of CDP clients, so that telemetry tells of it before the session ends. */
 export const endClients = defineEndpoint({
   ...agentRoutes.endClients,
@@ -217,6 +252,17 @@ export const BrowserConfiguration = z.object({
   force: z.boolean().optional(),
   /** Of a headful browser. Another value than the one it has takes a new launch without any state, so it is for one that nobody has used. */
   kiosk_mode: z.boolean().optional(),
+  /** Of a browser that has not been launched yet. */
+  stealth: z.boolean().optional(),
+  /** A browser that waits for a profile is launched without one. */
+  launch: z.boolean().optional(),
+  /**
+   * The answer does not wait for the size and the page; whoever wants to use the browser waits. For one that nobody has used
+   * yet: when the size cannot be changed, the browser is launched anew with it.
+   */
+  clients_wait: z.boolean().optional(),
+  /** The agent loads what the next requests will need. */
+  rehearse: z.boolean().optional(),
   /** Where the page goes that a person would see. */
   start_url: z.string().optional(),
   /** Null: nothing is captured. */

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { defineEndpoint } from '../endpoint.ts'
 import { agentRoutes } from './agent-routes.ts'
-import { WebMcpInvocation } from './webmcp-operations.ts'
 
 const tag = 'Agent'
 
@@ -35,22 +34,3 @@ export const makeSealingKey = defineEndpoint({
   status: 200,
   errors: [],
 })
-
-/** Calls a tool of a page, as `invokeWebMcpTool`, with an input that only the page gets to see. */
-export const invokeSealedTool = defineEndpoint({
-  operationId: 'invokeSealedTool',
-  ...agentRoutes.invokeSealedTool,
-  summary: 'Call a tool of a page with an encrypted input',
-  tag,
-  access: 'internal',
-  body: z.object({
-    tool_ref: z.string(),
-    /** One value: the input. */
-    sealed_input: Sealed,
-    timeout_sec: z.int(),
-  }),
-  reply: WebMcpInvocation,
-  status: 200,
-  errors: [],
-})
-export type InvokeSealedToolRequest = z.output<typeof invokeSealedTool.body & {}>

@@ -74,7 +74,7 @@ export const InvokeWebMcpTool = z.strictObject({
 })
 export type InvokeWebMcpTool = z.infer<typeof InvokeWebMcpTool>
 
-export const WebMcpInvocation = z
+const WebMcpInvocation = z
   .object({
     invocation_id: z.string(),
     status: z.enum(['completed', 'canceled', 'error', 'awaiting_submission']),

@@ -39,6 +39,10 @@ export const Browser = z
     name: z.string().optional(),
     region: Region,
     stealth: z.boolean(),
+    captcha_solver: z
+      .literal(true)
+      .optional()
+      .describe('A service of the operator solves challenges for this session. Absent: none does.'),
     headless: z.boolean(),
     gpu: z.boolean(),
     kiosk_mode: z.boolean(),

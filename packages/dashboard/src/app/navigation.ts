@@ -1,3 +1,6 @@
+import { lists } from '../strings/lists.ts'
+import { words } from '../strings/shell.ts'
+
 /** The pages of the menu, in its order. Resources are described in `pages/resources/resources.tsx`. */
 interface NavigationGroup {
   readonly title: string
@@ -6,43 +9,43 @@ interface NavigationGroup {
 
 export const navigation: readonly NavigationGroup[] = [
   {
-    title: 'Browsers',
+    title: words.groups.browsers,
     entries: [
-      { to: '/overview', title: 'Overview' },
-      { to: '/sessions', title: 'Sessions' },
-      { to: '/pools', title: 'Pools' },
-      { to: '/profiles', title: 'Profiles' },
-      { to: '/proxies', title: 'Proxies' },
-      { to: '/extensions', title: 'Extensions' },
+      { to: '/overview', title: words.overview },
+      { to: '/sessions', title: words.sessions },
+      { to: '/pools', title: lists.pools.title },
+      { to: '/profiles', title: lists.profiles.title },
+      { to: '/proxies', title: lists.proxies.title },
+      { to: '/extensions', title: lists.extensions.title },
     ],
   },
   {
-    title: 'Apps',
+    title: words.groups.apps,
     entries: [
-      { to: '/apps', title: 'Apps' },
-      { to: '/deployments', title: 'Deployments' },
-      { to: '/invocations', title: 'Invocations' },
+      { to: '/apps', title: lists.apps.title },
+      { to: '/deployments', title: lists.deployments.title },
+      { to: '/invocations', title: lists.invocations.title },
     ],
   },
   {
-    title: 'Secrets',
+    title: words.groups.secrets,
     entries: [
-      { to: '/connections', title: 'Logins' },
-      { to: '/credentials', title: 'Credentials' },
-      { to: '/providers', title: 'Credential providers' },
-      { to: '/vaults', title: 'Vaults' },
-      { to: '/vault-providers', title: 'Vault provider configs' },
+      { to: '/connections', title: lists.connections.title },
+      { to: '/credentials', title: lists.credentials.title },
+      { to: '/providers', title: lists.providers.title },
+      { to: '/vaults', title: lists.vaults.title },
+      { to: '/vault-providers', title: lists['vault-providers'].title },
     ],
   },
   {
-    title: 'Organization',
+    title: words.groups.organization,
     entries: [
-      { to: '/projects', title: 'Projects' },
-      { to: '/api-keys', title: 'API keys' },
-      { to: '/webhooks', title: 'Webhooks' },
-      { to: '/otlp', title: 'OTLP destinations' },
-      { to: '/audit', title: 'Audit log' },
-      { to: '/audit-exports', title: 'Audit exports' },
+      { to: '/projects', title: lists.projects.title },
+      { to: '/api-keys', title: lists['api-keys'].title },
+      { to: '/webhooks', title: lists.webhooks.title },
+      { to: '/otlp', title: lists.otlp.title },
+      { to: '/audit', title: lists.audit.title },
+      { to: '/audit-exports', title: lists['audit-exports'].title },
     ],
   },
 ]

@@ -2,10 +2,10 @@ import { followProject, type ListName } from '@berth/contract/dashboard/dashboar
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { follow } from '../api/client.ts'
+import { keepFollowing } from '../api/keep-following.ts'
 import { listKey } from '../api/list-key.ts'
 import { useChosenProject } from '../api/use-project.ts'
 
-const retryMilliseconds = 3000
 /** Many changes at once are read once. */
 const gatherMilliseconds = 250
 /** However many changes there are, no list is read more often. */
@@ -29,20 +29,15 @@ export function useProjectChanges(): void {
 async function followChanges(queries: QueryClient, signal: AbortSignal): Promise<void> {
   const changes = new GatheredChanges(queries)
   signal.addEventListener('abort', () => changes.drop())
-  while (!signal.aborted) {
-    try {
-      for await (const { sessions, lists, more } of follow(followProject, { signal })) {
-        for (const id of sessions) changes.add(['session', id])
-        // Those of pools are counted.
-        if (sessions.length > 0) for (const key of [['sessions'], listKey('pools')]) changes.add(key)
-        for (const list of lists) for (const each of [list, ...(alsoShown[list] ?? [])]) changes.add(listKey(each))
-        if (more) for (const kind of ['sessions', 'session', 'list']) changes.add([kind])
-      }
-    } catch {
-      // A connection that broke off is opened again; whoever is signed out sees it on the page.
+  await keepFollowing(signal, async (visible) => {
+    for await (const { sessions, lists, more } of follow(followProject, { signal: visible })) {
+      for (const id of sessions) changes.add(['session', id])
+      // Those of pools are counted.
+      if (sessions.length > 0) for (const key of [['sessions'], listKey('pools')]) changes.add(key)
+      for (const list of lists) for (const each of [list, ...(alsoShown[list] ?? [])]) changes.add(listKey(each))
+      if (more) for (const kind of ['sessions', 'session', 'list']) changes.add([kind])
     }
-    if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, retryMilliseconds))
-  }
+  })
 }
 
 /** Keys of queries whose data is old. Only those that are on the page are read again at once. */

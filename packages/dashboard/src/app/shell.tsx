@@ -1,16 +1,20 @@
 import { getAuthContext } from '@berth/contract/auth/auth-endpoints.ts'
 import { signOut } from '@berth/contract/dashboard/dashboard-endpoints.ts'
+import type { Project } from '@berth/contract/projects/project.ts'
 import { listProjects } from '@berth/contract/projects/project-endpoints.ts'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
-import { ApiError, call, callPage } from '../api/client.ts'
+import { ApiError, call, callPage, type ListPage } from '../api/client.ts'
 import { listKey } from '../api/list-key.ts'
 import { chooseProject, readProject } from '../api/project.ts'
 import { Pending } from '../components/feedback.tsx'
+import { Logo } from '../components/logo.tsx'
 import { words } from '../strings/shell.ts'
 import { navigation } from './navigation.ts'
 import { useProjectChanges } from './project-changes.ts'
+
+const maxProjects = 2_000
 
 /** The frame of all pages behind the sign-in. */
 export function Shell() {
@@ -51,10 +55,7 @@ function Frame({ keyProject }: { readonly keyProject: string | null }) {
           ☰
         </button>
         <Link to="/sessions" className="brand">
-          <svg aria-hidden="true" viewBox="0 0 20 20" width="20" height="20">
-            <rect width="20" height="20" rx="5" />
-            <path d="M5 5v8a2 2 0 0 0 2 2h6a2 2 0 0 0 2-2V5M10 4v7" />
-          </svg>
+          <Logo />
           <span>{words.brand}</span>
         </Link>
         {keyProject === null && <ProjectSwitch />}
@@ -77,7 +78,15 @@ function Frame({ keyProject }: { readonly keyProject: string | null }) {
             </ul>
           </div>
         ))}
-        <a href="/docs">{words.docs}</a>
+        <h2>{words.help}</h2>
+        <ul>
+          <li>
+            <a href="/docs">{words.docs}</a>
+          </li>
+          <li>
+            <a href="/docs/guides">{words.guides}</a>
+          </li>
+        </ul>
       </nav>
       <main id="content" tabIndex={0}>
         <Outlet />
@@ -91,9 +100,9 @@ function ProjectSwitch() {
   const [chosen, setChosen] = useState(readProject() ?? '')
   const projects = useQuery({
     queryKey: [...listKey('projects'), 'switch'],
-    queryFn: () => callPage(listProjects, { query: { limit: 100 }, project: null }),
+    queryFn: ({ signal }) => listAllProjects(signal),
   })
-  const items = projects.data?.items ?? []
+  const items = projects.data ?? []
   const choose = (id: string) => {
     chooseProject(id || undefined)
     setChosen(id)
@@ -116,6 +125,21 @@ function ProjectSwitch() {
       ))}
     </select>
   )
+}
+
+/** A chosen project must not seem to be gone because it is on a later page. */
+async function listAllProjects(signal: AbortSignal): Promise<readonly Project[]> {
+  const all: Project[] = []
+  for (let offset: number | undefined = 0; offset !== undefined && all.length < maxProjects; ) {
+    const page: ListPage<Project> = await callPage(listProjects, {
+      query: { limit: 100, offset },
+      signal,
+      project: null,
+    })
+    all.push(...page.items)
+    offset = page.nextOffset
+  }
+  return all
 }
 
 function ThemeButton() {

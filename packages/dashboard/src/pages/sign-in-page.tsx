@@ -5,6 +5,7 @@ import { type FormEvent, useEffect, useState } from 'react'
 import { call } from '../api/client.ts'
 import { chooseProject } from '../api/project.ts'
 import { Failure } from '../components/feedback.tsx'
+import { Logo } from '../components/logo.tsx'
 import { words } from '../strings/sign-in.ts'
 
 export function SignInPage() {
@@ -35,6 +36,7 @@ export function SignInPage() {
   return (
     <main className="sign-in">
       <form onSubmit={submit} className="card">
+        <Logo />
         <h1>{words.title}</h1>
         <div className="field">
           <label htmlFor="key">{words.key}</label>

@@ -6,6 +6,5 @@ export const words = {
   download: 'Download',
   log: 'Log',
   noneFound: 'Nothing matches.',
-  saveNow: 'Copy it now: it is not shown again.',
   noLines: 'No line yet.',
 }

@@ -7,5 +7,10 @@ export const words = {
   standard: 'Default project',
   theme: 'Switch between light and dark',
   signOut: 'Sign out',
+  overview: 'Overview',
+  sessions: 'Sessions',
+  groups: { browsers: 'Browsers', apps: 'Apps', secrets: 'Secrets', organization: 'Organization' },
+  help: 'Help',
   docs: 'API reference',
+  guides: 'Guides',
 }

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Sealed, SealingKey } from '@berth/contract/agent/sealing-endpoints.ts'
-import { compactDecrypt, exportJWK, generateKeyPair } from 'jose'
+// By their own paths: all of the library would cost every session that is filled some megabytes.
+import { compactDecrypt } from 'jose/jwe/compact/decrypt'
+import { exportJWK } from 'jose/key/export'
+import { generateKeyPair } from 'jose/key/generate/keypair'
 
 export const sealingAlgorithm = 'ECDH-ES'
 export const sealingEncryption = 'A256GCM'

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, beforeEach, test } from 'node:test'
+import type { Invocation } from '@berth/contract/apps/app.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { sql } from 'kysely'
 import WebSocket from 'ws'
 import type { TestServer } from '../testing/server-test.ts'
 import { SharedServers } from '../testing/shared-servers.ts'
+import { TestApps } from '../testing/test-apps.ts'
 
 const servers = await SharedServers.open({ sharesMachines: true })
 after(() => servers.close())
@@ -241,4 +243,21 @@ test('machines without a session are removed with the server that has started th
   assert.ok(first.host.machines.has(machineId), 'it has a session')
   assert.equal((await second.row(id)).state, 'active')
   await first.start()
+})
+
+test('invocations of a server that is gone fail, and those of others run on', async () => {
+  const apps = new TestApps(first)
+  const project = await first.project()
+  const deployment = await apps.serving(project, 'app')
+  const lost = await apps.running(project, deployment.id, 'app', { server_id: 'lost' })
+  const other = await apps.running(project, deployment.id, 'app', { server_id: 'test' })
+  await sql`insert into servers (id, driver, up_since, seen_at)
+    values ('lost', 'fake', now() - interval '1 hour', now() - interval '2 minutes')`.execute(database)
+
+  await second.services.lostSessions.end()
+  await second.services.invocationRunner.failOverdue()
+
+  const { body } = await project.call<Invocation[]>('GET', '/invocations')
+  const statuses = new Map(body.map(({ id, status }) => [id, status]))
+  assert.deepEqual([statuses.get(lost.id), statuses.get(other.id)], ['failed', 'running'])
 })

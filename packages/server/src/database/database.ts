@@ -7,6 +7,8 @@ import type { Tables } from './tables.ts'
 export type Database = Kysely<Tables>
 
 const maxConnections = 20
+/** Of those that were opened, so many stay open while they are idle: a burst of requests finds its statements planned. */
+const keptConnections = 5
 const connectTimeoutMilliseconds = 5_000
 const maxPreparedStatements = 200
 const int8 = 20
@@ -18,6 +20,7 @@ export function openDatabase(connectionString: string, logger: Logger): Database
   const pool = new pg.Pool({
     connectionString,
     max: maxConnections,
+    min: keptConnections,
     connectionTimeoutMillis: connectTimeoutMilliseconds,
     allowExitOnIdle: true,
   })

@@ -13,6 +13,8 @@ export interface MachineSpec {
   readonly isApp?: boolean
   readonly headless: boolean
   readonly stealth: boolean
+  /** The server can solve the challenges of its pages. */
+  readonly solvesCaptchas?: boolean
   readonly gpu: boolean
   readonly memory: BrowserMemory
   /** What the browser begins with; all of it can be changed while the machine runs. */
@@ -99,6 +101,12 @@ export interface Driver {
    * Resolves with those from before. Nothing in the machine can change them.
    */
   changePolicies(machineId: MachineId, change: (policies: ChromePolicies) => ChromePolicies): Promise<ChromePolicies>
+
+  /**
+   * Until `raisePriority` the machine runs only while nothing else of the host wants the processor, where the host can see
+   * to that.
+   */
+  giveWay(machineId: MachineId): Promise<void>
 
   /** From now on the machine has as large a share of the processor as any. */
   raisePriority(machineId: MachineId): Promise<void>

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readText } from '../outbound/read-text.ts'
 
 export interface ModelConfig {
   /** Below which `/chat/completions` is. */
@@ -34,19 +35,8 @@ export class ModelClient {
       redirect: 'error',
       signal: AbortSignal.any([signal, AbortSignal.timeout(answerLimitMilliseconds)]),
     })
-    const text = await readText(response)
+    const text = await readText(response, maxAnswerBytes, "the model's server")
     if (!response.ok) throw new Error(`the model's server answers ${response.status}`)
     return Answer.parse(JSON.parse(text)).choices[0]?.message.content ?? ''
   }
-}
-
-async function readText({ body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of body ?? []) {
-    bytes += chunk.length
-    if (bytes > maxAnswerBytes) throw new Error("the model's server answers with too much")
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
 }

@@ -9,6 +9,9 @@ import {
   type AgentTelemetryRecord,
   acknowledgeAgentEvents,
   acknowledgeAgentTelemetry,
+  answerCaptcha,
+  type BrowserConfiguration,
+  type CaptchaOutcome,
   configureAgent,
   endClients,
   endRecording,
@@ -82,8 +85,11 @@ export class FakeAgent {
   /** The viewports that the server requested, in order. */
   readonly viewports: AgentConfig['viewport'][] = []
   readonly navigations: string[] = []
+  /** All that it was configured to be, newest last. */
+  readonly configurations: BrowserConfiguration[] = []
   /** What the server has it capture, newest last. */
   readonly captures: (TelemetryCapture | null)[] = []
+  readonly captchaAnswers: { readonly task_id: string; readonly outcome: CaptchaOutcome }[] = []
   /** The pages that it was to fetch. */
   readonly fetched: FetchPageRequest[] = []
   fetchPage: (request: FetchPageRequest) => Promise<FetchPageReply> = async () => {
@@ -211,11 +217,13 @@ export class FakeAgent {
     })
     mount(app, getAgentState, () => this.#state)
     mount(app, endClients, () => this.onEndClients())
+    mount(app, answerCaptcha, ({ body }) => void this.captchaAnswers.push(body))
     mount(app, stopAgent, ({ request }) => {
       request.raw.socket.once('close', () => this.kill())
     })
     app.post(agentExtensionsPath, () => {}) // Handled above.
     mount(app, configureAgent, async ({ body }) => {
+      this.configurations.push(body)
       if (body.start_url !== undefined) this.navigations.push(body.start_url)
       if (body.telemetry !== undefined) this.captures.push(body.telemetry)
       if (!body.viewport) return

@@ -218,6 +218,10 @@ export class FakeDriver implements Driver {
     return before
   }
 
+  async giveWay(machineId: MachineId): Promise<void> {
+    this.#host.lowPriority.add(machineId)
+  }
+
   async raisePriority(machineId: MachineId): Promise<void> {
     this.#host.lowPriority.delete(machineId)
   }

@@ -26,6 +26,7 @@ export const noCluster =
 /** An installation of its own in the cluster of KUBECONFIG. */
 export class KubernetesTestbed implements DriverTestbed {
   readonly namespace = namespace
+  readonly serverId = 'test'
   readonly installation: Installation
   readonly api: CoreV1Api
   readonly #config: KubeConfig
@@ -54,7 +55,7 @@ export class KubernetesTestbed implements DriverTestbed {
     return Cluster.open({
       options: { ...defaults, namespace, image, cpuRequest: '10m', pendingSeconds: 1, ...changes },
       installation: this.installation,
-      serverId: 'test',
+      serverId: this.serverId,
       diskBytes: 512 * 1024 ** 2,
       clock: systemClock,
       logger: undefined,

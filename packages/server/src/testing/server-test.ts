@@ -22,6 +22,7 @@ import type { OnePasswordOptions } from '../features/credential-providers/onepas
 import type { LimitsConfig } from '../features/limits/limit-service.ts'
 import { parseProxyPools } from '../features/proxies/proxy-pools.ts'
 import type { SearchConfig } from '../features/search/providers/known-providers.ts'
+import type { CaptchaSolverConfig } from '../features/sessions/captchas/solver-client.ts'
 import { recoverSessions } from '../features/sessions/machines/recover-sessions.ts'
 import type { Session } from '../features/sessions/records/session.ts'
 import type { ReplaysConfig } from '../features/sessions/replays/replay-service.ts'
@@ -80,6 +81,7 @@ export interface TestServerOptions {
   readonly configRegistry?: Partial<ConfigRegistryConfig>
   readonly model?: ModelConfig
   readonly loginModel?: ModelConfig
+  readonly captchaSolver?: CaptchaSolverConfig
   readonly egressAllow?: readonly string[]
   readonly search?: SearchConfig
   /** For the URL of the server. Absent: OAuth is off. */
@@ -320,11 +322,12 @@ export class TestServer {
       },
       model: options.model,
       loginModel: options.loginModel,
+      captchaSolver: options.captchaSolver,
       egressAllow: options.egressAllow ?? [],
       oauth: options.oauth?.(`http://127.0.0.1:${port}`),
       standbyMilliseconds: options.standbyMilliseconds,
       // Fake agents have nothing to load.
-      reserve: { config: options.reserve ?? 'off', settleMilliseconds: 0, rehearse: async () => {} },
+      reserve: { config: options.reserve ?? 'off', settleMilliseconds: 0, rehearseApp: async () => {} },
       clock: this.clock,
       logger: createLogger({ name: 'test', level: 'silent', json: true }),
       version: 'test',

@@ -108,9 +108,10 @@ async function pageSizeAfter(pipe: CdpPipe, targetId: string, to: Size): Promise
 
 async function windowsOf(pipe: CdpPipe, tabs: readonly string[]): Promise<readonly BrowserWindow[]> {
   const windows = new Map<number, { windowId: number; bounds: WindowBounds; tabs: string[] }>()
-  for (const targetId of tabs) {
-    // A page that has gone meanwhile, or is in no window, has nothing to resize.
-    const found = await pipe.send('Browser.getWindowForTarget', { targetId }).catch(() => undefined)
+  // A page that has gone meanwhile, or is in no window, has nothing to resize.
+  const find = (targetId: string) => pipe.send('Browser.getWindowForTarget', { targetId }).catch(() => undefined)
+  const all = await Promise.all(tabs.map(async (targetId) => ({ targetId, found: await find(targetId) })))
+  for (const { targetId, found } of all) {
     if (!found) continue
     const { windowId } = found
     const bounds = found.bounds as WindowBounds // Of a window, all of it is told.

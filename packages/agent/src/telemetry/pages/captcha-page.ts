@@ -1,17 +1,22 @@
+import { type SolvableCaptchaType, solvableCaptchaTypes } from '@berth/contract/agent/captcha-types.ts'
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 
-export type CaptchaType = 'hcaptcha' | 'recaptcha_v2' | 'turnstile' | ElementCaptchaType
+export type CaptchaType = SolvableCaptchaType | ElementCaptchaType
 /** Those that are elements of their page, without a frame. */
 export type ElementCaptchaType = 'geetest' | 'press_and_hold'
 
 /** The frames in which the services show their challenges. */
-const frames: readonly { readonly type: CaptchaType; readonly host: RegExp; readonly path: RegExp }[] = [
+const frames: readonly { readonly type: SolvableCaptchaType; readonly host: RegExp; readonly path: RegExp }[] = [
   { type: 'hcaptcha', host: /^(?:[\w-]+\.)*hcaptcha\.com$/, path: /^\/captcha\// },
   { type: 'recaptcha_v2', host: /^www\.(?:google\.com|recaptcha\.net)$/, path: /^\/recaptcha\/(?:api2|enterprise)\// },
   { type: 'turnstile', host: /^challenges\.cloudflare\.com$/, path: /^\/cdn-cgi\/challenge-platform\// },
 ]
 
-export function captchaTypeOf(url: string): CaptchaType | undefined {
+export function isSolvable(type: CaptchaType): type is SolvableCaptchaType {
+  return (solvableCaptchaTypes as readonly string[]).includes(type)
+}
+
+export function captchaTypeOf(url: string): SolvableCaptchaType | undefined {
   if (!URL.canParse(url)) return undefined
   const { hostname, pathname, searchParams } = new URL(url)
   // The badge of a site without a challenge.

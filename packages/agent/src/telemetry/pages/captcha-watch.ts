@@ -1,14 +1,17 @@
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 import type { CdpEventParams } from '../../browser/cdp-types.ts'
 import { withTarget } from '../../browser/targets/tabs.ts'
+import type { CaptchaTasks } from '../captcha-tasks.ts'
 import type { TelemetrySink } from '../telemetry-sink.ts'
 import {
   type CaptchaType,
   captchaTypeOf,
   type ElementCaptchaType,
   isElementCaptchaHost,
+  isSolvable,
   lookForCaptcha,
 } from './captcha-page.ts'
+import { enterToken, findSiteKey, siteKeyIn } from './captcha-widget.ts'
 
 type TargetInfo = CdpEventParams<'Target.targetCreated'>['targetInfo']
 
@@ -20,11 +23,12 @@ const elementLimitMilliseconds = 30_000
 const elementTypes: readonly ElementCaptchaType[] = ['geetest', 'press_and_hold']
 /** A page can make frames without end. */
 const maxFrames = 100
-/** No service of this version solves challenges. An operator's solver reports results of its own. */
+/** The operator has no service that solves challenges, or the session does not use it. */
 const noSolver = 'solver_not_configured'
 
 interface Frame {
   readonly type: CaptchaType
+  readonly url: string
   /** The page that shows it. */
   readonly pageId: string | undefined
 }
@@ -35,8 +39,14 @@ interface Challenge {
   readonly pageId: string
   readonly pageUrl: string
   readonly startedAt: number
+  /** Of the service that solves it; undefined: there is none. */
+  readonly taskId: string | undefined
+  attempt: 'asked' | 'answered' | 'over'
 }
 
+type AttemptResult =
+  | { readonly status: 'success' | 'timeout' | 'abandoned' }
+  | { readonly status: 'failure'; readonly error_code: string }
 type Outcome = 'solved' | 'timeout' | 'abandoned'
 
 /**
@@ -59,10 +69,17 @@ export class CaptchaWatch {
   #elementsUntil: number | undefined
   #isLooking = false
   #lastId = 0
+  readonly #tasks: CaptchaTasks | undefined
 
-  constructor(pipe: CdpPipe, collector: TelemetrySink) {
+  /** Without tasks nothing is solved. */
+  constructor(pipe: CdpPipe, collector: TelemetrySink, tasks: CaptchaTasks | undefined) {
     this.#pipe = pipe
     this.#collector = collector
+    this.#tasks = tasks
+  }
+
+  get isWanted(): boolean {
+    return this.#tasks !== undefined || this.#collector.captures('captcha')
   }
 
   close(): void {
@@ -85,7 +102,7 @@ export class CaptchaWatch {
 
   #expectElements(): void {
     this.#elementsUntil = performance.now() + elementLimitMilliseconds
-    if (this.#collector.captures('captcha')) this.start()
+    if (this.isWanted) this.start()
   }
 
   get #expectsElements(): boolean {
@@ -100,8 +117,8 @@ export class CaptchaWatch {
     if (!captcha) this.lose(targetId)
     if (!captcha || this.#frames.size >= maxFrames) return
     const { parentFrameId } = info as { readonly parentFrameId?: string }
-    this.#frames.set(targetId, { type: captcha, pageId: parentFrameId })
-    if (this.#collector.captures('captcha')) this.start()
+    this.#frames.set(targetId, { type: captcha, url, pageId: parentFrameId })
+    if (this.isWanted) this.start()
   }
 
   lose(targetId: string): void {
@@ -170,11 +187,45 @@ export class CaptchaWatch {
   #begin(pageId: string, type: CaptchaType): void {
     const pageUrl = this.#pages.get(pageId) ?? ''
     this.#lastId += 1
-    const challenge = { id: `${pageId}-${this.#lastId}`, type, pageId, pageUrl, startedAt: performance.now() }
+    const challenge: Challenge = {
+      id: `${pageId}-${this.#lastId}`,
+      type,
+      pageId,
+      pageUrl,
+      startedAt: performance.now(),
+      taskId: this.#tasks?.newId(),
+      attempt: 'asked',
+    }
     this.#challenges.set(pageId, challenge)
-    this.#report('captcha_solve_started', challenge, {})
-    const result = { status: 'failure', duration_ms: 0, error_code: noSolver }
-    this.#report('captcha_solve_result', challenge, result)
+    this.#report('captcha_solve_started', challenge, taskOf(challenge))
+    void this.#solve(challenge).then((result) => this.#endAttempt(challenge, result))
+  }
+
+  async #solve(challenge: Challenge): Promise<AttemptResult> {
+    const { type, pageId, pageUrl, taskId } = challenge
+    const tasks = this.#tasks
+    if (!tasks || taskId === undefined) return { status: 'failure', error_code: noSolver }
+    if (!isSolvable(type)) return { status: 'failure', error_code: 'captcha_type_not_supported' }
+    const inPage = <Result>(work: (options: Parameters<typeof findSiteKey>[0]) => Promise<Result>) =>
+      withTarget(this.#pipe, pageId, (sessionId) =>
+        work({ pipe: this.#pipe, sessionId, limitMilliseconds: answerLimitMilliseconds, type }),
+      ).catch(() => undefined) // The page has gone, or is busy.
+    const frames = [...this.#frames.values()].filter((frame) => frame.type === type && frame.pageId === pageId)
+    const siteKey = (await inPage(findSiteKey)) ?? frames.flatMap(({ url }) => siteKeyIn(type, url) ?? [])[0]
+    if (siteKey === undefined) return { status: 'failure', error_code: 'site_key_not_found' }
+    const outcome = await tasks.solve({ task_id: taskId, type, site_key: siteKey, page_url: withoutQuery(pageUrl) })
+    if (outcome.status !== 'solved') return outcome
+    if (challenge.attempt === 'over') return { status: 'abandoned' }
+    challenge.attempt = 'answered'
+    const isEntered = await inPage((options) => enterToken(outcome.token, options))
+    return isEntered ? { status: 'success' } : { status: 'failure', error_code: 'token_not_entered' }
+  }
+
+  #endAttempt(challenge: Challenge, result: AttemptResult): void {
+    if (challenge.attempt === 'over') return
+    challenge.attempt = 'over'
+    const duration_ms = Math.round(performance.now() - challenge.startedAt)
+    this.#report('captcha_solve_result', challenge, { ...taskOf(challenge), ...result, duration_ms })
   }
 
   #end(pageId: string, status: Outcome): void {
@@ -182,6 +233,8 @@ export class CaptchaWatch {
     if (!challenge) return
     this.#challenges.delete(pageId)
     this.#done.add(pageId)
+    // A person was faster than the service, or the page is another one.
+    if (challenge.attempt === 'asked') this.#endAttempt(challenge, { status: 'abandoned' })
     const duration_ms = Math.round(performance.now() - challenge.startedAt)
     this.#report('captcha_challenge_result', challenge, { status, duration_ms })
   }
@@ -196,4 +249,15 @@ export class CaptchaWatch {
     const data = { captcha_type, challenge_id: id, ...result, ...site }
     this.#collector.emit({ type, source: { kind: 'cdp', event: 'Target.targetInfoChanged' }, data })
   }
+}
+
+function taskOf({ taskId }: Challenge): { readonly task_id?: string } {
+  return { ...(taskId !== undefined && { task_id: taskId }) }
+}
+
+/** What follows may be secrets of the site, and no service needs it. */
+function withoutQuery(url: string): string {
+  if (!URL.canParse(url)) return ''
+  const { origin, pathname } = new URL(url)
+  return `${origin}${pathname}`.slice(0, 4_096)
 }

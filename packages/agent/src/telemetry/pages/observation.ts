@@ -1,15 +1,18 @@
 import type { Chromium } from '../../browser/chromium.ts'
+import type { CaptchaTasks } from '../captcha-tasks.ts'
 import type { TelemetrySink } from '../telemetry-sink.ts'
 import { ObservedBrowser } from './observed-browser.ts'
 
 /** What is observed of pages, across the runs of Chromium. */
 export class Observation {
   readonly #collector: TelemetrySink
+  readonly #captchaTasks: CaptchaTasks | undefined
   #browser: ObservedBrowser | undefined
   #endedAt: number | undefined
 
-  constructor(collector: TelemetrySink) {
+  constructor(collector: TelemetrySink, captchaTasks: CaptchaTasks | undefined) {
     this.#collector = collector
+    this.#captchaTasks = captchaTasks
   }
 
   /** Observes this Chromium as it is configured now. */
@@ -31,7 +34,7 @@ export class Observation {
   }
 
   #follow(chromium: Chromium): void {
-    const browser = new ObservedBrowser(chromium, this.#collector)
+    const browser = new ObservedBrowser(chromium, this.#collector, this.#captchaTasks)
     this.#browser = browser
     void chromium.ended.then(() => {
       browser.close()

@@ -1,6 +1,7 @@
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 import type { CdpEvent, CdpEventParams } from '../../browser/cdp-types.ts'
 import type { Chromium } from '../../browser/chromium.ts'
+import type { CaptchaTasks } from '../captcha-tasks.ts'
 import type { TelemetrySink } from '../telemetry-sink.ts'
 import { CaptchaWatch } from './captcha-watch.ts'
 import { ObservedTarget, observedEvents } from './observed-target.ts'
@@ -30,11 +31,11 @@ export class ObservedBrowser {
   #attaches = false
   #updates: Promise<void> = Promise.resolve()
 
-  constructor(chromium: Chromium, collector: TelemetrySink) {
+  constructor(chromium: Chromium, collector: TelemetrySink, captchaTasks: CaptchaTasks | undefined) {
     this.chromium = chromium
     this.#pipe = chromium.pipe
     this.#collector = collector
-    this.#captchas = new CaptchaWatch(chromium.pipe, collector)
+    this.#captchas = new CaptchaWatch(chromium.pipe, collector, captchaTasks)
   }
 
   close(): void {
@@ -57,7 +58,7 @@ export class ObservedBrowser {
 
   async #update(): Promise<void> {
     const attaches = pageCategories.some((category) => this.#collector.captures(category))
-    const watchesCaptchas = this.#collector.captures('captcha')
+    const watchesCaptchas = this.#captchas.isWanted
     const discovers = watchesCaptchas || this.#collector.captures('page')
     if (!attaches && !discovers && !this.#session) return
     this.#session ??= this.#open()

@@ -10,40 +10,37 @@ import {
   updateInvocation,
 } from '@berth/contract/apps/app-endpoints.ts'
 import { Age } from '../../components/format.tsx'
+import { actions, columns, lists, values } from '../../strings/lists.ts'
 import { age, toned } from './columns.tsx'
 import { defineResource, type Resource } from './resource.ts'
 
 export const appResources: readonly Resource[] = [
   defineResource({
     path: 'apps',
-    title: 'Apps',
-    one: 'app',
-    empty: 'No app is deployed.',
+    ...lists.apps,
     guide: 'apps',
     list: listApps,
     searchBy: 'query',
     columns: [
-      { title: 'App', value: ({ app_name }) => app_name },
-      { title: 'Version', value: ({ version }) => version },
-      { title: 'Actions', value: ({ actions }) => actions.map(({ name }) => name).join(', ') },
-      { title: 'Deployment', value: ({ deployment }) => deployment },
+      { title: columns.app, value: ({ app_name }) => app_name },
+      { title: columns.version, value: ({ version }) => version },
+      { title: columns.actions, value: ({ actions }) => actions.map(({ name }) => name).join(', ') },
+      { title: columns.deployment, value: ({ deployment }) => deployment },
     ],
     keyOf: ({ id }) => id,
     nameOf: ({ app_name }) => app_name,
   }),
   defineResource({
     path: 'deployments',
-    title: 'Deployments',
-    one: 'deployment',
-    empty: 'No deployment.',
+    ...lists.deployments,
     guide: 'apps',
     list: listDeployments,
     searchBy: 'query',
     columns: [
-      { title: 'Deployment', value: ({ id }) => id },
-      { title: 'Status', value: ({ status }) => toned(status) },
-      { title: 'Reason', value: ({ status_reason }) => status_reason },
-      { title: 'Entrypoint', value: ({ entrypoint_rel_path }) => entrypoint_rel_path },
+      { title: columns.deployment, value: ({ id }) => id },
+      { title: columns.status, value: ({ status }) => toned(status) },
+      { title: columns.reason, value: ({ status_reason }) => status_reason },
+      { title: columns.entrypoint, value: ({ entrypoint_rel_path }) => entrypoint_rel_path },
       age(),
     ],
     keyOf: ({ id }) => id,
@@ -54,17 +51,15 @@ export const appResources: readonly Resource[] = [
   }),
   defineResource({
     path: 'invocations',
-    title: 'Invocations',
-    one: 'invocation',
-    empty: 'No invocation.',
+    ...lists.invocations,
     guide: 'apps',
     list: listInvocations,
     searchBy: 'query',
     columns: [
-      { title: 'Action', value: ({ app_name, action_name }) => `${app_name}: ${action_name}` },
-      { title: 'Status', value: ({ status }) => toned(status) },
-      { title: 'Result', value: ({ output, status_reason }) => (output ?? status_reason)?.slice(0, 200) },
-      { title: 'Started', value: ({ started_at }) => <Age since={started_at} /> },
+      { title: columns.action, value: ({ app_name, action_name }) => `${app_name}: ${action_name}` },
+      { title: columns.status, value: ({ status }) => toned(status) },
+      { title: columns.result, value: ({ output, status_reason }) => (output ?? status_reason)?.slice(0, 200) },
+      { title: columns.started, value: ({ started_at }) => <Age since={started_at} /> },
     ],
     keyOf: ({ id }) => id,
     nameOf: ({ id }) => id,
@@ -72,10 +67,10 @@ export const appResources: readonly Resource[] = [
     log: followInvocation,
     actions: [
       {
-        label: 'Cancel',
+        label: actions.cancel,
         endpoint: updateInvocation,
         body: () => ({ status: 'failed' }),
-        messageOf: () => 'It is cancelled, and its sessions end.',
+        messageOf: () => values.cancelled,
         isOffered: ({ finished_at }) => finished_at === null,
       },
     ],

@@ -26,6 +26,7 @@ import {
   updateProxy,
 } from '@berth/contract/proxies/proxy-endpoints.ts'
 import { bytesText } from '../../components/format.tsx'
+import { actions, columns, lists, values } from '../../strings/lists.ts'
 import { age, toned, used } from './columns.tsx'
 import { defineResource, type Resource } from './resource.ts'
 import { addFromStore, StoreExtension } from './store-extension.ts'
@@ -33,16 +34,14 @@ import { addFromStore, StoreExtension } from './store-extension.ts'
 export const browserResources: readonly Resource[] = [
   defineResource({
     path: 'pools',
-    title: 'Pools',
-    one: 'pool',
-    empty: 'No pool. A pool keeps browsers ready.',
+    ...lists.pools,
     guide: 'pools',
     list: listBrowserPools,
     columns: [
-      { title: 'Name', value: ({ name, id }) => name ?? id },
-      { title: 'Size', value: ({ browser_pool_config: { size } }) => size },
-      { title: 'Ready', value: ({ available_count }) => available_count },
-      { title: 'Leased', value: ({ acquired_count }) => acquired_count },
+      { title: columns.name, value: ({ name, id }) => name ?? id },
+      { title: columns.size, value: ({ browser_pool_config: { size } }) => size },
+      { title: columns.ready, value: ({ available_count }) => available_count },
+      { title: columns.leased, value: ({ acquired_count }) => acquired_count },
       age(),
     ],
     keyOf: ({ id }) => id,
@@ -55,21 +54,17 @@ export const browserResources: readonly Resource[] = [
       timeout_seconds,
     }),
     remove: deleteBrowserPool,
-    actions: [
-      { label: 'Flush', endpoint: flushBrowserPool, messageOf: () => 'Its ready browsers are being replaced.' },
-    ],
+    actions: [{ label: actions.flush, endpoint: flushBrowserPool, messageOf: () => values.flushed }],
   }),
   defineResource({
     path: 'profiles',
-    title: 'Profiles',
-    one: 'profile',
-    empty: 'No profile. A profile keeps cookies and logins from one session to the next.',
+    ...lists.profiles,
     guide: 'profiles',
     list: listProfiles,
     searchBy: 'query',
     columns: [
-      { title: 'Name', value: ({ name, id }) => name ?? id },
-      { title: 'Last used', value: ({ last_used_at }) => used(last_used_at) },
+      { title: columns.name, value: ({ name, id }) => name ?? id },
+      { title: columns.lastUsed, value: ({ last_used_at }) => used(last_used_at) },
       age(),
     ],
     keyOf: ({ id }) => id,
@@ -82,22 +77,20 @@ export const browserResources: readonly Resource[] = [
   }),
   defineResource({
     path: 'proxies',
-    title: 'Proxies',
-    one: 'proxy',
-    empty: 'No proxy. Sessions reach the network directly.',
+    ...lists.proxies,
     guide: 'proxies',
     list: listProxies,
     searchBy: 'query',
     columns: [
-      { title: 'Name', value: ({ name, id }) => name ?? id },
-      { title: 'Type', value: ({ type, protocol }) => `${type}, ${protocol}` },
+      { title: columns.name, value: ({ name, id }) => name ?? id },
+      { title: columns.type, value: ({ type, protocol }) => `${type}, ${protocol}` },
       {
-        title: 'Exit',
+        title: columns.exit,
         value: ({ config, ip_address }) =>
           ip_address ?? (config.host ? `${config.host}:${config.port}` : config.country),
       },
-      { title: 'Status', value: ({ status }) => status && toned(status) },
-      { title: 'Checked', value: ({ last_checked }) => used(last_checked) },
+      { title: columns.status, value: ({ status }) => status && toned(status) },
+      { title: columns.checked, value: ({ last_checked }) => used(last_checked) },
     ],
     keyOf: ({ id }) => id,
     nameOf: ({ name, id }) => name ?? id,
@@ -107,7 +100,7 @@ export const browserResources: readonly Resource[] = [
     remove: deleteProxy,
     actions: [
       {
-        label: 'Check',
+        label: actions.check,
         endpoint: checkProxy,
         body: () => ({}),
         messageOf: ({ status, ip_address, latency_ms }: Record<string, string>) =>
@@ -117,22 +110,20 @@ export const browserResources: readonly Resource[] = [
   }),
   defineResource({
     path: 'extensions',
-    title: 'Extensions',
-    one: 'extension',
-    empty: 'No extension. Upload a zip archive with a manifest.json, or add one by its page in the Chrome Web Store.',
+    ...lists.extensions,
     guide: 'extensions',
     list: listExtensions,
     searchBy: 'query',
     columns: [
-      { title: 'Name', value: ({ name, id }) => name ?? id },
-      { title: 'Size', value: ({ size_bytes }) => bytesText(size_bytes) },
-      { title: 'Last used', value: ({ last_used_at }) => used(last_used_at) },
+      { title: columns.name, value: ({ name, id }) => name ?? id },
+      { title: columns.size, value: ({ size_bytes }) => bytesText(size_bytes) },
+      { title: columns.lastUsed, value: ({ last_used_at }) => used(last_used_at) },
       age(),
     ],
     keyOf: ({ id }) => id,
     nameOf: ({ name, id }) => name ?? id,
     create: uploadExtension,
-    otherCreates: [{ label: 'Add from the store', schema: StoreExtension, make: addFromStore }],
+    otherCreates: [{ label: actions.addFromTheStore, schema: StoreExtension, make: addFromStore }],
     remove: deleteExtension,
     file: { endpoint: downloadExtension, name: ({ name, id }) => `${name ?? id}.zip` },
   }),

@@ -1,13 +1,14 @@
 import { Badge } from '../../components/feedback.tsx'
 import { Age } from '../../components/format.tsx'
+import { columns, values } from '../../strings/lists.ts'
 
 /** When an item was made. */
-export const age = <Item extends { readonly created_at: string }>(title = 'Age') => ({
-  title,
+export const age = <Item extends { readonly created_at: string }>() => ({
+  title: columns.age,
   value: ({ created_at }: Item) => <Age since={created_at} />,
 })
 
-export const used = (at: string | null | undefined) => (at ? <Age since={at} /> : 'never')
+export const used = (at: string | null | undefined) => (at ? <Age since={at} /> : values.never)
 
 /** A state in its colour. */
 export const toned = (text: string) => {

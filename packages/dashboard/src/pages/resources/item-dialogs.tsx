@@ -5,6 +5,7 @@ import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Pending } from '../../components/feedback.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { common } from '../../strings/common.ts'
+import { values } from '../../strings/lists.ts'
 import { words } from '../../strings/resources.ts'
 import { ItemLog } from './item-log.tsx'
 import { formDataOf, type Item, type OtherCreate, paramsOf, type Resource, type Settings } from './resource.ts'
@@ -37,7 +38,7 @@ export function ItemDialog({ resource, open, onClose, onDone }: ItemDialogProps)
           send={(value) => call(create, { body: create.bodyType ? formDataOf(value) : value })}
           onDone={(reply) => {
             const secret = createdText?.(reply as never)
-            onDone(secret && `${secret}\n\n${words.saveNow}`)
+            onDone(secret && values.once(secret))
           }}
           onClose={onClose}
         />

@@ -37,6 +37,7 @@ import {
 } from '@berth/contract/webhooks/webhook-endpoints.ts'
 import { Badge } from '../../components/feedback.tsx'
 import { timeText } from '../../components/format.tsx'
+import { actions, columns, lists, values } from '../../strings/lists.ts'
 import { age, toned, used } from './columns.tsx'
 import { defineResource, type Resource } from './resource.ts'
 
@@ -46,15 +47,13 @@ const dayMilliseconds = 24 * 60 * 60 * 1000
 export const organizationResources: readonly Resource[] = [
   defineResource({
     path: 'projects',
-    title: 'Projects',
-    one: 'project',
-    empty: 'No project.',
+    ...lists.projects,
     guide: 'organizations',
     list: listProjects,
     columns: [
-      { title: 'Name', value: ({ name }) => name },
-      { title: 'Id', value: ({ id }) => <code>{id}</code> },
-      { title: 'Status', value: ({ status }) => toned(status) },
+      { title: columns.name, value: ({ name }) => name },
+      { title: columns.id, value: ({ id }) => <code>{id}</code> },
+      { title: columns.status, value: ({ status }) => toned(status) },
       age(),
     ],
     keyOf: ({ id }) => id,
@@ -62,22 +61,20 @@ export const organizationResources: readonly Resource[] = [
     create: createProject,
     update: updateProject,
     initial: ({ name, status }) => ({ name, status }),
-    settings: { label: 'Limits', get: getProjectLimits, update: updateProjectLimits },
+    settings: { label: actions.limits, get: getProjectLimits, update: updateProjectLimits },
     remove: deleteProject,
   }),
   defineResource({
     path: 'api-keys',
-    title: 'API keys',
-    one: 'API key',
-    empty: 'No key.',
+    ...lists['api-keys'],
     guide: 'organizations',
     list: listApiKeys,
     searchBy: 'query',
     columns: [
-      { title: 'Name', value: ({ name }) => name },
-      { title: 'Key', value: ({ masked_key }) => <code>{masked_key}</code> },
-      { title: 'Project', value: ({ project_name }) => project_name ?? 'all' },
-      { title: 'Expires', value: ({ expires_at }) => (expires_at ? timeText(expires_at) : 'never') },
+      { title: columns.name, value: ({ name }) => name },
+      { title: columns.key, value: ({ masked_key }) => <code>{masked_key}</code> },
+      { title: columns.project, value: ({ project_name }) => project_name ?? values.all },
+      { title: columns.expires, value: ({ expires_at }) => (expires_at ? timeText(expires_at) : values.never) },
       age(),
     ],
     keyOf: ({ id }) => id,
@@ -89,63 +86,59 @@ export const organizationResources: readonly Resource[] = [
     remove: deleteApiKey,
     actions: [
       {
-        label: 'Rotate',
+        label: actions.rotate,
         endpoint: rotateApiKey,
         body: () => ({}),
-        messageOf: ({ key }: { readonly key: string }) => `${key}\n\nCopy it now: it is not shown again.`,
+        messageOf: ({ key }: { readonly key: string }) => values.once(key),
       },
     ],
   }),
   defineResource({
     path: 'webhooks',
-    title: 'Webhooks',
-    one: 'webhook',
-    empty: 'No webhook. Nobody is told of events.',
+    ...lists.webhooks,
     guide: 'webhooks',
     list: listWebhooks,
     columns: [
-      { title: 'URL', value: ({ url }) => url },
-      { title: 'Events', value: ({ event_types }) => event_types?.join(', ') ?? 'all' },
+      { title: columns.url, value: ({ url }) => url },
+      { title: columns.events, value: ({ event_types }) => event_types?.join(', ') ?? values.all },
       {
-        title: 'Status',
-        value: ({ enabled, disabled_reason }) => toned(enabled ? 'active' : (disabled_reason ?? 'off')),
+        title: columns.status,
+        value: ({ enabled, disabled_reason }) => toned(enabled ? 'active' : (disabled_reason ?? values.off)),
       },
       age(),
     ],
     keyOf: ({ id }) => id,
     nameOf: ({ url }) => url,
     create: createWebhook,
-    createdText: ({ secret }: { readonly secret: string }) => `${secret}\n\nCopy it now: it is not shown again.`,
+    createdText: ({ secret }: { readonly secret: string }) => secret,
     update: updateWebhook,
     initial: ({ url, description, event_types, enabled }) => ({ url, description, event_types, enabled }),
-    page: { label: 'Deliveries', to: '/webhooks/$webhook' },
+    page: { label: actions.deliveries, to: '/webhooks/$webhook' },
     remove: deleteWebhook,
     actions: [
       {
-        label: 'Send a test',
+        label: actions.sendATest,
         endpoint: testWebhook,
-        messageOf: () => 'A test event is on its way.',
+        messageOf: () => values.testSent,
       },
       {
-        label: 'Rotate',
+        label: actions.rotate,
         endpoint: rotateWebhookSecret,
         body: () => ({}),
-        messageOf: ({ secret }: { readonly secret: string }) => `${secret}\n\nCopy it now: it is not shown again.`,
+        messageOf: ({ secret }: { readonly secret: string }) => values.once(secret),
       },
     ],
   }),
   defineResource({
     path: 'otlp',
-    title: 'OTLP destinations',
-    one: 'destination',
-    empty: 'No destination. Telemetry stays in berth.',
+    ...lists.otlp,
     guide: 'telemetry',
     list: listOtlpDestinations,
     searchBy: 'query',
     columns: [
-      { title: 'Name', value: ({ name }) => name },
-      { title: 'Endpoint', value: ({ endpoint }) => endpoint },
-      { title: 'Headers', value: ({ headers }) => Object.keys(headers).join(', ') },
+      { title: columns.name, value: ({ name }) => name },
+      { title: columns.endpoint, value: ({ endpoint }) => endpoint },
+      { title: columns.headers, value: ({ headers }) => Object.keys(headers).join(', ') },
       age(),
     ],
     keyOf: ({ id }) => id,
@@ -157,9 +150,7 @@ export const organizationResources: readonly Resource[] = [
   }),
   defineResource({
     path: 'audit',
-    title: 'Audit log',
-    one: 'entry',
-    empty: 'No entry in the last 30 days.',
+    ...lists.audit,
     guide: 'audit-log',
     list: listAuditLogs,
     searchBy: 'search',
@@ -168,27 +159,25 @@ export const organizationResources: readonly Resource[] = [
       end: new Date(Date.now() + 60_000).toISOString(),
     }),
     columns: [
-      { title: 'Time', value: ({ timestamp }) => timeText(timestamp) },
-      { title: 'Who', value: ({ user_id }) => <code>{user_id}</code> },
-      { title: 'Request', value: ({ method, path }) => `${method} ${path}` },
-      { title: 'Status', value: ({ status }) => <Badge tone={status < 400 ? 'good' : 'bad'}>{status}</Badge> },
-      { title: 'From', value: ({ client_ip }) => client_ip },
+      { title: columns.time, value: ({ timestamp }) => timeText(timestamp) },
+      { title: columns.who, value: ({ user_id }) => <code>{user_id}</code> },
+      { title: columns.request, value: ({ method, path }) => `${method} ${path}` },
+      { title: columns.status, value: ({ status }) => <Badge tone={status < 400 ? 'good' : 'bad'}>{status}</Badge> },
+      { title: columns.from, value: ({ client_ip }) => client_ip },
     ],
     keyOf: ({ timestamp, path, method, duration_ms }) => `${timestamp} ${method} ${path} ${duration_ms}`,
     nameOf: ({ path }) => path,
   }),
   defineResource({
     path: 'audit-exports',
-    title: 'Audit exports',
-    one: 'export destination',
-    empty: 'No destination. The audit log stays in berth.',
+    ...lists['audit-exports'],
     guide: 'audit-log',
     list: listExportDestinations,
     columns: [
-      { title: 'Bucket', value: ({ bucket, prefix }) => `s3://${bucket}/${prefix}` },
-      { title: 'Region', value: ({ region }) => region },
+      { title: columns.bucket, value: ({ bucket, prefix }) => `s3://${bucket}/${prefix}` },
+      { title: columns.region, value: ({ region }) => region },
       {
-        title: 'Status',
+        title: columns.status,
         value: ({ status, last_error }) => (
           <>
             {toned(last_error === undefined ? status : 'failed')}
@@ -196,7 +185,7 @@ export const organizationResources: readonly Resource[] = [
           </>
         ),
       },
-      { title: 'Last export', value: ({ last_success_at }) => used(last_success_at) },
+      { title: columns.lastExport, value: ({ last_success_at }) => used(last_success_at) },
       age(),
     ],
     keyOf: ({ id }) => id,
@@ -214,7 +203,7 @@ export const organizationResources: readonly Resource[] = [
     remove: deleteExportDestination,
     actions: [
       {
-        label: 'Test',
+        label: actions.test,
         endpoint: testExportDestination,
         messageOf: ({
           success,
@@ -222,7 +211,7 @@ export const organizationResources: readonly Resource[] = [
         }: {
           readonly success: boolean
           readonly error?: { readonly message: string }
-        }) => (success ? 'It works.' : (error?.message ?? 'It does not work.')),
+        }) => (success ? values.works : (error?.message ?? values.worksNot)),
       },
     ],
   }),

@@ -24,6 +24,7 @@ import {
   updateVaultProviderConfig,
 } from '@berth/contract/vaults/provider-config-endpoints.ts'
 import { deleteVault, listVaults, upsertVault } from '@berth/contract/vaults/vault-endpoints.ts'
+import { actions, columns, lists, values } from '../../strings/lists.ts'
 import { age, toned, used } from './columns.tsx'
 import { defineResource, type Resource } from './resource.ts'
 import { newProviderConfigs } from './vault-provider-config.ts'
@@ -31,18 +32,22 @@ import { newProviderConfigs } from './vault-provider-config.ts'
 export const secretResources: readonly Resource[] = [
   defineResource({
     path: 'connections',
-    title: 'Logins',
-    one: 'connection',
-    empty: 'No connection. A connection keeps a profile logged in to a site.',
+    ...lists.connections,
     guide: 'managed-auth',
     list: listAuthConnections,
     searchBy: 'query',
     columns: [
-      { title: 'Site', value: ({ domain }) => domain },
-      { title: 'Profile', value: ({ profile_name }) => profile_name },
-      { title: 'Status', value: ({ status }) => toned(status === 'AUTHENTICATED' ? 'active' : 'needs a login') },
-      { title: 'Last login', value: ({ flow_status }) => flow_status?.toLowerCase().replace('_', ' ') ?? 'never' },
-      { title: 'Checked', value: ({ last_auth_check_at }) => used(last_auth_check_at) },
+      { title: columns.site, value: ({ domain }) => domain },
+      { title: columns.profile, value: ({ profile_name }) => profile_name },
+      {
+        title: columns.status,
+        value: ({ status }) => toned(status === 'AUTHENTICATED' ? 'active' : values.needsLogin),
+      },
+      {
+        title: columns.lastLogin,
+        value: ({ flow_status }) => flow_status?.toLowerCase().replace('_', ' ') ?? values.never,
+      },
+      { title: columns.checked, value: ({ last_auth_check_at }) => used(last_auth_check_at) },
     ],
     keyOf: ({ id }) => id,
     nameOf: ({ domain, profile_name }) => `${domain} of ${profile_name}`,
@@ -50,24 +55,21 @@ export const secretResources: readonly Resource[] = [
     remove: deleteAuthConnection,
     actions: [
       {
-        label: 'Log in',
+        label: actions.logIn,
         endpoint: loginAuthConnection,
-        messageOf: ({ hosted_url }: { readonly hosted_url: string }) =>
-          `${hosted_url}\n\nA person finishes the login there.`,
+        messageOf: ({ hosted_url }: { readonly hosted_url: string }) => values.hostedLogin(hosted_url),
       },
     ],
   }),
   defineResource({
     path: 'credentials',
-    title: 'Credentials',
-    one: 'credential',
-    empty: 'No credential.',
+    ...lists.credentials,
     guide: 'credentials',
     list: listCredentials,
     columns: [
-      { title: 'Name', value: ({ name }) => name },
-      { title: 'Site', value: ({ domain }) => domain },
-      { title: 'One-time codes', value: ({ has_totp_secret }) => (has_totp_secret ? 'yes' : 'no') },
+      { title: columns.name, value: ({ name }) => name },
+      { title: columns.site, value: ({ domain }) => domain },
+      { title: columns.oneTimeCodes, value: ({ has_totp_secret }) => (has_totp_secret ? values.yes : values.no) },
       age(),
     ],
     keyOf: ({ id }) => id,
@@ -78,7 +80,7 @@ export const secretResources: readonly Resource[] = [
     remove: deleteCredential,
     actions: [
       {
-        label: 'Code',
+        label: actions.code,
         endpoint: getTotpCode,
         messageOf: ({ code }: { readonly code: string }) => code,
         isOffered: ({ has_totp_secret }) => has_totp_secret,
@@ -87,16 +89,14 @@ export const secretResources: readonly Resource[] = [
   }),
   defineResource({
     path: 'providers',
-    title: 'Credential providers',
-    one: 'provider',
-    empty: 'No provider.',
+    ...lists.providers,
     guide: 'credentials',
     list: listCredentialProviders,
     searchBy: 'query',
     columns: [
-      { title: 'Name', value: ({ name }) => name },
-      { title: 'Type', value: ({ provider_type }) => provider_type },
-      { title: 'Enabled', value: ({ enabled }) => (enabled ? 'yes' : 'no') },
+      { title: columns.name, value: ({ name }) => name },
+      { title: columns.type, value: ({ provider_type }) => provider_type },
+      { title: columns.enabled, value: ({ enabled }) => (enabled ? values.yes : values.no) },
       age(),
     ],
     keyOf: ({ id }) => id,
@@ -107,39 +107,35 @@ export const secretResources: readonly Resource[] = [
     remove: deleteCredentialProvider,
     actions: [
       {
-        label: 'Test',
+        label: actions.test,
         endpoint: testCredentialProvider,
         messageOf: ({ success, error }: { readonly success: boolean; readonly error?: string }) =>
-          success ? 'It works.' : (error ?? 'It does not work.'),
+          success ? values.works : (error ?? values.worksNot),
       },
     ],
   }),
   defineResource({
     path: 'vaults',
-    title: 'Vaults',
-    one: 'vault',
-    empty: 'No vault.',
+    ...lists.vaults,
     guide: 'vaults',
     list: listVaults,
     searchBy: 'query',
-    columns: [{ title: 'Name', value: ({ name }) => name }, age()],
+    columns: [{ title: columns.name, value: ({ name }) => name }, age()],
     keyOf: ({ id }) => id,
     nameOf: ({ name }) => name,
     create: upsertVault,
-    page: { label: 'Items', to: '/vaults/$vault' },
+    page: { label: actions.items, to: '/vaults/$vault' },
     remove: deleteVault,
   }),
   defineResource({
     path: 'vault-providers',
-    title: 'Vault provider configs',
-    one: 'vault provider config',
-    empty: 'No config of a payment provider.',
+    ...lists['vault-providers'],
     guide: 'vaults',
     list: listVaultProviderConfigs,
     columns: [
-      { title: 'Name', value: ({ name }) => name },
-      { title: 'Provider', value: ({ provider }) => provider },
-      { title: 'Client', value: ({ client_id }) => <code>{client_id}</code> },
+      { title: columns.name, value: ({ name }) => name },
+      { title: columns.provider, value: ({ provider }) => provider },
+      { title: columns.client, value: ({ client_id }) => <code>{client_id}</code> },
       age(),
     ],
     keyOf: ({ id }) => id,

@@ -3,6 +3,7 @@ import {
   VaultProviderConfigCreateRequest,
 } from '@berth/contract/vaults/provider-config-endpoints.ts'
 import { call } from '../../api/client.ts'
+import { actions } from '../../strings/lists.ts'
 import type { OtherCreate } from './resource.ts'
 
 const [LinkRequest, AgentcardRequest] = VaultProviderConfigCreateRequest.options
@@ -12,12 +13,12 @@ const AgentcardForm = AgentcardRequest.omit({ provider: true })
 /** A form for each provider: they ask for different credentials. */
 export const newProviderConfigs: readonly OtherCreate[] = [
   {
-    label: 'New Link config',
+    label: actions.newLinkConfig,
     schema: LinkForm,
     make: (value: object) => create({ provider: 'link', ...value }),
   },
   {
-    label: 'New Agentcard config',
+    label: actions.newAgentcardConfig,
     schema: AgentcardForm,
     make: (value: object) => create({ provider: 'agentcard', ...value }),
   },

@@ -3,12 +3,12 @@ import { listTelemetryEvents, streamTelemetry } from '@berth/contract/telemetry/
 import type { TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-event.ts'
 import { useEffect, useState } from 'react'
 import { callPage, follow } from '../../api/client.ts'
+import { keepFollowing } from '../../api/keep-following.ts'
 
 /** Older ones are dropped, so that a session that runs for days does not fill the memory of the page. */
 const maxEvents = 5_000
 const maxPages = 100
 const gatherMilliseconds = 200
-const retryMilliseconds = 3_000
 
 export interface Telemetry {
   readonly events: readonly TelemetryEnvelope[]
@@ -28,14 +28,7 @@ export function useTelemetry({ session_id: id, created_at, deleted_at }: Browser
       timer = undefined
       if (!leaving.signal.aborted) setTelemetry({ events: [...events], isLoading })
     }
-    const read = async () => {
-      const source = hasEnded
-        ? readStored(id, created_at, leaving.signal)
-        : follow(streamTelemetry, {
-            params: { id_or_name: id },
-            query: { replay: 'all' },
-            signal: leaving.signal,
-          })
+    const read = async (source: AsyncIterable<TelemetryEnvelope>) => {
       const last = events.at(-1)?.seq ?? -1
       for await (const event of source) {
         if (event.seq <= last) continue
@@ -43,18 +36,14 @@ export function useTelemetry({ session_id: id, created_at, deleted_at }: Browser
         events.push(event)
         timer ??= setTimeout(() => show(false), gatherMilliseconds)
       }
+      show(false)
     }
-    const keepReading = async () => {
-      while (!leaving.signal.aborted) {
-        // Without a stream there are no events: the session has just ended, or the connection broke off.
-        await read().catch(() => {})
-        show(false)
-        if (hasEnded) return
-        await new Promise((resolve) => setTimeout(resolve, retryMilliseconds))
-      }
-    }
+    const readRunning = (signal: AbortSignal) =>
+      read(follow(streamTelemetry, { params: { id_or_name: id }, query: { replay: 'all' }, signal }))
     setTelemetry({ events: [], isLoading: true })
-    void keepReading()
+    if (hasEnded) {
+      read(readStored(id, created_at, leaving.signal)).catch(() => show(false)) // The page goes, or nothing was kept.
+    } else void keepFollowing(leaving.signal, readRunning)
     // A stream without events is no reason to wait.
     timer = setTimeout(() => show(false), gatherMilliseconds)
     return () => {

@@ -14,7 +14,6 @@ const request = {
   viewport: { width: 1, height: 2 },
 }
 
-/** What the snippet passes to the SDK: everything before the call is replaced. */
 test('the snippet in TypeScript says what the form says', async () => {
   const text = createSnippets.TypeScript(request, 'http://127.0.0.1:1')
   const argument = text.slice(text.indexOf('create(') + 'create'.length)
@@ -29,7 +28,9 @@ test('the snippet in Python says what the form says', async () => {
   const text = createSnippets.Python(request, 'http://127.0.0.1:1')
   const call = text.slice(text.indexOf('create(') + 'create'.length)
 
-  const { stdout } = await run('python3', ['-c', `import json\nprint(json.dumps(dict${call}))`])
+  const python = run('python3', ['-'])
+  python.child.stdin?.end(`import json\nprint(json.dumps(dict${call}))`)
+  const { stdout } = await python
 
   assert.deepEqual(JSON.parse(stdout), request)
 })

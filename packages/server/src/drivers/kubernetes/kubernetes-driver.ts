@@ -159,6 +159,9 @@ export class KubernetesDriver implements Driver {
     })
   }
 
+  /** A pod has no way to say so. */
+  async giveWay(): Promise<void> {}
+
   raisePriority(machineId: MachineId): Promise<void> {
     return this.#cluster.raiseCpuRequest(machineId)
   }

@@ -208,8 +208,12 @@ export class LocalDriver implements Driver {
     return changePolicies(this.#newMachine(machineId).folders, change)
   }
 
-  raisePriority(machineId: MachineId): Promise<void> {
-    return this.#resources.cgroups.raiseShare(machineId)
+  async giveWay(machineId: MachineId): Promise<void> {
+    this.#resources.cgroups.makeIdle(machineId)
+  }
+
+  async raisePriority(machineId: MachineId): Promise<void> {
+    this.#resources.cgroups.raiseShare(machineId)
   }
 
   async programVersion(): Promise<string> {

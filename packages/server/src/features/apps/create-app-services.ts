@@ -20,7 +20,7 @@ import { BuildRunner } from './builds/build-runner.ts'
 import { RegistrySettings } from './builds/registry-settings.ts'
 import { DeploymentService } from './deployment-service.ts'
 import { DeploymentStore } from './deployment-store.ts'
-import { InvocationRunner, type ServersWithRoom } from './invocation-runner.ts'
+import { InvocationRunner, type OtherServers } from './invocation-runner.ts'
 import { InvocationService } from './invocation-service.ts'
 import { InvocationSessions } from './invocation-sessions.ts'
 import { InvocationStore } from './invocation-store.ts'
@@ -38,7 +38,7 @@ interface AppServicesOptions {
   readonly driver: Driver
   readonly egressLink: EgressLink
   readonly reserve: MachineReserve
-  readonly servers: ServersWithRoom
+  readonly servers: OtherServers
   readonly jobs: JobQueue
   readonly serverId: string
   readonly warmMilliseconds: number

@@ -23,8 +23,10 @@ const longestPauseMilliseconds = 5_000
 /** Where an invocation waits for room: one that was handed over first where it is. */
 type RoomWait = 'anywhere' | 'here'
 
-export interface ServersWithRoom {
+/** The others. */
+export interface OtherServers {
   findRoom(except: string): Promise<string | undefined>
+  listLost(witness: string): Promise<readonly string[]>
 }
 
 interface InvocationRunnerOptions {
@@ -33,7 +35,7 @@ interface InvocationRunnerOptions {
   readonly machines: WarmMachines
   readonly logs: AppLogs
   readonly sessions: InvocationSessions
-  readonly servers: ServersWithRoom
+  readonly servers: OtherServers
   readonly jobs: JobQueue
   readonly serverId: string
   readonly clock: Clock
@@ -183,12 +185,15 @@ export class InvocationRunner {
   /** After a start: nobody runs what this server had running. */
   async recover(): Promise<void> {
     const { store, serverId, clock } = this.#options
-    for (const lost of await store.failLost({ serverId }, interrupted, clock.now())) await this.#follow(lost)
+    for (const lost of await store.failLost({ serverIds: [serverId] }, interrupted, clock.now()))
+      await this.#follow(lost)
   }
 
-  /** The same of servers that never came back. */
+  /** The same of servers that are gone, whether or not they come back. */
   async failOverdue(): Promise<void> {
-    const { store, deployments, clock } = this.#options
+    const { store, deployments, servers, serverId, clock } = this.#options
+    const serverIds = await servers.listLost(serverId)
+    for (const lost of await store.failLost({ serverIds }, interrupted, clock.now())) await this.#follow(lost)
     const overdueSince = new Date(clock.now().getTime() - graceMilliseconds)
     for (const lost of await store.failLost({ overdueSince }, interrupted, clock.now())) await this.#follow(lost)
     await deployments.releaseKeys(clock.now())

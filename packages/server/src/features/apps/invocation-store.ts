@@ -146,18 +146,19 @@ export class InvocationStore {
     return found !== undefined
   }
 
-  /** Ends what a server has left, or what is long past its time. */
+  /** Ends what servers have left, or what is long past its time. */
   async failLost(
-    lost: { readonly serverId: string } | { readonly overdueSince: Date },
+    lost: { readonly serverIds: readonly string[] } | { readonly overdueSince: Date },
     reason: string,
     now: Date,
   ): Promise<readonly StoredInvocation[]> {
+    if ('serverIds' in lost && lost.serverIds.length === 0) return []
     return this.#database
       .updateTable('invocations')
       .set({ status: 'failed', status_reason: reason, finished_at: now })
       .where('status', 'in', unfinished)
       .where((where) =>
-        'serverId' in lost ? where('server_id', '=', lost.serverId) : where('deadline', '<', lost.overdueSince),
+        'serverIds' in lost ? where('server_id', 'in', [...lost.serverIds]) : where('deadline', '<', lost.overdueSince),
       )
       .returningAll()
       .execute()

@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import type { Invocation } from '@berth/contract/apps/app.ts'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { DeploymentId, InvocationId, ProjectId } from '@berth/contract/common/ids.ts'
+import { sql } from 'kysely'
 import { TestServer } from '../../testing/server-test.ts'
 import { TestApps } from '../../testing/test-apps.ts'
 import { DeploymentStore } from './deployment-store.ts'
@@ -211,6 +212,33 @@ test('what a server leaves unfinished has failed with its next start, and long a
   server.clock.advance(961)
   await server.services.invocationRunner.failOverdue()
   assert.equal(await statusOf(lost), 'failed')
+})
+
+test('what runs on a server that is gone has failed a minute later, and its sessions end', async () => {
+  const project = await server.project()
+  const { id } = await apps.serving(project, 'app')
+  const seen = (name: string, seconds: number) =>
+    sql`insert into servers (id, up_since, seen_at)
+      values (${name}, now() - interval '10 minutes', now() - make_interval(secs => ${seconds}))`.execute(
+      server.database,
+    )
+  await server.database.deleteFrom('servers').execute()
+  for (const [name, seconds] of [
+    ['test', 1],
+    ['there', 50],
+    ['gone', 70],
+  ] as const)
+    await seen(name, seconds)
+  const kept = await apps.running(project, id, 'app', { server_id: 'there' })
+  const lost = await apps.running(project, id, 'app', { server_id: 'gone' })
+  await project.call('POST', '/browsers', { headless: true, invocation_id: lost.id })
+
+  await server.services.invocationRunner.failOverdue()
+
+  const of = async (ref: string) => (await project.call<Invocation>('GET', `/invocations/${ref}`)).body
+  assert.deepEqual([(await of(lost.id)).status, (await of(kept.id)).status], ['failed', 'running'])
+  assert.equal((await of(lost.id)).status_reason, 'The server that ran it has ended.')
+  assert.deepEqual((await project.call('GET', '/browsers')).body, [])
 })
 
 test('the sessions of an invocation are deleted together, as often as asked', async () => {

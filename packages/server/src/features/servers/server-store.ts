@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 
 /** When servers take each other for gone. */
@@ -126,18 +126,8 @@ export class ServerStore {
    * when their server was last seen. Their machines are ended by their server, should it come back.
    */
   async endLostSessions(witness: string): Promise<number> {
-    const { pauseSeconds, lostAfterSeconds, witnessSeconds } = this.limits
     const { rows } = await sql`
-      with lost as (
-        select id, seen_at from servers
-        where seen_at < now() - make_interval(secs => ${lostAfterSeconds})
-          and driver is not distinct from (select driver from servers where id = ${witness})
-          and exists (
-            select from servers where id = ${witness}
-              and seen_at >= now() - make_interval(secs => ${pauseSeconds})
-              and up_since < now() - make_interval(secs => ${witnessSeconds})
-          )
-      ),
+      with lost as (${this.#lost(witness)}),
       removed as (
         delete from sessions using lost where driver_id = lost.id and state = 'starting'
       ),
@@ -153,6 +143,26 @@ export class ServerStore {
       from ended where sessions.id = ended.id
       returning sessions.id`.execute(this.#database)
     return rows.length
+  }
+
+  /** The ids of the servers that are gone. */
+  async listLost(witness: string): Promise<readonly string[]> {
+    const { rows } = await this.#lost(witness).execute(this.#database)
+    return rows.map(({ id }) => id)
+  }
+
+  /** Those that have not told for long, when the witness, of the same driver, has told all the time. */
+  #lost(witness: string): RawBuilder<{ readonly id: string; readonly seen_at: Date }> {
+    const { pauseSeconds, lostAfterSeconds, witnessSeconds } = this.limits
+    return sql`
+      select id, seen_at from servers
+      where seen_at < now() - make_interval(secs => ${lostAfterSeconds})
+        and driver is not distinct from (select driver from servers where id = ${witness})
+        and exists (
+          select from servers where id = ${witness}
+            and seen_at >= now() - make_interval(secs => ${pauseSeconds})
+            and up_since < now() - make_interval(secs => ${witnessSeconds})
+        )`
   }
 
   /** Hosts come and go: removes servers that nobody has heard of for days, and that have no sessions left. */

@@ -92,12 +92,24 @@ export class Cgroups {
     return groups.map(({ folder }) => folder)
   }
 
-  /** Gives a machine that had a low share of the processor the same as the others. */
-  async raiseShare(name: string): Promise<void> {
+  /**
+   * Lets everything else of the host go first: what wakes up beside the machine does not wait for it. A kernel without
+   * that leaves the machine its low share.
+   */
+  makeIdle(name: string): void {
+    const hierarchy = this.#find('cpu')
+    if (hierarchy) writeIdle(this.#folder(hierarchy, name), true)
+  }
+
+  /** Gives a machine that had a low share of the processor the same as the others. In one turn, as the thaw. */
+  raiseShare(name: string): void {
     const hierarchy = this.#find('cpu')
     if (!hierarchy) return
+    const folder = this.#folder(hierarchy, name)
     const [file, share] = cpuShare[hierarchy.version]
-    await writeFile(join(this.#folder(hierarchy, name), file), share)
+    // Before: an idle group has no share that could be changed.
+    writeIdle(folder, false)
+    writeFileSync(join(folder, file), share)
   }
 
   /** How often the kernel has ended a process of the machine for want of memory within its limit. */
@@ -213,6 +225,16 @@ async function writeIfPresent(path: string, value: number): Promise<void> {
   await writeFile(path, String(value)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT' && error.code !== 'EACCES') throw error
   })
+}
+
+function writeIdle(folder: string, isIdle: boolean): void {
+  try {
+    writeFileSync(join(folder, 'cpu.idle'), isIdle ? '1' : '0')
+  } catch (error) {
+    // Where it is not there it is not allowed to be made: that is EACCES, as for a machine that has gone.
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOENT' && code !== 'EACCES' && code !== 'EPERM') throw error
+  }
 }
 
 async function setStateV1(folder: string, isFrozen: boolean): Promise<void> {

@@ -116,6 +116,7 @@ function agentConfig(spec: MachineSpec): AgentConfig {
     ...(spec.isApp && { is_app: true }),
     headless: spec.headless,
     stealth: spec.stealth,
+    ...(spec.solvesCaptchas && { solves_captchas: true }),
     gpu: spec.gpu,
     kiosk_mode: spec.kioskMode,
     viewport: spec.viewport,

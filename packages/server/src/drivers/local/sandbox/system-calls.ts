@@ -115,13 +115,13 @@ cachestat 451 451, fchmodat2 452 452, map_shadow_stack 453 453, futex_wake 454 4
 futex_requeue 456 456, mseal 462 462
 `
 
-export const allowed: readonly Numbers[] = allowedTable
+const entries = allowedTable
   .trim()
   .split(/,\s/)
-  .map((entry) => {
-    const [, x64, arm64] = entry.split(' ')
-    return [toNumber(x64), toNumber(arm64)] as const
-  })
+  .map((entry) => entry.split(' '))
+
+export const allowed: readonly Numbers[] = entries.map(([, x64, arm64]) => [toNumber(x64), toNumber(arm64)])
+export const allowedNames: readonly string[] = entries.map(([name = '']) => name)
 
 function toNumber(text: string | undefined): number | undefined {
   return text === undefined || text === '-' ? undefined : Number(text)

@@ -9,7 +9,6 @@ import { viewportOf } from '../machines/session-viewport.ts'
 import type { Session } from '../records/session.ts'
 import type { ChosenMachine, Reserve } from '../reserve/reserve.ts'
 import { isReserveWindow, type ReserveKind } from '../reserve/reserve-kind.ts'
-import type { ReserveStore } from '../reserve/reserve-store.ts'
 import type { LaunchInputs } from './machine-spec.ts'
 import type { SessionRequest } from './session-request.ts'
 import { selectTelemetry } from './telemetry-selection.ts'
@@ -20,7 +19,6 @@ const followPauseMilliseconds = 200
 interface ReadyMachinesOptions {
   readonly machines: SessionMachines
   readonly reserve: Reserve
-  readonly reserveStore: ReserveStore
   readonly limits: LimitService
   readonly logger: Logger
 }
@@ -51,29 +49,30 @@ export class ReadyMachines {
 
   /** Nothing when there is no such machine, or no place: then nothing has happened. */
   async claim({ row, kind, egress }: ReadyClaim): Promise<ReadySession | undefined> {
-    const { machines, reserve, reserveStore, limits, logger } = this.#options
+    const { machines, reserve, limits, logger } = this.#options
     const claimed = reserve.choose(kind)
     if (!claimed) return undefined
     const { id, project_id, stealth, created_at: createdAt } = row
     const { machine, awake } = claimed
-    const begin = awake.catch(() => {}).then(() => delay(followPauseMilliseconds, undefined, { ref: false }))
-    machines.adopt(id, machine, { gpu: false, createdAt: createdAt as Date, begin })
+    machines.adopt(id, machine, { gpu: false, createdAt: createdAt as Date, begin: afterFirstMoments(awake) })
     const leavesAsItIs = leavesByDefault(egress)
     const prepared = Promise.all([
       awake,
       leavesAsItIs || machines.openRoute({ id, project_id, stealth, ...egress, state: 'active' }),
     ])
     prepared.catch(() => {}) // It is waited for when there is a session.
-    const usable = { ...row, machine_id: machine.id, state: 'active' as const, idle_since: createdAt as Date }
-    const session = await reserveStore.claimFor(usable, limits.takesPlace(project_id)).catch(async (error: unknown) => {
-      await this.#putBack(id, claimed, prepared)
-      throw error
-    })
+    const usable = { ...row, state: 'active' as const, idle_since: createdAt as Date }
+    const session = await reserve
+      .claimFor(claimed, usable, limits.takesPlace(project_id))
+      .catch(async (error: unknown) => {
+        await this.#putBack(id, claimed, prepared)
+        throw error
+      })
     if (!session) {
       await this.#putBack(id, claimed, prepared)
       return undefined
     }
-    reserve.noteClaim(claimed)
+    reserve.noteClaim(claimed, { isWaitedFor: false })
     const isUsable = await prepared.then(
       () => !machines.hasGone(id),
       (error: unknown) => {
@@ -90,6 +89,11 @@ export class ReadyMachines {
     await prepared.catch(() => {})
     await reserve.putBack(claimed)
   }
+}
+
+/** When the server begins to follow the agent of a claimed machine. */
+export function afterFirstMoments(awake: Promise<void>): Promise<void> {
+  return awake.catch(() => {}).then(() => delay(followPauseMilliseconds, undefined, { ref: false }))
 }
 
 /** Whether a machine of the reserve is all that the session asks for, so that its agent has nothing to be told. */

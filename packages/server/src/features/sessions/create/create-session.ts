@@ -3,6 +3,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Insertable } from 'kysely'
+import type { SessionTokens } from '../../../access/session-tokens.ts'
 import type { Database } from '../../../database/database.ts'
 import type { SessionTable } from '../../../database/tables.ts'
 import type { LimitService } from '../../limits/limit-service.ts'
@@ -14,7 +15,7 @@ import type { SessionMachines } from '../machines/session-machines.ts'
 import type { Session } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { ChosenMachine, Reserve } from '../reserve/reserve.ts'
-import { isKind, kindFor, type ReserveKind, type ReserveMiss } from '../reserve/reserve-kind.ts'
+import { isKind, isUnlaunched, kindFor, type ReserveKind, type ReserveMiss } from '../reserve/reserve-kind.ts'
 import { asksForNothingMore, type ReadyMachines } from './claim-ready-machine.ts'
 import { attributeError, needsOf } from './machine-spec.ts'
 import type { SessionProvisioner } from './provision-session.ts'
@@ -28,6 +29,7 @@ interface SessionCreatorOptions {
   readonly reserve: Reserve
   readonly readyMachines: ReadyMachines
   readonly terminator: SessionTerminator
+  readonly tokens: Pick<SessionTokens, 'issue'>
   readonly limits: LimitService
   readonly egress: SessionEgress
   readonly telemetry: SessionTelemetry
@@ -99,19 +101,21 @@ export class SessionCreator {
   }
 
   async #create({ projectId, request, signal, place }: CreateOptions): Promise<CreatedSession> {
-    const { machines, store, terminator, requests, provisioner, reserve, readyMachines, clock } = this.#options
+    const { machines, store, terminator, requests, provisioner, reserve, readyMachines, tokens, clock } = this.#options
     const selected = await requests.select(projectId, request)
     const kind = kindFor(needsOf(request, selected.inputs))
     using _create = reserve.noteCreate(isKind(kind) ? kind : undefined)
     const now = clock.now()
     const [id, machineId] = [newId('session', now), newId('machine', now)]
+    // Signed by other threads meanwhile: the record of the session finds it there.
+    tokens.issue(id, now).catch(() => {})
     // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
     using _expected = machines.expect(id)
     const row = requests.rowOf({ id, machineId, projectId, request, selected, now })
     const { inputs, egress } = selected
-    const isPlain = place === undefined && isKind(kind) && asksForNothingMore(request, inputs)
+    const isPlain = place === undefined && isKind(kind) && !isUnlaunched(kind) && asksForNothingMore(request, inputs)
     const ready = isPlain ? await readyMachines.claim({ row, kind, egress }) : undefined
-    const allocated = ready ?? (await this.#allocate(place ?? this.#placeOf(projectId), row, kind))
+    const allocated = ready ?? (await this.#allocate(place, row, kind))
     if (ready) this.#noteAllocation(ready.session)
     if (ready?.isUsable) return { session: ready.session, isFromReserve: true }
     const { claimed } = allocated
@@ -153,25 +157,39 @@ export class SessionCreator {
   }
 
   async #allocate(
-    { take, columnsFor }: SessionPlace,
+    place: SessionPlace | undefined,
     row: Insertable<SessionTable>,
     kind: ReserveKind | ReserveMiss,
   ): Promise<{ readonly session: Session; readonly claimed: ChosenMachine | undefined }> {
-    const { store, reserve } = this.#options
+    const { limits, reserve } = this.#options
     const chosen = isKind(kind) ? reserve.choose(kind) : undefined
-    const write = async (database: Database) => {
-      const isClaimed = chosen && (await reserve.claim(chosen, database))
-      return store.insert({ ...row, ...columnsFor(row), ...(isClaimed && { machine_id: chosen.machine.id }) }, database)
+    const write = async () => {
+      // One statement in place of a transaction; when there is no machine or no place, the transaction tells which.
+      const claimed =
+        place === undefined && chosen && (await reserve.claimFor(chosen, row, limits.takesPlace(row.project_id)))
+      return claimed || this.#takePlace(place ?? this.#placeOf(row.project_id), row, chosen)
     }
-    const session = await take(write).catch(async (error: unknown) => {
+    const session = await write().catch(async (error: unknown) => {
       if (chosen) await reserve.putBack(chosen)
       throw error
     })
     const claimed = chosen?.machine.id === session.machine_id ? chosen : undefined
-    if (claimed) reserve.noteClaim(claimed)
+    if (claimed) reserve.noteClaim(claimed, { isWaitedFor: true })
     else reserve.noteMiss(isKind(kind) ? 'empty' : kind)
     this.#noteAllocation(session)
     return { session, claimed }
+  }
+
+  #takePlace(
+    { take, columnsFor }: SessionPlace,
+    row: Insertable<SessionTable>,
+    chosen: ChosenMachine | undefined,
+  ): Promise<Session> {
+    const { store, reserve } = this.#options
+    return take(async (database) => {
+      const isClaimed = chosen && (await reserve.claim(chosen, database))
+      return store.insert({ ...row, ...columnsFor(row), ...(isClaimed && { machine_id: chosen.machine.id }) }, database)
+    })
   }
 
   #noteAllocation({ id, machine_id: machineId, project_id }: Session): void {

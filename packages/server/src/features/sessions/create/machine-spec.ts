@@ -38,7 +38,8 @@ export function machineSpec(session: Session, request: BrowserRequest, inputs: L
 export function needsOf(request: BrowserRequest, inputs: LaunchInputs): MachineNeeds {
   const { headless, stealth, gpu, memory = defaultMemory(headless) } = request
   const awaitsProfile = inputs.profile?.hasState ?? false
-  return { headless, stealth, gpu, memory, chromePolicy: policiesOf(request, inputs), awaitsProfile }
+  const installsByPolicy = inputs.extensions.some(({ policy_id }) => policy_id !== null)
+  return { headless, stealth, gpu, memory, chromePolicy: policiesOf(request, inputs), awaitsProfile, installsByPolicy }
 }
 
 function policiesOf({ chrome_policy = {} }: BrowserRequest, { certificates, extensions }: LaunchInputs) {

@@ -1,4 +1,4 @@
-import { configureAgent } from '@berth/contract/agent/agent-endpoints.ts'
+import { type BrowserConfiguration, configureAgent } from '@berth/contract/agent/agent-endpoints.ts'
 import { newId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
@@ -6,6 +6,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { commandAgent } from '../../../agent-link/command-agent.ts'
 import type { Driver, ReachableMachine } from '../../../drivers/driver.ts'
 import type { SessionTelemetry } from '../../telemetry/session-telemetry-service.ts'
+import type { CaptchaSolving } from '../captchas/captcha-solving.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
@@ -13,7 +14,8 @@ import { windowOf } from '../machines/session-viewport.ts'
 import type { Session } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { ChosenMachine, Reserve } from '../reserve/reserve.ts'
-import { isForProfiles, isReserveWindow } from '../reserve/reserve-kind.ts'
+import { isReserveWindow, isUnlaunched } from '../reserve/reserve-kind.ts'
+import { afterFirstMoments } from './claim-ready-machine.ts'
 import { type LaunchInputs, machineSpec } from './machine-spec.ts'
 import type { SessionRequest } from './session-request.ts'
 
@@ -28,6 +30,7 @@ interface SessionProvisionerOptions {
   readonly sessionExtensions: SessionExtensions
   readonly telemetry: SessionTelemetry
   readonly reserve: Reserve
+  readonly captchas: Pick<CaptchaSolving, 'solvesFor'>
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -74,17 +77,19 @@ export class SessionProvisioner {
 
   /** Resolves with undefined when the machine fails. Nothing of it is left then. */
   async #provisionClaimed(
-    { session, inputs, signal }: Provisioning,
+    provisioning: Provisioning,
     { machine, kind, awake }: ChosenMachine,
   ): Promise<Provisioned | undefined> {
     const { machines, reserve, logger } = this.#options
+    const { session, inputs, signal } = provisioning
     try {
       const deliver = (reachable: ReachableMachine, either: AbortSignal) =>
-        isForProfiles(kind)
-          ? this.#launchWith(session, inputs, reachable, either)
+        isUnlaunched(kind)
+          ? this.#launchWith(provisioning, reachable, either)
           : this.#configure(session, inputs, reachable, either)
       const start = () => awake.then(() => machine)
-      return { session, ...(await machines.provision({ session, start, deliver, signal })) }
+      const begin = isUnlaunched(kind) ? undefined : afterFirstMoments(awake)
+      return { session, ...(await machines.provision({ session, start, deliver, begin, signal })) }
     } catch (error) {
       const isOfMachine = error instanceof BerthError && machineFailures.includes(error.code)
       if (signal.aborted || !isOfMachine) throw error
@@ -116,8 +121,8 @@ export class SessionProvisioner {
   }
 
   async #start({ session, request, inputs, signal }: Provisioning): Promise<Provisioned> {
-    const { driver, machines } = this.#options
-    const spec = machineSpec(session, request, inputs)
+    const { driver, machines, captchas } = this.#options
+    const spec = { ...machineSpec(session, request, inputs), solvesCaptchas: captchas.solvesFor(session) }
     const start = (either: AbortSignal) => driver.start(spec, either)
     const deliver = (machine: ReachableMachine, either: AbortSignal) => this.#deliver(session, inputs, machine, either)
     return { session, ...(await machines.provision({ session, start, deliver, signal })) }
@@ -146,45 +151,61 @@ export class SessionProvisioner {
     if (start_url !== null) await openStartPage(machine, start_url)
   }
 
-  /** The same to an agent whose browser runs: what starts the browser anew comes before what is given to it. */
+  /**
+   * The same to an agent whose browser runs. It answers when it has taken the size and the start page: whoever uses the
+   * browser first waits for these. What is loaded and can be refused comes before, and so does another launch.
+   */
   async #configure(
     session: Session,
-    { extensions, profile }: LaunchInputs,
+    { extensions }: LaunchInputs,
     machine: ReachableMachine,
     signal: AbortSignal,
   ): Promise<void> {
-    const { profiles, sessionExtensions } = this.#options
-    const isAsLaunched = isReserveWindow(session.viewport) && !session.kiosk_mode
-    const configured = isAsLaunched ? undefined : configureWindow(session, machine, signal)
-    const startsAnew = session.kiosk_mode || profile?.hasState
-    if (startsAnew) await configured
-    const tabs = session.start_url === null ? 'restore' : 'blank'
-    if (profile?.hasState) await profiles.load(profile.id, machine, { tabs, signal })
-    await Promise.all([configured, extensions.length > 0 && sessionExtensions.give(machine, extensions, signal)])
-    await this.#configurePages(session, machine)
+    const { sessionExtensions, telemetry } = this.#options
+    if (session.kiosk_mode) await configure(machine, windowFor(session), signal)
+    if (extensions.length > 0) await sessionExtensions.give(machine, extensions, signal)
+    // First, so that it sees the start page.
+    if (session.telemetry) await telemetry.configure(session.id, session.telemetry)
+    const isSized = session.kiosk_mode || isReserveWindow(session.viewport)
+    const change = {
+      ...(!isSized && { viewport: windowOf(session.viewport) }),
+      ...(session.start_url !== null && { start_url: session.start_url }),
+    }
+    if (Object.keys(change).length > 0) await configure(machine, { ...change, clients_wait: true }, signal)
   }
 
-  /** The same to an agent that launches its browser with the profile: that comes last, and extensions go along. */
+  /** The same to an agent that has not launched its browser: that comes last, and extensions go along. */
   async #launchWith(
-    session: Session,
-    inputs: LaunchInputs,
+    { session, request, inputs }: Provisioning,
     machine: ReachableMachine,
     signal: AbortSignal,
   ): Promise<void> {
-    await configureWindow(session, machine, signal)
+    const { chromePolicy } = machineSpec(session, request, inputs)
+    if (Object.keys(chromePolicy).length > 0) {
+      await this.#options.driver.changePolicies(session.machine_id, (before) => ({ ...before, ...chromePolicy }))
+    }
+    const isAsWaiting = isReserveWindow(session.viewport) && !session.kiosk_mode && !session.stealth
+    const settings = { ...(!isAsWaiting && { ...windowFor(session), stealth: session.stealth }) }
+    const launch = !inputs.profile?.hasState
+    if (launch || !isAsWaiting) await configure(machine, { ...settings, launch }, signal)
     await this.#deliver(session, inputs, machine, signal)
   }
 }
 
 /** What a machine of the reserve is not started with. */
-async function configureWindow(
-  { viewport, kiosk_mode, headless }: Session,
+function windowFor({ viewport, kiosk_mode, headless }: Session): BrowserConfiguration {
+  return { viewport: windowOf(viewport), ...(!headless && { kiosk_mode }) }
+}
+
+async function configure(
   machine: ReachableMachine,
+  configuration: BrowserConfiguration,
   signal: AbortSignal,
 ): Promise<void> {
-  const configuration = { viewport: windowOf(viewport), ...(!headless && { kiosk_mode }) }
-  const options = { limitMilliseconds: configurationLimitMilliseconds, signal }
-  await commandAgent(machine, configureAgent, configuration, options)
+  await commandAgent(machine, configureAgent, configuration, {
+    limitMilliseconds: configurationLimitMilliseconds,
+    signal,
+  })
 }
 
 /** Of a machine that was claimed; the rest would be the same with any other. */

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import type { CaptchaTask } from '@berth/contract/agent/agent-endpoints.ts'
 import type { ProfileId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 
 /** How a create went. */
@@ -17,6 +18,8 @@ interface LifecycleEventMap {
   sessionChanged: [projectId: ProjectId, sessionId: SessionId]
   /** A create for a caller has ended, well or not. Refusals of what was asked for do not count. */
   createEnded: [projectId: ProjectId, outcome: CreateOutcome]
+  /** A page of the session shows a challenge that its agent wants solved. */
+  captchaFound: [sessionId: SessionId, task: CaptchaTask]
   /** A session that has ended has given the profile another state. */
   profileSaved: [profileId: ProfileId]
 }

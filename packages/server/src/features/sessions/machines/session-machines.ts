@@ -70,6 +70,8 @@ interface ProvisionOptions {
   readonly start: (signal: AbortSignal) => Promise<Machine>
   /** Gives the agent what the session starts with. */
   readonly deliver?: (machine: ReachableMachine, signal: AbortSignal) => Promise<void>
+  /** Of a machine whose browser has answered before it was frozen: before it resolves the server follows no agent. */
+  readonly begin?: Promise<void> | undefined
   readonly signal: AbortSignal
 }
 
@@ -118,18 +120,27 @@ export class SessionMachines {
    * Provides an expected session with its machine and resolves when the browser can be used. After a rejection nothing
    * of the machine is left.
    */
-  async provision({ session, start, deliver, signal }: ProvisionOptions): Promise<{ readonly idleSince: Date | null }> {
+  async provision({
+    session,
+    start,
+    deliver,
+    begin,
+    signal,
+  }: ProvisionOptions): Promise<{ readonly idleSince: Date | null }> {
     const { driver, logger } = this.#options
     const { machine_id: machineId } = session
     const limit = AbortSignal.timeout(startLimitMilliseconds)
     const either = AbortSignal.any([signal, limit])
     try {
       const { gpu, created_at: createdAt } = session
-      const live = this.adopt(session.id, await start(either), { gpu, createdAt })
+      const live = this.adopt(session.id, await start(either), { gpu, createdAt, ...(begin && { begin }) })
       // An agent that fails before it has been given everything says so on its stream of states.
       const prepared = Promise.all([this.openRoute(session), deliver?.(live.machine, either)])
-      await Promise.race([Promise.all([prepared, live.watch.ready]), rejectedBy(either)])
-      return { idleSince: live.idleSince ?? null }
+      const { ready } = live.watch
+      // A machine that ends meanwhile rejects `ready`.
+      const usable = begin ? Promise.race([prepared, ready.then(() => prepared)]) : Promise.all([prepared, ready])
+      await Promise.race([usable, rejectedBy(either)])
+      return { idleSince: live.idleSince ?? (begin ? createdAt : null) }
     } catch (cause) {
       const lastLines = await driver.lastLines(machineId)
       await this.stop(session)
@@ -193,10 +204,15 @@ export class SessionMachines {
 
   /** When the database is away, the agent tells it again. */
   async #takeEvent(sessionId: SessionId, record: AgentEventRecord): Promise<void> {
-    const { recordCrash, logger } = this.#options
+    const { recordCrash, events, logger } = this.#options
     const { sequence } = record
     if ('lost' in record) {
       logger.warn({ sessionId, sequence, lost: record.lost }, 'events of a session are lost')
+      return
+    }
+    if (record.event.event === 'captcha_found') {
+      const { event: _event, at: _at, ...task } = record.event
+      events.emit('captchaFound', sessionId, task)
       return
     }
     const { service, detail, at } = record.event

@@ -1,7 +1,7 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionConnections } from '../../../agent-link/session-connections.ts'
-import type { MovedSession, SessionMoves } from '../../servers/session-moves.ts'
+import type { MovedSession, SessionMoves } from '../records/session-moves.ts'
 import type { SessionStore, UnfinishedSession } from '../records/session-store.ts'
 import type { ReplayService } from '../replays/replay-service.ts'
 import type { SessionRecovery } from './recover-sessions.ts'

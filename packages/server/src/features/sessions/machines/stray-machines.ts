@@ -1,7 +1,7 @@
 import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Driver } from '../../../drivers/driver.ts'
-import type { SessionMoves } from '../../servers/session-moves.ts'
+import type { SessionMoves } from '../records/session-moves.ts'
 import type { SessionMachines } from './session-machines.ts'
 
 interface StrayMachinesOptions {

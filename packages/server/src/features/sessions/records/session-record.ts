@@ -5,6 +5,7 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { SessionTokens } from '../../../access/session-tokens.ts'
 import type { ProfileService } from '../../profiles/profile-service.ts'
 import { vaultReferences } from '../../vaults/vault-record.ts'
+import type { CaptchaSolving } from '../captchas/captcha-solving.ts'
 import type { PoolStore } from '../pools/pool-store.ts'
 import type { Session } from './session.ts'
 import { liveViewUrl, sessionUrls } from './session-urls.ts'
@@ -13,6 +14,7 @@ interface SessionRecordsOptions {
   readonly tokens: SessionTokens
   readonly profiles: ProfileService
   readonly pools: Pick<PoolStore, 'namesOf'>
+  readonly captchas: Pick<CaptchaSolving, 'solvesFor'>
   readonly clock: Clock
 }
 
@@ -27,12 +29,14 @@ export class SessionRecords {
   readonly #tokens: SessionTokens
   readonly #profiles: ProfileService
   readonly #pools: Pick<PoolStore, 'namesOf'>
+  readonly #captchas: Pick<CaptchaSolving, 'solvesFor'>
   readonly #clock: Clock
 
-  constructor({ tokens, profiles, pools, clock }: SessionRecordsOptions) {
+  constructor({ tokens, profiles, pools, captchas, clock }: SessionRecordsOptions) {
     this.#tokens = tokens
     this.#profiles = profiles
     this.#pools = pools
+    this.#captchas = captchas
     this.#clock = clock
   }
 
@@ -82,6 +86,7 @@ export class SessionRecords {
       ...(session.name !== null && { name: session.name }),
       region: session.region,
       stealth: session.stealth,
+      ...(this.#captchas.solvesFor(session) && { captcha_solver: true as const }),
       headless: session.headless,
       gpu: session.gpu,
       kiosk_mode: session.kiosk_mode,

@@ -6,8 +6,8 @@ import { defaultMemory } from '../create/default-memory.ts'
 import { viewportOf, windowOf } from '../machines/session-viewport.ts'
 
 /**
- * Machines differ in what only a launch of Chromium can set. Those for profiles have no Chromium yet: the profile of
- * the session decides what it is launched with. Those for apps never have one.
+ * Machines differ in what only a launch of Chromium can set. Those for profiles have no Chromium yet: it is launched with
+ * the profile, the policies and the mode of the session. Those for apps never have one.
  */
 export const reserveKinds = [
   'headless',
@@ -22,7 +22,7 @@ export type ReserveKind = (typeof reserveKinds)[number]
 
 /** Why a create takes no machine of the reserve. */
 export type ReserveMiss =
-  /** Chromium takes policies, and certificates, when it is launched. */
+  /** Chromium installs extensions by policies that it finds when it is launched. */
   | 'policies'
   /** There is no kind for it. */
   | 'gpu'
@@ -36,21 +36,24 @@ export type ReserveMiss =
 export type MachineNeeds = Pick<
   MachineSpec,
   'headless' | 'stealth' | 'gpu' | 'memory' | 'chromePolicy' | 'awaitsProfile'
->
-
-export function kindFor(needs: MachineNeeds): ReserveKind | ReserveMiss {
-  const { headless, stealth, gpu, memory, chromePolicy, awaitsProfile } = needs
-  if (gpu) return 'gpu'
-  if (memory !== defaultMemory(headless)) return 'memory'
-  if (Object.keys(chromePolicy).length > 0) return 'policies'
-  const display = headless ? 'headless' : 'headful'
-  // A stealth browser that runs is started anew with its profile.
-  if (stealth) return `${display}-stealth`
-  return awaitsProfile ? `${display}-profile` : display
+> & {
+  /** Whether Chromium is to install some of its extensions by policies. */
+  readonly installsByPolicy: boolean
 }
 
-/** Whether machines of the kind wait for a profile before they launch Chromium. */
-export function isForProfiles(kind: ReserveKind): boolean {
+export function kindFor(needs: MachineNeeds): ReserveKind | ReserveMiss {
+  const { headless, stealth, gpu, memory, chromePolicy, awaitsProfile, installsByPolicy } = needs
+  if (gpu) return 'gpu'
+  if (memory !== defaultMemory(headless)) return 'memory'
+  if (installsByPolicy) return 'policies'
+  const display = headless ? 'headless' : 'headful'
+  // Chromium takes both when it is launched, and may be a stealth browser then.
+  if (awaitsProfile || Object.keys(chromePolicy).length > 0) return `${display}-profile`
+  return stealth ? `${display}-stealth` : display
+}
+
+/** Whether machines of the kind have not launched Chromium yet: they wait for a profile, or for policies. */
+export function isUnlaunched(kind: ReserveKind): boolean {
   return kind.endsWith('-profile')
 }
 
@@ -79,7 +82,7 @@ export function reserveSpec(id: MachineId, kind: ReserveKind): MachineSpec {
     viewport: reserveWindow,
     memory: defaultMemory(headless),
     chromePolicy: {},
-    awaitsProfile: isForProfiles(kind),
+    awaitsProfile: isUnlaunched(kind),
     awaitsExtensions: false,
     hasLowPriority: true,
   }

@@ -208,10 +208,53 @@ test('a session with a profile takes a machine that waits for one before it laun
   assert.deepEqual(agent.navigations, ['about:blank#start'])
 })
 
+const chrome_policy = { BookmarkBarEnabled: true }
+
+test('a session with policies takes a machine that has not launched its browser, and has it launched with them', async () => {
+  const project = await server.project()
+  const [, , unlaunched] = await refilled()
+
+  const session = await project.session({ headless: true, stealth: true, chrome_policy })
+
+  assert.equal(await machineOf(session), unlaunched)
+  assert.deepEqual(server.host.policies.get(unlaunched as MachineId), chrome_policy)
+  const { configurations } = server.host.agentOf(session.session_id as SessionId)
+  assert.deepEqual(
+    configurations.map(({ stealth, launch }) => ({ stealth, launch })),
+    [
+      { stealth: undefined, launch: undefined },
+      { stealth: true, launch: true },
+    ],
+    'after its rehearsal',
+  )
+})
+
+test('a stealth session with a profile has it, and its mode, from the launch of its browser', async () => {
+  const project = await server.project()
+  await project.call('POST', '/profiles', { name: 'kept' })
+  await refilled()
+  const profile = { name: 'kept' }
+  const first = await project.session({ headless: true, profile: { ...profile, save_changes: true } })
+  await project.call('DELETE', `/browsers/${first.session_id}`)
+  const [, , unlaunched] = await refilled()
+
+  const session = await project.session({ headless: true, stealth: true, profile, chrome_policy })
+
+  assert.equal(await machineOf(session), unlaunched)
+  const agent = server.host.agentOf(session.session_id as SessionId)
+  assert.equal(agent.loaded.length, 1)
+  assert.deepEqual(agent.configurations.at(-1)?.stealth, true)
+  assert.equal(
+    agent.configurations.some(({ launch }) => launch),
+    false,
+    'the profile lets it go ahead',
+  )
+  assert.deepEqual(server.host.policies.get(unlaunched as MachineId), chrome_policy)
+})
+
 const coldRequests: Readonly<Record<string, { readonly request: object; readonly miss: string }>> = {
   'a GPU': { request: { gpu: true }, miss: 'gpu' },
   'more memory': { request: { headless: true, memory: '2GiB' }, miss: 'memory' },
-  'a policy': { request: { headless: true, chrome_policy: { BookmarkBarEnabled: true } }, miss: 'policies' },
   'a kind that is not kept': { request: { headless: true, stealth: true }, miss: 'empty' },
 }
 

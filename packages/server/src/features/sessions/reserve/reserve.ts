@@ -5,13 +5,17 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import { within } from '@berth/runtime/async/deadline.ts'
 import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { Insertable, RawBuilder } from 'kysely'
 import { AgentWatch } from '../../../agent-link/agent-watch.ts'
 import type { Database } from '../../../database/database.ts'
+import type { SessionTable } from '../../../database/tables.ts'
 import type { Driver, Machine } from '../../../drivers/driver.ts'
 import { appEgressSettings } from '../../../egress-link/app-egress-settings.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
+import type { CaptchaSolving } from '../captchas/captcha-solving.ts'
 import type { SessionEgress } from '../machines/session-egress.ts'
-import { isForProfiles, type ReserveKind, type ReserveMiss, reserveKinds, reserveSpec } from './reserve-kind.ts'
+import type { Session } from '../records/session.ts'
+import { isUnlaunched, type ReserveKind, type ReserveMiss, reserveKinds, reserveSpec } from './reserve-kind.ts'
 import { type PastCreate, planSizes, type ReserveConfig, recentCreates, reserveBytes } from './reserve-plan.ts'
 import type { ReserveStore } from './reserve-store.ts'
 
@@ -21,8 +25,9 @@ export interface ReserveOptions {
   readonly driver: Driver
   readonly egress: Pick<SessionEgress, 'settingsOfWaiting'>
   readonly egressLink: Pick<EgressLink, 'openRoute' | 'closeRoute'>
-  /** Has the agent of a machine for apps load what it will need. */
-  readonly rehearse: (machine: Machine, signal: AbortSignal) => Promise<void>
+  readonly captchas: Pick<CaptchaSolving, 'solvesFor'>
+  /** Has the agent of a machine load what it will need. */
+  readonly rehearse: (machine: Machine, kind: ReserveKind, signal: AbortSignal) => Promise<void>
   readonly clock: Clock
   readonly logger: Logger
   /** Absent: as long as Chromium is busy after its first page. */
@@ -51,6 +56,8 @@ const defaultSettleMilliseconds = 1_500
 /** Of creates that follow each other closer than that, the last one is waited for. */
 const quietMilliseconds = 300
 const pauseAfterFailureMilliseconds = 30_000
+/** What the answer to a create takes when its machine is claimed. */
+const answerMilliseconds = 2
 const maxAgeMilliseconds = 60 * 60_000
 
 /**
@@ -160,7 +167,7 @@ export class Reserve {
       },
     )
     if (runs) {
-      this.noteClaim(chosen)
+      this.noteClaim(chosen, { isWaitedFor: true })
       return machine
     }
     this.#chosen.delete(machine.id)
@@ -174,12 +181,25 @@ export class Reserve {
     return this.#options.store.claim(machine.id, database)
   }
 
-  /** The session has the machine for good. */
-  noteClaim({ machine, kind }: ChosenMachine): void {
+  /** The same in one statement, which takes a place and writes the row of the session. Nothing when one of them fails. */
+  claimFor(
+    { machine }: ChosenMachine,
+    row: Insertable<SessionTable>,
+    takesPlace: RawBuilder<boolean>,
+  ): Promise<Session | undefined> {
+    return this.#options.store.claimFor({ ...row, machine_id: machine.id }, takesPlace)
+  }
+
+  /** The session has the machine for good. When nobody waits for it, it leaves the processor to the answer first. */
+  noteClaim({ machine, kind }: ChosenMachine, { isWaitedFor }: { readonly isWaitedFor: boolean }): void {
     this.#chosen.delete(machine.id)
     this.claims.set(kind, (this.claims.get(kind) ?? 0) + 1)
-    // A machine that has gone has no share.
-    this.#options.driver.raisePriority(machine.id).catch((error: Error) => this.#logFailure(error))
+    const raise = () => {
+      // A machine that has gone has no share.
+      this.#options.driver.raisePriority(machine.id).catch((error: Error) => this.#logFailure(error))
+    }
+    if (isWaitedFor) raise()
+    else setTimeout(raise, answerMilliseconds)
   }
 
   /** No session has come of the create that has chosen the machine, which has done nothing but run. */
@@ -275,15 +295,15 @@ export class Reserve {
 
   /** Resolves when the next one may start: while this one settles. */
   async #boot(kind: ReserveKind, version: string): Promise<void> {
-    const { driver, rehearse, clock } = this.#options
+    const { driver, captchas, rehearse, clock } = this.#options
     const id = newId('machine', clock.now())
+    const spec = reserveSpec(id, kind)
     const begunAt = performance.now()
     try {
-      const machine = await driver.start(reserveSpec(id, kind), this.#abort.signal)
+      const machine = await driver.start({ ...spec, solvesCaptchas: captchas.solvesFor(spec) }, this.#abort.signal)
       const ready = { machine, kind, readyAt: performance.now(), version, hasEnded: false }
       const watch = await this.#firstPage(ready)
-      if (kind === 'app')
-        await rehearse(machine, AbortSignal.any([this.#abort.signal, AbortSignal.timeout(bootLimitMilliseconds)]))
+      await rehearse(machine, kind, AbortSignal.any([this.#abort.signal, AbortSignal.timeout(bootLimitMilliseconds)]))
       const settled = this.#settle(ready, begunAt)
         .catch((error: Error) => this.#giveUp(id, error))
         .finally(() => {
@@ -299,8 +319,8 @@ export class Reserve {
 
   /** Resolves with what goes on watching: whoever claims the machine does not ask again whether its browser runs. */
   async #firstPage(ready: ReadyMachine): Promise<AgentWatch | undefined> {
-    // The agent of a machine for profiles answers already, and waits for one.
-    if (isForProfiles(ready.kind)) return undefined
+    // Its agent answers already, and waits for what the browser is launched with.
+    if (isUnlaunched(ready.kind)) return undefined
     const { signal } = this.#abort
     const onGone = () => {
       ready.hasEnded = true
@@ -326,6 +346,7 @@ export class Reserve {
     })
     await delay(settleMilliseconds, undefined, { signal: this.#abort.signal })
     await driver.freeze(id)
+    await driver.giveWay(id)
     if (ready.hasEnded) throw new Error('its browser has ended after its first page')
     await this.#openRoute(ready)
     await store.insert(id, kind, clock.now())

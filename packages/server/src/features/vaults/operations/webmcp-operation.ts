@@ -1,6 +1,10 @@
 import { agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
-import { invokeSealedTool, type Sealed } from '@berth/contract/agent/sealing-endpoints.ts'
-import { type LiveWebMcpTool, listWebMcpTools, type WebMcpInvocation } from '@berth/contract/agent/webmcp-operations.ts'
+import {
+  invokeWebMcpTool,
+  type LiveWebMcpTool,
+  listWebMcpTools,
+  type WebMcpInvocation,
+} from '@berth/contract/agent/webmcp-operations.ts'
 import type { SessionId, VaultItemId, VaultOperationId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { WebMcpRequest, WebMcpResult } from '@berth/contract/vaults/item-operation.ts'
@@ -14,7 +18,6 @@ import { denialOf } from './destination.ts'
 import type { ItemUse } from './item-use.ts'
 import type { LinkedSessions } from './linked-sessions.ts'
 import { eventOf, type OperationStore } from './operation-store.ts'
-import { sealFor } from './seal-for.ts'
 
 const listMilliseconds = 15_000
 const commandMilliseconds = 15_000
@@ -28,6 +31,8 @@ interface WebMcpOperationOptions {
   readonly clock: Clock
 }
 
+type BoundInput = ReturnType<typeof bindValues>
+
 interface Invocation {
   readonly id: VaultOperationId
   readonly itemId: VaultItemId
@@ -35,6 +40,7 @@ interface Invocation {
 }
 
 const listTools = { ...listWebMcpTools, path: `${agentOperationsPath}${listWebMcpTools.agentPath}` } as const
+const invokeTool = { ...invokeWebMcpTool, path: `${agentOperationsPath}${invokeWebMcpTool.agentPath}` } as const
 
 /**
  * Calls a tool of a page with values of an item. A reference to a tool is one to a tool of one document, so the page that
@@ -62,9 +68,8 @@ export class WebMcpOperation {
       const texts = use.textsOf(current, request.bindings)
       const pointers = request.bindings.map(({ input_path }) => input_path)
       const input = bindValues(request.input, pointers, texts)
-      const sealed = await sealFor(sessions, session.id, [input])
       if (!(await operations.beginWriting(invocation.id))) throw new BerthError('vault_item_not_found', named)
-      return await this.#invoke(invocation, { ...request, sealed }, texts)
+      return await this.#invoke(invocation, { ...request, input }, texts)
     } catch (error) {
       await operations.giveUp(invocation.itemId, invocation.id, clock.now())
       throw error
@@ -94,15 +99,14 @@ export class WebMcpOperation {
   /** Does not end when the caller leaves: what the page does with the values would not end either. */
   async #invoke(
     invocation: Invocation,
-    { tool_ref, sealed, timeout_sec }: Pick<WebMcpRequest, 'tool_ref' | 'timeout_sec'> & { readonly sealed: Sealed },
+    { tool_ref, input, timeout_sec }: Pick<WebMcpRequest, 'tool_ref' | 'timeout_sec'> & { readonly input: BoundInput },
     texts: readonly string[],
   ): Promise<WebMcpResult> {
     const { sessions } = this.#options
     const options = { limitMilliseconds: timeout_sec * 1000 + commandMilliseconds }
     let answer: WebMcpInvocation
     try {
-      const body = { tool_ref, sealed_input: sealed, timeout_sec }
-      answer = await sessions.command(invocation.sessionId, invokeSealedTool, body, options)
+      answer = await sessions.command(invocation.sessionId, invokeTool, { tool_ref, input, timeout_sec }, options)
     } catch (error) {
       // These two are refused before the page has the values.
       const code = error instanceof AgentRefusal ? error.code : undefined

@@ -1,14 +1,18 @@
 import type { MachineId, PoolId, SessionId } from '@berth/contract/common/ids.ts'
 import { sql } from 'kysely'
-import type { Database } from '../../database/database.ts'
-import type { ServerLimits } from './server-store.ts'
+import type { Database } from '../../../database/database.ts'
 
 /** Whose machines may be in use, though nobody tells of them: a busy process can be late by more than a heartbeat. */
 const abandonedAfterSeconds = 60
 
 interface SessionMovesOptions {
   readonly database: Database
-  readonly limits: ServerLimits
+  /** When servers take each other for gone. */
+  readonly limits: {
+    readonly pauseSeconds: number
+    readonly lostAfterSeconds: number
+    readonly witnessSeconds: number
+  }
   readonly serverId: string
   /** Sessions move between servers of one driver. */
   readonly driverName: string

@@ -1,0 +1,223 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { Agent, request as httpRequest } from 'node:http'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { CoreV1Api, KubeConfig } from '@kubernetes/client-node'
+import { Berth } from '../../e2e/testing/berth.ts'
+import { Figures } from '../figures.ts'
+import { ApiServerLoad } from './api-server-load.ts'
+import { startFakeNodes } from './fake-nodes.ts'
+
+/*
+ * Many sessions on one server, in pods of nodes that are not there: `scripts/kubernetes/cluster.sh node
+ * bench/scale/run-scale.ts --sessions 1000 --rate 20`. All of it but the containers is real: the server, PostgreSQL, the API
+ * server with etcd, the scheduler, and the connections to each machine. docs/scaling.md tells what came out.
+ */
+
+const namespace = 'berth-scale'
+const podsPerNode = 500
+const mebibyte = 1024 ** 2
+const { values } = parseArgs({
+  options: { sessions: { type: 'string', default: '1000' }, rate: { type: 'string', default: '20' } },
+})
+const [sessions, rate] = [Number(values.sessions), Number(values.rate)]
+const figures = new Figures()
+const connections = new Agent({ keepAlive: true, maxSockets: 500 })
+
+const config = new KubeConfig()
+config.loadFromDefault()
+const api = config.makeApiClient(CoreV1Api)
+await using stack = new AsyncDisposableStack()
+await api.createNamespace({ body: { metadata: { name: namespace } } })
+stack.use(await startFakeNodes(Math.ceil((sessions * 1.5) / podsPerNode)))
+stack.use(await startFakePods())
+const berth = stack.use(
+  await Berth.start({
+    environment: {
+      BERTH_DRIVER: 'kubernetes',
+      BERTH_KUBERNETES_NAMESPACE: namespace,
+      BERTH_KUBERNETES_IMAGE: 'localhost/fake:1',
+      BERTH_RESERVE: 'off',
+      BERTH_STANDBY: 'off',
+      BERTH_RATE_LIMIT: '0',
+      BERTH_MAX_SESSIONS: String(sessions * 2),
+    },
+  }),
+)
+const load = new ApiServerLoad(config)
+const idle = await memoryOf(berth.pid)
+say(`the server takes ${idle} MiB without sessions`)
+
+const created = await createAll()
+const full = await memoryOf(berth.pid)
+figures.add('berth', 'memory of the server', 'MiB', [full])
+figures.add('berth', 'memory of the server for a session', 'MiB', [(full - idle) / created.length])
+say(`${created.length} sessions, ${full} MiB`)
+await readAll(created)
+await idleLoad()
+await deleteAll(created)
+await reapAll()
+print()
+
+/** At the rate, whether those before have been answered or not. */
+async function createAll(): Promise<readonly string[]> {
+  const before = await load.read()
+  const begin = performance.now()
+  const latencies: number[] = []
+  const refused = new Map<string, number>()
+  const ids: string[] = []
+  const calls: Promise<void>[] = []
+  for (let number = 0; number < sessions; number++) {
+    await delay(Math.max(0, begin + (number * 1_000) / rate - performance.now()))
+    calls.push(
+      timed(latencies, () => call('POST', '/browsers', { headless: true, timeout_seconds: 3_600 })).then(
+        (body) => void ids.push(body.session_id as string),
+        (error: Error) => void refused.set(error.message, (refused.get(error.message) ?? 0) + 1),
+      ),
+    )
+  }
+  await Promise.all(calls)
+  const seconds = (performance.now() - begin) / 1_000
+  figures.add('berth', 'create', 'ms', latencies)
+  figures.add('berth', 'creates', 'requests/s', [ids.length / seconds])
+  for (const [message, count] of refused) figures.notes.push(`${count} creates failed: ${message}`)
+  noteLoad('of creates', before, await load.read(), ids.length)
+  return ids
+}
+
+async function readAll(ids: readonly string[]): Promise<void> {
+  const [lists, reads, metrics]: [number[], number[], number[]] = [[], [], []]
+  for (let round = 0; round < 100; round++) {
+    await timed(lists, () => call('GET', `/browsers?limit=100&offset=${(round * 100) % ids.length}`))
+    await timed(reads, () => call('GET', `/browsers/${ids[(round * 37) % ids.length]}`))
+    if (round < 10) await timed(metrics, () => call('GET', '/metrics'))
+  }
+  figures.add('berth', 'list of 100 sessions', 'ms', lists)
+  figures.add('berth', 'read of a session', 'ms', reads)
+  figures.add('berth', 'metrics', 'ms', metrics)
+}
+
+/** What sessions cost that nobody uses. */
+async function idleLoad(): Promise<void> {
+  const seconds = 20
+  const [before, usedBefore] = [await load.read(), await cpuSecondsOf(berth.pid)]
+  await delay(seconds * 1_000)
+  const used = ((await cpuSecondsOf(berth.pid)) - usedBefore) / seconds
+  figures.add('berth', 'processor of the server, a second with all sessions idle', 'ms of CPU', [used * 1_000])
+  const after = await load.read()
+  figures.add('the API server', 'requests, with all sessions idle', 'requests/s', [
+    (after.requests - before.requests) / seconds,
+  ])
+}
+
+async function deleteAll(ids: readonly string[]): Promise<void> {
+  const latencies: number[] = []
+  const begin = performance.now()
+  const before = await load.read()
+  const left = [...ids]
+  const deleteOne = async () => {
+    for (let id = left.pop(); id !== undefined; id = left.pop()) {
+      const path = `/browsers/${id}`
+      await timed(latencies, () => call('DELETE', path))
+    }
+  }
+  await Promise.all(Array.from({ length: 32 }, deleteOne))
+  figures.add('berth', 'delete, 32 at once', 'ms', latencies)
+  figures.add('berth', 'deletes', 'requests/s', [ids.length / ((performance.now() - begin) / 1_000)])
+  noteLoad('of deletes', before, await load.read(), ids.length)
+}
+
+/** Sessions whose time is up all at once. */
+async function reapAll(): Promise<void> {
+  const count = Math.min(sessions, 200)
+  const creates = Array.from({ length: count }, () =>
+    call('POST', '/browsers', { headless: true, timeout_seconds: 10 }),
+  )
+  await Promise.all(creates)
+  const due = performance.now() + 10_000
+  while ((await podCount()) > 0) {
+    if (performance.now() > due + 300_000) throw new Error('sessions whose time is up are still there')
+    await delay(200)
+  }
+  figures.add('berth', `end of ${count} sessions whose time is up, after the last of them`, 'ms', [
+    Math.max(0, performance.now() - due),
+  ])
+}
+
+async function podCount(): Promise<number> {
+  return (await api.listNamespacedPod({ namespace, limit: 1 })).items.length
+}
+
+async function call(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
+  const headers = { authorization: `Bearer ${berth.apiKey}`, ...(body && { 'content-type': 'application/json' }) }
+  const request = httpRequest(`${berth.url}${path}`, { method, headers, agent: connections })
+  request.end(body && JSON.stringify(body))
+  const [response] = await once(request, 'response')
+  const answer = await text(response)
+  if (response.statusCode >= 400) throw new Error(`${method} ${path.split('/', 2).join('/')}: ${answer.slice(0, 200)}`)
+  return response.headers['content-type']?.startsWith('application/json') ? JSON.parse(answer) : {}
+}
+
+async function timed<Value>(latencies: number[], work: () => Promise<Value>): Promise<Value> {
+  const begin = performance.now()
+  const value = await work()
+  latencies.push(performance.now() - begin)
+  return value
+}
+
+function noteLoad(
+  what: string,
+  before: Awaited<ReturnType<typeof load.read>>,
+  after: typeof before,
+  count: number,
+): void {
+  const requests = after.requests - before.requests
+  figures.add('the API server', `requests ${what}, for each`, 'calls', [requests / count])
+  const milliseconds = (after.cpuSeconds - before.cpuSeconds) * 1_000
+  figures.add('the API server', `processor ${what}, for each`, 'ms of CPU', [milliseconds / count])
+  figures.add('the API server', 'memory', 'MiB', [after.memoryBytes / mebibyte])
+  for (const [verb, p99] of after.p99Since(before)) figures.notes.push(`API server ${what}: ${verb} p99 ≤ ${p99} s`)
+}
+
+async function memoryOf(pid: number): Promise<number> {
+  const [, kibibytes] = /^VmRSS:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Math.round(Number(kibibytes) / 1024)
+}
+
+async function cpuSecondsOf(pid: number): Promise<number> {
+  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+async function startFakePods(): Promise<AsyncDisposable> {
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../../packages/server/src/testing/fake-pods.ts'), namespace],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
+  await once(child.stdout as NodeJS.ReadableStream, 'data')
+  return {
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM')
+      if (child.exitCode === null) await once(child, 'exit')
+    },
+  }
+}
+
+function say(line: string): void {
+  process.stderr.write(`scale: ${line}\n`)
+}
+
+function print(): void {
+  for (const { service, name, unit, samples, p50, p99 } of figures.all) {
+    const [half, most] = [p50, p99].map((value) => value.toFixed(value < 10 ? 2 : 0))
+    process.stdout.write(`| ${service} | ${name} | ${half} | ${samples > 1 ? most : ''} | ${unit} | ${samples} |\n`)
+  }
+  for (const note of figures.notes) process.stdout.write(`${note}\n`)
+}

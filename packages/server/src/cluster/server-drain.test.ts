@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLogger } from '@berth/runtime/process/logger.ts'
+import { ServerDrain } from './server-drain.ts'
+
+const logger = createLogger({ name: 'test', level: 'silent', json: true })
+
+interface Scene {
+  readonly limitMilliseconds: number
+  /** What is open at each look; the last holds. */
+  readonly open: readonly number[]
+  readonly isShared?: boolean
+  readonly failure?: Error
+}
+
+async function drain({ limitMilliseconds, open, isShared = true, failure }: Scene) {
+  const steps: string[] = []
+  const note = async (step: string) => {
+    steps.push(step)
+    if (failure) throw failure
+    return 0
+  }
+  const left = [...open]
+  const server = new ServerDrain({
+    heartbeat: { drain: async () => void (await note('draining')) },
+    takeUps: isShared ? { giveAway: () => note('give away') } : undefined,
+    limitMilliseconds,
+    countOpen: () => (left.length > 1 ? (left.shift() as number) : (left[0] as number)),
+    restartClients: () => {
+      steps.push('restart')
+      left.splice(0, left.length, 0)
+    },
+    logger,
+  })
+  const wasOver = server.isOver
+  const begunAt = performance.now()
+  await server.run()
+  return { steps: [...new Set(steps)], milliseconds: performance.now() - begunAt, wasOver, isOver: server.isOver }
+}
+
+test('what is open when the time is over is told to connect again', async () => {
+  const { steps, milliseconds, wasOver, isOver } = await drain({ limitMilliseconds: 600, open: [1] })
+
+  assert.deepEqual(steps, ['draining', 'give away', 'restart'])
+  assert.ok(milliseconds >= 600)
+  assert.deepEqual([wasOver, isOver], [false, true])
+})
+
+test('a server whose clients have gone does not wait for the rest of the time', { timeout: 30_000 }, async () => {
+  const { steps } = await drain({ limitMilliseconds: 3_600_000, open: [2, 1, 0] })
+
+  assert.deepEqual(steps, ['draining', 'give away'])
+})
+
+test('a host that waits for nothing ends its clients at once', async () => {
+  const { steps, wasOver } = await drain({ limitMilliseconds: 0, open: [1], isShared: false })
+
+  assert.deepEqual([steps, wasOver], [[], true])
+})
+
+test('sessions are given away also when nothing is waited for', async () => {
+  assert.deepEqual((await drain({ limitMilliseconds: 0, open: [1] })).steps, ['draining', 'give away'])
+})
+
+test('without a database, clients still may finish', async () => {
+  const { steps, isOver } = await drain({ limitMilliseconds: 300, open: [1], failure: new Error('no database') })
+
+  assert.deepEqual([steps, isOver], [['draining', 'give away', 'restart'], true])
+})

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { retry } from '@berth/runtime/async/retry.ts'
+import type Kernel from '@onkernel/sdk'
+import type { BrowserCreateResponse } from '@onkernel/sdk/resources/browsers'
+import { chromium, type Page } from 'playwright-core'
+import { noInstall, TestInstallation } from './test-installation.ts'
+
+const patience = { firstPauseMilliseconds: 100, longestPauseMilliseconds: 1_000, patienceMilliseconds: 60_000 }
+
+/** Repeats an assertion until it holds. */
+function eventually(check: () => Promise<void>): Promise<void> {
+  return retry(check, patience)
+}
+
+/** On the first page of the session. The client connects for this alone. */
+async function onPage(address: string, act: (page: Page) => Promise<void>): Promise<void> {
+  const browser = await chromium.connectOverCDP(address)
+  try {
+    await act(browser.contexts()[0]?.pages()[0] ?? assert.fail('there is no page'))
+  } finally {
+    await browser.close()
+  }
+}
+
+describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
+  if (noInstall !== undefined) return
+  const berth = await TestInstallation.open()
+  let client: Kernel
+  let kept: BrowserCreateResponse
+  after(() => berth[Symbol.asyncDispose]())
+
+  it('is installed by helm, which waits until it is ready', async () => {
+    await berth.install()
+
+    client = await berth.client()
+
+    assert.deepEqual((await client.browsers.list()).items, [])
+  })
+
+  it('serves a session by its Service, whose browser clients drive', async () => {
+    const session = await client.browsers.create({ headless: true })
+
+    await onPage(session.cdp_ws_url, async (page) => {
+      await page.setContent('<h1>in a pod</h1>')
+      assert.equal(await page.textContent('h1'), 'in a pod')
+    })
+
+    kept = session
+  })
+
+  it('goes on with its sessions, and with their pages, while an update replaces the server', async () => {
+    await berth.replaceServer()
+
+    await eventually(() =>
+      onPage(kept.cdp_ws_url, async (page) => assert.equal(await page.textContent('h1'), 'in a pod')),
+    )
+  })
+
+  it('runs machines under its profile of system calls, and nothing of a pod as root', async () => {
+    const { namespace } = berth
+    const { items } = await berth.core.listNamespacedPod({
+      namespace,
+      labelSelector: 'app.kubernetes.io/name=berth-machine',
+    })
+
+    assert.ok(items.length > 0)
+    for (const { spec } of items) {
+      assert.match(spec?.securityContext?.seccompProfile?.localhostProfile ?? '', /^berth\/machine-[0-9a-f]{12}.json$/)
+      assert.equal(spec?.hostUsers, false)
+    }
+  })
+
+  it('leaves no machine of a session that was deleted', async () => {
+    const session = await client.browsers.create({ headless: true })
+
+    await client.browsers.deleteByID(session.session_id)
+
+    // That of the other session, and the one that waits for the next.
+    await eventually(async () => assert.equal((await berth.machines()).length, 2))
+  })
+
+  it('takes everything with it that it has made, also the machines of sessions', async () => {
+    assert.equal((await client.browsers.retrieve(kept.session_id)).session_id, kept.session_id)
+
+    await berth.uninstall()
+
+    await eventually(async () => assert.deepEqual(await berth.remains(), []))
+  })
+})

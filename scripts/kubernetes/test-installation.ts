@@ -1,0 +1,172 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { openReachablePort, type ReachablePort } from '@berth/server/testing/reachable-port.ts'
+import { S3Server } from '@berth/server/testing/s3-server.ts'
+import { TestPostgres } from '@berth/server/testing/test-postgres.ts'
+import { AppsV1Api, CoreV1Api, KubeConfig } from '@kubernetes/client-node'
+import Kernel from '@onkernel/sdk'
+
+const run = promisify(execFile)
+const checkout = join(import.meta.dirname, '../..')
+const chart = join(checkout, 'deploy/helm/berth')
+const { env } = process
+const images = { server: env.BERTH_TEST_KUBERNETES_SERVER_IMAGE, machine: env.BERTH_TEST_KUBERNETES_IMAGE }
+/** An address of this host that pods reach. */
+const host = env.BERTH_TEST_KUBERNETES_HOST
+/** In the cluster's cache where the project brings the cluster up. */
+const helm = join(env.BERTH_KUBERNETES_CACHE ?? join(homedir(), '.cache/kube-1.37.2'), 'helm')
+const secretName = 'berth-settings'
+const installLimitMilliseconds = 240_000
+
+/** Why the chart cannot be installed here, or nothing. */
+export const noInstall =
+  env.BERTH_TEST_KUBERNETES === '1' && images.server && images.machine && host
+    ? undefined
+    : 'needs a cluster with both images, and BERTH_TEST_KUBERNETES_HOST: an address of this host that pods reach'
+
+/** The chart in a namespace of its own, with a PostgreSQL and a bucket by address, as helm installs it. */
+export class TestInstallation implements AsyncDisposable {
+  readonly namespace: string
+  readonly core: CoreV1Api
+  readonly apps: AppsV1Api
+  readonly #stack = new AsyncDisposableStack()
+  #values: readonly string[] = []
+
+  private constructor(config: KubeConfig) {
+    this.namespace = `berth-install-${randomBytes(3).toString('hex')}`
+    this.core = config.makeApiClient(CoreV1Api)
+    this.apps = config.makeApiClient(AppsV1Api)
+  }
+
+  /** The namespace, and what an operator brings: a database, a bucket, and a Secret with how to reach them. */
+  static async open(): Promise<TestInstallation> {
+    const config = new KubeConfig()
+    config.loadFromDefault()
+    const installation = new TestInstallation(config)
+    try {
+      await installation.#prepare()
+      return installation
+    } catch (error) {
+      await installation[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    const { namespace } = this
+    const postgres = await TestPostgres.open()
+    this.#stack.defer(() => postgres.close())
+    const s3 = await S3Server.open()
+    this.#stack.defer(() => s3.close())
+    const database = new URL(postgres.connectionString)
+    const folder = database.searchParams.get('host') ?? decodeURIComponent(database.hostname)
+    const databasePort = await this.#reach({ path: join(folder, '.s.PGSQL.5432') })
+    const s3Port = await this.#reach({ host: '127.0.0.1', port: Number(new URL(s3.endpoint).port) })
+    const { bucket } = await s3.bucket()
+    const [user, password] = [database.username, database.password]
+    await this.core.createNamespace({ body: { metadata: { name: namespace } } })
+    this.#stack.defer(() => this.#removeNamespace())
+    const stringData = {
+      DATABASE_URL: `postgres://${user}:${password}@${host}:${databasePort}/postgres`,
+      BERTH_MASTER_KEY: randomBytes(32).toString('hex'),
+      AWS_ACCESS_KEY_ID: env.AWS_ACCESS_KEY_ID ?? '',
+      AWS_SECRET_ACCESS_KEY: env.AWS_SECRET_ACCESS_KEY ?? '',
+    }
+    await this.core.createNamespacedSecret({ namespace, body: { metadata: { name: secretName }, stringData } })
+    const values = {
+      'images.server': images.server,
+      'images.machine': images.machine,
+      existingSecret: secretName,
+      'blobs.bucket': bucket,
+      'blobs.endpoint': `http://${host}:${s3Port}`,
+      'server.resources.requests.cpu': '10m',
+      'machines.cpuRequest': '10m',
+      'machines.reserve': 'headless=1',
+    }
+    this.#values = Object.entries(values).flatMap(([name, value]) => ['--set-string', `${name}=${value}`])
+  }
+
+  /** Resolves when helm says that all of it is ready. */
+  async install(): Promise<void> {
+    const flags = ['--wait', '--timeout', '3m', ...this.#values]
+    await this.#helm('install', 'berth', chart, ...flags).catch(async (cause: Error) => {
+      throw new Error(`helm did not install the chart; the server says:\n${await this.#log()}`, { cause })
+    })
+  }
+
+  /** As an update does: the server that is there goes when the next one is ready. */
+  async replaceServer(): Promise<void> {
+    await this.#kubectl('rollout', 'restart', 'deployment/berth')
+    await this.#kubectl('rollout', 'status', 'deployment/berth', '--timeout', '120s')
+  }
+
+  async uninstall(): Promise<void> {
+    await this.#helm('uninstall', 'berth', '--wait', '--timeout', '2m')
+  }
+
+  /** What the log says of the first start. */
+  async firstKey(): Promise<string> {
+    const log = await this.#log()
+    const ready = log.split('\n').find((line) => line.startsWith('{"event":"ready"'))
+    if (ready === undefined) throw new Error(`the server does not say that it is ready:\n${log}`)
+    return JSON.parse(ready).api_key
+  }
+
+  async #log(): Promise<string> {
+    const { namespace } = this
+    const { items } = await this.core.listNamespacedPod({
+      namespace,
+      labelSelector: 'app.kubernetes.io/name=berth-server',
+    })
+    const name = items[0]?.metadata?.name
+    return name === undefined ? 'there is no pod' : this.core.readNamespacedPodLog({ namespace, name })
+  }
+
+  /** By the address of the Service, as clients in the cluster reach it. */
+  async client(): Promise<Kernel> {
+    const { namespace } = this
+    const { spec } = await this.core.readNamespacedService({ namespace, name: 'berth' })
+    const baseURL = `http://${spec?.clusterIP}:${spec?.ports?.[0]?.port}`
+    return new Kernel({ apiKey: await this.firstKey(), baseURL })
+  }
+
+  /** The pods of machines by their names. */
+  async machines(): Promise<readonly string[]> {
+    const labelSelector = 'app.kubernetes.io/name=berth-machine'
+    const { items } = await this.core.listNamespacedPod({ namespace: this.namespace, labelSelector })
+    return items.map(({ metadata }) => metadata?.name ?? '')
+  }
+
+  /** All that is in the namespace but what was there before the install. */
+  async remains(): Promise<readonly string[]> {
+    const kinds = 'all,configmaps,secrets,serviceaccounts,roles,rolebindings,networkpolicies,pdb,pvc,hpa,leases'
+    const { stdout } = await this.#kubectl('get', kinds, '--output', 'name')
+    const ours = ['configmap/kube-root-ca.crt', 'serviceaccount/default', `secret/${secretName}`]
+    return stdout.split('\n').filter((name) => name !== '' && !ours.includes(name))
+  }
+
+  async #reach(target: Parameters<typeof openReachablePort>[1]): Promise<number> {
+    const opened: ReachablePort = await openReachablePort(host ?? '', target)
+    this.#stack.use(opened)
+    return opened.port
+  }
+
+  #helm(...args: readonly string[]) {
+    return run(helm, [...args, '--namespace', this.namespace], { timeout: installLimitMilliseconds })
+  }
+
+  #kubectl(...args: readonly string[]) {
+    return run('kubectl', [...args, '--namespace', this.namespace])
+  }
+
+  async #removeNamespace(): Promise<void> {
+    await this.#kubectl('delete', 'namespace', this.namespace, '--timeout', '60s')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync()
+  }
+}
