@@ -78,13 +78,14 @@ test('slow responses arrive, whatever the server says of its connections', {
     return slow
   }
 
-  const outcomes = await beside.compare(async (page) => {
-    const context = page.context()
-    return Promise.all(sites.map(async ({ url }) => look(await context.newPage(), url)))
+  // At once, because they wait.
+  const [outcomes, navigations] = await beside.compare(async (page) => {
+    const open = () => page.context().newPage()
+    return Promise.all([
+      Promise.all(sites.map(async ({ url }) => look(await open(), url))),
+      Promise.all(sites.map(async ({ url }) => outcomeOf(await open(), `${url}/slow-page`))),
+    ])
   })
-  const navigations = await beside.compare((page) =>
-    Promise.all(sites.map(async ({ url }) => outcomeOf(await page.context().newPage(), `${url}/slow-page`))),
-  )
 
   const right = ['<title>GET</title>', '<title>POST</title>', 'firstlater', 'later']
   assert.deepEqual(outcomes, [right, right, right, right])
