@@ -76,10 +76,7 @@ test('of many answers to one question one is taken, and typed once', async () =>
   )
   await until(project, id, isOver)
 
-  assert.deepEqual(answers.map(({ status }) => status).toSorted(), [
-    202,
-    ...Array(7).fill(answers.find(({ status }) => status !== 202)?.status),
-  ])
+  assert.equal(answers.filter(({ status }) => status === 202).length, 1)
   for (const { status, body } of answers) {
     if (status !== 202) assert.ok(['stale_interaction', 'no_active_flow'].includes(body.code), body.code)
   }

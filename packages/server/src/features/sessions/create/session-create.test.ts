@@ -150,6 +150,7 @@ test('the machine is started with the requested options', async () => {
     chromePolicy: chrome_policy,
     awaitsProfile: false,
     awaitsExtensions: false,
+    solvesCaptchas: false,
   })
   assert.deepEqual(server.host.agentOf(session.session_id as SessionId).navigations, ['about:blank'])
 })
