@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { checkoutFolder } from '../output.ts'
-import { endOpenProcess, findTestFiles, stagesOf } from './run-tests.ts'
+import { findTestFiles, stagesOf } from './run-tests.ts'
 
 const self = 'packages/cli/src/development/run-tests.test.ts'
 
@@ -53,22 +52,4 @@ test('every file runs in one stage, and only files that measure or use up the ma
     alone.filter((file) => file.startsWith('packages/agent/')),
     [],
   )
-})
-
-test('a process whose tests have left something open is ended, and says what is open', () => {
-  const { NODE_TEST_CONTEXT: _context, ...environment } = process.env
-  const run = (file: string) =>
-    spawnSync(process.execPath, ['--import', endOpenProcess, '--input-type=module', '--eval', file], {
-      env: { ...environment, BERTH_TEST_PATIENCE_MS: '100' },
-      encoding: 'utf8',
-      timeout: 60_000,
-    })
-  const passing = "import { test } from 'node:test'\nawait test('passes', () => {})"
-
-  const open = run(`${passing}\nimport { createServer } from 'node:net'\ncreateServer().listen(0, '127.0.0.1')`)
-  const closed = run(passing)
-
-  assert.deepEqual([open.status, closed.status], [1, 0])
-  assert.match(open.stderr, /still open: .*TCPServerWrap/)
-  assert.equal(closed.stderr, '')
 })

@@ -35,12 +35,11 @@ const exclusiveTests =
 const maxBrowserFiles = 4
 /** Fewer files have processes of their own, which show their results as they come. */
 const minBatchedFiles = 16
-// A test that hangs must not use up the time of CI. A file that leaves something open is ended earlier.
+// A file that hangs, or leaves something open, must not use up the time of CI.
 const silenceMinutes = { short: 4, deep: 120 }
 /** A process that runs several files may take that many times as long. */
 const batchFactor = 3
 const postgresSetup = join(checkoutFolder, 'packages/server/src/testing/test-postgres-setup.ts')
-export const endOpenProcess = join(import.meta.dirname, 'end-open-process.ts')
 const borrowing = 'Berth.borrow()'
 
 /** Finds all test files, or those whose path is or contains one of `parts`. */
@@ -134,14 +133,13 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
   const counts = { passed: 0, failed: 0, skipped: 0 }
   const stop = new AbortController()
   const minutes = process.env.BERTH_DEEP === '1' ? silenceMinutes.deep : silenceMinutes.short
-  const message = `nothing happened for ${minutes} minutes: a test hangs`
+  const message = `nothing happened for ${minutes} minutes: a test hangs, or its file left something open`
   const limitMilliseconds = minutes * 60_000
   const silence = setTimeout(() => stop.abort(new Error(message)), limitMilliseconds)
   const tests = run({
     // The longest first.
     files: [...(await writeBatches(batched, { count: batches, folder })), ...files.map(inCheckout)],
     concurrency,
-    execArgv: ['--import', endOpenProcess],
     ...(setup !== undefined && { globalSetupPath: setup }),
     timeout: batched.length === 0 ? limitMilliseconds : batchFactor * limitMilliseconds,
     cwd: checkoutFolder,

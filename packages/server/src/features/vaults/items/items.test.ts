@@ -396,7 +396,7 @@ test('whoever waits for an item gets it when it changes', async () => {
   ])
 
   // The wait may have begun behind the change.
-  assert.equal(waited.body.version, 2)
+  assert.equal(waited.body.version, 2, JSON.stringify(waited.body))
 })
 
 test('what an item does not offer is a 409', async () => {
