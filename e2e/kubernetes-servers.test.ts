@@ -9,6 +9,8 @@ import { SharedBerths } from './testing/shared-berths.ts'
 const { KUBECONFIG = '', BERTH_TEST_KUBERNETES, BERTH_TEST_KUBERNETES_IMAGE: image = '' } = process.env
 const noCluster = BERTH_TEST_KUBERNETES === '1' && image !== '' ? undefined : 'no cluster: ./berth test --kubernetes'
 const drainSeconds = 8
+/** A connection for each request: those of a server that ends are closed. */
+const ofItsOwn = { connection: 'close' }
 /** On a busy machine; a server is gone after 8 s, and its sessions are taken up within a few more. */
 const moveSeconds = 60
 
@@ -39,19 +41,29 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
   after(() => shared[Symbol.asyncDispose]())
 
   async function startServer(): Promise<Berth> {
-    const server = await shared.start({ environment: { ...environment, BERTH_PUBLIC_URL: shared.url } })
+    const server = await shared.start({ environment })
     servers.push(server)
     return server
   }
 
+  async function remove(server: Berth, { session_id }: SessionRecord): Promise<number> {
+    return (await server.request(`/browsers/${session_id}`, { method: 'DELETE', headers: ofItsOwn })).status
+  }
+
+  async function isReady(server: Berth): Promise<boolean> {
+    return (await server.request('/health/ready', { headers: ofItsOwn })).status === 200
+  }
+
+  /** A session of the server, at the address of all. */
   async function create(server: Berth): Promise<SessionRecord> {
-    const response = await server.request('/browsers', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ headless: true, timeout_seconds: 600 }),
-    })
+    const body = JSON.stringify({ headless: true, timeout_seconds: 600 })
+    const headers = { 'content-type': 'application/json', ...ofItsOwn }
+    const response = await server.request('/browsers', { method: 'POST', headers, body })
     assert.equal(response.status, 200)
-    return (await response.json()) as SessionRecord
+    const session = (await response.json()) as SessionRecord
+    const url = new URL(session.cdp_ws_url)
+    url.port = new URL(shared.url).port
+    return { ...session, cdp_ws_url: url.href }
   }
 
   /** A page with something that only its memory has. */
@@ -66,13 +78,19 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
   }
 
   function reconnect({ cdp_ws_url: url }: SessionRecord): Promise<CdpClient> {
-    return until('the session to be reached', () => CdpClient.open(url).catch(() => undefined), {
-      limitSeconds: moveSeconds,
-      everyMilliseconds: 200,
-    })
+    return until(
+      'the session to be reached',
+      () => CdpClient.open(url, { handshakeTimeout: 25_000 }).catch(() => undefined),
+      {
+        limitSeconds: moveSeconds,
+        everyMilliseconds: 200,
+      },
+    )
   }
 
-  test('the session of a server that is killed is reached at the same URL, with its page', async () => {
+  test('the session of a server that is killed is reached at the same URL, with its page', {
+    timeout: 180_000,
+  }, async () => {
     const [killed, other] = servers as [Berth, Berth]
     const session = await create(killed)
     const cdp = await CdpClient.open(session.cdp_ws_url)
@@ -81,15 +99,15 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
 
     await killed.signal('SIGKILL')
     shared.use([other])
-    cdp.reset()
     await cut
     const again = await reconnect(session)
 
     assert.equal(await readPage(again), 42)
-    assert.equal((await other.request(`/browsers/${session.session_id}`, { method: 'DELETE' })).status, 204)
+    await again.close()
+    assert.equal(await remove(other, session), 204)
   })
 
-  test('a server that ends gives its sessions to others, and lets clients finish', async () => {
+  test('a server that ends gives its sessions to others, and lets clients finish', { timeout: 180_000 }, async () => {
     const [, ending] = servers as [Berth, Berth]
     const staying = await startServer()
     shared.use([ending])
@@ -97,12 +115,10 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
     const cdp = await CdpClient.open(session.cdp_ws_url)
     const page = await openPage(cdp)
     const closed = once(cdp.socket, 'close')
-    assert.equal((await ending.request('/health/ready')).status, 200)
+    assert.ok(await isReady(ending))
 
     const exited = ending.signal('SIGTERM')
-    await until('it is not ready', async () => (await ending.request('/health/ready')).status === 503, {
-      limitSeconds: 10,
-    })
+    await until('it is not ready', async () => !(await isReady(ending)), { limitSeconds: 10 })
     shared.use([staying])
     const elsewhere = await reconnect(session)
     const seen = await readPage(elsewhere)
@@ -112,12 +128,12 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
     assert.deepEqual([seen, before, code], [42, 43, 1012])
     assert.equal(await exited, 0)
     assert.equal(await readPage(await reconnect(session)), 42)
-    assert.equal((await staying.request(`/browsers/${session.session_id}`, { method: 'DELETE' })).status, 204)
+    assert.equal(await remove(staying, session), 204)
   })
 
-  test('all servers are replaced one after another, and no session is lost', async () => {
-    shared.useAll()
+  test('all servers are replaced one after another, and no session is lost', { timeout: 180_000 }, async () => {
     const [old] = servers.filter(({ hasEnded }) => !hasEnded) as [Berth]
+    shared.use([old])
     const sessions = [await create(old), await create(old)]
     for (const session of sessions) {
       const cdp = await CdpClient.open(session.cdp_ws_url)
@@ -138,8 +154,6 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
 
     const seen = await Promise.all(sessions.slice(0, 2).map(async (session) => readPage(await reconnect(session))))
     assert.deepEqual(seen, [42, 42])
-    for (const { session_id } of sessions) {
-      assert.equal((await serving.request(`/browsers/${session_id}`, { method: 'DELETE' })).status, 204)
-    }
+    for (const session of sessions) assert.equal(await remove(serving, session), 204)
   })
 })

@@ -261,3 +261,23 @@ test('invocations of a server that is gone fail, and those of others run on', as
   const statuses = new Map(body.map(({ id, status }) => [id, status]))
   assert.deepEqual([statuses.get(lost.id), statuses.get(other.id)], ['failed', 'running'])
 })
+
+test('a connection that is on its way to a server when the session moves reaches the next one', async () => {
+  const { session, id } = await sessionOn(first)
+  const resolve = second.services.store.resolve.bind(second.services.store)
+  let lookups = 0
+  second.services.store.resolve = async (...args) => {
+    const found = await resolve(...args)
+    // The session moves when it has been looked up.
+    lookups += 1
+    if (lookups === 1) await first.services.takeUps?.giveAway()
+    return found
+  }
+  await first.services.heartbeat.drain()
+
+  const socket = await connect(second, session.cdp_ws_url)
+
+  assert.ok(lookups > 1)
+  assert.ok(second.services.machines.has(id))
+  socket.terminate()
+})

@@ -193,6 +193,8 @@ export class SessionForwarding {
   async #takeUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, serve: TakeUpgrade): Promise<void> {
     const [, id] = belowSession.exec(pathOf(request.url ?? '')) ?? []
     const findOwner = async () => (ownSessionOf(request.socket) === undefined ? this.#otherOwnerById(id) : undefined)
+    // It moved on while it was on its way here: whoever has sent it looks again.
+    if (this.#options.takeUps && isForwarded(request) && (await findOwner()) !== undefined) return void socket.destroy()
     const isElsewhere = await this.#reach(findOwner, !isForwarded(request), async (owner) =>
       this.#upgrades.forward(request, socket, head, await this.#wayTo(owner, request)),
     )
