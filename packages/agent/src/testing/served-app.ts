@@ -35,7 +35,7 @@ export class ServedApp implements AsyncDisposable {
     const logger = createLogger({ name: 'agent', level: 'error', json: true })
     const server = createApp({
       config: { home_folder: folder, run_folder: folder } as AgentConfig,
-      browser: {} as Browser,
+      browser: { config: { stealth: false } } as Browser,
       extensions: {} as ExtensionSet,
       state: new StateFeed(systemClock),
       events: new EventLog(systemClock),
