@@ -298,7 +298,7 @@ test('helpers fail shortly before the time limit of the call, and keep the proce
     'await js("new Promise(() => {})")',
     'repl.write(await waitForElement("#none", { timeoutSec: 60 }))',
   ]) {
-    const cut = await run(code, { timeout_sec: 1 })
+    const cut = await run(code, { timeout_sec: 2 })
     assert.equal(cut.repl_terminated, undefined, code)
     assert.equal(cut.repl_id, id)
     assert.equal(cut.success, code.startsWith('repl.write'))
