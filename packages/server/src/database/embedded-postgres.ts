@@ -25,7 +25,7 @@ const startRetry = {
 const settings = {
   listen_addresses: '',
   shared_buffers: '32MB',
-  max_connections: '100',
+  max_connections: '200',
   log_min_messages: 'warning',
   unix_socket_permissions: '0700',
 }
