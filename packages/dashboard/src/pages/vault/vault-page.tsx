@@ -18,6 +18,7 @@ import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Badge, Empty, Pending } from '../../components/feedback.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { Age, timeText } from '../../components/format.tsx'
+import { StackedTable } from '../../components/stacked-table.tsx'
 import { common } from '../../strings/common.ts'
 import { words } from '../../strings/vault.ts'
 
@@ -73,51 +74,40 @@ export function VaultPage() {
 
 function ItemTable({ items, onOpen }: { readonly items: readonly VaultItem[]; readonly onOpen: (open: Open) => void }) {
   return (
-    <div className="table-frame" tabIndex={0} role="region" aria-label={words.items}>
-      <table className="stacks">
-        <thead>
-          <tr>
-            {words.columns.map((title) => (
-              <th key={title}>{title}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((item) => (
-            <tr key={item.id}>
-              <td data-title={words.columns[0]}>
-                {item.key}
-                {item.spec.description && <p className="quiet">{item.spec.description}</p>}
-              </td>
-              <td data-title={words.columns[1]}>
-                <Badge tone={item.state.status === 'ready' ? 'good' : 'warn'}>{words.states[item.state.status]}</Badge>
-              </td>
-              <td data-title={words.columns[2]}>
-                <Fields item={item} />
-              </td>
-              <td data-title={words.columns[3]}>
-                <Age since={item.updated_at} />
-              </td>
-              <td data-title={words.columns[4]}>
-                <div className="chips" role="group" aria-label={item.key}>
-                  {item.action && (
-                    <a className="button small" href={item.action.url} target="_blank" rel="noreferrer">
-                      {words.collect}
-                    </a>
-                  )}
-                  <button type="button" className="small" onClick={() => onOpen({ kind: 'events', item })}>
-                    {words.history}
-                  </button>
-                  <button type="button" className="small danger" onClick={() => onOpen({ kind: 'remove', item })}>
-                    {common.remove}
-                  </button>
-                </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <StackedTable label={words.items} columns={words.columns}>
+      {items.map((item) => (
+        <tr key={item.id}>
+          <td data-title={words.columns[0]}>
+            {item.key}
+            {item.spec.description && <p className="quiet">{item.spec.description}</p>}
+          </td>
+          <td data-title={words.columns[1]}>
+            <Badge tone={item.state.status === 'ready' ? 'good' : 'warn'}>{words.states[item.state.status]}</Badge>
+          </td>
+          <td data-title={words.columns[2]}>
+            <Fields item={item} />
+          </td>
+          <td data-title={words.columns[3]}>
+            <Age since={item.updated_at} />
+          </td>
+          <td data-title={words.columns[4]}>
+            <div className="chips" role="group" aria-label={item.key}>
+              {item.action && (
+                <a className="button small" href={item.action.url} target="_blank" rel="noreferrer">
+                  {words.collect}
+                </a>
+              )}
+              <button type="button" className="small" onClick={() => onOpen({ kind: 'events', item })}>
+                {words.history}
+              </button>
+              <button type="button" className="small danger" onClick={() => onOpen({ kind: 'remove', item })}>
+                {common.remove}
+              </button>
+            </div>
+          </td>
+        </tr>
+      ))}
+    </StackedTable>
   )
 }
 

@@ -7,6 +7,7 @@ import { call, callPage } from '../../api/client.ts'
 import { listKey } from '../../api/list-key.ts'
 import { Badge, Empty, Failure, Pending } from '../../components/feedback.tsx'
 import { Age, timeText } from '../../components/format.tsx'
+import { StackedTable } from '../../components/stacked-table.tsx'
 import { common } from '../../strings/common.ts'
 import { words } from '../../strings/webhook.ts'
 import { DeliveryDetails } from './delivery-details.tsx'
@@ -82,55 +83,44 @@ function DeliveryTable({ deliveries, onShow, onSent }: DeliveryTableProps) {
   return (
     <>
       <Failure error={redeliver.error} />
-      <div className="table-frame" tabIndex={0} role="region" aria-label={words.title}>
-        <table className="stacks">
-          <thead>
-            <tr>
-              {words.columns.map((title) => (
-                <th key={title}>{title}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {deliveries.map((delivery) => (
-              <tr key={delivery.id}>
-                <td data-title={words.columns[0]}>
-                  {delivery.event_type}
-                  {delivery.redelivery_of !== undefined && <p className="quiet">{words.redelivery}</p>}
-                </td>
-                <td data-title={words.columns[1]}>
-                  <Badge tone={tones[delivery.status]}>{delivery.status}</Badge>
-                </td>
-                <td data-title={words.columns[2]}>
-                  <Answer delivery={delivery} />
-                </td>
-                <td data-title={words.columns[3]}>{delivery.attempt_count}</td>
-                <td data-title={words.columns[4]}>
-                  {delivery.next_attempt_at ? timeText(delivery.next_attempt_at) : common.none}
-                </td>
-                <td data-title={words.columns[5]}>
-                  <Age since={delivery.created_at} />
-                </td>
-                <td data-title={words.columns[6]}>
-                  <div className="chips" role="group" aria-label={delivery.id}>
-                    <button type="button" className="small" onClick={() => onShow(delivery)}>
-                      {words.details}
-                    </button>
-                    <button
-                      type="button"
-                      className="small"
-                      disabled={redeliver.isPending}
-                      onClick={() => redeliver.mutate(delivery)}
-                    >
-                      {words.redeliver}
-                    </button>
-                  </div>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <StackedTable label={words.title} columns={words.columns}>
+        {deliveries.map((delivery) => (
+          <tr key={delivery.id}>
+            <td data-title={words.columns[0]}>
+              {delivery.event_type}
+              {delivery.redelivery_of !== undefined && <p className="quiet">{words.redelivery}</p>}
+            </td>
+            <td data-title={words.columns[1]}>
+              <Badge tone={tones[delivery.status]}>{delivery.status}</Badge>
+            </td>
+            <td data-title={words.columns[2]}>
+              <Answer delivery={delivery} />
+            </td>
+            <td data-title={words.columns[3]}>{delivery.attempt_count}</td>
+            <td data-title={words.columns[4]}>
+              {delivery.next_attempt_at ? timeText(delivery.next_attempt_at) : common.none}
+            </td>
+            <td data-title={words.columns[5]}>
+              <Age since={delivery.created_at} />
+            </td>
+            <td data-title={words.columns[6]}>
+              <div className="chips" role="group" aria-label={delivery.id}>
+                <button type="button" className="small" onClick={() => onShow(delivery)}>
+                  {words.details}
+                </button>
+                <button
+                  type="button"
+                  className="small"
+                  disabled={redeliver.isPending}
+                  onClick={() => redeliver.mutate(delivery)}
+                >
+                  {words.redeliver}
+                </button>
+              </div>
+            </td>
+          </tr>
+        ))}
+      </StackedTable>
     </>
   )
 }
