@@ -125,7 +125,7 @@ async function tryPort(host: string, port: number): Promise<PortState> {
 async function isBerth(host: string, port: number): Promise<boolean> {
   const name = host.includes(':') ? `[${host}]` : host
   try {
-    const answer = await fetch(`http://${name}:${port}/health`, { signal: AbortSignal.timeout(1000) })
+    const answer = await fetch(`http://${name}:${port}/health`, { signal: AbortSignal.timeout(5000) })
     const health = (await answer.json()) as Record<string, unknown>
     return 'egress' in health && 'driver' in health
   } catch {
