@@ -65,6 +65,8 @@ interface Schema {
   readonly default?: unknown
   readonly type?: string
   readonly minimum?: number
+  readonly maximum?: number
+  readonly maxItems?: number
   readonly anyOf?: readonly Schema[]
   readonly oneOf?: readonly Schema[]
   readonly items?: Schema
@@ -181,3 +183,26 @@ test('what agents serve is refused by the field, whatever comes', () => {
     }
   }
 })
+
+/** Where the agent compares the number with the screen, or with its own limit. */
+const checkedElsewhere = ['x', 'y', 'width', 'height', 'path', 'typo_chance']
+
+test('what a computer control repeats or waits for has a limit', () => {
+  for (const { path, operationId, body } of operations) {
+    if (!path.includes('/computer/') || !body) continue
+    const root = z.toJSONSchema(body, { io: 'input', unrepresentable: 'any', reused: 'inline' }) as Schema
+    const unlimited = [...unlimitedFields(root, root)].filter((name) => !checkedElsewhere.includes(name))
+
+    assert.deepEqual(unlimited, [], operationId)
+  }
+})
+
+function* unlimitedFields(schema: Schema, root: Schema, name = ''): Generator<string> {
+  const { $ref, anyOf, type, maximum = Number.MAX_SAFE_INTEGER, maxItems, items, properties = {} } = schema
+  if ($ref !== undefined) yield* unlimitedFields(root.$defs?.[$ref.split('/').at(-1) ?? ''] ?? {}, root, name)
+  for (const option of anyOf ?? []) yield* unlimitedFields(option, root, name)
+  if ((type === 'integer' || type === 'number') && maximum >= Number.MAX_SAFE_INTEGER) yield name
+  if (type === 'array' && maxItems === undefined) yield name
+  if (items) yield* unlimitedFields(items, root, name)
+  for (const [field, inner] of Object.entries(properties)) yield* unlimitedFields(inner, root, field)
+}
