@@ -372,6 +372,13 @@ const references: readonly Reference[] = [
     'PATCH /auth/connections/:connection',
     (named) => ({ credential: { name: idOrName(named) } }),
   ],
+  ['/browsers/{id_or_name}', 'POST /vaults/:vault/items/login/operations', (session) => fillIn(session)],
+  ['/auth/connections/{id}', 'PUT /vaults/:vault/items/linked', (connection) => linkedTo(connection)],
+  [
+    '/deployments/{id}',
+    'POST /invocations',
+    (app) => ({ app_name: idOrName(app), version: 'latest', action_name: 'a' }),
+  ],
   ['/org/projects/{id_or_name}', 'POST /org/api_keys', (project) => ({ name: 'x', project_id: idOrName(project) })],
   ['/telemetry/destinations/{id_or_name}', 'POST /browsers', (to) => ofSession({ telemetry: exportTo(to) })],
   [
@@ -382,6 +389,15 @@ const references: readonly Reference[] = [
 ]
 
 const contentOf = (session: Named) => ({ source: 'browser', browser: { browser_id: idOrName(session) } })
+const fillIn = (session: Named) => ({
+  type: 'fill',
+  browser_id: idOrName(session),
+  fields: [{ field: 'user', selector: '#user' }],
+})
+const linkedTo = (connection: Named) => ({
+  type: 'credential',
+  spec: { provider: 'managed_auth', connection_id: idOrName(connection) },
+})
 const searchWith = (session: Named) => ({ query: 'x', content: contentOf(session) })
 
 test('what is named in a body is as absent as what does not exist', async () => {
@@ -395,7 +411,12 @@ test('what is named in a body is as absent as what does not exist', async () => 
         profile_name: who.replaceAll(' ', '-'),
       }),
       ':search': await made(call, '/search', { query: 'own' }),
+      ':vault': await made(call, '/vaults', { name: 'own' }),
     }
+    await call('PUT', `/vaults/${own[':vault']}/items/login`, {
+      type: 'credential',
+      spec: { provider: 'kernel', fields: [{ name: 'user', type: 'text', value: 'ann' }] },
+    })
     for (const [kind, template, bodyWith] of references) {
       const isShared = resources.some(({ path, isShared: of }) => path === kind && of)
       if (who !== 'a key of another organization' && (isShared || kind === '/org/projects/{id_or_name}')) continue
