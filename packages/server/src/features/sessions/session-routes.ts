@@ -40,7 +40,7 @@ export function mountSessionRoutes(
     const invocation =
       body.invocation_id === undefined
         ? named && (await invocations.findRunning(projectId, String(named)))
-        : (await invocations.get(projectId, body.invocation_id)).id
+        : (await invocations.getWhole(projectId, body.invocation_id)).id
     const session = await creator.create(projectId, { ...body, invocation_id: invocation || undefined }, signal)
     await invocations.admit(session)
     return record(session, request)
