@@ -11,7 +11,7 @@ export interface Shapes {
   readonly unions: Readonly<Record<string, string>>
 }
 
-type Fields = Readonly<Record<string, { readonly type: string; readonly required?: boolean }>>
+type Fields = Readonly<Record<string, { readonly type: string; readonly required?: boolean; readonly wire?: string }>>
 
 /** A type. What a name stands for is read when it is asked for, because types contain themselves. */
 export type Shape =
@@ -26,16 +26,17 @@ interface ShapedField {
   readonly required: boolean
 }
 
-/** The list has one record for each name. Inside of a connection, this is another one. */
-const ambiguous: readonly string[] = ['Credential']
+/** The list has one record for each name. Where these are used, they are other ones. */
+const ambiguous: readonly string[] = ['Authorization', 'Browser', 'Content', 'Credential', 'Data', 'Vault']
+const ambiguousRequests: readonly string[] = ['Config', 'Content', 'LimitUpdateParams']
 
 const wrappers: readonly string[] = ['Optional', 'Required', 'Annotated']
 const lists: readonly string[] = ['List', 'Iterable', 'SequenceNotStr', 'SyncOffsetPagination', 'Stream']
 
 export function typesOf(shapes: Shapes) {
   return {
-    request: (type: string) => shapeOf(type, (name) => shapes.requests[name]),
-    answer: (type: string) => shapeOf(type, (name) => (ambiguous.includes(name) ? undefined : shapes.records[name])),
+    request: (type: string) => shapeOf(type, (name) => (ambiguousRequests.includes(name) ? {} : shapes.requests[name])),
+    answer: (type: string) => shapeOf(type, (name) => (ambiguous.includes(name) ? {} : shapes.records[name])),
   }
 
   function shapeOf(type: string, find: (name: string) => Fields | undefined): Shape {
@@ -53,13 +54,19 @@ export function typesOf(shapes: Shapes) {
     if (!fields) return { kind: 'plain' }
     const shaped = () =>
       Object.fromEntries(
-        Object.entries(fields).map(([field, { type: of, required = false }]) => [
-          field,
+        Object.entries(fields).map(([field, { type: of, required = false, wire }]) => [
+          wire ?? aliasOf(of) ?? field,
           { type: shapeOf(of, find), required },
         ]),
       )
     return { kind: 'record', fields: shaped }
   }
+}
+
+/** `Annotated[type, alias=name]`: what the field is called on the wire. */
+function aliasOf(type: string): string | undefined {
+  const { name, parts } = partsOf(type)
+  return name === 'Annotated' ? parts[1]?.match(/^alias=(\S+)$/)?.[1] : undefined
 }
 
 /** `Name[part, part]`, with parts that have parts themselves. */

@@ -8,7 +8,8 @@ get_connection_context {}
 search_docs {"query":"pools"}
 manage_browsers {"action":"create","name":"tools","headless":true,"timeout_seconds":600,"telemetry_console":true} -> session=session_id
 manage_browsers {"action":"create","viewport_width":3} ! viewport.height
-manage_browsers {"action":"update","session_id":"tools","timeout_seconds":500}
+manage_browsers {"action":"update","session_id":"tools","start_url":"about:blank"}
+manage_browsers {"action":"update","session_id":"tools","timeout_seconds":500} ! timeout_seconds: cannot be changed
 manage_browsers {"action":"list"}
 manage_browsers {"action":"get","session_id":"{session}"}
 manage_browsers {"action":"get","session_id":".."} ! id_or_name: must not be empty

@@ -317,6 +317,11 @@ export const errorCatalogue = {
     sentence: (details: { name: string }) =>
       `A telemetry destination of this organization has the name ${details.name}.`,
   },
+  proxy_in_use: {
+    status: 400,
+    publicCode: 'resource_in_use',
+    sentence: () => 'An auth connection uses the proxy. Give it another one, or delete it, before.',
+  },
   otlp_destination_in_use: { status: 409, sentence: () => 'An active session exports its telemetry there.' },
   webhook_limit_reached: {
     status: 409,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders, Server } from 'node:http'
+import { type IncomingHttpHeaders, maxHeaderSize, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Toolset } from '@berth/mcp/toolsets.ts'
@@ -267,9 +267,13 @@ function refuseMalformedRequest(error: NodeJS.ErrnoException, socket: Socket): v
     socket.destroy()
     return
   }
+  const reason =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? `The address and the headers must have at most ${maxHeaderSize} bytes together.`
+      : 'The request is not valid HTTP.'
   const refusal =
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       ? new BerthError('request_timeout')
-      : new BerthError('bad_request', { reason: 'The request is not valid HTTP.' })
+      : new BerthError('bad_request', { reason })
   endWithResponse(socket, refusal.status, errorBody(refusal))
 }

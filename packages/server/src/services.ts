@@ -64,6 +64,7 @@ import { LimitService, type LimitsConfig } from './features/limits/limit-service
 import { LimitStore } from './features/limits/limit-store.ts'
 import { createManagedAuth } from './features/managed-auth/create-managed-auth.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
+import { OtlpDeliveryHealth } from './features/otlp/otlp-delivery-health.ts'
 import { OtlpDestinationService } from './features/otlp/otlp-destination-service.ts'
 import { OtlpDestinationStore } from './features/otlp/otlp-destination-store.ts'
 import { OtlpExporter } from './features/otlp/otlp-exporter.ts'
@@ -258,7 +259,15 @@ export function createServices(options: ServicesOptions) {
   const oauth = options.oauth && new OAuthTokens({ config: options.oauth, keys, guard, clock, logger })
   const otlpStore = new OtlpDestinationStore(database)
   const otlpDestinations = new OtlpDestinationService({ store: otlpStore, secrets, guard, clock })
-  const otlpExporter = new OtlpExporter({ store: otlpStore, destinations: otlpDestinations, guard, version, logger })
+  const otlpHealth = new OtlpDeliveryHealth({ store: otlpStore, clock, logger })
+  const otlpExporter = new OtlpExporter({
+    store: otlpStore,
+    destinations: otlpDestinations,
+    health: otlpHealth,
+    guard,
+    version,
+    logger,
+  })
   sessionTelemetry.onConfigured((id, config) => {
     const destination = config?.export?.otlp?.destination as OtlpDestinationId | undefined
     if (destination) otlpExporter.bind(id, destination)

@@ -8,10 +8,17 @@ const errors = ['computer_action_failed'] as const
 /** Pixels from the top left corner of the screen. The agent checks the bounds, because it knows the screen size. */
 const Coordinate = z.int()
 
-const Milliseconds = z.int().min(0)
+/* What an action repeats or waits for is bounded: it holds up all others of its session. */
+const Milliseconds = z.int().min(0).max(300_000)
+const WheelTicks = z.int().min(-10_000).max(10_000)
+const maxClicks = 1_000
+const maxKeys = 1_000
+const maxHeldKeys = 32
+const maxDragPoints = 10_000
 
 const HoldKeys = z
   .array(z.string())
+  .max(maxHeldKeys)
   .default([])
   .meta({ description: 'Names of keys that are held down during the action.' })
 
@@ -24,7 +31,11 @@ export const ClickMouseRequest = z
       .enum(['down', 'up', 'click'])
       .default('click')
       .meta({ description: 'After `down`, the button stays pressed until an `up`.' }),
-    num_clicks: z.int().default(1).meta({ description: 'Two make a double click. Below 1 it counts as 1.' }),
+    num_clicks: z
+      .int()
+      .max(maxClicks)
+      .default(1)
+      .meta({ description: 'Two make a double click. Below 1 it counts as 1.' }),
     hold_keys: HoldKeys,
   })
   .meta({ id: 'ClickMouseRequest' })
@@ -78,7 +89,7 @@ export type TypeTextRequest = z.output<typeof TypeTextRequest>
 
 export const PressKeyRequest = z
   .strictObject({
-    keys: z.array(z.string()).min(1).meta({
+    keys: z.array(z.string()).min(1).max(maxKeys).meta({
       description: 'Key names of X11 (`Return`, `F5`, `a`), or a combination: `Ctrl+Shift+Tab`.',
     }),
     duration: Milliseconds.default(0).meta({
@@ -93,8 +104,8 @@ export const ScrollRequest = z
   .strictObject({
     x: Coordinate,
     y: Coordinate,
-    delta_x: z.int().default(0).meta({ description: 'Ticks of the wheel: to the right, or to the left below 0.' }),
-    delta_y: z.int().default(0).meta({ description: 'Ticks of the wheel: down, or up below 0.' }),
+    delta_x: WheelTicks.default(0).meta({ description: 'Ticks of the wheel: to the right, or to the left below 0.' }),
+    delta_y: WheelTicks.default(0).meta({ description: 'Ticks of the wheel: down, or up below 0.' }),
     hold_keys: HoldKeys,
   })
   .meta({ id: 'ScrollRequest' })
@@ -105,12 +116,13 @@ export const DragMouseRequest = z
     path: z
       .array(z.array(Coordinate).length(2))
       .min(2)
+      .max(maxDragPoints)
       .meta({ description: 'Points `[x, y]`: the button goes down at the first and up at the last.' }),
     button: z.enum(['left', 'middle', 'right']).default('left'),
     delay: Milliseconds.default(0).meta({ description: 'Pause between pressing the button and moving.' }),
     smooth: z.boolean().default(true),
     duration_ms: z.int().min(50).max(10_000).optional().meta({ description: 'Of a smooth movement.' }),
-    steps_per_segment: z.int().min(1).default(10).meta({ description: 'When `smooth` is false.' }),
+    steps_per_segment: z.int().min(1).max(1_000).default(10).meta({ description: 'When `smooth` is false.' }),
     step_delay_ms: Milliseconds.default(50).meta({ description: 'When `smooth` is false.' }),
     hold_keys: HoldKeys,
   })

@@ -148,6 +148,10 @@ export interface OtlpDestinationTable {
   header_names: Json<readonly string[]>
   sealed_headers: Buffer
   version: Generated<number>
+  consecutive_failures: Generated<number>
+  last_error: Generated<string | null>
+  last_error_at: Generated<Date | null>
+  last_export_at: Generated<Date | null>
   created_at: Date
   updated_at: Date
 }

@@ -84,6 +84,13 @@ export class InvocationService {
     return invocation
   }
 
+  /** By the whole id: what belongs to an invocation must not depend on which others there are. */
+  async getWhole(projectId: ProjectId, id: string): Promise<StoredInvocation> {
+    const invocation = await this.get(projectId, id)
+    if (invocation.id !== id) throw new BerthError('invocation_not_found', { invocation: id })
+    return invocation
+  }
+
   list({ since, ...filter }: InvocationQuery, page: PageRequest): Promise<Page<StoredInvocation>> {
     const { store, clock } = this.#options
     return store.list({ ...filter, since: since && timeOf(since, clock.now()) }, page)

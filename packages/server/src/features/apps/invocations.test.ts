@@ -181,6 +181,18 @@ test('the active sessions of an invocation are listed as sessions are', async ()
   assert.deepEqual(body.browsers.map(withoutTokens), [withoutTokens(record)])
 })
 
+test('a session belongs to an invocation by its whole id alone', async () => {
+  const project = await server.project()
+  const { id } = await apps.serving(project, 'app')
+  const invocation = await apps.running(project, id, 'app')
+
+  for (const named of [invocation.id.slice(0, 12), 'none']) {
+    const { status, body } = await project.call('POST', '/browsers', { headless: true, invocation_id: named })
+    assert.deepEqual([status, (body as unknown as { code: string }).code], [404, 'invocation_not_found'])
+  }
+  assert.deepEqual((await project.call('GET', '/browsers')).body, [])
+})
+
 test('a cancel ends the sessions of the invocation, and later ones are refused', async () => {
   const project = await server.project()
   const { id } = await apps.serving(project, 'app')

@@ -37,7 +37,10 @@ export function mountSessionRoutes(
     const { projectId } = caller
     // An app may leave it to its process to say what it runs in.
     const named = request.headers[invocationHeader]
-    const invocation = body.invocation_id ?? (named && (await invocations.findRunning(projectId, String(named))))
+    const invocation =
+      body.invocation_id === undefined
+        ? named && (await invocations.findRunning(projectId, String(named)))
+        : (await invocations.getWhole(projectId, body.invocation_id)).id
     const session = await creator.create(projectId, { ...body, invocation_id: invocation || undefined }, signal)
     await invocations.admit(session)
     return record(session, request)
