@@ -31,7 +31,7 @@ async function isPlayedAt(page: Page, seconds: number): Promise<void> {
     const { currentTime, duration } = document.querySelector('video') ?? {}
     return Math.abs(currentTime - Math.min(${seconds}, duration)) < 0.05
   })()`
-  await until('the moment of the event', () => page.evaluate<boolean>(isThere), { limitSeconds: 20 })
+  await until('the moment of the event', () => page.evaluate<boolean>(isThere), { limitSeconds: 60 })
 }
 
 const cookiesOf = (context: BrowserContext) => context.cookies().then((all) => all.map(({ name }) => name))
