@@ -28,8 +28,8 @@ async function momentOf(id: string, text: string): Promise<number> {
 async function isPlayedAt(page: Page, seconds: number): Promise<void> {
   assert.ok(seconds > 0.1, `the event was at ${seconds} s`)
   const isThere = `(() => {
-    const { currentTime, duration } = document.querySelector('video') ?? {}
-    return Math.abs(currentTime - Math.min(${seconds}, duration)) < 0.05
+    const { currentTime, duration, seeking, readyState } = document.querySelector('video') ?? {}
+    return Math.abs(currentTime - Math.min(${seconds}, duration)) < 0.05 && !seeking && readyState >= 2
   })()`
   await until('the moment of the event', () => page.evaluate<boolean>(isThere), { limitSeconds: 60 })
 }
