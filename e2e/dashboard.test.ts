@@ -107,7 +107,9 @@ test('a session is made by the form and seen live, and its recording moves with 
   await page.getByRole('tab', { name: 'Replays' }).click()
   await page.getByRole('button', { name: 'Start recording' }).click()
   await page.getByText('Recording…').waitFor()
-  await watched.evaluate("console.log('seen by the dashboard')")
+  // Not at the very beginning of the recording, where the player is without being moved.
+  const later = 'new Promise((resolve) => setTimeout(resolve, 500))'
+  await watched.evaluate(`${later}.then(() => console.log('seen by the dashboard'))`)
 
   await page.getByRole('tab', { name: 'Console' }).click()
   await page.getByRole('button', { name: /seen by the dashboard/ }).waitFor()
