@@ -124,6 +124,8 @@ test('a session is made by the form and seen live, and its recording moves with 
   await page.getByRole('button', { name: 'Show in the replay' }).click()
   await page.getByRole('tab', { name: 'Replays', selected: true }).waitFor()
   await isPlayedAt(page, seen)
+  // The browser's own player goes on to show that it loads.
+  if (process.env.BERTH_SCREENSHOTS) await page.waitForTimeout(3_000)
   await isAccessible(page, 'replay')
   await remote.close()
   await client.browsers.deleteByID(session.session_id)
