@@ -152,7 +152,7 @@ test('several extensions are loaded all or none, and simultaneous loads wait for
   await assert.rejects(load(session_id, { good, other: await zipOf(messagingExtension('other', 2)), bad }), isBad)
   await page.goto(`${pages.url}/visit`)
   assert.deepEqual(await answersIn(page, []), {})
-  await until('no worker of the first', async () => (await workersOf(cdp_ws_url)).length === 0, { limitSeconds: 10 })
+  await until('no worker of the first', async () => (await workersOf(cdp_ws_url)).length === 0, { limitSeconds: 60 })
 
   await Promise.all([load(session_id, { good }), load(session_id, { nested })])
   await page.reload()

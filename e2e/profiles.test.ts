@@ -93,7 +93,7 @@ async function untilTargets(session: { cdp_ws_url: string }, urls: readonly stri
     seen = await targetsOf(session)
     return String(seen) === String(urls)
   }
-  await until('the tabs', areThere, { limitSeconds: 10 }).catch(() => assert.deepEqual(seen, urls))
+  await until('the tabs', areThere, { limitSeconds: 60 }).catch(() => assert.deepEqual(seen, urls))
 }
 
 /** Whether the session has ended completely. Only then it is no longer found. */

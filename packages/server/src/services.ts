@@ -645,7 +645,7 @@ export function createServices(options: ServicesOptions) {
       find: async (projectId, idOrName) => (await resolver.resolve({ projectId }, idOrName)).id,
       isAwake: (id) => machines.find(id) !== undefined && !machines.isFrozen(id),
       take: async (id, limitMilliseconds) =>
-        (await machines.command(id, takeThumbnail, {}, { limitMilliseconds })).jpeg_b64,
+        (await machines.commandAside(id, takeThumbnail, {}, { limitMilliseconds })).jpeg_b64,
     },
     clock,
   })

@@ -135,7 +135,7 @@ test('an agent listens on the given address', async () => {
   const enter = ['--target', String(agent.process.pid), '--net', ...asUser, '--']
   // The network of the agent is there a moment after its process.
   const ask = () =>
-    run('nsenter', [...enter, process.execPath, '--input-type=module', '-e', script], { timeout: 5_000 })
+    run('nsenter', [...enter, process.execPath, '--input-type=module', '-e', script], { timeout: 60_000 })
 
   const { stdout } = await ask().catch(ask).catch(ask)
 

@@ -12,6 +12,7 @@ import { forwardedHeader } from './peer-signature.ts'
 
 /** Shorter than the time for which a server keeps a connection that is not used. */
 const idleMilliseconds = 15_000
+const maxResponseListeners = 20
 /** Doing it twice is the same as doing it once. */
 const repeatable = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']
 
@@ -53,6 +54,8 @@ export class HttpForwarder {
     reply.raw.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', endToEndHeaders(answer.rawHeaders))
     // The head of a stream is sent before its first event.
     reply.raw.flushHeaders()
+    // Those that count, bound and audit the response listen for its end too: Node.js would warn of a leak in the log.
+    reply.raw.setMaxListeners(maxResponseListeners)
     // The end of either side ends the other. There is nobody left to report to.
     await pipeline(answer, reply.raw).catch(() => reply.raw.destroy())
   }

@@ -36,6 +36,8 @@ interface EnqueueOptions {
   readonly server?: string
   /** The job exists if and only if the transaction commits. */
   readonly transaction?: Transaction<Tables>
+  /** No server claims it before. */
+  readonly startAfterSeconds?: number
 }
 
 /** Accepts jobs to run later. */
@@ -64,7 +66,7 @@ export class JobRunner implements JobQueue {
   async enqueue<Data extends object>(
     job: Job<Data>,
     data: Data,
-    { server, transaction }: EnqueueOptions = {},
+    { server, transaction, startAfterSeconds }: EnqueueOptions = {},
   ): Promise<void> {
     if (job.runsOn === 'one server' && server === undefined) throw new Error(`${job.name} needs a server to run on`)
     try {
@@ -74,6 +76,7 @@ export class JobRunner implements JobQueue {
       await boss.send(queue, data, {
         ...this.#optionsOf(job, data),
         ...(transaction && { db: fromKysely(transaction) }),
+        ...(startAfterSeconds !== undefined && { startAfter: startAfterSeconds }),
       })
     } catch (error) {
       throw error instanceof AssertionError ? error : asUnavailable(error as Error)

@@ -97,6 +97,7 @@ export class FakeAgent {
   }
   /** How many were taken. */
   thumbnails = 0
+  beforeThumbnail: () => Promise<void> = async () => {}
   /** Finds the elements of forms: there is no page. */
   findFormFields: (request: FindFormFieldsRequest) => Promise<FindFormFieldsReply> = async () => ({
     outcome: 'no_page',
@@ -234,8 +235,9 @@ export class FakeAgent {
       this.fetched.push(body)
       return this.fetchPage(body)
     })
-    mount(app, takeThumbnail, () => {
+    mount(app, takeThumbnail, async () => {
       this.thumbnails += 1
+      await this.beforeThumbnail()
       return { jpeg_b64: Buffer.from(`picture ${this.thumbnails}`).toString('base64') }
     })
     mount(app, findFormFields, ({ body }) => this.findFormFields(body))

@@ -123,7 +123,7 @@ export function FilesTab({ session: { session_id: id } }: TabProps) {
         <span className="quiet">{words.drop}</span>
       </form>
       <Failure error={upload.error ?? makeFolder.error ?? save.error} />
-      {!files.data && <Pending query={files} />}
+      <Pending query={files} />
       {files.data?.length === 0 && <p className="quiet">{words.emptyFolder}</p>}
       <ul className="files" aria-label={words.tabs.files}>
         {files.data?.map((file) => (

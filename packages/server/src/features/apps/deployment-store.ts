@@ -6,7 +6,7 @@ import { type Insertable, type Selectable, sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 import { newestPage } from '../../database/newest-page.ts'
 import type { AppVersionTable, DeploymentTable } from '../../database/tables.ts'
-import { buildDeployment } from '../../jobs/declared-jobs.ts'
+import { type BuildWait, buildDeployment } from '../../jobs/declared-jobs.ts'
 import type { JobQueue } from '../../jobs/job-runner.ts'
 
 export type StoredDeployment = Selectable<DeploymentTable>
@@ -101,6 +101,23 @@ export class DeploymentStore {
       .where('status', 'in', building)
       .returningAll()
       .executeTakeFirst()
+  }
+
+  /** Has whichever server comes first build it. This attempt does not count, because nothing was begun. */
+  async handOn(id: DeploymentId, wait: BuildWait, jobs: JobQueue): Promise<void> {
+    await this.#database.transaction().execute(async (database) => {
+      const waiting = await database
+        .updateTable('deployments')
+        .set({ attempts: sql`attempts - 1` })
+        .where('id', '=', id)
+        .where('status', '=', 'in_progress')
+        .returning('id')
+        .executeTakeFirst()
+      if (!waiting) return
+      // This server asks for the next job at once; the others need a moment to come first.
+      const options = { transaction: database, startAfterSeconds: 1 }
+      await jobs.enqueue(buildDeployment, { deploymentId: id, wait }, options)
+    })
   }
 
   /** Says whether it is still being built. */

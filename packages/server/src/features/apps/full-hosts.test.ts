@@ -5,6 +5,8 @@ import type { Deployment, DeploymentEvent, Invocation, InvocationEvent } from '@
 import type { DeploymentId, InvocationId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { zip } from '@berth/runtime/testing/zip.ts'
+import { sql } from 'kysely'
+import { buildDeployment } from '../../jobs/declared-jobs.ts'
 import { startJobs } from '../../jobs/start-jobs.ts'
 import type { TestProject, TestServer } from '../../testing/server-test.ts'
 import { SharedServers } from '../../testing/shared-servers.ts'
@@ -197,7 +199,7 @@ test('a build waits until its host has room, says so, and tells of its failure b
   first.host.failNextStart(full())
   const events = Array.fromAsync(eventsOf<DeploymentEvent>(project, `/deployments/${id}/events`))
 
-  await first.services.builds.run(id, new AbortController().signal)
+  await alone(() => first.services.builds.run(id, new AbortController().signal))
 
   const told = await events
   assert.ok(told.some((event) => event.event === 'log' && waits.test(event.message)))
@@ -206,4 +208,32 @@ test('a build waits until its host has room, says so, and tells of its failure b
   assert.equal(state.deployment.status, 'failed')
   assert.equal(error.error.message, state.deployment.status_reason)
   assert.doesNotMatch(error.error.message, /the fake host is full/)
+})
+
+/** Has this server begin a build, as if it had taken its job. */
+async function build(server: TestServer, id: DeploymentId): Promise<void> {
+  await sql`delete from jobs.job where singleton_key = ${id}`.execute(server.database)
+  await server.services.builds.run(id, new AbortController().signal)
+}
+
+test('a build that finds its host full is done by a server with room, and that attempt does not count', async () => {
+  const project = await first.project()
+  const id = await deploy(project)
+  first.host.failNextStart(full())
+  const started = Promise.withResolvers<void>()
+  second.host.onStart = async ({ isApp }) => void (isApp && started.resolve())
+
+  await build(first, id)
+  assert.equal((await deployments.get(id)).attempts, 0)
+  await second.jobs.work(buildDeployment, ({ deploymentId, wait }, signal) =>
+    second.services.builds.run(deploymentId, signal, wait),
+  )
+  await started.promise
+
+  // The fake machine builds nothing.
+  for await (const event of eventsOf<DeploymentEvent>(project, `/deployments/${id}/events`)) {
+    if (event.event === 'log') assert.doesNotMatch(event.message, waits)
+  }
+  const { status, attempts } = await deployments.get(id)
+  assert.deepEqual([status, attempts], ['failed', 1])
 })

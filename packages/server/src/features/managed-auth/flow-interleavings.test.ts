@@ -146,7 +146,7 @@ class Run {
         .where('project_id', '=', this.#project.id)
         .where('state', '!=', 'deleted')
         .execute()
-    for (let look = 0; look < 500 && (await left()).length > 0; look += 1) {
+    for (let look = 0; look < 3_000 && (await left()).length > 0; look += 1) {
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
     assert.deepEqual(await left(), [], 'no browser is left')

@@ -20,7 +20,7 @@ onePassword.items.set('vaulta', [
     ],
   },
 ])
-const server = await TestServer.open({ onePassword: { connectUrl: onePassword.url, limitMilliseconds: 5_000 } })
+const server = await TestServer.open({ onePassword: { connectUrl: onePassword.url, limitMilliseconds: 60_000 } })
 after(async () => {
   await server.close()
   await onePassword.close()
