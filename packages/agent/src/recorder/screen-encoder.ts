@@ -25,7 +25,10 @@ export function displayEncoderArguments(
     ...['-f', 'x11grab', '-framerate', `${framerate}`, '-video_size', size, '-draw_mouse', '1'],
     ...(max_seconds === undefined ? [] : ['-t', `${max_seconds}`]),
     ...['-i', displayName],
-    ...encoderArguments(framerate, isEven({ width, height }) ? [] : [`pad=${even(width)}:${even(height)}`]),
+    ...encoderArguments(framerate, [
+      ...(isEven({ width, height }) ? [] : [`pad=${even(width)}:${even(height)}`]),
+      'format=yuv420p',
+    ]),
   ]
 }
 
@@ -45,13 +48,14 @@ export function pictureEncoderArguments({ width, height }: Size, framerate: numb
   const fit = [`scale=${size}:force_original_aspect_ratio=decrease`, `pad=${size}:-1:-1`, 'setsar=1']
   return [
     ...[...quiet, ...immediate, '-use_wallclock_as_timestamps', '1', '-f', 'mjpeg', '-i', 'pipe:0'],
-    ...encoderArguments(framerate, fit),
+    // The samples of a JPEG have the full range. The stream says so, which is cheaper than to convert each picture.
+    ...encoderArguments(framerate, [...fit, 'format=yuvj420p']),
   ]
 }
 
 function encoderArguments(framerate: number, filters: readonly string[]): readonly string[] {
   return [
-    ...['-filter_threads', '1', '-vf', [...filters, 'format=yuv420p'].join(',')],
+    ...['-filter_threads', '1', '-vf', filters.join(',')],
     // The times of the frames are those at which they were grabbed: a busy machine makes fewer of them, not a shorter film.
     ...['-fps_mode', 'passthrough', '-enc_time_base', '1:1000'],
     // One thread: others would hold pictures of their own, and take the processor from the page.
