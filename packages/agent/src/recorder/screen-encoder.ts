@@ -48,7 +48,9 @@ export function pictureEncoderArguments({ width, height }: Size, framerate: numb
   const fit = [`scale=${size}:force_original_aspect_ratio=decrease`, `pad=${size}:-1:-1`, 'setsar=1']
   return [
     ...[...quiet, ...immediate, '-use_wallclock_as_timestamps', '1', '-f', 'mjpeg', '-i', 'pipe:0'],
-    // The samples of a JPEG have the full range. The stream says so, which is cheaper than to convert each picture.
+    // The samples of a JPEG have the full range. The stream says so, which is cheaper than to convert each picture. A
+    // player in Chromium overlooks the range unless the colours are named as well. Those of pages are sRGB.
+    ...['-color_primaries', 'bt709', '-color_trc', 'iec61966-2-1'],
     ...encoderArguments(framerate, [...fit, 'format=yuvj420p']),
   ]
 }
