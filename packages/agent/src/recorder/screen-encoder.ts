@@ -25,10 +25,7 @@ export function displayEncoderArguments(
     ...['-f', 'x11grab', '-framerate', `${framerate}`, '-video_size', size, '-draw_mouse', '1'],
     ...(max_seconds === undefined ? [] : ['-t', `${max_seconds}`]),
     ...['-i', displayName],
-    ...encoderArguments(framerate, [
-      ...(isEven({ width, height }) ? [] : [`pad=${even(width)}:${even(height)}`]),
-      'format=yuv420p',
-    ]),
+    ...encoderArguments(framerate, isEven({ width, height }) ? [] : [`pad=${even(width)}:${even(height)}`]),
   ]
 }
 
@@ -48,16 +45,13 @@ export function pictureEncoderArguments({ width, height }: Size, framerate: numb
   const fit = [`scale=${size}:force_original_aspect_ratio=decrease`, `pad=${size}:-1:-1`, 'setsar=1']
   return [
     ...[...quiet, ...immediate, '-use_wallclock_as_timestamps', '1', '-f', 'mjpeg', '-i', 'pipe:0'],
-    // The samples of a JPEG have the full range. The stream says so, which is cheaper than to convert each picture. A
-    // player in Chromium overlooks the range unless the colours are named as well. Those of pages are sRGB.
-    ...['-color_primaries', 'bt709', '-color_trc', 'iec61966-2-1'],
-    ...encoderArguments(framerate, [...fit, 'format=yuvj420p']),
+    ...encoderArguments(framerate, fit),
   ]
 }
 
 function encoderArguments(framerate: number, filters: readonly string[]): readonly string[] {
   return [
-    ...['-filter_threads', '1', '-vf', filters.join(',')],
+    ...['-filter_threads', '1', '-vf', [...filters, 'format=yuv420p'].join(',')],
     // The times of the frames are those at which they were grabbed: a busy machine makes fewer of them, not a shorter film.
     ...['-fps_mode', 'passthrough', '-enc_time_base', '1:1000'],
     // One thread: others would hold pictures of their own, and take the processor from the page.
