@@ -47,7 +47,10 @@ export function mountLiveViewPage(app: FastifyInstance, { access, publicUrl }: L
   mountPageScript(app, path, readScript)
 }
 
-/** Any page may frame it. Firefox does not count WebSockets among `'self'`. */
+/**
+ * Any page may frame it: `frame-ancestors *` would leave out those of apps and files.
+ * Firefox does not count WebSockets among `'self'`.
+ */
 function policyFor(host: string): string {
   return [
     "default-src 'none'",
@@ -57,7 +60,6 @@ function policyFor(host: string): string {
     `connect-src 'self' ws://${host} wss://${host}`,
     "base-uri 'none'",
     "form-action 'none'",
-    'frame-ancestors *',
   ].join('; ')
 }
 
