@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Kernel from '@onkernel/sdk'
 import { createCheckedFetch } from './checked-fetch.ts'
+import { clusterEnvironment } from './cluster-environment.ts'
 import { rememberLog } from './machine-of.ts'
 import { allowedOwnPages } from './pages.ts'
 import { SharedBerths } from './shared-berths.ts'
@@ -230,7 +231,13 @@ export function launch(
     detached: isOwnGroup,
     stdio: ['ignore', 'pipe', 'pipe'],
     // What is started before it is asked for would take the processor from what a test looks at.
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, BERTH_RESERVE: 'off', ...environment },
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      BERTH_RESERVE: 'off',
+      ...clusterEnvironment,
+      ...environment,
+    },
   })
 }
 

@@ -581,6 +581,13 @@ export const errorCatalogue = {
     retry: false,
     sentence: () => 'The machine of this session disconnected before it responded.',
   },
+  session_moving: {
+    status: 503,
+    retryAfterSeconds: 1,
+    // The caller sends the body again, which this server has no more.
+    retry: true,
+    sentence: () => 'The session moves to another server. Try again in a moment.',
+  },
   shutting_down: {
     status: 503,
     retryAfterSeconds: 1,
