@@ -1,11 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import Kernel from '@onkernel/sdk'
 import { createCheckedFetch } from './checked-fetch.ts'
 import { clusterEnvironment } from './cluster-environment.ts'
@@ -144,6 +145,7 @@ export class Berth {
     isOwnGroup = false,
   }: BerthOptions = {}): Promise<Berth> {
     const folder = dataFolder ?? (await mkdtemp(join(tmpdir(), 'berth-e2e-')))
+    await fillFromTemplate(folder)
     const args = ['serve', '--json', '--port', '0', '--data-dir', folder, ...flags]
     const child = launch(args, { BERTH_API_KEY: Berth.testKey, ...environment }, isOwnGroup)
     const log: string[] = []
@@ -209,6 +211,17 @@ export class Berth {
     await backing?.[Symbol.asyncDispose]()
     if (this.#ownsFolder) await rm(this.dataFolder, { recursive: true, force: true })
   }
+}
+
+/**
+ * A run of tests has a data folder with an empty database (data-folder-setup.ts): most processor time of a first start
+ * creates that. Tests of a first start call `launch`, or name a folder that does not exist.
+ */
+async function fillFromTemplate(folder: string): Promise<void> {
+  const template = process.env.BERTH_TEST_DATA_FOLDER
+  const entries = await readdir(folder).catch(() => undefined)
+  if (template === undefined || entries?.length !== 0) return
+  await promisify(execFile)('cp', ['--archive', '--reflink=auto', `${template}/.`, folder])
 }
 
 /** The client reads once from the environment which subresources it calls directly. Other files share the environment. */

@@ -6,7 +6,7 @@ import { asUnavailable } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Job, JobHandler } from './job.ts'
 
-const schema = 'jobs'
+export const jobsSchema = 'jobs'
 const maxConnections = 4
 const closeLimitMilliseconds = 3_000
 const retry = { retryLimit: 50, retryDelay: 1, retryBackoff: true, retryDelayMax: 5 * 60 }
@@ -135,7 +135,7 @@ export class JobRunner implements JobQueue {
     const { PgBoss } = await import('pg-boss')
     const boss = new PgBoss({
       connectionString,
-      schema,
+      schema: jobsSchema,
       max: maxConnections,
       application_name: 'berth jobs',
       useListenNotify: true,
