@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Shape, type Shapes, typesOf } from './testing/client-types.ts'
+import { type Shape, type Shapes, typesOf } from './testing/tables/client-types.ts'
 
 /*
  * Walks the types of a newer official client, field by field: what it reads is declared, and what it may send is declared

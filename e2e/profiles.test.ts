@@ -6,8 +6,8 @@ import { rounds } from './fault/testing/deep.ts'
 import { FaultTestbed } from './fault/testing/fault-testbed.ts'
 import { killPart } from './fault/testing/parts.ts'
 import { until } from './fault/testing/until.ts'
+import { messagingExtension, zipOf } from './testing/browsers/extension-files.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { messagingExtension, zipOf } from './testing/extension-files.ts'
 import { startPages } from './testing/pages.ts'
 
 const pages = await startPages()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { podPorts } from '@berth/contract/agent/machine-pod.ts'
+import { podPorts } from '@berth/contract/agent/machine/machine-pod.ts'
 import { retry } from '@berth/runtime/async/retry.ts'
 import { containerNames } from '@berth/server/drivers/kubernetes/machine-pod.ts'
 import type Kernel from '@onkernel/sdk'

@@ -6,7 +6,7 @@ import { BerthError, publicCodeOf } from '@berth/contract/errors.ts'
 import { publicEndpoints } from '@berth/contract/index.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import { z } from 'zod'
-import { FakeProviders } from './testing/fake-providers.ts'
+import { FakeProviders } from './testing/fakes/fake-providers.ts'
 import { TestServer } from './testing/server-test.ts'
 
 /*

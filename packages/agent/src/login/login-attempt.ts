@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { AllowedHosts } from './allowed-hosts.ts'
-import { type Cookie, sessionCookies } from './evidence.ts'
-import type { Purpose } from './fields.ts'
+import { type Cookie, sessionCookies } from './analysis/evidence.ts'
+import type { Purpose } from './analysis/fields.ts'
 
 /** What the driver remembers of the login that is under way. */
 export class LoginAttempt {

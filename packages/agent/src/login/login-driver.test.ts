@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import type { CheckLoginReply, LoginOutcome } from '@berth/contract/agent/login-endpoints.ts'
-import type { LoginPage } from '@berth/contract/agent/login-page.ts'
-import type { loginRoutes } from '@berth/contract/agent/login-routes.ts'
+import type { CheckLoginReply, LoginOutcome } from '@berth/contract/agent/login/login-endpoints.ts'
+import type { LoginPage } from '@berth/contract/agent/login/login-page.ts'
+import type { loginRoutes } from '@berth/contract/agent/login/login-routes.ts'
 import { GalleryAgent } from '../testing/login-gallery/gallery-agent.ts'
 import { password, user } from '../testing/login-gallery/site.ts'
 

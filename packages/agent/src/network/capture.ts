@@ -1,5 +1,5 @@
 import { createServer, type Socket } from 'node:net'
-import { inheritedDescriptors } from '@berth/contract/agent/machine-network.ts'
+import { inheritedDescriptors } from '@berth/contract/agent/machine/machine-network.ts'
 import type { ConnectionFailure } from '@berth/contract/egress/machine-protocol.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { connectionFailures } from './connection-failures.ts'

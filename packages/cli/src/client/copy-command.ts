@@ -7,7 +7,7 @@ import {
   readFile as readSessionFile,
   uploadZip,
   writeFile,
-} from '@berth/contract/agent/fs-operations.ts'
+} from '@berth/contract/agent/operations/fs-operations.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import type { Command } from 'commander'
 import { ApiClient } from '../api/api-client.ts'

@@ -4,7 +4,7 @@ import {
   spawnProcess,
   streamProcessOutput,
   writeProcessInput,
-} from '@berth/contract/agent/process-operations.ts'
+} from '@berth/contract/agent/operations/process-operations.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import type { Command } from 'commander'
 import { ApiClient } from '../api/api-client.ts'

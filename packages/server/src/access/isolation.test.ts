@@ -9,7 +9,7 @@ import type { Project } from '@berth/contract/projects/project.ts'
 import { type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
 import { sql } from 'kysely'
 import { WebSocket } from 'ws'
-import { FakeProviders } from '../testing/fake-providers.ts'
+import { FakeProviders } from '../testing/fakes/fake-providers.ts'
 import { type TestProject, TestServer } from '../testing/server-test.ts'
 import { newApiKey } from './secrets.ts'
 

@@ -7,8 +7,8 @@ import { abortedByClient } from '@berth/runtime/http/mount.ts'
 import type { FastifyReply } from 'fastify'
 import { endToEndHeaders } from './end-to-end-headers.ts'
 import type { OpenForwards } from './open-forwards.ts'
-import { limitConnecting } from './peer-connection.ts'
-import { forwardedHeader } from './peer-signature.ts'
+import { limitConnecting } from './peers/peer-connection.ts'
+import { forwardedHeader } from './peers/peer-signature.ts'
 
 /** Shorter than the time for which a server keeps a connection that is not used. */
 const idleMilliseconds = 15_000

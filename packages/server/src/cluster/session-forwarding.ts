@@ -25,8 +25,8 @@ import { forwardFullCreates } from './forward-full-creates.ts'
 import { clientAddressOf, isForwarded, receiveForwarded } from './forwarded-requests.ts'
 import { type Forward, HttpForwarder, hasBody, misdirectedHeader, UnreadBody } from './http-forwarder.ts'
 import { OpenForwards } from './open-forwards.ts'
-import type { PeerSignature } from './peer-signature.ts'
-import type { Peers } from './peers.ts'
+import type { PeerSignature } from './peers/peer-signature.ts'
+import type { Peers } from './peers/peers.ts'
 import { UpgradeForwarder } from './upgrade-forwarder.ts'
 
 interface SessionForwardingOptions {

@@ -1,4 +1,4 @@
-import type { LoginEvidence, LoginPage } from '@berth/contract/agent/login-page.ts'
+import type { LoginEvidence, LoginPage } from '@berth/contract/agent/login/login-page.ts'
 import type { DeploymentStatus, InvocationStatus } from '@berth/contract/apps/app.ts'
 import type { BrowserPoolConfig } from '@berth/contract/browser-pools/browser-pool.ts'
 import type { BrowserMemory, Region } from '@berth/contract/browsers/browser.ts'

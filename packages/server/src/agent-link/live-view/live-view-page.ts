@@ -7,7 +7,7 @@ import { publicUrlOf } from '../../access/public-url.ts'
 import type { SessionAccess } from '../../access/session-access.ts'
 import { readSessionCredentials } from '../../access/session-credentials.ts'
 import { sessionRoot } from '../../features/sessions/records/session-urls.ts'
-import { mountPageScript, pageScript } from '../../host/page-script.ts'
+import { mountPageScript, pageScript } from '../../host/bundles/page-script.ts'
 import { isReadOnlyView } from './live-view-query.ts'
 import { style } from './live-view-style.ts'
 

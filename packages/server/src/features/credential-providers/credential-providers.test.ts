@@ -4,8 +4,8 @@ import { after, afterEach, test } from 'node:test'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
 import type { CredentialProvider } from '@berth/contract/credential-providers/credential-provider-endpoints.ts'
 import { newApiKey } from '../../access/secrets.ts'
-import { ConnectServer } from '../../testing/connect-server.ts'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
+import { ConnectServer } from '../../testing/services/connect-server.ts'
 
 const connect = await ConnectServer.open()
 const open = (limitMilliseconds: number) =>

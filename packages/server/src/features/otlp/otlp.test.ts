@@ -6,8 +6,8 @@ import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import type { OtlpDestination } from '@berth/contract/telemetry/otlp-destination-endpoints.ts'
 import { sql } from 'kysely'
 import { newApiKey } from '../../access/secrets.ts'
-import { OtlpCollector } from '../../testing/otlp-collector.ts'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
+import { OtlpCollector } from '../../testing/services/otlp-collector.ts'
 
 const collector = await OtlpCollector.open()
 const other = await OtlpCollector.open()

@@ -8,9 +8,18 @@ import { type ApiAnswer, type TestProject, TestServer } from '../../testing/serv
 const server = await TestServer.open()
 after(() => server.close())
 
-const caBundle = await readFile(new URL('../../../../../e2e/testing/certificates/ca.pem', import.meta.url), 'utf8')
-const leaf = await readFile(new URL('../../../../../e2e/testing/certificates/server.pem', import.meta.url), 'utf8')
-const key = await readFile(new URL('../../../../../e2e/testing/certificates/server-key.pem', import.meta.url), 'utf8')
+const caBundle = await readFile(
+  new URL('../../../../../e2e/testing/servers/certificates/ca.pem', import.meta.url),
+  'utf8',
+)
+const leaf = await readFile(
+  new URL('../../../../../e2e/testing/servers/certificates/server.pem', import.meta.url),
+  'utf8',
+)
+const key = await readFile(
+  new URL('../../../../../e2e/testing/servers/certificates/server-key.pem', import.meta.url),
+  'utf8',
+)
 const secret = { username: 'us-er', password: 'p@ss:w%rd/é' }
 const custom = { type: 'custom', config: { host: 'proxy.test', port: 3128 } }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { LoginResponse, ManagedAuth } from '@berth/contract/managed-auth/connection.ts'
-import { FakeLogin, type FakeLoginSite } from '../../../testing/fake-login.ts'
+import { FakeLogin, type FakeLoginSite } from '../../../testing/fakes/fake-login.ts'
 import type { TestProject, TestServer } from '../../../testing/server-test.ts'
 
 export const password = 'planted-p@ss'

@@ -6,8 +6,8 @@ import { takeThumbnail } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import WebSocket from 'ws'
-import type { FakeAgent } from '../../../testing/fake-agent.ts'
-import { FakeDriver } from '../../../testing/fake-driver.ts'
+import type { FakeAgent } from '../../../testing/fakes/fake-agent.ts'
+import { FakeDriver } from '../../../testing/fakes/fake-driver.ts'
 import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 
 const standbyMilliseconds = 200
