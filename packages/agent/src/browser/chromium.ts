@@ -92,7 +92,7 @@ export class Chromium {
 
   /**
    * Resolves with the page that answers first. Of restored tabs that is the one in front: Chromium loads those behind it
-   * when it has time. One that computes for ever answers never, and the browser is there all the same.
+   * when it has time. A page in an endless loop never answers; the browser counts as ready without it.
    */
   async firstPage(): Promise<FirstPage> {
     const answered = Promise.withResolvers<FirstPage>()
