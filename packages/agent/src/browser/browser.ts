@@ -99,6 +99,7 @@ export class Browser {
   #endpoint = pendingEndpoint()
   /** Of the first Chromium, when a session waits for its launch, from its first answer on. */
   #early = Promise.withResolvers<DevToolsEndpoint>()
+  #hasAnsweredEarly = false
   readonly #userData: UserData
   readonly #launched = Promise.withResolvers<void>()
   /** Settled when the first start may go ahead: with the tabs of the profile that it has waited for, or an empty page. */
@@ -387,12 +388,17 @@ export class Browser {
       try {
         return await this.#launch('blank')
       } catch (error) {
-        const failed = await this.#chromium?.catch(() => undefined)
-        if (this.#isStopping || !failed || !(await endsNow([failed.ended]))) throw error
-        failed.kill()
-        this.#noteCrash('chromium', await failed.ended, 'startup')
+        await this.#noteStartupCrash(error)
       }
     }
+  }
+
+  /** Throws the error of the launch when Chromium has not died. */
+  async #noteStartupCrash(error: unknown): Promise<void> {
+    const failed = await this.#chromium?.catch(() => undefined)
+    if (this.#isStopping || !failed || !(await endsNow([failed.ended]))) throw error
+    failed.kill()
+    this.#noteCrash('chromium', await failed.ended, 'startup')
   }
 
   /** When everything is there that it starts with. */
@@ -402,8 +408,13 @@ export class Browser {
     const [tabs] = await Promise.all([this.#firstTabs.promise, this.#options.extensions.arrived])
     if (this.#isStopping) throw new Error('the browser is being stopped')
     this.#hasBegun = true
-    const launched = this.#launch(tabs)
-    if (!this.#config.awaits_profile) return launched
+    if (!this.#config.awaits_profile) return this.#launch(tabs)
+    const launched = this.#launch(tabs).catch(async (error: unknown) => {
+      // The session has been told that its browser is there: it gets another one, as after any crash.
+      if (!this.#hasAnsweredEarly) throw error
+      await this.#noteStartupCrash(error)
+      return this.#launchAfterCrash()
+    })
     const endActivity = this.#options.state.activity.begin()
     void this.#answerEarly()
     return launched.finally(endActivity)
@@ -423,6 +434,7 @@ export class Browser {
       () => undefined,
     )
     if (!endpoint || hasEnded || this.#isStopping) return
+    this.#hasAnsweredEarly = true
     this.#early.resolve(endpoint)
     this.#options.state.becomeReady()
   }
