@@ -3,8 +3,8 @@ import { after, before, type TestOptions, test } from 'node:test'
 import { toFile } from '@onkernel/sdk'
 import { deepOnly, isDeep } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
-import { zipOf } from './testing/extension-files.ts'
-import { PythonIndex } from './testing/python-index.ts'
+import { zipOf } from './testing/browsers/extension-files.ts'
+import { PythonIndex } from './testing/servers/python-index.ts'
 
 /*
  * An app in Python with the official framework, unchanged.

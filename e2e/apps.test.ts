@@ -7,10 +7,10 @@ import { toFile } from '@onkernel/sdk'
 import { deepOnly } from './fault/testing/deep.ts'
 import { until } from './fault/testing/until.ts'
 import { Berth, launch, oneServerOnly } from './testing/berth.ts'
-import { zipOf } from './testing/extension-files.ts'
-import { GitServer } from './testing/git-server.ts'
-import { installedVersion, PackageRegistry } from './testing/package-registry.ts'
+import { zipOf } from './testing/browsers/extension-files.ts'
 import { sdkApp } from './testing/sdk-app.ts'
+import { GitServer } from './testing/servers/git-server.ts'
+import { installedVersion, PackageRegistry } from './testing/servers/package-registry.ts'
 
 /*
  * The official client deploys and invokes, and is the framework inside the app, unchanged.

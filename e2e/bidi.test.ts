@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { chromium } from 'playwright-core'
 import puppeteer from 'puppeteer-core'
 import { Berth } from './testing/berth.ts'
-import { BidiClient } from './testing/bidi.ts'
+import { BidiClient } from './testing/browsers/bidi.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { startPages } from './testing/pages.ts'
 import { browserProcess } from './testing/processes.ts'
@@ -52,7 +52,7 @@ test('BiDi clients connect, fail and work side by side without effect on a CDP c
 
     for (let round = 0; round < 3; round++) {
       const bidi = await BidiClient.open(webdriver_ws_url)
-      await within(10_000, bidi.send('session.new', { capabilities: {} }))
+      await within(60_000, bidi.send('session.new', { capabilities: {} }))
       const { context } = await bidi.send('browsingContext.create', { type: 'tab' })
       await bidi.send('browsingContext.navigate', { context, url: pages.url, wait: 'complete' })
       await bidi.send('session.subscribe', { events: ['log.entryAdded'], contexts: [context] })
@@ -71,7 +71,7 @@ test('BiDi clients connect, fail and work side by side without effect on a CDP c
 
     assert.deepEqual(await targets(cdp_ws_url), before)
     const [first, second] = [await BidiClient.open(webdriver_ws_url), await BidiClient.open(webdriver_ws_url)]
-    for (const bidi of [first, second]) await within(5_000, bidi.send('session.new', {}))
+    for (const bidi of [first, second]) await within(60_000, bidi.send('session.new', {}))
     const tabs = await Promise.all(
       [first, second].map(async (bidi, index) => {
         const { context } = await bidi.send('browsingContext.create', { type: 'tab' })
@@ -90,9 +90,9 @@ test('BiDi clients connect, fail and work side by side without effect on a CDP c
 
     const pid = await browserProcess(session_id)
     process.kill(pid, 'SIGKILL')
-    await within(5_000, first.closed)
-    const next = await within(10_000, BidiClient.open(webdriver_ws_url))
-    await within(10_000, next.send('session.new', {}))
+    await within(60_000, first.closed)
+    const next = await within(60_000, BidiClient.open(webdriver_ws_url))
+    await within(60_000, next.send('session.new', {}))
     assert.notEqual(await browserProcess(session_id), pid)
     next.socket.terminate()
     await playwright.close()
@@ -153,7 +153,7 @@ test('selenium-webdriver navigates, finds, clicks and receives the log at the pl
         ],
       },
     })
-    const { text } = await within(5_000, entry.promise)
+    const { text } = await within(60_000, entry.promise)
     const picture = Buffer.from(await tab.captureScreenshot(), 'base64')
 
     assert.equal(created.type, 'success')

@@ -24,19 +24,19 @@ test('pings are answered while a tab is busy, and quiet clients stay connected (
       id: 9_999_999,
       sessionId: page,
       method: 'Runtime.evaluate',
-      params: { expression: 'for (const end = Date.now() + 7_000; Date.now() < end; );' },
+      params: { expression: 'for (;;);' },
     }),
   )
 
   for (let round = 0; round < seconds / 5; round++) {
     const payload = randomBytes(4)
-    const pong = within(2_000, once(pinger.socket, 'pong'))
+    const pong = within(60_000, once(pinger.socket, 'pong'))
     pinger.socket.ping(payload)
     assert.deepEqual((await pong)[0], payload)
-    assert.ok(await within(2_000, silent.send('Browser.getVersion')))
+    assert.ok(await within(60_000, silent.send('Browser.getVersion')))
     await delay(5_000)
   }
 
-  assert.ok(await within(2_000, quiet.send('Browser.getVersion')))
+  assert.ok(await within(60_000, quiet.send('Browser.getVersion')))
   for (const { socket } of [pinger, quiet, silent]) socket.terminate()
 })

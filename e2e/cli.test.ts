@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { Berth } from './testing/berth.ts'
-import { installedVersion, PackageRegistry } from './testing/package-registry.ts'
+import { installedVersion, PackageRegistry } from './testing/servers/package-registry.ts'
 
 /*
  * The command line as a user installs it where no berth runs, against a berth.

@@ -170,9 +170,9 @@ for (const [way, headless, isInShortForm] of [
 
       assert.equal(atOnce, text)
       assert.equal(likeAPerson, 'Ça va. Oui')
-      assert.ok(took > 500 && took < 10_000, `${took} ms`)
+      assert.ok(took > 500 && took < 60_000, `${took} ms`)
       assert.equal(await becomes(`text.value.endsWith('r')`, 'text.value'), 'later')
-      assert.ok(tookWithDelay > 4 * 300 && tookWithDelay < 10_000, `${tookWithDelay} ms`)
+      assert.ok(tookWithDelay > 4 * 300 && tookWithDelay < 60_000, `${tookWithDelay} ms`)
     })
 
     test('clicks have their position, button, count and modifier keys', async () => {

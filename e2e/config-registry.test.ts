@@ -8,8 +8,8 @@ import { isDeep } from './fault/testing/deep.ts'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { createCheckedFetch } from './testing/checked-fetch.ts'
-import { startForwardProxy } from './testing/forward-proxy.ts'
 import { startPages } from './testing/pages.ts'
+import { startForwardProxy } from './testing/servers/forward-proxy.ts'
 
 /*
  * Analyses of sites of our own, by real browsers. What each kind of evidence means is tested beside the code; here it is

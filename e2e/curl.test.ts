@@ -9,9 +9,9 @@ import { APIError } from '@onkernel/sdk'
 import { chromium } from 'playwright-core'
 import puppeteer from 'puppeteer-core'
 import { Berth } from './testing/berth.ts'
-import { BidiClient } from './testing/bidi.ts'
-import { relayToLocalhost } from './testing/localhost-relay.ts'
+import { BidiClient } from './testing/browsers/bidi.ts'
 import { hostName } from './testing/pages.ts'
+import { relayToLocalhost } from './testing/servers/localhost-relay.ts'
 
 interface Seen {
   readonly method: string

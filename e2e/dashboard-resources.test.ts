@@ -7,8 +7,8 @@ import { startFauxqs } from 'fauxqs'
 import type { Page, Request } from 'playwright-core'
 import { deepOnly } from './fault/testing/deep.ts'
 import { Berth } from './testing/berth.ts'
+import { messagingExtension, packCrx, zipOf } from './testing/browsers/extension-files.ts'
 import { DashboardUser, isAccessible, openPage } from './testing/dashboard.ts'
-import { messagingExtension, packCrx, zipOf } from './testing/extension-files.ts'
 
 /** Stands for the store, which answers every request with the same extension, and takes the events of webhooks. */
 const { crx } = packCrx(await zipOf(messagingExtension('from the store', 1)))

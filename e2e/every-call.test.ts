@@ -7,12 +7,12 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { Berth } from './testing/berth.ts'
-import { SavedValues } from './testing/call-table.ts'
+import { zipOf } from './testing/browsers/extension-files.ts'
 import { CommandRunner } from './testing/command-runner.ts'
-import { commandTable } from './testing/command-table.ts'
-import { zipOf } from './testing/extension-files.ts'
 import { startPages } from './testing/pages.ts'
-import { toolTable } from './testing/tool-table.ts'
+import { SavedValues } from './testing/tables/call-table.ts'
+import { commandTable } from './testing/tables/command-table.ts'
+import { toolTable } from './testing/tables/tool-table.ts'
 
 /*
  * Every command of the command line, and every tool of MCP with each of its actions, against one berth. Each succeeds,

@@ -8,8 +8,8 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import { rounds } from './fault/testing/deep.ts'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
+import { messagingExtension, packCrx, zipOf } from './testing/browsers/extension-files.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { messagingExtension, packCrx, zipOf } from './testing/extension-files.ts'
 import { hostName, startPages } from './testing/pages.ts'
 import { browserProcess } from './testing/processes.ts'
 
@@ -152,7 +152,7 @@ test('several extensions are loaded all or none, and simultaneous loads wait for
   await assert.rejects(load(session_id, { good, other: await zipOf(messagingExtension('other', 2)), bad }), isBad)
   await page.goto(`${pages.url}/visit`)
   assert.deepEqual(await answersIn(page, []), {})
-  await until('no worker of the first', async () => (await workersOf(cdp_ws_url)).length === 0, { limitSeconds: 10 })
+  await until('no worker of the first', async () => (await workersOf(cdp_ws_url)).length === 0, { limitSeconds: 60 })
 
   await Promise.all([load(session_id, { good }), load(session_id, { nested })])
   await page.reload()

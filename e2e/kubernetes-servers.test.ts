@@ -118,7 +118,7 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
     assert.ok(await isReady(ending))
 
     const exited = ending.signal('SIGTERM')
-    await until('it is not ready', async () => !(await isReady(ending)), { limitSeconds: 10 })
+    await until('it is not ready', async () => !(await isReady(ending)), { limitSeconds: 60 })
     shared.use([staying])
     const elsewhere = await reconnect(session)
     const seen = await readPage(elsewhere)

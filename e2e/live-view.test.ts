@@ -48,6 +48,7 @@ test('a framed viewer survives reloads and a network that was away, and ends wit
   }).listen(0, '127.0.0.1')
   const context = await browser.newContext()
   const page = await context.newPage()
+  const pageOfApp = await context.newPage()
   const viewerFrame = async () => {
     const element = await page.locator('#viewer').elementHandle()
     const frame = (await element?.contentFrame()) as Frame
@@ -55,6 +56,12 @@ test('a framed viewer survives reloads and a network that was away, and ends wit
     return frame
   }
   try {
+    // An app shows pages that come from no server.
+    await pageOfApp.setContent(`<iframe style="width:800px;height:600px" src="${url}"></iframe>`)
+    const frameOfApp = pageOfApp.frames()[1]
+    assert.ok(frameOfApp)
+    await becomesTrue(frameOfApp, isConnected)
+    await pageOfApp.close()
     await page.goto(`http://localhost:${(outer.address() as AddressInfo).port}/`)
 
     let expected = ''

@@ -159,7 +159,7 @@ test(
     const cdp = await CdpClient.open(session.cdp_ws_url)
     const page = await cdp.openPage(`${pages.url}/`)
     const title = () => cdp.evaluate(page, 'document.title').catch(() => '')
-    await until('the account', async () => (await title()) === 'Account', { limitSeconds: 20 })
+    await until('the account', async () => (await title()) === 'Account', { limitSeconds: 60 })
     cdp.socket.close()
     await client.browsers.deleteByID(session.session_id)
 
@@ -183,7 +183,7 @@ test(
       ['reauth SUCCESS', 'health_check NEEDS_AUTH', 'login SUCCESS'],
     )
     const isOver = async () => (await Array.fromAsync(client.browsers.list())).length === 0
-    await until('the end of all browsers', isOver, { limitSeconds: 30 })
+    await until('the end of all browsers', isOver, { limitSeconds: 60 })
     assert.ok(!berth.log.includes(password), 'the log does not tell the password')
   },
 )

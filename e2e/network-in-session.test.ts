@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import puppeteer from 'puppeteer-core'
-import { BesideBare, outcomeOf } from './testing/beside-bare.ts'
-import { type ExitProxy, startExitProxy } from './testing/exit-proxy.ts'
-import { relayToLocalhost } from './testing/localhost-relay.ts'
+import { BesideBare, outcomeOf } from './testing/browsers/beside-bare.ts'
 import { hostName, startPages } from './testing/pages.ts'
-import { onRequests, startRawServer } from './testing/raw-server.ts'
+import { type ExitProxy, startExitProxy } from './testing/servers/exit-proxy.ts'
+import { relayToLocalhost } from './testing/servers/localhost-relay.ts'
+import { onRequests, startRawServer } from './testing/servers/raw-server.ts'
 
 const pages = await startPages()
 const beside = await BesideBare.start()

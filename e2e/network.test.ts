@@ -5,9 +5,9 @@ import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { WebSocketServer } from 'ws'
 import { rounds } from './fault/testing/deep.ts'
-import { BesideBare, outcomeOf } from './testing/beside-bare.ts'
+import { BesideBare, outcomeOf } from './testing/browsers/beside-bare.ts'
 import { hostName, startPages } from './testing/pages.ts'
-import { onRequests, type RawServer, startRawServer } from './testing/raw-server.ts'
+import { onRequests, type RawServer, startRawServer } from './testing/servers/raw-server.ts'
 
 /*
  * Compares what a page observes on the network in a session and in a bare Chromium at the same time. Bare Chromium is

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Berth } from './testing/berth.ts'
-import { operationTable } from './testing/operation-table.ts'
+import { operationTable } from './testing/tables/operation-table.ts'
 
 const berth = await Berth.borrow()
 after(() => berth[Symbol.asyncDispose]())

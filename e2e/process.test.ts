@@ -63,7 +63,7 @@ for (const [way, client] of Object.entries(clients)) {
       )
 
       assert.deepEqual([background.exit_code, text(background.stdout_b64)], [0, 'hi\n'])
-      assert.ok(took < 3000, `${took} ms`)
+      assert.ok(took < 30_000, `${took} ms`)
       assert.deepEqual([failing.exit_code, text(failing.stdout_b64), text(failing.stderr_b64)], [3, 'out\n', 'err\n'])
       assert.equal(killed.exit_code, -1)
       assert.deepEqual([random.stdout_b64, random.stderr_b64].map(sha256), [sum, sum])
@@ -123,7 +123,7 @@ for (const [way, client] of Object.entries(clients)) {
       const { exitCode } = await follow(processId)
 
       assert.deepEqual(late, [500, 'process_timed_out'])
-      assert.ok(took < 5000, `${took} ms`)
+      assert.ok(took < 60_000, `${took} ms`)
       assert.equal(exitCode, -1)
       assert.deepEqual(await sleepers(/sleep 6[1-5]6[1-5]/), [])
     })

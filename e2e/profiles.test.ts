@@ -6,8 +6,8 @@ import { rounds } from './fault/testing/deep.ts'
 import { FaultTestbed } from './fault/testing/fault-testbed.ts'
 import { killPart } from './fault/testing/parts.ts'
 import { until } from './fault/testing/until.ts'
+import { messagingExtension, zipOf } from './testing/browsers/extension-files.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { messagingExtension, zipOf } from './testing/extension-files.ts'
 import { startPages } from './testing/pages.ts'
 
 const pages = await startPages()
@@ -93,7 +93,7 @@ async function untilTargets(session: { cdp_ws_url: string }, urls: readonly stri
     seen = await targetsOf(session)
     return String(seen) === String(urls)
   }
-  await until('the tabs', areThere, { limitSeconds: 10 }).catch(() => assert.deepEqual(seen, urls))
+  await until('the tabs', areThere, { limitSeconds: 60 }).catch(() => assert.deepEqual(seen, urls))
 }
 
 /** Whether the session has ended completely. Only then it is no longer found. */

@@ -10,9 +10,9 @@ import type Kernel from '@onkernel/sdk'
 import { chromium, type Page } from 'playwright-core'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { type ExitProxy, startExitProxy, testCaBundle } from './testing/exit-proxy.ts'
 import { startPages } from './testing/pages.ts'
 import { browserProcess, egressProcess, listProcesses } from './testing/processes.ts'
+import { type ExitProxy, startExitProxy, testCaBundle } from './testing/servers/exit-proxy.ts'
 
 const credentials = { username: 'us-er', password: 'p@ss:w%rd/é' }
 const dataFolder = await mkdtemp(join(tmpdir(), 'berth-e2e-'))

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { relayToLocalhost } from './testing/localhost-relay.ts'
 import { startPages } from './testing/pages.ts'
+import { relayToLocalhost } from './testing/servers/localhost-relay.ts'
 
 const pages = await startPages()
 /** The session's own localhost is a secure origin, and its two names are different sites. */

@@ -7,11 +7,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isDeep, rounds } from './fault/testing/deep.ts'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
+import { messagingExtension, zipOf } from './testing/browsers/extension-files.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { startExitProxy } from './testing/exit-proxy.ts'
-import { messagingExtension, zipOf } from './testing/extension-files.ts'
 import { startPages } from './testing/pages.ts'
 import { listProcesses } from './testing/processes.ts'
+import { startExitProxy } from './testing/servers/exit-proxy.ts'
 
 const pages = await startPages()
 const exit = await startExitProxy({ name: 'the exit' })

@@ -7,7 +7,7 @@ import { chromium } from 'playwright-core'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { hostName, startPages } from './testing/pages.ts'
-import { startSearxng } from './testing/searxng.ts'
+import { startSearxng } from './testing/servers/searxng.ts'
 
 interface Content {
   readonly status: string

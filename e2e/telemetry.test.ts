@@ -7,9 +7,9 @@ import Kernel from '@onkernel/sdk'
 import { chromium, type Page } from 'playwright-core'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
-import { startForwardProxy } from './testing/forward-proxy.ts'
 import { startPages } from './testing/pages.ts'
 import { browserProcess } from './testing/processes.ts'
+import { startForwardProxy } from './testing/servers/forward-proxy.ts'
 
 const pages = await startPages()
 const proxy = await startForwardProxy()

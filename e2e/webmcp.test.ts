@@ -3,8 +3,8 @@ import { after, test } from 'node:test'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { relayToLocalhost } from './testing/localhost-relay.ts'
 import { startPages } from './testing/pages.ts'
+import { relayToLocalhost } from './testing/servers/localhost-relay.ts'
 
 const pages = await startPages()
 /** The session's own localhost is a secure origin, and its two names are different sites. */
@@ -92,7 +92,7 @@ async function tools(query = ''): Promise<readonly Tool[]> {
 async function toolNamed(name: string): Promise<Tool> {
   // The tools of a page that is busy for a moment are left out.
   return until(`the tool ${name}`, async () => (await tools()).find(({ tool }) => tool.name === name), {
-    limitSeconds: 10,
+    limitSeconds: 60,
   })
 }
 
@@ -108,7 +108,7 @@ test('the tools of all tabs and frames are listed with their location', async ()
   await cdp.openPage(`${site}/shop#top`)
   const page = await cdp.openPage(`${site}/within#x`)
   await cdp.evaluate(page, 'document.readyState')
-  await until('every tool', async () => (await tools()).length >= 11, { limitSeconds: 30 })
+  await until('every tool', async () => (await tools()).length >= 11, { limitSeconds: 60 })
 
   const listed = await tools()
 
@@ -173,11 +173,11 @@ test('the outcome is unknown when the page closes meanwhile', async () => {
   const { targetId } = await cdp.send('Target.createTarget', { url: `${site}/shop` })
   const slow = async () =>
     (await tools()).find(({ tool, source }) => tool.name === 'slow' && source.target_id === targetId)
-  await until('the slow tool', async () => (await slow()) !== undefined, { limitSeconds: 30 })
+  await until('the slow tool', async () => (await slow()) !== undefined, { limitSeconds: 60 })
   const invoked = ask('POST', '/webmcp/invoke', { tool_ref: (await slow())?.tool_ref })
   const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true })
   await until('the call', async () => (await cdp.evaluate(sessionId as string, 'window.begun')) === true, {
-    limitSeconds: 30,
+    limitSeconds: 60,
   })
   await cdp.send('Target.closeTarget', { targetId })
 
@@ -196,7 +196,7 @@ test('references become invalid with the tool and with the document', async () =
   await until(
     'the new tool',
     async () => (await tools()).some(({ tool, tool_ref }) => tool.name === 'add' && tool_ref !== add.tool_ref),
-    { limitSeconds: 30 },
+    { limitSeconds: 60 },
   )
   const gone = await until(
     'an answer of the page',
@@ -204,7 +204,7 @@ test('references become invalid with the tool and with the document', async () =
       const answer = await ask('POST', '/webmcp/invoke', { tool_ref: add.tool_ref, input: { count: 1 } })
       return answer.body.code !== 'page_not_answering' && answer
     },
-    { limitSeconds: 10 },
+    { limitSeconds: 60 },
   )
   assert.deepEqual([gone.status, gone.body.code], [404, 'tool_not_found'])
   assert.equal((await ask('POST', '/webmcp/invoke', { tool_ref: 'tool_none' })).status, 404)

@@ -4,7 +4,7 @@ import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
 import { Berth } from '../../e2e/testing/berth.ts'
 import { startPages } from '../../e2e/testing/pages.ts'
-import { startSearxng } from '../../e2e/testing/searxng.ts'
+import { startSearxng } from '../../e2e/testing/servers/searxng.ts'
 import { type ExtractionPage, extractionPages } from './page-set.ts'
 import { f1, mean } from './score.ts'
 

@@ -228,7 +228,7 @@ async function cpuSecondsOf(pid: number): Promise<number> {
 async function startFakePods(): Promise<AsyncDisposable> {
   const child: ChildProcess = spawn(
     process.execPath,
-    [join(import.meta.dirname, '../../packages/server/src/testing/fake-pods.ts'), namespace],
+    [join(import.meta.dirname, '../../packages/server/src/testing/machines/fake-pods.ts'), namespace],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

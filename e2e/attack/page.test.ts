@@ -27,7 +27,7 @@ function words(text: string): string[] {
   return text.trim().split(/\s+/)
 }
 
-suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
+suite('a page', { skip: networksProblem(), timeout: 300_000 }, () => {
   let berth: AttackTarget
   let browser: Browser
   let page: Page
@@ -57,7 +57,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
    * retries.
    */
   async function open(url: string): Promise<void> {
-    await until(`${url} in the page`, () => shows(url), { limitSeconds: 10 })
+    await until(`${url} in the page`, () => shows(url), { limitSeconds: 60 })
   }
 
   async function shows(url: string): Promise<boolean> {
@@ -73,7 +73,7 @@ suite('a page', { skip: networksProblem(), timeout: 60_000 }, () => {
       attempt += 1
       return shows(`http://${nameNow()}/`)
     }
-    await until(`a page by a name that becomes ${later}`, isThere, { limitSeconds: 10 })
+    await until(`a page by a name that becomes ${later}`, isThere, { limitSeconds: 60 })
     return nameNow()
   }
 

@@ -44,7 +44,7 @@ async function noMachines({ view }: FaultTestbed): Promise<void> {
   await until(
     'the end of all machines',
     async () => (await view.processes()).machines.length === 0 && (await view.controlGroups()).length === 0,
-    { limitSeconds: 30, everyMilliseconds: 200 },
+    { limitSeconds: 60, everyMilliseconds: 200 },
   )
 }
 
@@ -69,7 +69,7 @@ test('an invocation whose server is killed has failed with the next start, which
   const lines = events.flatMap((event) => (event.event === 'log' ? [event.message] : []))
   assert.deepEqual(lines, ['hanging'], 'it ran once')
   await until('the end of its session', async () => (await again.browsers.list()).items.length === 0, {
-    limitSeconds: 20,
+    limitSeconds: 60,
   })
   await noMachines(testbed)
   const echo = { app_name: 'demo', version: 'latest', action_name: 'echo', payload: '[1]' }

@@ -98,7 +98,7 @@ for (const part of ['chromium', 'display'] satisfies SessionPart[]) {
 test('an agent or a Chromium that dies while its session starts or ends leaves nothing', async () => {
   for (const part of ['agent', 'chromium'] satisfies SessionPart[]) {
     const creation = call(berth, 'POST', '/browsers', { headless: true, name: `dies-${part}` })
-    const machineId = await until('a machine', startingMachine, { limitSeconds: 10, everyMilliseconds: 2 })
+    const machineId = await until('a machine', startingMachine, { limitSeconds: 60, everyMilliseconds: 2 })
     await until(
       `its ${part}`,
       () =>
@@ -106,7 +106,7 @@ test('an agent or a Chromium that dies while its session starts or ends leaves n
           () => true,
           () => false,
         ),
-      { limitSeconds: 10, everyMilliseconds: 2 },
+      { limitSeconds: 60, everyMilliseconds: 2 },
     )
 
     const { status, shouldRetry, body } = await creation

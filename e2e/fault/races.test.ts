@@ -19,7 +19,7 @@ test('a session that is deleted by its name while it starts ends, and its name i
     const creation = call<{ code: string }>(berth, 'POST', '/browsers', { headless: true, name: 'race-x' })
     await delay(rounds({ short: 250, deep: 40 }) * round)
     await until('a delete that finds it', async () => (await deleteSession(berth, 'race-x')) === 204, {
-      limitSeconds: 10,
+      limitSeconds: 60,
       everyMilliseconds: 2,
     })
 

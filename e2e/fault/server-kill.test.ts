@@ -105,7 +105,7 @@ test('after a power failure the next start ends dead sessions, leaves nothing of
     'the end of all processes',
     async () => Object.values(await testbed.view.processes()).flat().length === 0,
     {
-      limitSeconds: 10,
+      limitSeconds: 60,
     },
   )
   const second = await testbed.start()

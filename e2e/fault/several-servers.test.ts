@@ -37,7 +37,7 @@ for (const [killed, other] of [
     skip,
   }, async () => {
     const [dead, living] = [servers[killed] as Berth, servers[other] as Berth]
-    const view = await HostView.of(dead.dataFolder)
+    const view = await HostView.of(dead.dataFolder, { hasOwnDatabase: false })
     const before = await view.holdings()
     const lost = await createSession(dead, { name: 'lost' })
     const kept = await createSession(living, { name: 'kept' })
@@ -68,7 +68,7 @@ for (const [killed, other] of [
 
 test('sessions of a server that is gone end at the time it was last seen, and it cleans up when it returns', async () => {
   const [dead, living] = servers as [Berth, Berth]
-  const view = await HostView.of(dead.dataFolder)
+  const view = await HostView.of(dead.dataFolder, { hasOwnDatabase: false })
   const before = await view.holdings()
   const lost = await createSession(dead, { name: 'lost' })
   const port = new URL(dead.url).port

@@ -160,7 +160,7 @@ test(
     await client.close()
 
     for (const file of [filling, `${filling}-2`]) await rm(file)
-    await until('room', async () => (await call(server, 'GET', '/browsers')).status === 200, { limitSeconds: 10 })
+    await until('room', async () => (await call(server, 'GET', '/browsers')).status === 200, { limitSeconds: 60 })
     assert.ok(await canBeUsed(session), 'the session has outlived the full disk')
     assert.equal(await deleteSession(server, session.session_id), 204)
     assert.ok(await canBeUsed(await createSession(server)))

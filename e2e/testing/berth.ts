@@ -1,13 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import Kernel from '@onkernel/sdk'
 import { createCheckedFetch } from './checked-fetch.ts'
+import { clusterEnvironment } from './cluster-environment.ts'
 import { rememberLog } from './machine-of.ts'
 import { allowedOwnPages } from './pages.ts'
 import { SharedBerths } from './shared-berths.ts'
@@ -143,6 +145,7 @@ export class Berth {
     isOwnGroup = false,
   }: BerthOptions = {}): Promise<Berth> {
     const folder = dataFolder ?? (await mkdtemp(join(tmpdir(), 'berth-e2e-')))
+    await fillFromTemplate(folder)
     const args = ['serve', '--json', '--port', '0', '--data-dir', folder, ...flags]
     const child = launch(args, { BERTH_API_KEY: Berth.testKey, ...environment }, isOwnGroup)
     const log: string[] = []
@@ -210,6 +213,17 @@ export class Berth {
   }
 }
 
+/**
+ * A run of tests has a data folder with an empty database (data-folder-setup.ts): most processor time of a first start
+ * creates that. Tests of a first start call `launch`, or name a folder that does not exist.
+ */
+async function fillFromTemplate(folder: string): Promise<void> {
+  const template = process.env.BERTH_TEST_DATA_FOLDER
+  const entries = await readdir(folder).catch(() => undefined)
+  if (template === undefined || entries?.length !== 0) return
+  await promisify(execFile)('cp', ['--archive', '--reflink=auto', `${template}/.`, folder])
+}
+
 /** The client reads once from the environment which subresources it calls directly. Other files share the environment. */
 export function createRouted(subresources: string, options: ConstructorParameters<typeof Kernel>[0]): Kernel {
   process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = subresources
@@ -230,7 +244,13 @@ export function launch(
     detached: isOwnGroup,
     stdio: ['ignore', 'pipe', 'pipe'],
     // What is started before it is asked for would take the processor from what a test looks at.
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, BERTH_RESERVE: 'off', ...environment },
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      BERTH_RESERVE: 'off',
+      ...clusterEnvironment,
+      ...environment,
+    },
   })
 }
 

@@ -1,13 +1,14 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { clusterHost } from './cluster-environment.ts'
 
 type PageHandler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** The name of the host's loopback in sessions, where the operator permits it. */
-export const hostName = 'host.berth.internal'
+/** The name of the host's loopback in sessions, where the operator permits it. Pods have another loopback. */
+export const hostName = clusterHost ?? 'host.berth.internal'
 
-/** Test pages on loopback. */
+/** Test pages, on loopback or where pods reach them. */
 export interface Pages {
   readonly port: number
   /** The URL for sessions. */
@@ -77,7 +78,7 @@ class PageServer {
 
   static async open(): Promise<PageServer> {
     const server = new PageServer()
-    server.#server.listen(0, '127.0.0.1')
+    server.#server.listen(0, clusterHost ?? '127.0.0.1')
     await once(server.#server, 'listening')
     return server
   }

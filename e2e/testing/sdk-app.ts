@@ -1,6 +1,6 @@
 import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Files, zipOf } from './extension-files.ts'
+import { type Files, zipOf } from './browsers/extension-files.ts'
 
 const sdkFolder = join(import.meta.dirname, '../../node_modules/@onkernel/sdk')
 

@@ -1,4 +1,4 @@
-import { Balancer } from './balancer.ts'
+import { Balancer } from './servers/balancer.ts'
 import { freePort, SharedStorage } from './shared-storage.ts'
 
 interface StartOptions {

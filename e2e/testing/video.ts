@@ -13,6 +13,8 @@ export interface Video {
   readonly width: number
   readonly height: number
   readonly seconds: number
+  /** Between two of its frames, at most. */
+  readonly longestFrameSeconds: number
   /** How many of its frames, decoded, differ from the one before. */
   readonly differentFrames: number
   /** The average brightness of the last frame, from 16 to 235. */
@@ -35,11 +37,27 @@ export async function readVideo(content: Uint8Array): Promise<Video> {
   if (warnings) throw new Error(`the video is damaged: ${warnings}`)
   const { streams, format } = JSON.parse(described.stdout)
   const [{ codec_name: codec, pix_fmt: pixelFormat, width, height }] = streams
-  const hashes = decoded.stdout
-    .split('\n')
-    .filter((line) => /^0,/.test(line))
-    .map((line) => line.split(',').at(-1)?.trim())
-  const differentFrames = hashes.filter((hash, index) => hash !== hashes[index - 1]).length
   const brightness = pixels.stdout.at(-1) ?? 0
-  return { codec, pixelFormat, width, height, seconds: Number(format.duration), differentFrames, brightness }
+  return {
+    codec,
+    pixelFormat,
+    width,
+    height,
+    seconds: Number(format.duration),
+    ...readFrames(decoded.stdout),
+    brightness,
+  }
+}
+
+/** Of lines of ffmpeg's `framemd5`: stream, time of decoding, time of display, duration, size, hash. */
+function readFrames(text: string): Pick<Video, 'differentFrames' | 'longestFrameSeconds'> {
+  const [, unit = '1', unitsPerSecond = '1'] = /^#tb 0: (\d+)\/(\d+)$/m.exec(text) ?? []
+  const frames = text.split('\n').filter((line) => line.startsWith('0,'))
+  const cells = frames.map((line) => line.split(',').map((cell) => cell.trim()))
+  const hashes = cells.map((cell) => cell.at(-1))
+  const times = cells.map((cell) => (Number(cell[2]) * Number(unit)) / Number(unitsPerSecond))
+  return {
+    differentFrames: hashes.filter((hash, index) => hash !== hashes[index - 1]).length,
+    longestFrameSeconds: Math.max(0, ...times.slice(1).map((time, index) => time - (times[index] ?? 0))),
+  }
 }

@@ -8,6 +8,7 @@ containerd=v2.4.2
 runc=v1.5.3
 helm=v3.22.0
 kwok=v0.8.0
+router=v2.1.0
 programs=(kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl)
 
 mkdir -p "$1"
@@ -121,5 +122,9 @@ if missing helm; then
 fi
 if missing kwok; then
   CGO_ENABLED=0 build "$(module_for sigs.k8s.io/kwok "$kwok")" sigs.k8s.io/kwok/cmd/kwok kwok ''
+fi
+if missing kube-router; then
+  module=$(module_for github.com/cloudnativelabs/kube-router/v2 "$router")
+  CGO_ENABLED=0 build "$module" github.com/cloudnativelabs/kube-router/v2/cmd/kube-router kube-router ''
 fi
 write_pause

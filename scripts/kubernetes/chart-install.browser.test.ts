@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
+import { podPorts } from '@berth/contract/agent/machine/machine-pod.ts'
 import { retry } from '@berth/runtime/async/retry.ts'
+import { containerNames } from '@berth/server/drivers/kubernetes/machine-pod.ts'
 import type Kernel from '@onkernel/sdk'
 import type { BrowserCreateResponse } from '@onkernel/sdk/resources/browsers'
 import { chromium, type Page } from 'playwright-core'
@@ -69,6 +71,33 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
       assert.match(spec?.securityContext?.seccompProfile?.localhostProfile ?? '', /^berth\/machine-[0-9a-f]{12}.json$/)
       assert.equal(spec?.hostUsers, false)
     }
+  })
+
+  it('lets only servers into machines, and machines neither to the API, the node, other pods nor metadata', async (context) => {
+    const { core, namespace } = berth
+    const outsider = await berth.startOutsider()
+    context.after(() => outsider[Symbol.asyncDispose]())
+    const { spec } = await core.readNamespacedService({ namespace: 'default', name: 'kubernetes' })
+
+    // Policies come into force after their pods, and machines of the reserve come and go.
+    await eventually(async () => {
+      const { items } = await core.listNamespacedPod({ namespace })
+      const named = (name: string) =>
+        items.filter(({ metadata }) => metadata?.labels?.['app.kubernetes.io/name'] === name)
+      const { metadata, status } = named('berth-machine')[0] ?? assert.fail('there is no machine')
+      const inMachine = `${status?.podIP}:${podPorts.servers}`
+      const ofCluster = [`${spec?.clusterIP}:443`, `${status?.hostIP}:10250`]
+      const ofServers = named('berth-server').map((server) => `${server.status?.podIP}:8080`)
+      const forbidden = [...ofCluster, ...ofServers, '169.254.169.254:80', '169.254.170.2:80']
+      const node = '/opt/berth/bin/node'
+
+      const byOutsider = await berth.reachedFrom(outsider.name, outsider.name, node, [inMachine, ...ofCluster])
+      const pod = metadata?.name ?? ''
+      const byMachine = await berth.reachedFrom(pod, containerNames.egress, '/opt/berth/node', forbidden)
+
+      // Nothing is forbidden to the outsider: the addresses of the cluster lead somewhere.
+      assert.deepEqual([byOutsider, byMachine], [ofCluster, []])
+    })
   })
 
   it('leaves no machine of a session that was deleted', async () => {

@@ -186,6 +186,14 @@ YAML
   kube-proxy --config="$work/proxy.yaml" --hostname-override=node1 >"$logs/proxy.log" 2>&1 &
 }
 
+# Applies NetworkPolicies, also between pods of one bridge.
+start_policies() {
+  [ ! -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables
+  kube-router --kubeconfig="$work/policies.conf" --run-firewall=true --run-router=false --run-service-proxy=false \
+    --run-loadbalancer=false --service-cluster-ip-range=10.96.0.0/24 --hostname-override=node1 --health-port=0 \
+    >"$logs/policies.log" 2>&1 &
+}
+
 prepare_network
 prepare_files
 write_client admin admin system:masters
@@ -193,6 +201,7 @@ write_client kubelet system:node:node1 system:nodes
 write_client controllers system:kube-controller-manager
 write_client scheduler system:kube-scheduler
 write_client proxy system:kube-proxy
+write_client policies network-policies system:masters
 start_api
 start_containerd
 wait_until 'the API answers' kubectl get --raw /readyz
@@ -200,6 +209,7 @@ start_controllers
 start_kubelet
 start_proxy
 wait_until 'the node is ready' kubectl wait --for=condition=Ready node/node1 --timeout=1s
+start_policies
 # Pods cannot be created in the namespace before.
 wait_until 'the default service account is there' kubectl --namespace default get serviceaccount default
 touch "$work/ready"

@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { openReachablePort, type ReachablePort } from '@berth/server/testing/reachable-port.ts'
-import { S3Server } from '@berth/server/testing/s3-server.ts'
+import { S3Server } from '@berth/server/testing/services/s3-server.ts'
 import { TestPostgres } from '@berth/server/testing/test-postgres.ts'
 import { AppsV1Api, CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 import Kernel from '@onkernel/sdk'
@@ -140,6 +140,28 @@ export class TestInstallation implements AsyncDisposable {
     return items.map(({ metadata }) => metadata?.name ?? '')
   }
 
+  /** Which of the addresses (`host:port`) a pod reaches from its own network. */
+  async reachedFrom(
+    pod: string,
+    container: string,
+    node: string,
+    targets: readonly string[],
+  ): Promise<readonly string[]> {
+    const { stdout } = await this.#kubectl('exec', pod, '--container', container, '--', node, '-e', connectTo(targets))
+    return JSON.parse(stdout)
+  }
+
+  /** A pod that is neither a server nor a machine. */
+  async startOutsider(): Promise<AsyncDisposable & { readonly name: string }> {
+    const name = 'outsider'
+    const command = ['/opt/berth/bin/node', '-e', 'setInterval(() => {}, 1e6)']
+    const image = `--image=${images.server}`
+    await this.#kubectl('run', name, image, '--image-pull-policy=IfNotPresent', '--command', '--', ...command)
+    await this.#kubectl('wait', `pod/${name}`, '--for=condition=Ready', '--timeout=60s')
+    const remove = async () => void (await this.#kubectl('delete', 'pod', name, '--now'))
+    return { name, [Symbol.asyncDispose]: remove }
+  }
+
   /** All that is in the namespace but what was there before the install. */
   async remains(): Promise<readonly string[]> {
     const kinds = 'all,configmaps,secrets,serviceaccounts,roles,rolebindings,networkpolicies,pdb,pvc,hpa,leases'
@@ -159,7 +181,7 @@ export class TestInstallation implements AsyncDisposable {
   }
 
   #kubectl(...args: readonly string[]) {
-    return run('kubectl', [...args, '--namespace', this.namespace])
+    return run('kubectl', ['--namespace', this.namespace, ...args])
   }
 
   async #removeNamespace(): Promise<void> {
@@ -169,4 +191,16 @@ export class TestInstallation implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync()
   }
+}
+
+/** A script for Node.js that writes which of them take a connection. */
+function connectTo(targets: readonly string[]): string {
+  return `const { connect } = require('node:net')
+const attempt = (target) => new Promise((resolve) => {
+  const [host, port] = target.split(':')
+  const socket = connect({ host, port, timeout: 3000 })
+  const end = (result) => { socket.destroy(); resolve(result) }
+  socket.on('connect', () => end([target])).on('error', () => end([])).on('timeout', () => end([]))
+})
+Promise.all(${JSON.stringify(targets)}.map(attempt)).then((found) => console.log(JSON.stringify(found.flat())))`
 }

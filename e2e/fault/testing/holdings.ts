@@ -45,18 +45,21 @@ export interface BerthProcesses {
 export class HostView {
   readonly dataFolder: string
   readonly runtimeFolder: string
+  readonly #hasOwnDatabase: boolean
 
-  private constructor(dataFolder: string, runtimeFolder: string) {
+  private constructor(dataFolder: string, runtimeFolder: string, hasOwnDatabase: boolean) {
     this.dataFolder = dataFolder
     this.runtimeFolder = runtimeFolder
+    this.#hasOwnDatabase = hasOwnDatabase
   }
 
-  static async of(dataFolder: string): Promise<HostView> {
+  /** The sockets of a server whose database is elsewhere are not compared: the number of connections varies. */
+  static async of(dataFolder: string, { hasOwnDatabase = true } = {}): Promise<HostView> {
     const data = await realpath(dataFolder)
     const name = createHash('sha256').update(data).digest('hex').slice(0, 8)
     const uid = process.geteuid?.()
     const base = uid === 0 ? '/run/berth' : `/tmp/berth-${uid}`
-    return new HostView(data, join(base, name))
+    return new HostView(data, join(base, name), hasOwnDatabase)
   }
 
   async holdings(): Promise<Holdings> {
@@ -78,7 +81,11 @@ export class HostView {
       folders: await this.#folders(),
       users: await this.#users(),
       'shared memory': await sharedMemory(),
-      'files of the server': without(await filesOf(server), 'socket', connections.length),
+      'files of the server': without(
+        await filesOf(server),
+        'socket',
+        this.#hasOwnDatabase ? connections.length : Number.POSITIVE_INFINITY,
+      ),
       'files of egress': without(await filesOf(egress), 'socket', egressWorkers.length),
       'database connections': connections,
     }

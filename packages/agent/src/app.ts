@@ -62,7 +62,12 @@ export function createApp(options: AppOptions): Server {
     logger,
   })
   const shared = { endpoint: () => browser.endpoint(), activity: state.activity }
-  const cdp = new CdpRelay({ ...shared, telemetry, prepare: (command) => browser.prepare(command) })
+  const cdp = new CdpRelay({
+    endpoint: () => browser.clientEndpoint(),
+    activity: state.activity,
+    telemetry,
+    prepare: (command) => browser.prepare(command),
+  })
   const bidi = new BidiRelay({ ...shared, sessions: webDriver, runFolder: config.run_folder, logger })
   const toChromium: UpgradeHandler = (...upgrade) => void cdp.connect(...upgrade)
   const toMapper: UpgradeHandler = (...upgrade) => void bidi.connect(...upgrade)
@@ -167,7 +172,10 @@ function handlersOf(
       if (configuration.viewport && !force && !config.headless && liveView.hasViewers) {
         throw new BerthError('viewport_in_use', { use: 'a live view is open' })
       }
-      if (rehearse) await (await extensionLoader()).rehearse()
+      if (rehearse) {
+        await (await extensionLoader()).rehearse()
+        await browser.rehearseProfile()
+      }
       // First, so that it captures what the rest causes.
       if (capture !== undefined) await telemetry.configure(capture)
       await browser.configure(configuration)

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { ListenOptions } from 'node:net'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
-import { inheritedDescriptors } from '@berth/contract/agent/machine-network.ts'
+import { inheritedDescriptors } from '@berth/contract/agent/machine/machine-network.ts'
 
 /**
  * Reads the file that the driver wrote. Only its version is checked: the driver has its type from the same contract, and

@@ -29,6 +29,18 @@ test('the help lists every command, and each has a help of its own', async () =>
   }
 })
 
+const commands = ['serve', 'setup', 'doctor', 'org create', 'org list', 'keys create', 'keys list', 'keys revoke']
+test('the help of each command of the host has an example', async () => {
+  const helps = await Promise.all(
+    [...commands, 'test', 'check', 'bench'].map((name) => berth(...name.split(' '), '--help')),
+  )
+
+  for (const { stdout } of helps) {
+    const [, name] = /^Usage: berth ([a-z ]+[a-z])/.exec(stdout) ?? []
+    assert.match(stdout, new RegExp(`\\nExample:\\n {2}berth ${name}\\b.*\\n$`), stdout)
+  }
+})
+
 test('an unknown command says so and names where the known ones are', async () => {
   const { exitCode, stdout, stderr } = await berth('sreve')
 

@@ -3,6 +3,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { addBenchCommand } from './commands/bench-command.ts'
 import { addCheckCommand } from './commands/check-command.ts'
 import { addDoctorCommand } from './commands/doctor-command.ts'
+import { showHostExamples } from './commands/host-examples.ts'
 import { addKeysCommands } from './commands/keys-commands.ts'
 import { addOrgCommands } from './commands/org-commands.ts'
 import { addServeCommand } from './commands/serve-command.ts'
@@ -42,6 +43,7 @@ addKeysCommands(program)
 addTestCommand(program)
 addCheckCommand(program)
 addBenchCommand(program)
+showHostExamples(program)
 
 if (!hostCommands.has(process.argv[2] ?? '')) {
   const { addClientCommands } = await import('./client/add-client-commands.ts')

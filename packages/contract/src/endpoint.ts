@@ -113,5 +113,6 @@ export function errorsOf(endpoint: Endpoint): readonly ErrorCode[] {
   if (endpoint.body) {
     always.push('bad_request', 'invalid_input', 'body_too_large', 'unsupported_media_type', 'request_timeout')
   }
+  if (endpoint.errors.includes('session_unreachable')) always.push('session_moving')
   return [...new Set([...always, ...endpoint.errors])]
 }

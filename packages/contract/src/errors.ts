@@ -317,6 +317,11 @@ export const errorCatalogue = {
     sentence: (details: { name: string }) =>
       `A telemetry destination of this organization has the name ${details.name}.`,
   },
+  proxy_in_use: {
+    status: 400,
+    publicCode: 'resource_in_use',
+    sentence: () => 'An auth connection uses the proxy. Give it another one, or delete it, before.',
+  },
   otlp_destination_in_use: { status: 409, sentence: () => 'An active session exports its telemetry there.' },
   webhook_limit_reached: {
     status: 409,
@@ -575,6 +580,13 @@ export const errorCatalogue = {
     // The request may have been executed, and executing it twice is rarely intended.
     retry: false,
     sentence: () => 'The machine of this session disconnected before it responded.',
+  },
+  session_moving: {
+    status: 503,
+    retryAfterSeconds: 1,
+    // The caller sends the body again, which this server has no more.
+    retry: true,
+    sentence: () => 'The session moves to another server. Try again in a moment.',
   },
   shutting_down: {
     status: 503,

@@ -1,4 +1,4 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
@@ -6,7 +6,20 @@ import { ApiError } from './api/client.ts'
 import { router } from './app/router.tsx'
 import './styles.css'
 
+const contextKey = 'context'
+
+/** Who is signed in is asked again, and a sign-in that has ended elsewhere leads to the page for another. */
+function noteRefusal(error: Error): void {
+  if (error instanceof ApiError && error.status === 401) void queries.invalidateQueries({ queryKey: [contextKey] })
+}
+
 const queries = new QueryClient({
+  queryCache: new QueryCache({
+    onError: (error, { queryKey }) => {
+      if (queryKey[0] !== contextKey) noteRefusal(error)
+    },
+  }),
+  mutationCache: new MutationCache({ onError: noteRefusal }),
   defaultOptions: {
     queries: {
       staleTime: 30_000,

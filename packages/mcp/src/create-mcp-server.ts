@@ -18,9 +18,12 @@ import type { DocsSearch } from './docs-search.ts'
 import { promptMessages, prompts } from './prompts.ts'
 import { reportProgress } from './report-progress.ts'
 import { readResource, resourceTemplates } from './resources.ts'
-import { type Action, type Arguments, at, Content, inputSchema, isAction, type Tool } from './tool.ts'
+import { type Action, type Arguments, at, Content, type ContentPart, inputSchema, isAction, type Tool } from './tool.ts'
 import { allTools } from './tools/all-tools.ts'
 import type { Toolset } from './toolsets.ts'
+
+/** Of a text in an answer: more fits into no context, and some clients break on it. */
+const maxTextLength = 200_000
 
 export interface McpServerOptions extends ApiOptions {
   readonly version: string
@@ -92,7 +95,13 @@ async function runTool(tool: Tool, given: Arguments, api: Api, pin: string | und
   const result = await runAction(action, args, own)
   const content =
     result instanceof Content ? result.parts : [{ type: 'text' as const, text: JSON.stringify(result ?? { ok: true }) }]
-  return { content: [...content] }
+  return { content: content.map(cut) }
+}
+
+function cut(part: ContentPart): ContentPart {
+  if (part.type !== 'text' || part.text.length <= maxTextLength) return part
+  const left = part.text.length - maxTextLength
+  return { type: 'text', text: `${part.text.slice(0, maxTextLength).toWellFormed()}\n… (cut: ${left} more characters)` }
 }
 
 function inProject(api: Api, project: string | undefined, pin: string | undefined): Api {

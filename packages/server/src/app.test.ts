@@ -117,9 +117,21 @@ const brokenRules: readonly (readonly [method: string, path: string, body: unkno
   ['PATCH', '/browsers/x', { name: 1 }, /^name: must be a string, or the empty string, not a number\.$/],
   ['PATCH', '/browsers/x', { name: 'a b' }, /^name: must have 1 to 255 characters out of letters/],
   ['PATCH', '/browsers/x', { name: {} }, /^name: must be a string, or the empty string, not an object of 0 keys\.$/],
+  ['PATCH', '/browsers/x', { timeout_seconds: 600 }, /^timeout_seconds: cannot be changed\.$/],
+  ['PATCH', '/proxies/x', { name: 'x', config: { port: 1 } }, /^config: cannot be changed\.$/],
+  ['PATCH', '/org/api_keys/x', { name: 'x', project_id: 'y' }, /^project_id: cannot be changed\.$/],
+  ['PATCH', '/audit-logs/export/destinations/x', { type: 's3' }, /^type: cannot be changed\.$/],
+  ['GET', `/deployments/${'x'.repeat(9_000)}`, undefined, /x{100}…$/],
+  ['PATCH', '/credentials/x', Object.fromEntries(Array.from({ length: 5_000 }, (_, key) => [key, 1])), /^.{2000}…$/],
+  [
+    'GET',
+    `/browsers?query=${'x'.repeat(20_000)}`,
+    undefined,
+    /^The address and the headers must have at most 16384 bytes/,
+  ],
 ]
 for (const [method, path, body, message] of brokenRules) {
-  test(`${method} ${JSON.stringify(body)} is refused with the broken rule`, async () => {
+  test(`${method} ${path.slice(0, 40)} ${JSON.stringify(body)?.slice(0, 40)} is refused with the broken rule`, async () => {
     assert.match((await project.call<ErrorAnswer>(method, path, body)).body.message, message)
   })
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders, Server } from 'node:http'
+import { type IncomingHttpHeaders, maxHeaderSize, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Toolset } from '@berth/mcp/toolsets.ts'
@@ -13,11 +13,11 @@ import { receiveDashboardRequest } from './access/dashboard-requests.ts'
 import { mountStreamsWithCallers, mountWithCallers } from './access/mount-for-callers.ts'
 import { requireScopes } from './access/oauth/oauth-scopes.ts'
 import { readBearer, readSessionCredentials } from './access/session-credentials.ts'
-import { mountDevToolsFrontend } from './agent-link/devtools-frontend.ts'
-import { mountDiscovery } from './agent-link/discovery.ts'
+import { mountDevToolsFrontend } from './agent-link/discovery/devtools-frontend.ts'
+import { mountDiscovery } from './agent-link/discovery/discovery.ts'
 import { mountLiveViewPage } from './agent-link/live-view/live-view-page.ts'
 import { mountOperations } from './agent-link/operations.ts'
-import { mountWebDriver } from './agent-link/webdriver.ts'
+import { mountWebDriver } from './agent-link/relay/webdriver.ts'
 import { mountApiKeyRoutes } from './features/api-keys/api-key-routes.ts'
 import { mountAppRoutes } from './features/apps/app-routes.ts'
 import { mountAuditRoutes } from './features/audit/audit-routes.ts'
@@ -267,9 +267,13 @@ function refuseMalformedRequest(error: NodeJS.ErrnoException, socket: Socket): v
     socket.destroy()
     return
   }
+  const reason =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? `The address and the headers must have at most ${maxHeaderSize} bytes together.`
+      : 'The request is not valid HTTP.'
   const refusal =
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       ? new BerthError('request_timeout')
-      : new BerthError('bad_request', { reason: 'The request is not valid HTTP.' })
+      : new BerthError('bad_request', { reason })
   endWithResponse(socket, refusal.status, errorBody(refusal))
 }

@@ -12,13 +12,13 @@ import { OAuthTokens } from './access/oauth/oauth-tokens.ts'
 import { ReplayTokens } from './access/replay-tokens.ts'
 import { SessionAccess } from './access/session-access.ts'
 import { SessionTokens } from './access/session-tokens.ts'
-import { Relay } from './agent-link/relay.ts'
-import { SessionConnections } from './agent-link/session-connections.ts'
+import { Relay } from './agent-link/relay/relay.ts'
+import { SessionConnections } from './agent-link/relay/session-connections.ts'
 import type { Blobs } from './blobs/blobs.ts'
 import { SealedParts } from './blobs/sealed-parts.ts'
 import type { TemporaryFolders } from './blobs/temporary-folders.ts'
-import { PeerSignature } from './cluster/peer-signature.ts'
-import { Peers } from './cluster/peers.ts'
+import { PeerSignature } from './cluster/peers/peer-signature.ts'
+import { Peers } from './cluster/peers/peers.ts'
 import { SessionForwarding } from './cluster/session-forwarding.ts'
 import { DatabaseSessionLocks } from './cluster/session-locks.ts'
 import { SharedBlobs } from './cluster/shared-blobs.ts'
@@ -64,6 +64,7 @@ import { LimitService, type LimitsConfig } from './features/limits/limit-service
 import { LimitStore } from './features/limits/limit-store.ts'
 import { createManagedAuth } from './features/managed-auth/create-managed-auth.ts'
 import { OrganizationStore } from './features/organizations/organization-store.ts'
+import { OtlpDeliveryHealth } from './features/otlp/otlp-delivery-health.ts'
 import { OtlpDestinationService } from './features/otlp/otlp-destination-service.ts'
 import { OtlpDestinationStore } from './features/otlp/otlp-destination-store.ts'
 import { OtlpExporter } from './features/otlp/otlp-exporter.ts'
@@ -258,7 +259,15 @@ export function createServices(options: ServicesOptions) {
   const oauth = options.oauth && new OAuthTokens({ config: options.oauth, keys, guard, clock, logger })
   const otlpStore = new OtlpDestinationStore(database)
   const otlpDestinations = new OtlpDestinationService({ store: otlpStore, secrets, guard, clock })
-  const otlpExporter = new OtlpExporter({ store: otlpStore, destinations: otlpDestinations, guard, version, logger })
+  const otlpHealth = new OtlpDeliveryHealth({ store: otlpStore, clock, logger })
+  const otlpExporter = new OtlpExporter({
+    store: otlpStore,
+    destinations: otlpDestinations,
+    health: otlpHealth,
+    guard,
+    version,
+    logger,
+  })
   sessionTelemetry.onConfigured((id, config) => {
     const destination = config?.export?.otlp?.destination as OtlpDestinationId | undefined
     if (destination) otlpExporter.bind(id, destination)
@@ -636,7 +645,7 @@ export function createServices(options: ServicesOptions) {
       find: async (projectId, idOrName) => (await resolver.resolve({ projectId }, idOrName)).id,
       isAwake: (id) => machines.find(id) !== undefined && !machines.isFrozen(id),
       take: async (id, limitMilliseconds) =>
-        (await machines.command(id, takeThumbnail, {}, { limitMilliseconds })).jpeg_b64,
+        (await machines.commandAside(id, takeThumbnail, {}, { limitMilliseconds })).jpeg_b64,
     },
     clock,
   })

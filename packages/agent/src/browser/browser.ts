@@ -13,6 +13,7 @@ import type { CdpPipe } from './cdp-pipe.ts'
 import { endsNow } from './child-program.ts'
 import { Chromium, type DevToolsEndpoint, type FirstPage } from './chromium.ts'
 import { Display } from './display.ts'
+import { rehearseProfile } from './profile/profile-archive.ts'
 import { type Tabs, UserData } from './profile/user-data.ts'
 import { activeTab, tabsByActivity, withTarget } from './targets/tabs.ts'
 import { resizeHeadful, resizeHeadless } from './window/resize.ts'
@@ -25,6 +26,13 @@ const crashWindowMilliseconds = 30_000
 const endpointLimitMilliseconds = 15_000
 /** Far more than a start takes on a busy host. */
 const startLimitMilliseconds = 45_000
+
+/** Where a client is taken to. */
+export interface ClientEndpoint {
+  readonly endpoint: DevToolsEndpoint
+  /** Absent when it is now. Rejects when it will not be. */
+  readonly usable?: Promise<unknown>
+}
 
 interface RunningChromium {
   readonly chromium: Chromium
@@ -89,6 +97,8 @@ export class Browser {
   #settled: Promise<void> = Promise.resolve()
   /** Made anew with each end of Chromium: until the next one is ready, clients wait here. */
   #endpoint = pendingEndpoint()
+  /** Of the first Chromium, when a session waits for its launch, from its first answer on. */
+  #early = Promise.withResolvers<DevToolsEndpoint>()
   readonly #userData: UserData
   readonly #launched = Promise.withResolvers<void>()
   /** Settled when the first start may go ahead: with the tabs of the profile that it has waited for, or an empty page. */
@@ -128,10 +138,28 @@ export class Browser {
 
   /** The DevTools server of the Chromium that runs, or of the next one while there is none. */
   async endpoint(): Promise<DevToolsEndpoint> {
-    return Promise.race([
-      this.#settled.then(() => this.#endpoint.promise),
-      tooLate(endpointLimitMilliseconds, 'the browser is not ready'),
-    ])
+    return Promise.race([this.#usable(), this.#notInTime()])
+  }
+
+  async #usable(): Promise<DevToolsEndpoint> {
+    await this.#settled
+    return this.#endpoint.promise
+  }
+
+  #notInTime(): Promise<never> {
+    return tooLate(this.#hasFirstPage ? endpointLimitMilliseconds : startLimitMilliseconds, 'the browser is not ready')
+  }
+
+  /**
+   * The same for a client whose commands wait until the browser is `usable`. Its handshake need not, while a session waits
+   * for the first page.
+   */
+  async clientEndpoint(): Promise<ClientEndpoint> {
+    if (this.#running) return { endpoint: await this.endpoint() }
+    const usable = this.#usable()
+    usable.catch(() => {}) // Whoever is let in sees the rejection.
+    const endpoint = await Promise.race([usable, this.#early.promise, this.#notInTime()])
+    return { endpoint, usable }
   }
 
   /** Resolves when the browser is what it was last configured to be. */
@@ -179,6 +207,11 @@ export class Browser {
     }
     await this.relaunch({ tabs, change: () => userData.replace(), undo: () => userData.takeBack() })
     this.#hasReplacedState = true
+  }
+
+  /** Does once what the load of a profile will do. Nothing when the browser does not wait for one. */
+  async rehearseProfile(): Promise<void> {
+    if (!this.#hasBegun) await rehearseProfile(this.#config.run_folder)
   }
 
   /** Goes back to the state that a profile has replaced in the running browser; nothing when none has. */
@@ -324,8 +357,8 @@ export class Browser {
   async #keepRunning(): Promise<void> {
     const { state } = this.#options
     const first = await this.#launchFirst()
-    state.becomeReady()
     this.#hasFirstPage = true
+    state.becomeReady()
     this.#openStartPage(first, this.#startUrl)
 
     for (let current = first; ; ) {
@@ -369,7 +402,29 @@ export class Browser {
     const [tabs] = await Promise.all([this.#firstTabs.promise, this.#options.extensions.arrived])
     if (this.#isStopping) throw new Error('the browser is being stopped')
     this.#hasBegun = true
-    return this.#launch(tabs)
+    const launched = this.#launch(tabs)
+    if (!this.#config.awaits_profile) return launched
+    const endActivity = this.#options.state.activity.begin()
+    void this.#answerEarly()
+    return launched.finally(endActivity)
+  }
+
+  /** A session waits for this launch alone: it may have the browser when that answers, and waits for the page only then. */
+  async #answerEarly(): Promise<void> {
+    const chromium = await this.#chromium?.catch(() => undefined)
+    if (!chromium) return // Whoever launches it sees why.
+    let hasEnded = false
+    void chromium.ended.then(() => {
+      hasEnded = true
+      this.#early = Promise.withResolvers()
+    })
+    const endpoint = await Promise.all([chromium.endpoint, chromium.answered]).then(
+      ([found]) => found,
+      () => undefined,
+    )
+    if (!endpoint || hasEnded || this.#isStopping) return
+    this.#early.resolve(endpoint)
+    this.#options.state.becomeReady()
   }
 
   /** Launches after the change or, if that does not work, as it was before. */

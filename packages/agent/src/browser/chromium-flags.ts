@@ -1,5 +1,5 @@
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
-import { machinePorts } from '@berth/contract/agent/machine-network.ts'
+import { machinePorts } from '@berth/contract/agent/machine/machine-network.ts'
 import type { Tabs } from './profile/user-data.ts'
 
 interface Flag {

@@ -48,6 +48,7 @@ export class Chromium {
   /** Pages that have lost their process. */
   readonly #crashed = new Set<string>()
   readonly #endpoint = Promise.withResolvers<DevToolsEndpoint>()
+  readonly #answered = Promise.withResolvers<void>()
 
   private constructor(flags: FlagOptions, environment: Record<string, string>, onLine: (line: string) => void) {
     this.#tabs = flags.tabs
@@ -84,9 +85,14 @@ export class Chromium {
     return this.#endpoint.promise
   }
 
+  /** Resolves when it has answered the first command of `firstPage`: it has its state then, and opens its window. */
+  get answered(): Promise<void> {
+    return this.#answered.promise
+  }
+
   /**
    * Resolves with the page that answers first. Of restored tabs that is the one in front: Chromium loads those behind it
-   * when it has time. One that computes for ever answers never, and the browser is there all the same.
+   * when it has time. A page in an endless loop never answers; the browser counts as ready without it.
    */
   async firstPage(): Promise<FirstPage> {
     const answered = Promise.withResolvers<FirstPage>()
@@ -104,6 +110,7 @@ export class Chromium {
       this.#crashed.add(targetId)
     })
     await this.pipe.send('Target.setDiscoverTargets', { discover: true })
+    this.#answered.resolve()
     const first = await this.#orBusy(answered.promise, pages)
     hasAnswered = true
     unwatchCrashes()

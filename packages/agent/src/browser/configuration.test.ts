@@ -60,22 +60,24 @@ test('a browser that waits for its launch starts with the mode that is configure
   assert.ok(flagsOf(agent).includes('--ozone-platform=headless'))
 })
 
-test('a rehearsal leaves nothing where a session could see it', async () => {
-  await using agent = await startAgent()
-  await agent.becomesReady()
-  const home = () =>
-    readdirSync(agent.config.home_folder, { recursive: true }).filter((path) => /extension/.test(`${path}`))
-  const before = home()
+for (const awaits_profile of [false, true]) {
+  test(`a rehearsal leaves nothing where a session could see it, ${awaits_profile ? 'before' : 'after'} the launch`, async () => {
+    await using agent = await startAgent({ awaits_profile })
+    if (!awaits_profile) await agent.becomesReady()
+    const home = () =>
+      readdirSync(agent.config.home_folder, { recursive: true }).filter((path) => /extension/.test(`${path}`))
+    const before = home()
 
-  const { status, body } = await agent.configure({ rehearse: true })
+    const { status, body } = await agent.configure({ rehearse: true })
 
-  assert.equal(status, 204, body)
-  assert.deepEqual(home(), before)
-  assert.deepEqual(
-    readdirSync(agent.config.run_folder).filter((name) => name === 'extensions'),
-    [],
-  )
-})
+    assert.equal(status, 204, body)
+    assert.deepEqual(home(), before)
+    assert.deepEqual(
+      readdirSync(agent.config.run_folder).filter((name) => /extensions|rehearsal/.test(name)),
+      [],
+    )
+  })
+}
 
 test('who connects while a browser gets its first size waits until it has it, and its page', async () => {
   await using agent = await startAgent()
@@ -135,7 +137,7 @@ test('an agent listens on the given address', async () => {
   const enter = ['--target', String(agent.process.pid), '--net', ...asUser, '--']
   // The network of the agent is there a moment after its process.
   const ask = () =>
-    run('nsenter', [...enter, process.execPath, '--input-type=module', '-e', script], { timeout: 5_000 })
+    run('nsenter', [...enter, process.execPath, '--input-type=module', '-e', script], { timeout: 60_000 })
 
   const { stdout } = await ask().catch(ask).catch(ask)
 

@@ -1,4 +1,4 @@
-import { agentLoopbackAddress, machinePorts } from '@berth/contract/agent/machine-network.ts'
+import { agentLoopbackAddress, machinePorts } from '@berth/contract/agent/machine/machine-network.ts'
 
 /** How the agent's own processes connect to Chromium's DevTools server, which refuses every other source. */
 export const toDevToolsServer = { host: '127.0.0.1', localAddress: agentLoopbackAddress } as const

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { describe, mock, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
+import { encodeFrame, opcodes } from '../testing/frames.ts'
 import { CdpConnection } from './cdp-connection.ts'
 import { CommandTap, type DisconnectReason } from './command-tap.ts'
 
@@ -31,24 +33,35 @@ async function openPair(): Promise<readonly [near: Socket, far: Socket]> {
 }
 
 /** The client's end, behind the agent and with a browser that says nothing. */
-async function openClient(hasBrowserEnded = false) {
+async function openClient(hasBrowserEnded = false, usable?: Promise<unknown>) {
   const [client, farClient] = await openPair()
   const [chromium, farChromium] = await openPair()
   const ended = Promise.withResolvers<DisconnectReason>()
   const tap = new CommandTap(telemetry)
   mock.method(tap, 'end', ended.resolve)
-  const options = { prepare: () => undefined, tap, hasEnded: async () => hasBrowserEnded, keepAlive }
+  const options = { usable, prepare: () => undefined, tap, hasEnded: async () => hasBrowserEnded, keepAlive }
   const connection = new CdpConnection(client, chromium, options)
-  farChromium.resume()
+  const sent: Buffer[] = []
+  farChromium.on('data', (chunk: Buffer) => sent.push(chunk))
   return {
     connection,
     client: farClient,
     chromium: farChromium,
+    /** What the browser has got. */
+    sent: () => Buffer.concat(sent),
     reason: ended.promise,
     close: () => {
       for (const socket of [client, farClient, chromium, farChromium]) socket.destroy()
     },
   }
+}
+
+function commandOf(message: object): Buffer {
+  return encodeFrame({ opcode: opcodes.text, payload: Buffer.from(JSON.stringify(message)), mask: Buffer.alloc(4) })
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await delay(5)
 }
 
 /** What the client gets next. */
@@ -94,6 +107,53 @@ describe('a connection', { concurrency: true }, () => {
       assert.deepEqual(await nextOf(client), ping)
       client.write(command)
     }
+  })
+
+  for (const [what, held] of Object.entries({
+    'a command': commandOf({ id: 2, method: 'Target.getTargets' }),
+    'a long command': commandOf({ id: 2, method: 'Runtime.evaluate', params: { expression: ' '.repeat(5000) } }),
+    'another question of the browser': commandOf({ id: 2, method: 'Browser.getWindowForTarget' }),
+  })) {
+    test(`before the first page has answered, a question for the version goes on, and ${what} waits`, async (context) => {
+      const usable = Promise.withResolvers<void>()
+      const { client, sent, close } = await openClient(false, usable.promise)
+      context.after(close)
+      const version = commandOf({ id: 1, method: 'Browser.getVersion' })
+
+      client.write(Buffer.concat([version, held, version]))
+      await until(() => sent().length >= version.length)
+      // It goes on ahead of whatever else the connection has read by then.
+      await nextOf(client)
+      assert.deepEqual(sent(), version)
+      usable.resolve()
+
+      await until(() => sent().length >= version.length * 2 + held.length)
+      assert.deepEqual(sent(), Buffer.concat([version, held, version]))
+    })
+  }
+
+  test('a client cannot end the browser of all by a command that has waited', async (context) => {
+    const usable = Promise.withResolvers<void>()
+    const { client, sent, reason, close } = await openClient(false, usable.promise)
+    context.after(close)
+
+    client.write(commandOf({ id: 1, method: 'Browser.close' }))
+    usable.resolve()
+
+    assert.equal(await reason, 'client_close')
+    assert.equal(sent().length, 0)
+  })
+
+  test('a connection ends when its browser does not become usable', async (context) => {
+    const usable = Promise.withResolvers<void>()
+    const { client, sent, reason, close } = await openClient(false, usable.promise)
+    context.after(close)
+
+    client.write(command)
+    usable.reject(new Error('no page'))
+
+    assert.equal(await reason, 'context_cancelled')
+    assert.equal(sent().length, 0)
   })
 
   const endings: Readonly<Record<string, readonly [DisconnectReason, (opened: Opened) => void, boolean?]>> = {

@@ -25,6 +25,7 @@ export class CdpConnection {
   readonly #boundaries = new FrameBoundaries()
   readonly #check: NodeJS.Timeout
   readonly #prepare: Prepare
+  #usable: Promise<unknown> | undefined
   readonly #silenceLimitMilliseconds: number
   readonly #tap: CommandTap
   readonly #hasBrowserEnded: () => Promise<boolean>
@@ -37,9 +38,10 @@ export class CdpConnection {
 
   /** `prepare` may have something to do before a command goes on; it never rejects. */
   constructor(client: Socket, chromium: Socket, options: ConnectionOptions) {
-    const { prepare, tap, hasEnded, keepAlive = usualKeepAlive } = options
+    const { usable, prepare, tap, hasEnded, keepAlive = usualKeepAlive } = options
     this.#client = client
     this.#prepare = prepare
+    this.#waitUntil(usable)
     this.#tap = tap
     this.#hasBrowserEnded = hasEnded
     this.#silenceLimitMilliseconds = keepAlive.silenceLimitMilliseconds
@@ -47,6 +49,7 @@ export class CdpConnection {
     this.#frames = new ClientFrames({
       forward: (bytes) => this.#toChromium(bytes),
       intercept: (message) => this.#intercept(message),
+      delayLong: () => this.#usable && this.#pauseUntil(this.#usable),
       beginMessage: () => {
         tap.countMessage()
         return tap.reads ? maxTappedBytes : 0
@@ -59,6 +62,15 @@ export class CdpConnection {
     this.#check = setInterval(() => this.#checkLife(), keepAlive.checkIntervalMilliseconds)
     this.#check.unref()
     this.#splice()
+  }
+
+  #waitUntil(usable: Promise<unknown> | undefined): void {
+    this.#usable = usable?.then(
+      () => {
+        this.#usable = undefined
+      },
+      () => this.#cancel(closeCodes.goingAway),
+    )
   }
 
   #splice(): void {
@@ -167,19 +179,28 @@ export class CdpConnection {
   }
 
   /** `Browser.close` of one client must not close the browser of all: it ends that client's connection. */
-  #intercept(message: string): boolean | Promise<void> {
+  #intercept(message: string): boolean | Promise<boolean> {
+    // Only the question that clients begin with concerns no page.
+    if (this.#usable && parseCommand(message)?.method !== 'Browser.getVersion')
+      return this.#pauseUntil(this.#usable).then(() => this.#intercept(message))
     if (!message.includes('Browser.')) return false
     const command = parseCommand(message)
     const prepared = command && this.#prepare(command)
-    if (prepared) {
-      this.#client.pause() // What it sends meanwhile stays with it.
-      return prepared.finally(() => this.#client.resume())
-    }
+    if (prepared) return this.#pauseUntil(prepared).then(() => false)
     if (command?.method !== 'Browser.close') return false
     const { id, sessionId } = command
     this.#inject(textFrame(JSON.stringify({ id, result: {}, sessionId })))
     this.#endWith(closeFrame(closeCodes.normal))
     return true
+  }
+
+  async #pauseUntil(done: Promise<unknown>): Promise<void> {
+    this.#client.pause() // What it sends meanwhile stays with it.
+    try {
+      await done
+    } finally {
+      this.#client.resume()
+    }
   }
 
   #noteLife(): void {
@@ -203,6 +224,8 @@ export class CdpConnection {
 type EndedBy = 'client' | 'chromium' | 'agent'
 
 interface ConnectionOptions {
+  /** Until it resolves, only a question for the version goes on. When it rejects, the connection ends. */
+  readonly usable?: Promise<unknown> | undefined
   readonly prepare: Prepare
   readonly tap: CommandTap
   /** Whether the Chromium of the connection has ended, or is about to. */

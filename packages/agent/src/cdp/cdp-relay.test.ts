@@ -42,7 +42,12 @@ describe('a browser that fails', { concurrency: true }, () => {
       const { port } = chromium.address() as AddressInfo
       const endpoint = { port, browserPath: '/devtools/browser/x', ended: new Promise(() => {}) }
       const activity = new Activity(Date.now, () => {})
-      const relay = new CdpRelay({ endpoint: async () => endpoint, activity, telemetry, prepare: () => undefined })
+      const relay = new CdpRelay({
+        endpoint: async () => ({ endpoint }),
+        activity,
+        telemetry,
+        prepare: () => undefined,
+      })
       const server = createServer().on('upgrade', (incoming, socket, head) => {
         relay.connect(incoming, socket as Socket, head).catch(assert.ifError)
       })

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { cdpUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
 import { endWithResponse } from '@berth/runtime/http/raw-response.ts'
+import type { ClientEndpoint } from '../browser/browser.ts'
 import { endsNow } from '../browser/child-program.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { toDevToolsServer } from '../browser/devtools-server.ts'
@@ -17,7 +18,7 @@ import { CommandTap } from './command-tap.ts'
 const endLimitMilliseconds = 2_000
 
 interface CdpRelayOptions {
-  readonly endpoint: () => Promise<DevToolsEndpoint>
+  readonly endpoint: () => Promise<ClientEndpoint>
   readonly activity: Activity
   readonly prepare: Prepare
   readonly telemetry: TelemetryCollector
@@ -52,9 +53,9 @@ export class CdpRelay {
   /** A Chromium that has just died refuses before its end is known: then the next one is waited for. */
   async #openChromium(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
     for (;;) {
-      const endpoint = await this.#options.endpoint()
+      const { endpoint, usable } = await this.#options.endpoint()
       try {
-        const connection = await openChromium(endpoint, { request, client, head, ...this.#options })
+        const connection = await openChromium(endpoint, { request, client, head, usable, ...this.#options })
         if (!connection || client.destroyed) return
         this.#open.add(connection)
         client.once('close', () => this.#open.delete(connection))
@@ -78,6 +79,7 @@ interface Handshake {
   readonly request: IncomingMessage
   readonly client: Socket
   readonly head: Buffer
+  readonly usable: Promise<unknown> | undefined
   readonly prepare: Prepare
   readonly telemetry: TelemetryCollector
 }
@@ -85,7 +87,7 @@ interface Handshake {
 /** Nothing when Chromium has refused, which the client has been told. */
 function openChromium(
   endpoint: DevToolsEndpoint,
-  { request, client, head, prepare, telemetry }: Handshake,
+  { request, client, head, usable, prepare, telemetry }: Handshake,
 ): Promise<CdpConnection | undefined> {
   const path = request.url === cdpUpgrade.path ? endpoint.browserPath : request.url
   const upstream = http.request({
@@ -106,7 +108,7 @@ function openChromium(
       client.write(switchingProtocols(response.headers))
       const tap = new CommandTap(telemetry)
       const hasEnded = () => endsNow([endpoint.ended])
-      const connection = new CdpConnection(client, chromium as Socket, { prepare, tap, hasEnded })
+      const connection = new CdpConnection(client, chromium as Socket, { usable, prepare, tap, hasEnded })
       // What came right behind a handshake belongs to the stream, as if it came now.
       if (chromiumHead.length > 0) chromium.emit('data', chromiumHead)
       if (head.length > 0) client.emit('data', head)

@@ -25,6 +25,7 @@ function readAll(chunks: readonly Buffer[], isKept: (message: string) => boolean
       told.shown.push(message)
       return isKept(message)
     },
+    delayLong: () => undefined,
     ping: (payload) => told.pings.push(String(payload)),
     close: (payload) => told.closes.push(payload.toString('hex')),
     malformed: (reason) => told.faults.push(reason),
@@ -189,7 +190,9 @@ test('a waiting message delays all that follow, and none is lost', async () => {
       },
       beginMessage: () => 0,
       inspect: () => {},
-      intercept: (message) => (message === 'wait' ? new Promise<void>((resolve) => waiting.push(resolve)) : false),
+      intercept: (message) =>
+        message === 'wait' ? new Promise((resolve) => waiting.push(() => resolve(false))) : false,
+      delayLong: () => undefined,
       ping: () => {},
       close: () => {},
       malformed: assert.fail,
@@ -205,4 +208,55 @@ test('a waiting message delays all that follow, and none is lost', async () => {
 
     assert.deepEqual(forwarded, bytes)
   }
+})
+
+test('a long message that is delayed is forwarded unchanged, before all that follow', async () => {
+  const [long, next] = [text('x'.repeat(3000)), text('next')]
+  const bytes = Buffer.concat([long, next])
+  for (let cut = 0; cut <= bytes.length; cut += 7) {
+    const delayed = Promise.withResolvers<void>()
+    let forwarded = Buffer.alloc(0)
+    const frames = new ClientFrames({
+      forward: (part) => {
+        forwarded = Buffer.concat([forwarded, part])
+      },
+      beginMessage: () => 0,
+      inspect: () => {},
+      intercept: () => false,
+      delayLong: () => delayed.promise,
+      ping: () => {},
+      close: () => {},
+      malformed: assert.fail,
+    })
+
+    for (const chunk of cutAt(bytes, [cut])) frames.read(chunk)
+    assert.equal(forwarded.length, 0)
+    delayed.resolve()
+    await new Promise(setImmediate)
+
+    assert.deepEqual(forwarded, bytes)
+  }
+})
+
+test('a message can be kept from being sent after it has waited', async () => {
+  const kept = Promise.withResolvers<boolean>()
+  let forwarded = Buffer.alloc(0)
+  const frames = new ClientFrames({
+    forward: (part) => {
+      forwarded = Buffer.concat([forwarded, part])
+    },
+    beginMessage: () => 0,
+    inspect: () => {},
+    intercept: (message) => message === 'keep' && kept.promise,
+    delayLong: () => undefined,
+    ping: () => {},
+    close: () => {},
+    malformed: assert.fail,
+  })
+
+  frames.read(Buffer.concat([text('keep'), text('next')]))
+  kept.resolve(true)
+  await new Promise(setImmediate)
+
+  assert.deepEqual(forwarded, text('next'))
 })

@@ -12,10 +12,12 @@ export interface ClientFrameHandlers {
   /** Bytes of data frames, to be sent on as they are. */
   readonly forward: (bytes: Buffer) => void
   /**
-   * A message that is no longer than its head, before it is sent on; `true` keeps it from being sent. With a promise it
-   * is sent, and all that follows, when that settles.
+   * A message that is no longer than its head, before it is sent on; `true` keeps it from being sent. All that follows
+   * waits for a promise.
    */
-  readonly intercept: (message: string) => boolean | Promise<void>
+  readonly intercept: (message: string) => boolean | Promise<boolean>
+  /** A longer one: it is sent, and all that follows, when the promise settles. */
+  readonly delayLong: () => Promise<void> | undefined
   /** A message begins. Returns how long a message may be that is shown to `inspect`; 0: none is. */
   readonly beginMessage: () => number
   /** A whole message that goes on, or went on already; undefined when it is longer than that. */
@@ -135,7 +137,10 @@ export class ClientFrames {
     const head = unmask(bytes.subarray(0, headBytes + 1 - held.headLength), mask, position)
     held.head.push(head)
     held.headLength += head.length
-    if (held.headLength > headBytes) this.#release()
+    if (held.headLength <= headBytes) return
+    const delayed = this.#handlers.delayLong()
+    if (delayed) this.#waitFor(delayed.then(() => false))
+    else this.#release()
   }
 
   #copy(bytes: Buffer, mask: Buffer, position: number): void {
@@ -157,7 +162,7 @@ export class ClientFrames {
     if (opcode >= opcodes.close) this.#endControl(opcode)
     else if (isFinal) {
       this.#endInspected()
-      if (this.#held) this.#decide(this.#held)
+      if (this.#held && !this.#isWaiting) this.#decide(this.#held)
     }
   }
 
@@ -174,17 +179,26 @@ export class ClientFrames {
   /** The whole message is here, and it is short. */
   #decide(held: { readonly head: readonly Buffer[] }): void {
     const intercepted = this.#handlers.intercept(Buffer.concat(held.head).toString('utf8'))
-    if (intercepted instanceof Promise) {
-      this.#isWaiting = true
-      const goOn = () => this.#goOn()
-      intercepted.then(goOn, goOn)
-    } else if (intercepted) this.#held = undefined
+    if (intercepted instanceof Promise) this.#waitFor(intercepted)
+    else this.#end(intercepted)
+  }
+
+  #end(isKept: boolean): void {
+    if (isKept) this.#held = undefined
     else this.#release()
   }
 
-  #goOn(): void {
+  #waitFor(intercepted: Promise<boolean>): void {
+    this.#isWaiting = true
+    intercepted.then(
+      (isKept) => this.#goOn(isKept),
+      () => this.#goOn(false),
+    )
+  }
+
+  #goOn(isKept: boolean): void {
     this.#isWaiting = false
-    this.#release()
+    this.#end(isKept)
     for (const chunk of this.#later.splice(0)) this.read(chunk)
   }
 

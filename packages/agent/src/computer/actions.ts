@@ -8,7 +8,7 @@ import {
   type PressKeyRequest,
   type ScrollRequest,
   type TypeTextRequest,
-} from '@berth/contract/agent/computer-operations.ts'
+} from '@berth/contract/agent/operations/computer-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { between, handMovement, type PathStep, stepMilliseconds } from './human/pointer-path.ts'
 import { type Beat, TypingPace } from './human/typing-pace.ts'

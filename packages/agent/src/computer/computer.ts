@@ -1,5 +1,5 @@
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
-import type { ComputerAction, ScreenshotRegion } from '@berth/contract/agent/computer-operations.ts'
+import type { ComputerAction, ScreenshotRegion } from '@berth/contract/agent/operations/computer-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
 import { Actions } from './actions.ts'

@@ -11,7 +11,7 @@ import {
   takeScreenshot,
   typeText,
   writeClipboard,
-} from '@berth/contract/agent/computer-operations.ts'
+} from '@berth/contract/agent/operations/computer-operations.ts'
 import { Content, type OperationContext, type ServedOperation, serve } from '../operations/served-operation.ts'
 
 /** Mouse, keyboard, screen and clipboard. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type CurlRequest, curl, rawCurlOperations } from '@berth/contract/agent/curl-operations.ts'
+import { type CurlRequest, curl, rawCurlOperations } from '@berth/contract/agent/operations/curl-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { Content, type OperationContext, type ServedOperation, serve } from '../operations/served-operation.ts'
 import { sendByBrowser } from './browser-request.ts'

@@ -17,7 +17,7 @@ import { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 const farewellMilliseconds = 500
 
 const logger = createLogger({ name: 'agent', level: 'info', json: true })
-// One thread more than Node.js has by itself, before the first is made: one waits for frames for ever.
+// One thread more than Node.js has by default, set before the first starts: one thread waits for frames all the time.
 process.env.UV_THREADPOOL_SIZE = '5'
 const config = await readConfig(process.argv[2])
 const state = new StateFeed(systemClock)

@@ -158,7 +158,7 @@ async function loadUnpacked(pipe: CdpPipe, extension: UnpackedExtension): Promis
 }
 
 /**
- * A worker whose start an uninstall breaks off stays among the targets for ever, and answers nobody who attaches to it:
+ * A worker whose start an uninstall breaks off stays among the targets and never answers whoever attaches to it:
  * those that have one are taken away when it runs.
  */
 async function unload(pipe: CdpPipe, extensions: readonly LoadedExtension[]): Promise<void> {

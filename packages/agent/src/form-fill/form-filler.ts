@@ -5,7 +5,7 @@ import type {
   FillFormFieldsRequest,
   FindFormFieldsReply,
   FindFormFieldsRequest,
-} from '@berth/contract/agent/form-fill-endpoints.ts'
+} from '@berth/contract/agent/login/form-fill-endpoints.ts'
 import type { FillErrorCode, FilledField } from '@berth/contract/vaults/item-operation.ts'
 import type { SealingKeys } from '@berth/runtime/sealing/sealing-keys.ts'
 import type { Browser } from '../browser/browser.ts'

@@ -1,5 +1,5 @@
 import type { agentRoutes } from '@berth/contract/agent/agent-routes.ts'
-import type { FillFormFieldsRequest, FindFormFieldsRequest } from '@berth/contract/agent/form-fill-endpoints.ts'
+import type { FillFormFieldsRequest, FindFormFieldsRequest } from '@berth/contract/agent/login/form-fill-endpoints.ts'
 import { memoize } from '@berth/runtime/async/memoize.ts'
 import type { RouteHandlers } from '@berth/runtime/http/mount-routes.ts'
 import type { Browser } from '../browser/browser.ts'

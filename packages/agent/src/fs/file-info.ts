@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs'
 import { lstat, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import type { FileInfo } from '@berth/contract/agent/fs-types.ts'
+import type { FileInfo } from '@berth/contract/agent/operations/fs-types.ts'
 import { at } from './fs-error.ts'
 import { modeText } from './mode-text.ts'
 

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { access, lstat, readdir, stat } from 'node:fs/promises'
-import type { FileInfo } from '@berth/contract/agent/fs-types.ts'
+import type { FileInfo } from '@berth/contract/agent/operations/fs-types.ts'
 import { Content } from '../operations/served-operation.ts'
 import { fileInfo } from './file-info.ts'
 import { at, refusal } from './fs-error.ts'

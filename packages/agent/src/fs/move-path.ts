@@ -3,7 +3,7 @@ import { access, constants, cp, lstat, rename, rm, stat } from 'node:fs/promises
 import { dirname } from 'node:path'
 import { refuseKernelFiles } from './disk-file.ts'
 import { at, type Place, refusal } from './fs-error.ts'
-import { partBeside } from './staged-file.ts'
+import { partBeside } from './transfer/staged-file.ts'
 
 /** Renames, also across file systems. */
 export async function movePath(source: string, destination: string): Promise<void> {

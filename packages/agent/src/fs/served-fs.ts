@@ -1,4 +1,4 @@
-import * as contract from '@berth/contract/agent/fs-operations.ts'
+import * as contract from '@berth/contract/agent/operations/fs-operations.ts'
 import { EventStream, type ServedOperation, serve } from '../operations/served-operation.ts'
 import { readFileInfo } from './file-info.ts'
 import { deleteFile, deleteFolder, makeFolder } from './folders.ts'
@@ -6,8 +6,8 @@ import { listFolder } from './list-folder.ts'
 import { movePath } from './move-path.ts'
 import { setPermissions } from './permissions.ts'
 import { readDiskFile } from './read-file.ts'
-import { bytesOfBody } from './request-body.ts'
-import { StagedFile } from './staged-file.ts'
+import { bytesOfBody } from './transfer/request-body.ts'
+import { StagedFile } from './transfer/staged-file.ts'
 import { Watches } from './watch/watches.ts'
 
 /** The filesystem of the session, as the session's own user may see and change it. */
@@ -24,15 +24,15 @@ export function servedFs(): readonly ServedOperation[] {
     serve(contract.setFilePermissions, ({ body: { path, ...permissions } }) => setPermissions(path, permissions)),
     serve(contract.movePath, ({ body }) => movePath(body.src_path, body.dest_path)),
     serve(contract.downloadDirZip, async ({ query, signal }) => {
-      const { zipFolder } = await import('./zip-folder.ts')
+      const { zipFolder } = await import('./transfer/zip-folder.ts')
       return zipFolder(query.path, signal)
     }),
     serve(contract.uploadFiles, async ({ request }) => {
-      const { uploadFiles } = await import('./upload.ts')
+      const { uploadFiles } = await import('./transfer/upload.ts')
       await uploadFiles(request)
     }),
     serve(contract.uploadZip, async ({ request }) => {
-      const { uploadArchive } = await import('./upload.ts')
+      const { uploadArchive } = await import('./transfer/upload.ts')
       await uploadArchive(request)
     }),
     serve(contract.startFileWatch, async ({ body }) => ({ watch_id: await watches.start(body.path, body.recursive) })),

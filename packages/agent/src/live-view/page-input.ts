@@ -1,4 +1,4 @@
-import type { MouseButton } from '@berth/contract/agent/computer-operations.ts'
+import type { MouseButton } from '@berth/contract/agent/operations/computer-operations.ts'
 import type { Computer } from '../computer/computer.ts'
 import type { Point, Screen, WheelDirection } from '../computer/screen.ts'
 

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { AllowedHosts } from './allowed-hosts.ts'
-import { type Cookie, sessionCookies } from './evidence.ts'
-import type { Purpose } from './fields.ts'
+import { type Cookie, sessionCookies } from './analysis/evidence.ts'
+import type { Purpose } from './analysis/fields.ts'
 
 /** What the driver remembers of the login that is under way. */
 export class LoginAttempt {
@@ -21,7 +21,7 @@ export class LoginAttempt {
   netError: string | undefined
   /** The host whose challenge by the status 401 was answered. */
   answeredHttp: string | undefined
-  /** Obstacles that were pressed away, so that none is pressed for ever. */
+  /** Obstacles that were dismissed, so that none is pressed again and again. */
   readonly pressed = new Map<string, number>()
   readonly #cookiesBefore: ReadonlyMap<string, string>
 

@@ -3,10 +3,10 @@ import type { TargetSession } from '../browser/targets/target-session.ts'
 import type { TargetSessions } from '../browser/targets/target-sessions.ts'
 import { pageTargets } from '../form-fill/page-targets.ts'
 import { readFrames } from '../webmcp/page-tools.ts'
+import { type FrameReading, type PageReading, pageReading, type RawDocument } from './analysis/reading.ts'
 import { isFrameShown } from './in-page/act-in-page.ts'
 import { readPage } from './in-page/read-page.ts'
 import { keepClosedRoots } from './in-page/shared.ts'
-import { type FrameReading, type PageReading, pageReading, type RawDocument } from './reading.ts'
 
 const worldName = 'berth-login'
 /** A page that takes longer is busy: it is read again. */

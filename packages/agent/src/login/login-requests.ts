@@ -1,4 +1,4 @@
-import type { loginRoutes } from '@berth/contract/agent/login-routes.ts'
+import type { loginRoutes } from '@berth/contract/agent/login/login-routes.ts'
 import { memoize } from '@berth/runtime/async/memoize.ts'
 import type { RouteHandler, RouteHandlers } from '@berth/runtime/http/mount-routes.ts'
 import type { Browser } from '../browser/browser.ts'

@@ -1,4 +1,4 @@
-import { type LogEvent, streamLogs } from '@berth/contract/agent/logs-operations.ts'
+import { type LogEvent, streamLogs } from '@berth/contract/agent/operations/logs-operations.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { EventStream, type OperationContext, type ServedOperation, serve } from '../operations/served-operation.ts'
 import { fileLines } from './file-lines.ts'

@@ -1,5 +1,5 @@
 import { createServer, type Socket } from 'node:net'
-import { inheritedDescriptors } from '@berth/contract/agent/machine-network.ts'
+import { inheritedDescriptors } from '@berth/contract/agent/machine/machine-network.ts'
 import type { ConnectionFailure } from '@berth/contract/egress/machine-protocol.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { connectionFailures } from './connection-failures.ts'
@@ -24,7 +24,7 @@ const dnsPort = 53
 /** Above all that Chromium opens at a time. A SYN that finds no room is repeated by its sender. */
 const maxOpenings = 1_024
 const maxConnections = 4_096
-/** For so long the kernel repeats a SYN that nobody answers. */
+/** How long the kernel repeats a SYN that gets no answer. */
 const silenceMilliseconds = 130_000
 /** The handshake is within the machine: who has not come by then has given up before. */
 const acceptLimitMilliseconds = 5_000

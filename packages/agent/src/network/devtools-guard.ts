@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
-import { machinePorts } from '@berth/contract/agent/machine-network.ts'
+import { machinePorts } from '@berth/contract/agent/machine/machine-network.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { toDevToolsServer } from '../browser/devtools-server.ts'
 

@@ -15,7 +15,7 @@ import { BulkSocket } from '@berth/runtime/stream/bulk-socket.ts'
 import { connectionFailures } from './connection-failures.ts'
 import { readBulkFirstLine, readLines, writeLine } from './json-lines.ts'
 
-/** For so long what is asked of egress waits for one that is being started again. */
+/** How long a request to egress waits while egress restarts. */
 const patienceMilliseconds = 5_000
 const firstPauseMilliseconds = 20
 const longestPauseMilliseconds = 500

@@ -1,5 +1,5 @@
 import { read, writeSync } from 'node:fs'
-import { gatewayAddresses, linkAddresses, machineAddresses } from '@berth/contract/agent/machine-network.ts'
+import { gatewayAddresses, linkAddresses, machineAddresses } from '@berth/contract/agent/machine/machine-network.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 
 /** Longer than every frame of the machine's interface. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { machineAddresses } from '@berth/contract/agent/machine-network.ts'
+import { machineAddresses } from '@berth/contract/agent/machine/machine-network.ts'
 import fc from 'fast-check'
 import { datagramFrame, parseFrame, plainAddress, repeatedFrame, resetFrame, unreachableFrame } from './packet.ts'
 

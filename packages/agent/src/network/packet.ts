@@ -1,4 +1,4 @@
-import { linkAddresses } from '@berth/contract/agent/machine-network.ts'
+import { linkAddresses } from '@berth/contract/agent/machine/machine-network.ts'
 
 /** A packet of TCP or UDP that a program of the machine has sent. */
 export interface Packet {

@@ -11,7 +11,7 @@ import type {
   TypeRequest,
   UploadRequest,
   WaitRequest,
-} from '@berth/contract/agent/page-operations.ts'
+} from '@berth/contract/agent/operations/page-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
 import type { TargetSession } from '../browser/targets/target-session.ts'

@@ -13,7 +13,7 @@ import {
   typeIntoElement,
   uploadToElement,
   waitForPage,
-} from '@berth/contract/agent/page-operations.ts'
+} from '@berth/contract/agent/operations/page-operations.ts'
 import { type OperationContext, type ServedOperation, serve } from '../operations/served-operation.ts'
 import { PageTools } from './page-tools.ts'
 

@@ -2,7 +2,7 @@ import {
   defaultExecutor,
   type ExecutePlaywrightResult,
   type PlaywrightExecutor,
-} from '@berth/contract/agent/playwright-operations.ts'
+} from '@berth/contract/agent/operations/playwright-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
 import { Executor, type ExecutorOptions, type Run } from './executor.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ExecutePlaywrightResult } from '@berth/contract/agent/playwright-operations.ts'
+import type { ExecutePlaywrightResult } from '@berth/contract/agent/operations/playwright-operations.ts'
 import { Queue } from '@berth/runtime/async/queue.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { answerQuestion, type Question } from '../script-process/agent-questions.ts'

@@ -4,7 +4,7 @@ import {
   deletePlaywrightExecutor,
   executePlaywrightCode,
   listPlaywrightExecutors,
-} from '@berth/contract/agent/playwright-operations.ts'
+} from '@berth/contract/agent/operations/playwright-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { errorBody } from '@berth/runtime/http/error-reply.ts'

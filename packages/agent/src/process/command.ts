@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { access, constants, readFile, stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
-import type { ProcessCommand } from '@berth/contract/agent/process-operations.ts'
+import type { ProcessCommand } from '@berth/contract/agent/operations/process-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { OperationContext } from '../operations/served-operation.ts'
 import { familyVariable, sessionEnvironment } from './process-environment.ts'

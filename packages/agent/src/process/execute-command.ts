@@ -1,4 +1,4 @@
-import type { ProcessResult } from '@berth/contract/agent/process-operations.ts'
+import type { ProcessResult } from '@berth/contract/agent/operations/process-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { z } from 'zod'
 import { BoundedOutput } from './bounded-output.ts'

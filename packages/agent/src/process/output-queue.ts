@@ -1,4 +1,4 @@
-import type { ProcessOutput } from '@berth/contract/agent/process-operations.ts'
+import type { ProcessOutput } from '@berth/contract/agent/operations/process-operations.ts'
 import { Changes } from '@berth/runtime/async/changes.ts'
 import type { OutputName } from './program.ts'
 

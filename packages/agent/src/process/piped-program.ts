@@ -88,7 +88,7 @@ export class PipedProgram implements Program {
       seen = this.#bytes
       await immediate()
     }
-    // What it has left behind may go on writing: it would die of a closed pipe, or wait for ever at a full one.
+    // What it has left behind may go on writing: a closed pipe would end it, and a full one would block it without end.
     this.#onOutput = () => {}
     return code ?? -1
   }

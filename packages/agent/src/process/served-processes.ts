@@ -6,7 +6,7 @@ import {
   spawnProcess,
   streamProcessOutput,
   writeProcessInput,
-} from '@berth/contract/agent/process-operations.ts'
+} from '@berth/contract/agent/operations/process-operations.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { EventStream, type OperationContext, type ServedOperation, serve } from '../operations/served-operation.ts'
 import { commandOf } from './command.ts'

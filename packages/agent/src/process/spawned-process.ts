@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ProcessOutput, ProcessSpawn, ProcessStatus } from '@berth/contract/agent/process-operations.ts'
+import type { ProcessOutput, ProcessSpawn, ProcessStatus } from '@berth/contract/agent/operations/process-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Command } from './command.ts'

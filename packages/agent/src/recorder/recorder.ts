@@ -72,9 +72,16 @@ export class Recorder {
   #recordPages({ framerate, max_seconds }: Recording): RunningRecording {
     const { width, height } = this.#browser.config.viewport
     const encoder = startEncoder(pictureEncoderArguments({ width, height }, framerate))
-    if (!encoder.stdin) throw new Error('the encoder has no input')
-    const pictures = new PagePictures(encoder.stdin, { browser: this.#browser, framerate, width, height })
-    const limit = max_seconds === undefined ? undefined : setTimeout(() => pictures.end(), max_seconds * 1000)
+    const { stdin, stdout } = encoder
+    if (!stdin || !stdout) throw new Error('the encoder has no input or output')
+    const pictures = new PagePictures(stdin, { browser: this.#browser, framerate, width, height })
+    let limit: NodeJS.Timeout | undefined
+    if (max_seconds !== undefined) {
+      // From the first picture that is encoded: encoder and screencast take their time to start.
+      stdout.once('readable', () => {
+        limit = setTimeout(() => pictures.end(), max_seconds * 1000)
+      })
+    }
     const end = () => {
       clearTimeout(limit)
       pictures.end()

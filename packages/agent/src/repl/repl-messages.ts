@@ -1,4 +1,4 @@
-import type { ReplContent } from '@berth/contract/agent/repl-operations.ts'
+import type { ReplContent } from '@berth/contract/agent/operations/repl-operations.ts'
 import type { Answer, Question } from '../script-process/agent-questions.ts'
 
 const kibibyte = 1024

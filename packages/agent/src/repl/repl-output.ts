@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
-import type { ReplContent } from '@berth/contract/agent/repl-operations.ts'
+import type { ReplContent } from '@berth/contract/agent/operations/repl-operations.ts'
 import type { Channel } from '../script-process/captured-output.ts'
 import { type FromRepl, limits } from './repl-messages.ts'
 

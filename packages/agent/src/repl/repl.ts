@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ReplContent, ReplResult } from '@berth/contract/agent/repl-operations.ts'
+import type { ReplContent, ReplResult } from '@berth/contract/agent/operations/repl-operations.ts'
 import { Queue } from '@berth/runtime/async/queue.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { devToolsAddress } from '../browser/devtools-server.ts'

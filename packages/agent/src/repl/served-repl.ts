@@ -1,4 +1,4 @@
-import { runRepl } from '@berth/contract/agent/repl-operations.ts'
+import { runRepl } from '@berth/contract/agent/operations/repl-operations.ts'
 import { type OperationContext, type ServedOperation, serve } from '../operations/served-operation.ts'
 import { sessionEnvironment } from '../process/process-environment.ts'
 import { browserAddress, browserAddressQuestion } from '../script-process/browser-address.ts'

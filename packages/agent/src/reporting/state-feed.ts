@@ -36,7 +36,7 @@ export class StateFeed {
     }
   }
 
-  /** The first page has answered; the idle time begins. */
+  /** The first page has answered, or a browser that a session waits for; the idle time begins. */
   becomeReady(): void {
     this.#state = 'ready'
     this.activity.restart()

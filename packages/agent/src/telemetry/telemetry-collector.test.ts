@@ -27,7 +27,7 @@ test('a Chromium whose pages cannot be observed is told', async () => {
 
   await collector.attachTo({ pipe, ended: new Promise(() => {}) } as unknown as Chromium)
 
-  const { value: records } = await collector.follow(undefined, AbortSignal.timeout(10_000)).next()
+  const { value: records } = await collector.follow(undefined, AbortSignal.timeout(60_000)).next()
   const record = JSON.parse(records?.[0])
   assert.deepEqual([record.event.type, record.event.data], ['monitor_init_failed', { step: 'attach' }])
 })
@@ -41,7 +41,7 @@ test('events above the pace are told as lost, each of them', async () => {
   const taken = emitted.filter(Boolean).length
   assert.ok(taken >= 5_000 && taken < 6_000, String(taken))
   let [events, lost] = [0, 0]
-  reading: for await (const records of collector.follow(undefined, AbortSignal.timeout(10_000))) {
+  reading: for await (const records of collector.follow(undefined, AbortSignal.timeout(60_000))) {
     for (const record of records.map((text) => JSON.parse(text))) {
       if ('lost' in record) lost += record.lost
       else events += 1

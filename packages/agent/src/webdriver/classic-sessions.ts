@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { machinePorts } from '@berth/contract/agent/machine-network.ts'
+import { machinePorts } from '@berth/contract/agent/machine/machine-network.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { endsNow } from '../browser/child-program.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'

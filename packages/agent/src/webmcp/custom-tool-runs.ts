@@ -4,7 +4,7 @@ import {
   type AddCustomWebMcpTools,
   type WebMcpInvocation,
   WebMcpTool,
-} from '@berth/contract/agent/webmcp-operations.ts'
+} from '@berth/contract/agent/operations/webmcp-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import { z } from 'zod'

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import type { AddCustomWebMcpTools, CustomWebMcpTool } from '@berth/contract/agent/webmcp-operations.ts'
+import type { AddCustomWebMcpTools, CustomWebMcpTool } from '@berth/contract/agent/operations/webmcp-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { matchesUrl } from './url-patterns.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { WebMcpInvocation } from '@berth/contract/agent/webmcp-operations.ts'
+import type { WebMcpInvocation } from '@berth/contract/agent/operations/webmcp-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { CdpParams } from '../browser/cdp-types.ts'
 import type { TargetSession } from '../browser/targets/target-session.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { WebMcpTool } from '@berth/contract/agent/webmcp-operations.ts'
+import type { WebMcpTool } from '@berth/contract/agent/operations/webmcp-operations.ts'
 import type { TargetSession } from '../browser/targets/target-session.ts'
 
 /** A page that takes longer is busy or stuck; its tools are left out. */

@@ -5,7 +5,7 @@ import {
   invokeWebMcpTool,
   listCustomWebMcpTools,
   listWebMcpTools,
-} from '@berth/contract/agent/webmcp-operations.ts'
+} from '@berth/contract/agent/operations/webmcp-operations.ts'
 import { errorBody } from '@berth/runtime/http/error-reply.ts'
 import { Content, type ServedOperation, serve } from '../operations/served-operation.ts'
 import { InvocationError } from './invocation-error.ts'

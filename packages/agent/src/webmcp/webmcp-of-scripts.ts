@@ -1,4 +1,4 @@
-import { AddCustomWebMcpTools, InvokeWebMcpTool } from '@berth/contract/agent/webmcp-operations.ts'
+import { AddCustomWebMcpTools, InvokeWebMcpTool } from '@berth/contract/agent/operations/webmcp-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import type { WebMcp } from './webmcp.ts'

@@ -5,7 +5,7 @@ import type {
   LiveWebMcpTool,
   WebMcpInvocation,
   WebMcpTool,
-} from '@berth/contract/agent/webmcp-operations.ts'
+} from '@berth/contract/agent/operations/webmcp-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'

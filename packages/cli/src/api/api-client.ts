@@ -1,6 +1,6 @@
 import { type Endpoint, queryText, requestPath } from '@berth/contract/endpoint.ts'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import { ApiFailure, failureOf } from './api-failure.ts'
+import { ApiFailure, failureOf, LostConnection } from './api-failure.ts'
 import { type Connection, type ConnectionFlags, findConnection } from './saved-servers.ts'
 import { countedBody, type EncodedBody } from './upload-progress.ts'
 
@@ -43,10 +43,7 @@ export class ApiClient {
       ...(signal && { signal }),
     }).catch((error: unknown) => {
       if (signal?.aborted) throw error
-      throw new ApiFailure(
-        `${url} cannot be reached: ${causeOf(error)} (berth login stores another address)`,
-        'unavailable',
-      )
+      throw new LostConnection(`${url} cannot be reached: ${causeOf(error)} (${hintOf(error)})`)
     })
     if (!response.ok) throw await failureOf(response)
     return response
@@ -54,15 +51,48 @@ export class ApiClient {
 
   /** Sends a request whose reply is JSON. */
   async call<Reply>(endpoint: Endpoint, request?: ApiRequest): Promise<Reply> {
-    return (await (await this.send(endpoint, request)).json()) as Reply
+    return (await this.read(await this.send(endpoint, request))) as Reply
+  }
+
+  /** The JSON of a reply; undefined when there is none. */
+  async read(response: Response): Promise<unknown> {
+    const text = await response.text().catch((error: unknown) => this.#lose(error))
+    try {
+      return text ? JSON.parse(text) : undefined
+    } catch {
+      throw new ApiFailure(
+        `${this.url} does not answer as a berth does (berth login stores another address)`,
+        'software',
+      )
+    }
   }
 
   /** Yields the events of a stream. */
   async *follow<Event>(endpoint: Endpoint, request?: ApiRequest): AsyncGenerator<Event, void, void> {
-    const { body } = await this.send(endpoint, request)
+    yield* this.eventsOf<Event>(await this.send(endpoint, request), request?.signal)
+  }
+
+  /** Yields the events of a stream that has begun. */
+  async *eventsOf<Event>({ body }: Response, signal?: AbortSignal): AsyncGenerator<Event, void, void> {
     if (!body) return
     const messages = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
-    for await (const { data } of messages) yield JSON.parse(data) as Event
+    const reader = messages.getReader()
+    try {
+      for (;;) {
+        const { done, value } = await reader.read().catch((error: unknown) => {
+          if (signal?.aborted) throw error
+          return this.#lose(error)
+        })
+        if (done) return
+        yield JSON.parse(value.data) as Event
+      }
+    } finally {
+      await reader.cancel().catch(() => {}) // It may have ended already.
+    }
+  }
+
+  #lose(error: unknown): never {
+    throw new LostConnection(`the connection to ${this.url} broke off: ${causeOf(error)}`)
   }
 }
 
@@ -81,7 +111,18 @@ function encode(body: unknown, headers: Headers): EncodedBody | undefined {
   return JSON.stringify(body)
 }
 
+/** What somebody can do about it. */
+function hintOf(error: unknown): string {
+  const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
+  if (/CERT|SIGNATURE|ISSUER/.test(code)) return 'NODE_EXTRA_CA_CERTS names a file with certificates to trust'
+  if (/SSL|EPROTO/.test(code)) return 'an address without TLS begins with http://'
+  return 'berth login stores another address'
+}
+
 function causeOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error
-  return cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : String(cause)
+  if (!(cause instanceof Error)) return String(cause)
+  // OpenSSL tells the lines of its sources too.
+  const { code, reason } = cause as NodeJS.ErrnoException & { readonly reason?: string }
+  return reason ?? (cause.message || String(code))
 }

@@ -20,6 +20,13 @@ export class ApiFailure extends Error {
   }
 }
 
+/** The server cannot be reached, or no longer. */
+export class LostConnection extends ApiFailure {
+  constructor(message: string) {
+    super(message, 'unavailable')
+  }
+}
+
 interface ErrorBody {
   readonly code?: string
   readonly message?: string
@@ -32,7 +39,7 @@ export async function failureOf(response: Response): Promise<ApiFailure> {
   const text = await response.text()
   const { code, message, details = [] } = parsed(text)
   const parts = [
-    message ?? (text.slice(0, 200) || response.statusText),
+    message ?? `it answered with status ${status}, and not as a berth does`,
     ...details.map((detail) => detail.message ?? ''),
   ]
   const hint = hints[status] ?? (code === 'internal_error' ? 'the log of the server says more' : undefined)

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { isStream } from '@berth/contract/stream.ts'
 import { Command } from 'commander'
+import { clientProgram } from '../client/client-program.ts'
+import { exampleOf, writtenExamples } from './command-examples.ts'
 import { addOperationCommands, operations } from './operation-commands.ts'
 import { type FieldFlag, operationFlags } from './operation-flags.ts'
 import { operationName, spelledOperations } from './operation-names.ts'
@@ -119,6 +124,73 @@ for (const endpoint of operations) {
     if (bytes.length > 0) assert.match(body.toString(), /each operation has a command/)
   })
 }
+
+/** As a shell does. */
+function wordsOf(line: string): readonly string[] {
+  return [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
+    ([, single, double, plain]) => single ?? double ?? plain ?? '',
+  )
+}
+
+function leavesOf(group: Command): readonly Command[] {
+  return group.commands.flatMap((command) => (command.commands.length > 0 ? leavesOf(command) : [command]))
+}
+
+function helpOf(command: Command): string {
+  let text = ''
+  command.configureOutput({ writeOut: (part) => (text += part) }).outputHelp()
+  return text
+}
+
+test('the help of each command has an example, which the command takes', async () => {
+  const client = clientProgram().exitOverride()
+  let taken: Command | undefined
+  const leaves = leavesOf(client).filter((command) => command.name() !== 'complete')
+  for (const command of leaves) {
+    command.exitOverride().action(() => {
+      taken = command
+    })
+  }
+
+  for (const command of leaves) {
+    const [, example = ''] = /\nExample:\n {2}berth (.+)\n$/.exec(helpOf(command)) ?? []
+    assert.notEqual(example, '', command.name())
+    taken = undefined
+    await client.parseAsync(wordsOf(example), { from: 'user' })
+    assert.equal(taken, command, example)
+  }
+  assert.deepEqual(
+    writtenExamples.filter((id) => !operations.some(({ operationId }) => operationId === id)),
+    [],
+  )
+})
+
+test('the example of each command is a request that the operation takes', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-examples-'))
+  const before = process.cwd()
+  process.chdir(folder)
+  try {
+    for (const endpoint of operations) {
+      const { words } = operationName(endpoint, operations)
+      const example = exampleOf(endpoint, operations, operationFlags(endpoint))
+      for (const [, name = ''] of example.matchAll(/[@= ]([\w-]+\.(?:txt|js|json|csv|zip))\b/g)) {
+        await writeFile(name, name.endsWith('.json') ? '{}' : 'content')
+      }
+      const args = wordsOf(example).filter((word) => word !== '--wait' && word !== '--open')
+      assert.deepEqual(args.slice(0, words.length), words)
+
+      const { method, path, type, body } = await run(args)
+
+      assert.equal(method, endpoint.method, example)
+      assert.ok(new RegExp(`^${endpoint.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path), example)
+      if (!type.startsWith('application/json') || example.includes('.json')) continue
+      assert.deepEqual(endpoint.body?.safeParse(JSON.parse(body.toString())).error?.issues ?? [], [], example)
+    }
+  } finally {
+    process.chdir(before)
+    await rm(folder, { recursive: true })
+  }
+})
 
 test('flags are put into the request that --data gives', async () => {
   const data = JSON.stringify({ name: 'a', viewport: { width: 800, height: 600 } })

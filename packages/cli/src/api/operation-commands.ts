@@ -5,6 +5,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { printLine } from '../output.ts'
 import { ApiClient } from './api-client.ts'
 import { ApiFailure } from './api-failure.ts'
+import { exampleOf, withExample } from './command-examples.ts'
 import { commandGroup } from './command-group.ts'
 import { type FieldFlag, operationFlags } from './operation-flags.ts'
 import { operationName } from './operation-names.ts'
@@ -70,7 +71,7 @@ function addOperationCommand(program: Command, endpoint: Endpoint, extra: Operat
   }
   if (isFile(endpoint)) command.option('-O, --output-file <path>', 'where to write the reply')
   if (extra?.flag) command.option(`--${extra.flag[0]}`, extra.flag[1])
-  withApiFlags(command)
+  withExample(withApiFlags(command), exampleOf(endpoint, operations, flags))
   command.action(async (...given: readonly unknown[]) => {
     const values = given.slice(0, params.length + positional.length) as readonly (FlagValue | undefined)[]
     const options = given[values.length] as OperationOptions
@@ -104,11 +105,10 @@ async function runOperation(
   }
   const response = await client.send(endpoint, request)
   if (isFile(endpoint)) return saveReply(response, options.outputFile)
-  const text = await response.text()
-  const reply: unknown = text ? JSON.parse(text) : undefined
-  if (text && !extra?.printsReply) printReply(reply, options.output)
+  const reply = await client.read(response)
+  if (reply !== undefined && !extra?.printsReply) printReply(reply, options.output)
   if (extra) await extra.run(reply, client, options.output)
-  else if (!text && process.stderr.isTTY) printLine('done')
+  else if (reply === undefined && process.stderr.isTTY) printLine('done')
   const next = response.headers.get('x-next-offset')
   if (next && response.headers.get('x-has-more') === 'true') printLine(`there are more: --offset ${next}`)
 }

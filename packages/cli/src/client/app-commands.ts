@@ -17,11 +17,12 @@ import ignore from 'ignore'
 import pc from 'picocolors'
 import { ApiClient } from '../api/api-client.ts'
 import { ApiFailure } from '../api/api-failure.ts'
+import { withExample } from '../api/command-examples.ts'
 import { type ApiFlags, withApiFlags } from '../api/operation-commands.ts'
 import { printReply } from '../api/print-reply.ts'
 import { fileOf, pairOf, textOf } from '../api/request-body.ts'
 import { asWholeNumber, printLine } from '../output.ts'
-import { type AppEvent, type AppStatus, finish, followToEnd } from './follow-to-end.ts'
+import { type AppStatus, finish, followAcross, followToEnd } from './follow-to-end.ts'
 import { zipFolder } from './zip-folder.ts'
 
 interface DeployFlags extends ApiFlags {
@@ -45,7 +46,7 @@ interface LogsFlags extends ApiFlags {
 }
 
 export function addAppCommands(program: Command): void {
-  withApiFlags(
+  const deployCommand = withApiFlags(
     program
       .command('deploy <entrypoint>')
       .summary('deploy the folder of an app')
@@ -56,8 +57,9 @@ export function addAppCommands(program: Command): void {
       .option('--force', 'replace a version that exists')
       .option('--env <NAME=value>', 'an environment variable; may be repeated', collect, []),
   ).action(deploy)
+  withExample(deployCommand, 'deploy app/index.ts --env TOKEN=secret')
 
-  withApiFlags(
+  const invokeCommand = withApiFlags(
     program
       .command('invoke <app> <action>')
       .summary('invoke an action of an app')
@@ -67,8 +69,9 @@ export function addAppCommands(program: Command): void {
       .option('--timeout <seconds>', 'how long it may run', asWholeNumber)
       .option('--sync', 'wait for the answer of one request, at most 100 seconds'),
   ).action(invoke)
+  withExample(invokeCommand, `invoke shop buy --payload '{"item":1}'`)
 
-  withApiFlags(
+  const logsCommand = withApiFlags(
     program
       .command('logs <app>')
       .summary('print the logs of an app')
@@ -77,6 +80,7 @@ export function addAppCommands(program: Command): void {
       .option('--version <version>', 'the version of the app', 'latest')
       .option('-i, --invocation <id>', 'those of one invocation'),
   ).action(printLogs)
+  withExample(logsCommand, 'logs shop --follow')
 }
 
 async function deploy(entrypoint: string, { version, force, env, output, ...flags }: DeployFlags): Promise<void> {
@@ -143,9 +147,9 @@ async function invoke(app: string, action: string, { output, ...flags }: InvokeF
   await followToEnd(client, followInvocation as Endpoint, invocation.id, output)
 }
 
-async function printLogs(app: string, { follow, since, version, invocation, ...flags }: LogsFlags): Promise<void> {
+async function printLogs(app: string, { follow, version, invocation, ...flags }: LogsFlags): Promise<void> {
+  const since = flags.since ?? (follow ? '5s' : '5m')
   const client = await ApiClient.open(flags)
-  const query = { since: since ?? (follow ? '5s' : '5m') }
   const { stream, id } = invocation
     ? {
         stream: followInvocation,
@@ -154,14 +158,16 @@ async function printLogs(app: string, { follow, since, version, invocation, ...f
     : { stream: followDeployment, id: await deploymentOf(client, app, version) }
   const quiet = new AbortController()
   // Without --follow, what has been written so far comes at once.
-  const restart = () => (follow ? undefined : setTimeout(() => quiet.abort(), quietMilliseconds))
-  let timer = restart()
+  let timer: NodeJS.Timeout | undefined
+  const restart = () => {
+    clearTimeout(timer)
+    if (!follow) timer = setTimeout(() => quiet.abort(), quietMilliseconds)
+  }
   try {
-    const request = { params: { id }, query, signal: quiet.signal }
-    for await (const event of client.follow<AppEvent>(stream as Endpoint, request)) {
+    const options = { since, signal: quiet.signal, onOpen: restart }
+    for await (const event of followAcross(client, stream as Endpoint, id, options)) {
       if (event.event !== 'log') continue
-      clearTimeout(timer)
-      timer = restart()
+      restart()
       if (flags.output === 'json') printReply(event, 'json')
       else process.stdout.write(`${pc.dim(event.timestamp)} ${event.message}\n`)
     }

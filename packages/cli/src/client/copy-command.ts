@@ -7,11 +7,12 @@ import {
   readFile as readSessionFile,
   uploadZip,
   writeFile,
-} from '@berth/contract/agent/fs-operations.ts'
+} from '@berth/contract/agent/operations/fs-operations.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import type { Command } from 'commander'
 import { ApiClient } from '../api/api-client.ts'
 import { ApiFailure } from '../api/api-failure.ts'
+import { withExample } from '../api/command-examples.ts'
 import { commandGroup } from '../api/command-group.ts'
 import { type ApiFlags, withApiFlags } from '../api/operation-commands.ts'
 import { writeReply } from '../api/print-reply.ts'
@@ -32,6 +33,7 @@ export function addCopyCommand(program: Command): void {
     .description(
       'A path in a session is <id_or_name>:/path. A folder arrives as a folder at the target, or as a ZIP archive where the target ends with .zip.',
     )
+  withExample(command, 'browsers cp ./site shop:/tmp/site')
   withApiFlags(command).action(async (source: string, target: string, flags: ApiFlags) => {
     const [from, to] = [sessionPathOf(source), sessionPathOf(target)]
     const client = await ApiClient.open(flags)

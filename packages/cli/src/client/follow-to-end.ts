@@ -1,7 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import pc from 'picocolors'
 import type { ApiClient } from '../api/api-client.ts'
-import { ApiFailure } from '../api/api-failure.ts'
+import { ApiFailure, LostConnection } from '../api/api-failure.ts'
 import type { OutputFormat } from '../api/print-reply.ts'
 import { printLine } from '../output.ts'
 
@@ -24,6 +25,97 @@ export type AppEvent =
     }
   | { readonly event: 'sse_heartbeat' }
 
+const patienceMilliseconds = 60_000
+const pauseMilliseconds = 1_000
+
+interface FollowOptions {
+  readonly since?: string
+  readonly signal?: AbortSignal
+  /** The stream has begun. */
+  readonly onOpen?: () => void
+}
+
+/**
+ * Yields the events of a deployment or an invocation. Where the connection breaks off, because a server stops or is
+ * replaced, those behind the last one follow from the next connection.
+ */
+export async function* followAcross(
+  client: ApiClient,
+  stream: Endpoint,
+  id: string,
+  { since, signal, onOpen }: FollowOptions = {},
+): AsyncGenerator<AppEvent, void, void> {
+  const place = new LastLine(since)
+  let lostAt: number | undefined
+  for (let hasBegun = false; ; ) {
+    try {
+      const request = {
+        params: { id },
+        query: { ...(place.since && { since: place.since }) },
+        ...(signal && { signal }),
+      }
+      const response = await client.send(stream, request)
+      onOpen?.()
+      place.begin()
+      for await (const event of client.eventsOf<AppEvent>(response, signal)) {
+        hasBegun = true
+        lostAt = undefined
+        if (!place.isNew(event)) continue
+        yield event
+        if (isLast(event)) return
+      }
+      if (!hasBegun) return
+    } catch (error) {
+      if (!(error instanceof LostConnection) || !hasBegun) throw error
+      if (lostAt === undefined) printLine(`${error.message}; connecting again`)
+      lostAt ??= performance.now()
+      if (performance.now() - lostAt > patienceMilliseconds) throw error
+    }
+    await delay(pauseMilliseconds, undefined, { ...(signal && { signal }) })
+  }
+}
+
+/** How far a log has been read. Several lines may have the time of the last one. */
+class LastLine {
+  readonly #since: string | undefined
+  #time: string | undefined
+  #seen = 0
+  #skipped = 0
+
+  constructor(since: string | undefined) {
+    this.#since = since
+  }
+
+  /** Where the next connection begins. */
+  get since(): string | undefined {
+    return this.#time ?? this.#since
+  }
+
+  begin(): void {
+    this.#skipped = 0
+  }
+
+  isNew(event: AppEvent): boolean {
+    if (event.event !== 'log') return true
+    if (event.timestamp !== this.#time) {
+      this.#time = event.timestamp
+      this.#seen = 0
+      this.#skipped = 0
+    } else if (this.#skipped < this.#seen) {
+      this.#skipped += 1
+      return false
+    }
+    this.#seen += 1
+    this.#skipped = this.#seen
+    return true
+  }
+}
+
+function isLast(event: AppEvent): boolean {
+  if (event.event === 'deployment_state') return ['failed', 'stopped'].includes(event.deployment.status)
+  return event.event === 'invocation_state' && ['succeeded', 'failed'].includes(event.invocation.status)
+}
+
 /** Prints the events of a deployment or an invocation until it has ended. */
 export async function followToEnd(
   client: ApiClient,
@@ -31,7 +123,7 @@ export async function followToEnd(
   id: string,
   output: OutputFormat,
 ): Promise<void> {
-  for await (const event of client.follow<AppEvent>(stream, { params: { id } })) {
+  for await (const event of followAcross(client, stream, id)) {
     if (output === 'json' && event.event !== 'sse_heartbeat') process.stdout.write(`${JSON.stringify(event)}\n`)
     else if (event.event === 'log') process.stderr.write(`${pc.dim(event.message)}\n`)
     else if (event.event === 'app_version_summary') {

@@ -1,8 +1,10 @@
 import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
 import { getAuthContext } from '@berth/contract/auth/auth-endpoints.ts'
 import type { Command } from 'commander'
 import { ApiClient } from '../api/api-client.ts'
 import { ApiFailure } from '../api/api-failure.ts'
+import { withExample } from '../api/command-examples.ts'
 import { printReply } from '../api/print-reply.ts'
 import { textOf } from '../api/request-body.ts'
 import { defaultUrl, readSavedServers, writeSavedServers } from '../api/saved-servers.ts'
@@ -15,7 +17,7 @@ interface LoginFlags {
 }
 
 export function addLoginCommands(program: Command): void {
-  program
+  const loginCommand = program
     .command('login [url]')
     .summary('store the address and the API key of a berth')
     .description(
@@ -25,8 +27,9 @@ export function addLoginCommands(program: Command): void {
     .option('--api-key <key>', 'the key; @path reads a file, @- standard input (default: asks for it)')
     .option('--project <id or name>', 'the project that commands use by default')
     .action(login)
+  withExample(loginCommand, 'login https://berth.example.com --api-key @key.txt')
 
-  program
+  const logoutCommand = program
     .command('logout [name]')
     .summary('forget a stored berth')
     .action(async (given?: string) => {
@@ -40,7 +43,9 @@ export function addLoginCommands(program: Command): void {
       printLine(`forgot ${name}`)
     })
 
-  program
+  withExample(logoutCommand, 'logout staging')
+
+  const serversCommand = program
     .command('servers [name]')
     .summary('list the stored berths, or choose the one that commands use')
     .action(async (name?: string) => {
@@ -58,6 +63,7 @@ export function addLoginCommands(program: Command): void {
       }))
       printReply(rows, 'table')
     })
+  withExample(serversCommand, 'servers staging')
 }
 
 async function login(url: string | undefined, { name, apiKey, project }: LoginFlags): Promise<void> {
@@ -75,10 +81,14 @@ async function login(url: string | undefined, { name, apiKey, project }: LoginFl
 
 async function askForKey(): Promise<string> {
   if (!process.stdin.isTTY) throw new ApiFailure('give the key by --api-key @- or --api-key @file', 'usage')
-  const questions = createInterface({ input: process.stdin, output: process.stderr })
+  // What is typed is not shown.
+  const output = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const questions = createInterface({ input: process.stdin, output, terminal: true })
+  process.stderr.write('API key: ')
   try {
-    return await questions.question('API key: ')
+    return await questions.question('')
   } finally {
     questions.close()
+    process.stderr.write('\n')
   }
 }

@@ -2,13 +2,14 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { ApiFailure } from '../api/api-failure.ts'
+import { withExample } from '../api/command-examples.ts'
 import { type ConnectionFlags, findConnection } from '../api/saved-servers.ts'
 
 /** Beside the installed program, or in the checkout. */
 const docsFolder = join(import.meta.dirname, '../../../../docs')
 
 export function addMcpCommand(program: Command): void {
-  program
+  const command = program
     .command('mcp')
     .summary('serve the tools of MCP on standard input and output')
     .description(
@@ -18,6 +19,7 @@ export function addMcpCommand(program: Command): void {
     .option('--server <name>', 'a server that berth login has stored (default: BERTH_URL, or the current one)')
     .option('--project <id or name>', 'the only project that tools may use')
     .action(serveMcp)
+  withExample(command, 'mcp --server staging')
 }
 
 async function serveMcp(flags: ConnectionFlags): Promise<void> {

@@ -4,11 +4,12 @@ import {
   spawnProcess,
   streamProcessOutput,
   writeProcessInput,
-} from '@berth/contract/agent/process-operations.ts'
+} from '@berth/contract/agent/operations/process-operations.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 import type { Command } from 'commander'
 import { ApiClient } from '../api/api-client.ts'
 import { ApiFailure } from '../api/api-failure.ts'
+import { withExample } from '../api/command-examples.ts'
 import { commandGroup } from '../api/command-group.ts'
 import { type ApiFlags, withApiFlags } from '../api/operation-commands.ts'
 
@@ -19,7 +20,7 @@ export function addShellCommand(program: Command): void {
     .command('shell <id_or_name> [command] [args...]')
     .summary('open a terminal in a session')
     .description('Runs bash, or another program, in a terminal of the session. Ends with the exit code of the program.')
-  withApiFlags(command).action(openShell)
+  withExample(withApiFlags(command).action(openShell), 'browsers shell shop')
 }
 
 async function openShell(

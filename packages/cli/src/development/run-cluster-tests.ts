@@ -1,13 +1,19 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError } from '@berth/server/start-error.ts'
-import { checkoutFolder, printLine } from '../output.ts'
+import { checkoutFolder, durationText, printLine } from '../output.ts'
 
 const imageVariable = 'BERTH_TEST_KUBERNETES_IMAGE'
 /** The chart is installed where this one is set too; cluster.sh sets the address that pods reach this host by. */
 const serverImageVariable = 'BERTH_TEST_KUBERNETES_SERVER_IMAGE'
 const clusterTests = ['kubernetes']
+/** Those that scripts/kubernetes/build-programs.sh builds. */
+const nodePrograms = [
+  ...['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'kubelet', 'kubectl'],
+  ...['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc', 'helm', 'kwok', 'kube-router'],
+]
 
 /**
  * Runs the tests that need a cluster and resolves with their exit code. The cluster of KUBECONFIG has to have the image
@@ -26,17 +32,47 @@ export async function testInCluster(parts: readonly string[]): Promise<number> {
     }
     return runProgram(berth, tests, image)
   }
+  const { BERTH_KUBERNETES_CACHE, HOME = '', PATH = '' } = process.env
+  const missing = await missingPrograms(BERTH_KUBERNETES_CACHE ?? join(HOME, '.cache/kube-1.37.2'), PATH)
+  if (missing !== undefined) {
+    printLine(`no cluster, so its tests are skipped: ${missing}`)
+    return runProgram(berth, tests)
+  }
   if (process.geteuid?.() !== 0) {
     throw new StartError('./berth test --kubernetes needs root to bring up a cluster, or KUBECONFIG of one', 69)
   }
   printLine('building the images: five minutes, and less on the same day')
+  const start = performance.now()
   const code = await runProgram(join(checkoutFolder, 'scripts/images/build-images.sh'), [])
   if (code !== 0) return code
+  printLine(`the images took ${durationText(performance.now() - start)}`)
   const archive = (name: string) => ['--image', join(checkoutFolder, `dist/images/berth-${name}.tar`)]
   const cluster = join(checkoutFolder, 'scripts/kubernetes/cluster.sh')
   process.env[serverImageVariable] = 'localhost/berth-server:dev'
   const args = [...archive('machine'), ...archive('server'), berth, ...tests]
-  return runProgram(cluster, args, 'localhost/berth-machine:dev')
+  const result = await runProgram(cluster, args, 'localhost/berth-machine:dev')
+  printLine(`images, cluster and tests took ${durationText(performance.now() - start)}`)
+  return result
+}
+
+/** Why the programs of a node are neither there nor can be built, or nothing. */
+export async function missingPrograms(cache: string, path: string): Promise<string | undefined> {
+  const isThere = (file: string) =>
+    access(file).then(
+      () => true,
+      () => false,
+    )
+  const absent = await absentOf(nodePrograms, (name) => isThere(join(cache, name)))
+  const inPath = async (name: string) =>
+    (await Promise.all(path.split(':').map((folder) => isThere(join(folder, name))))).includes(true)
+  const tools = absent.length > 0 ? await absentOf(['go', 'gcc'], inPath) : []
+  if (tools.length === 0) return undefined
+  return `${cache} has no ${absent.join(', ')}, and ${tools.join(' and ')} to build them are not installed`
+}
+
+async function absentOf(names: readonly string[], isThere: (name: string) => Promise<boolean>) {
+  const found = await Promise.all(names.map(isThere))
+  return names.filter((_name, index) => !found[index])
 }
 
 async function runProgram(program: string, args: readonly string[], image?: string): Promise<number> {

@@ -31,6 +31,7 @@ const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[
 // They measure times or memory, or use up what a machine has for all: processor, files, memory.
 const exclusiveTests =
   /^bench\/(?!extraction\/)|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
+const startBerths = /^e2e\/|^bench\//
 /** Each starts several browsers: more of them than processors make each other late. */
 const maxBrowserFiles = 4
 /** Fewer files have processes of their own, which show their results as they come. */
@@ -39,7 +40,9 @@ const minBatchedFiles = 16
 const silenceMinutes = { short: 4, deep: 120 }
 /** A process that runs several files may take that many times as long. */
 const batchFactor = 3
-const postgresSetup = join(checkoutFolder, 'packages/server/src/testing/test-postgres-setup.ts')
+const setups = join(checkoutFolder, 'packages/server/src/testing')
+const postgresSetup = join(setups, 'test-postgres-setup.ts')
+const dataFolderSetup = join(setups, 'data-folder-setup.ts')
 const borrowing = 'Berth.borrow()'
 
 /** Finds all test files, or those whose path is or contains one of `parts`. */
@@ -102,6 +105,7 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
         parallel * 2,
       ),
       concurrency: Math.min(parallel, maxBrowserFiles),
+      ...setupForBerths(withBrowsers),
     },
     {
       name: 'tests that need the machine for themselves',
@@ -111,9 +115,15 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
         0,
       ),
       concurrency: 1,
+      ...setupForBerths(withBrowsers),
     },
   ]
   return stages.filter(({ files, batched }) => files.length + batched.length > 0)
+}
+
+/** What saves time from the second berth on. */
+function setupForBerths(files: readonly string[]): Pick<Stage, 'setup'> {
+  return files.filter((file) => startBerths.test(file)).length > 1 ? { setup: dataFolderSetup } : {}
 }
 
 /** Files share processes if they are many. */

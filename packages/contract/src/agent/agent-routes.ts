@@ -6,7 +6,7 @@ import {
   agentProfilePath,
   agentWebDriverPath,
 } from './agent-protocol.ts'
-import { loginRoutes } from './login-routes.ts'
+import { loginRoutes } from './login/login-routes.ts'
 
 /**
  * Every request that an agent answers; its websockets are in `agent-upgrades.ts`. Without schemas, which are in

@@ -3,6 +3,7 @@ import { PageQuery } from '../common/page.ts'
 import { QueryBoolean } from '../common/query.ts'
 import { SearchText } from '../common/text.ts'
 import { TimeInput } from '../common/time.ts'
+import { Unchangeable } from '../common/unsupported.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { ApiKey, ApiKeyName, CreatedApiKey, DaysToExpire, OverlapDays } from './api-key.ts'
 
@@ -75,7 +76,13 @@ export const updateApiKey = defineEndpoint({
   tag,
   access: 'organization',
   params: OneKey,
-  body: z.object({ name: ApiKeyName }),
+  body: z.object({
+    name: ApiKeyName,
+    days_to_expire: Unchangeable,
+    expires_at: Unchangeable,
+    project_id: Unchangeable,
+    policy: Unchangeable,
+  }),
   reply: ApiKey,
   status: 200,
   errors: ['api_key_not_found'],

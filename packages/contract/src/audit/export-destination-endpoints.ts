@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { PageQuery } from '../common/page.ts'
 import { Timestamp } from '../common/time.ts'
+import { Unchangeable } from '../common/unsupported.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
 const tag = 'Audit Logs'
@@ -60,6 +61,8 @@ export const ExportDestinationCreateRequest = z.object({
 export type ExportDestinationCreateRequest = z.output<typeof ExportDestinationCreateRequest>
 
 export const ExportDestinationUpdateRequest = z.object({
+  type: Unchangeable,
+  format: Unchangeable,
   region: Region.optional(),
   bucket: Bucket.optional(),
   prefix: Prefix.optional(),

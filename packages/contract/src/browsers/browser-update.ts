@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Unsupported } from '../common/unsupported.ts'
+import { Unchangeable, Unsupported } from '../common/unsupported.ts'
 import { BrowserProfile } from '../profiles/profile.ts'
 import { SessionName, StartUrl } from './browser.ts'
 import { BrowserNetworkUpdate } from './network-config.ts'
@@ -24,6 +24,17 @@ export const BrowserUpdateRequest = z
     ...proxySelection,
     network: BrowserNetworkUpdate.optional(),
     location: Unsupported,
+    chrome_policy: Unchangeable,
+    extensions: Unchangeable,
+    gpu: Unchangeable,
+    headless: Unchangeable,
+    keep_downloads: Unchangeable,
+    kiosk_mode: Unchangeable,
+    memory: Unchangeable,
+    region: Unchangeable,
+    stealth: Unchangeable,
+    timeout_seconds: Unchangeable,
+    vaults: Unchangeable,
   })
   .superRefine(checkProxySelection)
   .meta({ id: 'BrowserUpdateRequest' })

@@ -97,7 +97,7 @@ export const BrowserRequest = z
       .optional()
       .meta({ description: 'Headless: 1GiB (the default) or 2GiB. Headful without GPU: 8GiB (the default) or 16GiB.' }),
     region: Region.optional(),
-    invocation_id: z.string().min(1).max(255).optional(),
+    invocation_id: z.string().min(1).max(255).optional().meta({ description: 'Of the same project.' }),
     telemetry: BrowserTelemetryRequestConfig.nullish(),
     profile: BrowserProfile.nullish(),
     extensions: z

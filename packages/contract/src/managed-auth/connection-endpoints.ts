@@ -16,6 +16,8 @@ import {
 import { SubmitRequest } from './interaction.ts'
 
 const tag = 'Managed auth'
+/** Of what the settings of its browser name. */
+const errorsOfSettings = ['proxy_not_found', 'otlp_destination_not_found', 'field_not_supported'] as const
 const OneConnection = z.object({ id: z.string().min(1).max(255) })
 
 export const createAuthConnection = defineEndpoint({
@@ -29,7 +31,7 @@ export const createAuthConnection = defineEndpoint({
   body: ConnectionCreateRequest,
   reply: ManagedAuth,
   status: 201,
-  errors: ['auth_connection_exists', 'insufficient_plan'],
+  errors: ['auth_connection_exists', 'insufficient_plan', ...errorsOfSettings],
 })
 
 export const listAuthConnections = defineEndpoint({
@@ -79,7 +81,7 @@ export const updateAuthConnection = defineEndpoint({
   body: ConnectionUpdateRequest,
   reply: ManagedAuth,
   status: 200,
-  errors: ['auth_connection_not_found'],
+  errors: ['auth_connection_not_found', ...errorsOfSettings],
 })
 
 export const deleteAuthConnection = defineEndpoint({
@@ -107,7 +109,7 @@ export const loginAuthConnection = defineEndpoint({
   body: LoginRequest,
   reply: LoginResponse,
   status: 200,
-  errors: ['auth_connection_not_found'],
+  errors: ['auth_connection_not_found', ...errorsOfSettings],
   reservedStatuses: { 409: 'A new login cancels the one before instead of being refused.' },
 })
 

@@ -81,7 +81,7 @@ export const deleteProxy = defineEndpoint({
   access: 'project',
   params: OneProxy,
   status: 204,
-  errors: ['proxy_not_found'],
+  errors: ['proxy_not_found', 'proxy_in_use'],
 })
 
 export const checkProxy = defineEndpoint({

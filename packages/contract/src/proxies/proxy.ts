@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Timestamp } from '../common/time.ts'
+import { Unchangeable } from '../common/unsupported.ts'
 import { ProxyProtocol } from '../egress/egress-settings.ts'
 import { parseHost } from '../egress/host.ts'
 import { parseHostPattern } from '../egress/host-pattern.ts'
@@ -91,7 +92,15 @@ export const ProxyCreateRequest = z
   .meta({ id: 'ProxyCreateRequest' })
 export type ProxyCreateRequest = z.infer<typeof ProxyCreateRequest>
 
-export const ProxyUpdateRequest = z.object({ name: ProxyName }).meta({ id: 'ProxyUpdateRequest' })
+export const ProxyUpdateRequest = z
+  .object({
+    name: ProxyName,
+    type: Unchangeable,
+    protocol: Unchangeable,
+    bypass_hosts: Unchangeable,
+    config: Unchangeable,
+  })
+  .meta({ id: 'ProxyUpdateRequest' })
 
 const ProxyConfig = z
   .object({

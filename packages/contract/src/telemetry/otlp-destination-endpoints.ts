@@ -60,6 +60,12 @@ export const OtlpDestination = z
     endpoint: z.string(),
     headers: z.record(z.string(), z.string()).meta({ description: 'The names, each with an empty value.' }),
     description: z.string().optional(),
+    consecutive_failures: z
+      .int()
+      .meta({ description: 'Exports that failed, with their retries, since the last that did not.' }),
+    last_error: z.string().optional(),
+    last_error_at: Timestamp.optional(),
+    last_export_at: Timestamp.optional().meta({ description: 'When the collector took events, to about ten seconds.' }),
     created_at: Timestamp,
     updated_at: Timestamp,
   })

@@ -98,7 +98,7 @@ export const WebhookRotateRequest = z
       .min(0)
       .max(maxOverlapSeconds)
       .default(24 * 60 * 60)
-      .meta({ description: 'For so long, deliveries are signed with the previous secret, too.' }),
+      .meta({ description: 'How long deliveries are also signed with the previous secret.' }),
   })
   .default({ overlap_seconds: 24 * 60 * 60 })
 

@@ -24,13 +24,16 @@ const seenBy: Readonly<Record<string, string>> = {
   '/vaults/$vault': 'vault',
   '/webhooks/$webhook': 'deliveries',
   '/$resource': 'proxies',
+  '/$': 'missing',
 }
 
 test('each route has a page that is looked at with axe', async () => {
   const router = await readFile(new URL('router.tsx', import.meta.url), 'utf8')
   const e2e = new URL('../../../../e2e/', import.meta.url)
   const tests = await Promise.all(
-    ['dashboard.test.ts', 'dashboard-resources.test.ts'].map((name) => readFile(new URL(name, e2e), 'utf8')),
+    ['dashboard.test.ts', 'dashboard-resources.test.ts', 'dashboard-states.test.ts'].map((name) =>
+      readFile(new URL(name, e2e), 'utf8'),
+    ),
   )
 
   const paths = [...router.matchAll(/\bpath: '([^']+)'/g)].map(([, path]) => path ?? '')

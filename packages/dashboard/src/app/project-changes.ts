@@ -31,7 +31,7 @@ async function followChanges(queries: QueryClient, signal: AbortSignal): Promise
   signal.addEventListener('abort', () => changes.drop())
   await keepFollowing(signal, async (visible) => {
     for await (const { sessions, lists, more } of follow(followProject, { signal: visible })) {
-      for (const id of sessions) changes.add(['session', id])
+      for (const kind of ['session', 'thumbnail']) for (const id of sessions) changes.add([kind, id])
       // Those of pools are counted.
       if (sessions.length > 0) for (const key of [['sessions'], listKey('pools')]) changes.add(key)
       for (const list of lists) for (const each of [list, ...(alsoShown[list] ?? [])]) changes.add(listKey(each))

@@ -1,8 +1,10 @@
 import { WebhookDeliveryStatus } from '@berth/contract/webhooks/webhook.ts'
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { MissingPage } from '../pages/missing-page.tsx'
 import { SessionsPage } from '../pages/sessions/sessions-page.tsx'
 import { SignInPage } from '../pages/sign-in-page.tsx'
 import { BrokenPage } from './broken-page.tsx'
+
 import { Shell } from './shell.tsx'
 
 const root = createRootRoute()
@@ -77,6 +79,8 @@ const webhook = createRoute({
   },
 })
 
+const missing = createRoute({ getParentRoute: () => shell, path: '/$', component: MissingPage })
+
 const resource = createRoute({
   getParentRoute: () => shell,
   path: '/$resource',
@@ -89,7 +93,7 @@ export const router = createRouter({
   routeTree: root.addChildren([
     start,
     signIn,
-    shell.addChildren([sessions, session, overview, vault, webhook, resource]),
+    shell.addChildren([sessions, session, overview, vault, webhook, resource, missing]),
   ]),
   basepath: '/dashboard',
   defaultPreload: 'intent',

@@ -1,8 +1,13 @@
 import type { ReactNode } from 'react'
 import { common } from '../strings/common.ts'
 
-/** What a page shows while it has no data: it is loading, or loading has failed. */
-export function Pending({ query }: { readonly query: { readonly error: Error | null; refetch(): unknown } }) {
+interface PendingProps {
+  readonly query: { readonly data: unknown; readonly error: Error | null; refetch(): unknown }
+}
+
+/** What a page shows while it has no data, and beside what it has when loading more has failed. */
+export function Pending({ query }: PendingProps) {
+  if (query.data !== undefined && !query.error) return null
   if (!query.error)
     return (
       <p className="quiet" role="status">

@@ -56,7 +56,7 @@ function membersOf(schema: JsonSchema, definitions: Definitions): readonly Membe
     const property = resolve(given, definitions)
     if (given.deprecated || property.deprecated || property.type === 'null' || property.const !== undefined) return []
     const description = given.description ?? property.description
-    if (description?.startsWith('Not supported')) return []
+    if (description !== undefined && /^(Not supported|Refused)/.test(description)) return []
     const field = fieldOf(name, property, definitions)
     const isRequired = required.includes(name) && property.default === undefined
     return [{ name, field, isRequired, description }]

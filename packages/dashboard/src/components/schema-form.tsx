@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactNode, useId, useMemo, useState } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react'
 import type { z } from 'zod'
 import { ApiError } from '../api/client.ts'
 import { common } from '../strings/common.ts'
@@ -30,6 +30,7 @@ export function SchemaForm(props: SchemaFormProps) {
   const [first] = useState<Values>(initial)
   const [value, setValue] = useState<Values>(initial)
   const [faults, setFaults] = useState<Faults>(new Map())
+  const [attempts, setAttempts] = useState(0)
   const request = requestOf({ schema, members }, value, first)
   const refused = error ? faultOf(error, members) : undefined
   const shown = refused?.field ? new Map([...faults, [refused.field, refused.message]]) : faults
@@ -38,15 +39,21 @@ export function SchemaForm(props: SchemaFormProps) {
     event.preventDefault()
     const found = faultsOf(schema, request)
     setFaults(found)
+    setAttempts(attempts + 1)
     if (found.size === 0) onSubmit(request)
   }
+  const form = useRef<HTMLFormElement>(null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a person who mends a fault stays where they are.
+  useEffect(() => {
+    form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
+  }, [attempts, error])
   const change = (next: Values) => {
     setValue(next)
     // Nobody is told of faults before the first attempt, and of those that are mended no longer.
     if (faults.size > 0) setFaults(faultsOf(schema, requestOf({ schema, members }, next, first)))
   }
   return (
-    <form onSubmit={submit} noValidate>
+    <form ref={form} onSubmit={submit} noValidate>
       <Members members={members} path="" value={value} faults={shown} onChange={change} />
       {shown.get('') && (
         <p className="notice bad" role="alert">

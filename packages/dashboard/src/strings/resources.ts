@@ -1,5 +1,4 @@
 export const words = {
-  unknown: 'There is no such page.',
   create: (one: string) => `New ${one}`,
   edit: (one: string) => `Edit ${one}`,
   actions: 'Actions',

@@ -1,6 +1,7 @@
 import type { EventCategory } from '@berth/contract/telemetry/event-types.ts'
 
 export const words = {
+  title: 'Session',
   back: 'All sessions',
   edit: 'Edit',
   remove: 'Delete',

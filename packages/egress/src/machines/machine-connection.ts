@@ -5,12 +5,12 @@ import type { Connector, Destination } from '../connectors/connector.ts'
 import { TunnelRefused } from '../connectors/http-tunnel.ts'
 import { EgressFailure, toEgressFailure } from '../egress-failure.ts'
 import type { EgressLogger } from '../egress-logger.ts'
-import { createChallengeFilter } from './challenge.ts'
-import { beginsRequest, failureAnswer } from './failure-answer.ts'
-import { writeLine } from './lines.ts'
 import type { MachineQuota } from './machine-quota.ts'
-import { RequestRefused, RequestRewriter } from './request-rewriter.ts'
-import { Splice, type SpliceOptions } from './splice.ts'
+import { createChallengeFilter } from './protocol/challenge.ts'
+import { beginsRequest, failureAnswer } from './protocol/failure-answer.ts'
+import { writeLine } from './protocol/lines.ts'
+import { RequestRefused, RequestRewriter } from './protocol/request-rewriter.ts'
+import { Splice, type SpliceOptions } from './streams/splice.ts'
 
 const firstBytesLimitMilliseconds = 10_000
 /** How long a machine may take to close a connection after egress announced its end. */

@@ -1,4 +1,4 @@
-import { TimeSlice } from './time-slice.ts'
+import { TimeSlice } from './streams/time-slice.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB

@@ -10,13 +10,13 @@ import type { EgressLogger } from '../egress-logger.ts'
 import type { Guard } from '../guard/guard.ts'
 import type { NameResolver } from '../names/name-resolver.ts'
 import { AnsweredNames } from './answered-names.ts'
-import { ControlStream } from './control-stream.ts'
-import { type ConnectionRequest, parseGreeting } from './greeting.ts'
-import { takeFirstLine, writeLine } from './lines.ts'
-import { serveLookups } from './lookup-stream.ts'
 import { type Decision, MachineConnection } from './machine-connection.ts'
 import { MachineQuota } from './machine-quota.ts'
+import { type ConnectionRequest, parseGreeting } from './protocol/greeting.ts'
+import { takeFirstLine, writeLine } from './protocol/lines.ts'
 import { existsSocket, removeStaleSocket } from './socket-files.ts'
+import { ControlStream } from './streams/control-stream.ts'
+import { serveLookups } from './streams/lookup-stream.ts'
 
 const settingsWaitMilliseconds = 1_000
 const maxRecordedDestinations = 100

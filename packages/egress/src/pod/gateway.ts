@@ -4,7 +4,7 @@ import { connect, type NetConnectOpts, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls'
-import { identityFiles, podPorts, podProtocols, serverIdentity } from '@berth/contract/agent/machine-pod.ts'
+import { identityFiles, podPorts, podProtocols, serverIdentity } from '@berth/contract/agent/machine/machine-pod.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 
 const retryMilliseconds = 20

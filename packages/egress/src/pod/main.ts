@@ -1,7 +1,7 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { inPod, podPorts } from '@berth/contract/agent/machine-pod.ts'
+import { inPod, podPorts } from '@berth/contract/agent/machine/machine-pod.ts'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import { Shutdown } from '@berth/runtime/process/shutdown.ts'
 import { createApp } from '../app.ts'

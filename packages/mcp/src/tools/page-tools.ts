@@ -13,7 +13,7 @@ import {
   typeIntoElement,
   uploadToElement,
   waitForPage,
-} from '@berth/contract/agent/page-operations.ts'
+} from '@berth/contract/agent/operations/page-operations.ts'
 import { getDownload, listDownloads } from '@berth/contract/downloads/download-endpoints.ts'
 import { z } from 'zod'
 import type { Api } from '../api.ts'

@@ -4,10 +4,10 @@ import {
   readClipboard,
   takeScreenshot,
   writeClipboard,
-} from '@berth/contract/agent/computer-operations.ts'
-import { curl } from '@berth/contract/agent/curl-operations.ts'
-import { executePlaywrightCode } from '@berth/contract/agent/playwright-operations.ts'
-import { executeCommand } from '@berth/contract/agent/process-operations.ts'
+} from '@berth/contract/agent/operations/computer-operations.ts'
+import { curl } from '@berth/contract/agent/operations/curl-operations.ts'
+import { executePlaywrightCode } from '@berth/contract/agent/operations/playwright-operations.ts'
+import { executeCommand } from '@berth/contract/agent/operations/process-operations.ts'
 import {
   createInvocation,
   deleteDeployment,

@@ -2,6 +2,8 @@ import { BerthError, type ErrorDetail, type NetError, publicCodeOf } from '@bert
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../process/logger.ts'
 
+const maxMessageLength = 2_000
+
 /** The body of every error response. */
 export interface ErrorBody extends Partial<NetError> {
   readonly code: string
@@ -14,11 +16,16 @@ export function errorBody(error: BerthError): ErrorBody {
   const { code, message, faults, netError, existingId } = error
   return {
     code: publicCodeOf(code),
-    message,
-    ...(faults && { details: faults }),
+    message: shortened(message),
+    ...(faults && { details: faults.map((fault) => ({ ...fault, message: shortened(fault.message ?? '') })) }),
     ...(existingId !== undefined && { existing_id: existingId }),
     ...netError,
   }
+}
+
+/** Sentences quote what the caller sent, which may be long. */
+function shortened(message: string): string {
+  return message.length > maxMessageLength ? `${message.slice(0, maxMessageLength).toWellFormed()}…` : message
 }
 
 /** Converts any thrown value into the error that the caller sees. Unexpected values become `internal_error`. */

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { type Page, type PageRequest, pageHeaders } from '@berth/contract/common/page.ts'
 import type { Endpoint } from '@berth/contract/endpoint.ts'
@@ -177,10 +178,16 @@ export function fastifyPath(path: string): string {
 }
 
 /** Aborts when the client disconnects before the response is complete. */
-export function abortedByClient(reply: FastifyReply): AbortSignal {
+export function abortedByClient({ raw }: FastifyReply): AbortSignal {
+  const known = clientSignals.get(raw)
+  if (known) return known
   const controller = new AbortController()
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) controller.abort()
+  clientSignals.set(raw, controller.signal)
+  raw.once('close', () => {
+    if (!raw.writableFinished) controller.abort()
   })
   return controller.signal
 }
+
+/** One for each response, whoever asks. */
+const clientSignals = new WeakMap<ServerResponse, AbortSignal>()

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { inheritedDescriptors, machinePorts } from '@berth/contract/agent/machine-network.ts'
+import { inheritedDescriptors, machinePorts } from '@berth/contract/agent/machine/machine-network.ts'
 import { interfacePlan, ipv6Plan, packetRules } from './network-plan.ts'
 
 export interface NetworkFiles {

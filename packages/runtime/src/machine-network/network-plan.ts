@@ -4,7 +4,7 @@ import {
   linkAddresses,
   machineAddresses,
   machinePorts,
-} from '@berth/contract/agent/machine-network.ts'
+} from '@berth/contract/agent/machine/machine-network.ts'
 
 /*
  * The network of a machine leads to the agent. Two interfaces in the machine form a veth pair: programs use eth0, and

@@ -1,4 +1,4 @@
-import type { Sealed, SealingKey } from '@berth/contract/agent/sealing-endpoints.ts'
+import type { Sealed, SealingKey } from '@berth/contract/agent/login/sealing-endpoints.ts'
 import { CompactEncrypt, importJWK } from 'jose'
 import { sealingAlgorithm, sealingEncryption } from './sealing-keys.ts'
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Sealed, SealingKey } from '@berth/contract/agent/sealing-endpoints.ts'
+import type { Sealed, SealingKey } from '@berth/contract/agent/login/sealing-endpoints.ts'
 // By their own paths: all of the library would cost every session that is filled some megabytes.
 import { compactDecrypt } from 'jose/jwe/compact/decrypt'
 import { exportJWK } from 'jose/key/export'

@@ -9,7 +9,7 @@ import type { Project } from '@berth/contract/projects/project.ts'
 import { type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
 import { sql } from 'kysely'
 import { WebSocket } from 'ws'
-import { FakeProviders } from '../testing/fake-providers.ts'
+import { FakeProviders } from '../testing/fakes/fake-providers.ts'
 import { type TestProject, TestServer } from '../testing/server-test.ts'
 import { newApiKey } from './secrets.ts'
 
@@ -324,6 +324,121 @@ for (const [who, call] of Object.entries(outsiders)) {
     }
   })
 }
+
+/** Where a request names another resource in its body. `:session`, `:pool` and their like are the caller's own. */
+type Reference = readonly [kind: string, call: string, body: (named: Named) => unknown]
+interface Named {
+  readonly id?: string
+  readonly name?: string
+}
+
+const ofSession = (fields: object) => ({ headless: true, ...fields })
+const ofPool = (fields: object) => ({ headless: true, size: 1, ...fields })
+const ofConnection = (fields: object) => ({ domain: 'refused.example', profile_name: 'refused', ...fields })
+const exportTo = (destination: Named) => ({ enabled: true, export: { otlp: { destination } } })
+const routeTo = (proxy: Named) => ({ proxy_routes: [{ hosts: ['example.com'], proxy }] })
+const idOrName = ({ id, name }: Named) => id ?? name
+
+const references: readonly Reference[] = [
+  ['/profiles/{id_or_name}', 'POST /browsers', (profile) => ofSession({ profile })],
+  ['/profiles/{id_or_name}', 'PATCH /browsers/:session', (profile) => ({ profile })],
+  ['/profiles/{id_or_name}', 'POST /browser_pools', (profile) => ofPool({ profile })],
+  ['/profiles/{id_or_name}', 'PATCH /browser_pools/:pool', (profile) => ({ profile })],
+  ['/proxies/{id_or_name}', 'POST /browsers', (proxy) => ofSession({ proxy })],
+  ['/proxies/{id_or_name}', 'POST /browsers', (proxy) => ofSession({ proxy_id: idOrName(proxy) })],
+  ['/proxies/{id_or_name}', 'POST /browsers', (proxy) => ofSession({ network: routeTo(proxy) })],
+  ['/proxies/{id_or_name}', 'PATCH /browsers/:session', (proxy) => ({ proxy })],
+  ['/proxies/{id_or_name}', 'PATCH /browsers/:session', (proxy) => ({ proxy_id: idOrName(proxy) })],
+  ['/proxies/{id_or_name}', 'POST /browser_pools', (proxy) => ofPool({ proxy_id: idOrName(proxy) })],
+  ['/proxies/{id_or_name}', 'PATCH /browser_pools/:pool', (proxy) => ({ proxy_id: idOrName(proxy) })],
+  ['/proxies/{id_or_name}', 'POST /auth/connections', (proxy) => ofConnection({ proxy })],
+  ['/proxies/{id_or_name}', 'PATCH /auth/connections/:connection', (proxy) => ({ proxy })],
+  ['/proxies/{id_or_name}', 'POST /auth/connections/:connection/login', (proxy) => ({ proxy })],
+  ['/extensions/{id_or_name}', 'POST /browsers', (extension) => ofSession({ extensions: [extension] })],
+  ['/extensions/{id_or_name}', 'POST /browser_pools', (extension) => ofPool({ extensions: [extension] })],
+  ['/extensions/{id_or_name}', 'PATCH /browser_pools/:pool', (extension) => ({ extensions: [extension] })],
+  ['/vaults/{id_or_name}', 'POST /browsers', (vault) => ofSession({ vaults: [vault] })],
+  ['/invocations/{id}', 'POST /browsers', (invocation) => ofSession({ invocation_id: idOrName(invocation) })],
+  ['/browsers/{id_or_name}', 'POST /browser_pools/:pool/release', (session) => ({ session_id: idOrName(session) })],
+  ['/browsers/{id_or_name}', 'POST /search', (session) => searchWith(session)],
+  ['/browsers/{id_or_name}', 'POST /search/:search/contents', (session) => ({ content: contentOf(session) })],
+  [
+    '/credentials/{id_or_name}',
+    'POST /auth/connections',
+    (named) => ofConnection({ credential: { name: idOrName(named) } }),
+  ],
+  [
+    '/credentials/{id_or_name}',
+    'PATCH /auth/connections/:connection',
+    (named) => ({ credential: { name: idOrName(named) } }),
+  ],
+  ['/browsers/{id_or_name}', 'POST /vaults/:vault/items/login/operations', (session) => fillIn(session)],
+  ['/auth/connections/{id}', 'PUT /vaults/:vault/items/linked', (connection) => linkedTo(connection)],
+  [
+    '/deployments/{id}',
+    'POST /invocations',
+    (app) => ({ app_name: idOrName(app), version: 'latest', action_name: 'a' }),
+  ],
+  ['/org/projects/{id_or_name}', 'POST /org/api_keys', (project) => ({ name: 'x', project_id: idOrName(project) })],
+  ['/telemetry/destinations/{id_or_name}', 'POST /browsers', (to) => ofSession({ telemetry: exportTo(to) })],
+  [
+    '/telemetry/destinations/{id_or_name}',
+    'POST /auth/connections',
+    (to) => ofConnection({ browser_telemetry: exportTo(to) }),
+  ],
+]
+
+const contentOf = (session: Named) => ({ source: 'browser', browser: { browser_id: idOrName(session) } })
+const fillIn = (session: Named) => ({
+  type: 'fill',
+  browser_id: idOrName(session),
+  fields: [{ field: 'user', selector: '#user' }],
+})
+const linkedTo = (connection: Named) => ({
+  type: 'credential',
+  spec: { provider: 'managed_auth', connection_id: idOrName(connection) },
+})
+const searchWith = (session: Named) => ({ query: 'x', content: contentOf(session) })
+
+test('what is named in a body is as absent as what does not exist', async () => {
+  const faults: string[] = []
+  for (const [who, call] of Object.entries(outsiders)) {
+    const own: Readonly<Record<string, string>> = {
+      ':session': await made(call, '/browsers', { headless: true }),
+      ':pool': await made(call, '/browser_pools', { size: 1, headless: true }),
+      ':connection': await made(call, '/auth/connections', {
+        domain: 'own.example',
+        profile_name: who.replaceAll(' ', '-'),
+      }),
+      ':search': await made(call, '/search', { query: 'own' }),
+      ':vault': await made(call, '/vaults', { name: 'own' }),
+    }
+    await call('PUT', `/vaults/${own[':vault']}/items/login`, {
+      type: 'credential',
+      spec: { provider: 'kernel', fields: [{ name: 'user', type: 'text', value: 'ann' }] },
+    })
+    for (const [kind, template, bodyWith] of references) {
+      const isShared = resources.some(({ path, isShared: of }) => path === kind && of)
+      if (who !== 'a key of another organization' && (isShared || kind === '/org/projects/{id_or_name}')) continue
+      const [method = '', path = ''] = template.replace(/:\w+/, (name) => own[name] ?? name).split(' ')
+      const id = victim.ids.get(kind) ?? ''
+      const strangeId = `${id.slice(0, -4)}zzzz`
+      for (const [theirs, nothing] of [
+        [{ id }, { id: strangeId }],
+        [{ name: 'same' }, { name: 'none' }],
+      ]) {
+        const answer = await call(method, path, bodyWith(theirs as Named))
+        const absent = await call(method, path, bodyWith(nothing as Named))
+        const told = answer.text.replaceAll(id, strangeId).replaceAll('same', 'none')
+        const isAbsent = answer.status === 404 || /: no [a-z ]+ has this name/.test(answer.text)
+        if (!isAbsent || answer.status !== absent.status || told !== absent.text) {
+          faults.push(`${who}: ${template} ${JSON.stringify(theirs)}: ${answer.text} and not ${absent.text}`)
+        }
+      }
+    }
+  }
+  assert.deepEqual(faults, [])
+})
 
 test('names that are taken in one project are free in every other', async () => {
   await ownerOf(strangerProject, {})

@@ -9,7 +9,7 @@ import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import type { AgentEventRecord } from '@berth/contract/agent/agent-endpoints.ts'
 import type { ReachableMachine } from '../drivers/driver.ts'
 import { connectUnixSocket } from '../host/connect-unix-socket.ts'
-import { FakeAgent } from '../testing/fake-agent.ts'
+import { FakeAgent } from '../testing/fakes/fake-agent.ts'
 import { readAgentState } from './agent-client.ts'
 import { AgentEventReader, type TakeAgentEvent } from './agent-event-reader.ts'
 

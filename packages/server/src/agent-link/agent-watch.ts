@@ -48,7 +48,7 @@ export class AgentWatch {
     void this.#watch(options.begin)
   }
 
-  /** Resolves when the browser's first page has responded. Rejects when it never will. */
+  /** Resolves when the agent tells that the browser is there. Rejects when it never will be. */
   get ready(): Promise<void> {
     return this.#ready.promise
   }

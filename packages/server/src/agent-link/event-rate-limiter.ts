@@ -12,7 +12,7 @@ export class EventRateLimiter {
   #credit = maxCredit
   #countedAt = performance.now()
 
-  /** What an event costs at least; of short events that cost 1, a hundred a second may come for ever. */
+  /** The least that an event costs. At a cost of 1, a hundred events a second pass without limit of time. */
   constructor(price = 1, charactersPerCredit = defaultCharactersPerCredit) {
     this.#price = price
     this.#charactersPerCredit = charactersPerCredit

@@ -19,8 +19,8 @@ import { connectUnixSocket } from '../host/connect-unix-socket.ts'
 import { callAgent, readAgentState, requestAgent } from './agent-client.ts'
 import { EventRateLimiter } from './event-rate-limiter.ts'
 import { followAgent } from './follow-agent.ts'
-import { Relay } from './relay.ts'
-import { SessionConnections } from './session-connections.ts'
+import { Relay } from './relay/relay.ts'
+import { SessionConnections } from './relay/session-connections.ts'
 
 const never = new AbortController().signal
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'

@@ -19,8 +19,8 @@ import type { ResolvedSession } from '../features/sessions/records/session-store
 import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { callAgent } from './agent-client.ts'
 import { passedRequestHeaders } from './pass-through-headers.ts'
-import { pick, responseHeadFor } from './response-head.ts'
-import type { SessionConnections } from './session-connections.ts'
+import { pick, responseHeadFor } from './relay/response-head.ts'
+import type { SessionConnections } from './relay/session-connections.ts'
 
 interface OperationsOptions {
   readonly callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>

@@ -3,8 +3,8 @@ import { after, test } from 'node:test'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Extension } from '@berth/contract/extensions/extension.ts'
 import { zip } from '@berth/runtime/testing/zip.ts'
-import { S3Server } from '../testing/s3-server.ts'
 import { type TestProject, TestServer } from '../testing/server-test.ts'
+import { S3Server } from '../testing/services/s3-server.ts'
 import { S3Blobs } from './s3-blobs.ts'
 
 const s3 = await S3Server.open()

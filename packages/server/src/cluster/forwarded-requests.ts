@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { forgiveConnection } from '../ingress/connection-limits.ts'
-import { type ForwardedFacts, forwardedHeader, type PeerSignature } from './peer-signature.ts'
+import { type ForwardedFacts, forwardedHeader, type PeerSignature } from './peers/peer-signature.ts'
 
 interface Forwarded {
   /** Absent: it was meant for another server, or has been under way for too long. */

@@ -7,23 +7,54 @@ import { abortedByClient } from '@berth/runtime/http/mount.ts'
 import type { FastifyReply } from 'fastify'
 import { endToEndHeaders } from './end-to-end-headers.ts'
 import type { OpenForwards } from './open-forwards.ts'
-import { limitConnecting } from './peer-connection.ts'
-import { forwardedHeader } from './peer-signature.ts'
+import { limitConnecting } from './peers/peer-connection.ts'
+import { forwardedHeader } from './peers/peer-signature.ts'
 
 /** Shorter than the time for which a server keeps a connection that is not used. */
 const idleMilliseconds = 15_000
+const maxResponseListeners = 20
 /** Doing it twice is the same as doing it once. */
 const repeatable = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']
+/** On the answer of a server to a forwarded request whose session it does not have: it has done nothing. */
+export const misdirectedHeader = 'x-berth-misdirected'
 
-interface Forward {
+/** A body that still comes. It is read when the other server has told to go on, so that a refusal leaves it whole. */
+export class UnreadBody {
+  readonly #source: IncomingMessage
+  readonly #tellClient: () => void
+  #isBegun = false
+
+  constructor(source: IncomingMessage, tellClient: () => void) {
+    this.#source = source
+    this.#tellClient = tellClient
+  }
+
+  /** Whether some of it may be gone. */
+  get isBegun(): boolean {
+    return this.#isBegun
+  }
+
+  sendTo(outgoing: ClientRequest): void {
+    this.#isBegun = true
+    this.#tellClient()
+    this.#source.pipe(outgoing)
+  }
+
+  /** Lets go of what still comes of it. */
+  discard(): void {
+    this.#source.resume()
+  }
+}
+
+export interface Forward {
   readonly owner: string
   readonly address: URL
   /** The signed header. */
   readonly signature: string
   /** What the request names in `Host`, or where it came in when it names nothing. */
   readonly host: string
-  /** In the place of a body that this server has read already. */
-  readonly body?: string | Buffer | undefined
+  /** One that this server has read already, or one that still comes. */
+  readonly body: string | Buffer | UnreadBody | undefined
 }
 
 /** Passes requests on to other servers, and their answers back, as they are and while they come. */
@@ -48,18 +79,26 @@ export class HttpForwarder {
     const gone = new AbortController()
     using _open = this.#forwards.add(forward.owner, () => gone.abort(new Error('the server is gone')))
     const signal = AbortSignal.any([abortedByClient(reply), gone.signal])
-    const answer = await this.#ask(request, forward, signal)
+    // Nobody is left to answer.
+    if (reply.raw.closed) return void reply.hijack()
+    const { answer, outgoing } = await this.#ask(request, forward, signal)
     reply.hijack()
     reply.raw.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', endToEndHeaders(answer.rawHeaders))
     // The head of a stream is sent before its first event.
     reply.raw.flushHeaders()
+    // Those that count, bound and audit the response listen for its end too: Node.js would warn of a leak in the log.
+    reply.raw.setMaxListeners(maxResponseListeners)
     // The end of either side ends the other. There is nobody left to report to.
     await pipeline(answer, reply.raw).catch(() => reply.raw.destroy())
+    // It was answered without its body: the connection waits for that.
+    if (forward.body instanceof UnreadBody && !forward.body.isBegun) outgoing.destroy()
   }
 
-  async #ask(request: IncomingMessage, forward: Forward, signal: AbortSignal): Promise<IncomingMessage> {
+  async #ask(request: IncomingMessage, forward: Forward, signal: AbortSignal) {
+    const { body } = forward
     const outgoing = this.#open(request, forward, signal)
     let isConnected = false
+    let isAnswered = false
     outgoing.once('socket', (socket) => {
       limitConnecting(socket)
       isConnected = !socket.connecting
@@ -67,31 +106,39 @@ export class HttpForwarder {
         isConnected = true
       })
     })
-    // After the answer has begun, whoever reads it learns of its end there.
-    outgoing.on('error', () => request.resume())
-    if ('body' in forward) outgoing.end(forward.body)
-    else if (hasBody(request)) request.pipe(outgoing)
-    else outgoing.end()
+    // After the answer has begun, whoever reads it learns of its end there, and nobody reads the rest of the body.
+    outgoing.on('error', () => isAnswered && request.resume())
+    if (body instanceof UnreadBody) {
+      outgoing.once('continue', () => body.sendTo(outgoing))
+      outgoing.flushHeaders()
+    } else outgoing.end(body)
     try {
       const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
-      return answer
+      if (answer.headers[misdirectedHeader] === undefined) {
+        isAnswered = true
+        if (body instanceof UnreadBody && !body.isBegun) body.discard()
+        return { answer, outgoing }
+      }
     } catch (cause) {
-      // What was sent may have been done.
-      const wasSent = isConnected && !repeatable.includes(request.method ?? '')
-      throw new BerthError(wasSent ? 'operation_interrupted' : 'session_unreachable', undefined, { cause })
+      const wasSent = body instanceof UnreadBody ? body.isBegun : isConnected
+      const isUnsure = wasSent && !repeatable.includes(request.method ?? '')
+      throw new BerthError(isUnsure ? 'operation_interrupted' : 'session_unreachable', undefined, { cause })
     }
+    outgoing.destroy()
+    throw new BerthError('session_unreachable', undefined, { cause: new Error('the server has the session no more') })
   }
 
   #open(request: IncomingMessage, forward: Forward, signal: AbortSignal): ClientRequest {
-    const { address, signature, host } = forward
+    const { address, signature, host, body } = forward
     const { method = 'GET', url = '/', rawHeaders } = request
     const protocol = address.protocol as 'http:' | 'https:'
-    // The client has been told to go on by this server.
-    const replaced = ['host', 'expect', forwardedHeader, ...('body' in forward ? ['content-length'] : [])]
+    const isRead = !(body instanceof UnreadBody) && body !== undefined
+    const replaced = ['host', 'expect', forwardedHeader, ...(isRead ? ['content-length'] : [])]
     const headers = endToEndHeaders(rawHeaders, replaced)
     headers.push('host', host, forwardedHeader, signature)
-    if ('body' in forward) headers.push('content-length', `${Buffer.byteLength(forward.body ?? '')}`)
+    if (isRead) headers.push('content-length', `${Buffer.byteLength(body)}`)
     else if (request.headers['transfer-encoding'] !== undefined) headers.push('transfer-encoding', 'chunked')
+    if (body instanceof UnreadBody) headers.push('expect', '100-continue')
     const open = protocol === 'https:' ? httpsRequest : httpRequest
     return open({
       protocol,

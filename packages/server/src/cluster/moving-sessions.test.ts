@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { request as httpRequest } from 'node:http'
 import { after, beforeEach, test } from 'node:test'
 import type { Invocation } from '@berth/contract/apps/app.ts'
-import type { SessionId } from '@berth/contract/common/ids.ts'
+import type { Browser } from '@berth/contract/browsers/browser.ts'
+import type { MachineId, SessionId } from '@berth/contract/common/ids.ts'
 import { sql } from 'kysely'
 import WebSocket from 'ws'
 import type { TestServer } from '../testing/server-test.ts'
@@ -42,6 +44,28 @@ function at(server: TestServer, address: string): string {
   return url.href
 }
 
+/** The sessions of the first server move when the second has looked one up. */
+function moveAtFirstLookup() {
+  const { store } = second.services
+  const { resolve } = store
+  const restore = () => void Object.assign(store, { resolve })
+  const moves = { lookups: 0, [Symbol.dispose]: restore }
+  store.resolve = async (...args) => {
+    const found = await resolve.apply(store, args)
+    moves.lookups += 1
+    if (moves.lookups === 1) await first.services.takeUps?.giveAway()
+    return found
+  }
+  return moves
+}
+
+async function request(address: string, { cdp_ws_url }: Browser, method: string, body: string) {
+  const url = new URL(address)
+  url.searchParams.set('jwt', new URL(cdp_ws_url).searchParams.get('jwt') ?? '')
+  const response = await fetch(url, { method, ...(body !== '' && { body }) })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
 async function closed(socket: WebSocket): Promise<number> {
   const [code] = (await once(socket, 'close')) as [number]
   return code
@@ -71,18 +95,95 @@ test('the sessions of a server that was killed are served by another one, with t
   await first.start()
 })
 
-test('a request for a session of a server that has gone waits until another one has it', async () => {
-  const { project, id } = await sessionOn(first)
-  await first.crash()
+/** The agent of the session, which the fake machine keeps whoever serves it. */
+function echo(machineId: MachineId, server: TestServer): void {
+  const { agent } = server.host.machines.get(machineId) ?? {}
+  if (agent) agent.operate = (request, response) => void request.pipe(response.writeHead(200))
+}
 
-  const answer = project.on(second).call('GET', `/browsers/${id}/fs/file_info?path=/tmp`)
-  await killed('test')
-  await second.services.takeUps?.moveFromGone()
+const megabytes = 'x'.repeat(3_000_000)
+const requests = [
+  ['GET', '/fs/file_info?path=/tmp', undefined],
+  ['PUT', '/fs/write_file?path=/tmp/a', 'a small body'],
+  ['PUT', '/fs/write_file?path=/tmp/a', megabytes],
+  ['POST', '/process/exec', '{"command":"true"}'],
+] as const
 
-  // The fake agent knows no files; that it was asked is what counts.
-  assert.notEqual((await answer).status, 502)
-  assert.equal((await second.row(id)).driver_id, 'second')
-  await first.start()
+for (const [method, path, body = ''] of requests) {
+  const what = `a ${method} with ${body.length} bytes`
+
+  test(`${what} for a session of a server that has gone waits until another one has it`, async () => {
+    const { session, id, machineId } = await sessionOn(first)
+    await first.crash()
+    echo(machineId, first)
+
+    const answer = request(at(second, `${session.base_url}${path}`), session, method, body)
+    await killed('test')
+    await second.services.takeUps?.moveFromGone()
+
+    const { status, text } = await answer
+    assert.deepEqual([status, text.length], [200, body.length])
+    assert.equal((await second.row(id)).driver_id, 'second')
+    await first.start()
+  })
+
+  test(`${what} whose session moves while it is on its way reaches the next server`, async () => {
+    const { session, id, machineId } = await sessionOn(first)
+    echo(machineId, first)
+    await first.services.heartbeat.drain()
+    using moves = moveAtFirstLookup()
+
+    const { status, text } = await request(at(second, `${session.base_url}${path}`), session, method, body)
+
+    assert.deepEqual([status, text.length], [200, body.length])
+    assert.ok(moves.lookups > 1)
+    assert.ok(second.services.machines.has(id))
+  })
+}
+
+for (const [method, path, expected] of [
+  ['POST', '/process/exec', [502, 'operation_interrupted', undefined]],
+  ['PUT', '/fs/write_file?path=/tmp/a', [503, 'session_moving', '1']],
+] as const) {
+  test(`a ${method} whose server is killed while it reads the body is answered with ${expected[1]}`, async () => {
+    const { session, id, machineId } = await sessionOn(first)
+    const begun = Promise.withResolvers<void>()
+    const { agent } = first.host.machines.get(machineId) ?? {}
+    if (agent) agent.operate = (incoming) => void incoming.once('data', () => begun.resolve())
+
+    const answer = request(at(second, `${session.base_url}${path}`), session, method, '{"command":"true"}')
+    await begun.promise
+    await first.crash()
+
+    const { status, text, headers } = await answer
+    assert.deepEqual([status, JSON.parse(text).code, headers.get('retry-after') ?? undefined], expected)
+    await first.start()
+    await first.services.terminator.end(id)
+  })
+}
+
+test('a client that asks before it sends a body is told to go on by the server that reads it, and else refused', async () => {
+  const { session } = await sessionOn(first)
+  const ask = async (server: TestServer, token: string) => {
+    const path = `${new URL(`${session.base_url}/process/exec`).pathname}${token}`
+    const headers = { expect: '100-continue', 'content-length': '2' }
+    const asking = httpRequest({ port: server.port, method: 'POST', path, headers, agent: false })
+    const seen: string[] = []
+    asking.on('continue', () => {
+      seen.push('continue')
+      asking.end('{}')
+    })
+    asking.flushHeaders()
+    const [answer] = await once(asking, 'response')
+    answer.resume()
+    asking.destroy()
+    return [...seen, answer.statusCode]
+  }
+  const { search } = new URL(session.cdp_ws_url)
+
+  // The fake agent knows no such command.
+  assert.deepEqual(await ask(first, search), ['continue', 404])
+  assert.deepEqual(await ask(second, search), ['continue', 404])
 })
 
 const seenAgo = (seconds: number) => ({ seen_at: `now() - interval '${seconds} seconds'` })
@@ -264,20 +365,12 @@ test('invocations of a server that is gone fail, and those of others run on', as
 
 test('a connection that is on its way to a server when the session moves reaches the next one', async () => {
   const { session, id } = await sessionOn(first)
-  const resolve = second.services.store.resolve.bind(second.services.store)
-  let lookups = 0
-  second.services.store.resolve = async (...args) => {
-    const found = await resolve(...args)
-    // The session moves when it has been looked up.
-    lookups += 1
-    if (lookups === 1) await first.services.takeUps?.giveAway()
-    return found
-  }
   await first.services.heartbeat.drain()
+  using moves = moveAtFirstLookup()
 
   const socket = await connect(second, session.cdp_ws_url)
 
-  assert.ok(lookups > 1)
+  assert.ok(moves.lookups > 1)
   assert.ok(second.services.machines.has(id))
   socket.terminate()
 })

@@ -1,4 +1,4 @@
-import type { Peers } from './peers.ts'
+import type { Peers } from './peers/peers.ts'
 
 const lookMilliseconds = 5_000
 

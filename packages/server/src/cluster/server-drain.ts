@@ -11,7 +11,7 @@ const goodbyeMilliseconds = 2_500
 interface ServerDrainOptions {
   readonly heartbeat: Pick<ServerHeartbeat, 'drain'>
   readonly takeUps: Pick<SessionTakeUps, 'giveAway'> | undefined
-  /** For so long, what clients have open may go on. With 0 nothing is waited for. */
+  /** How long open connections of clients may continue. With 0 the drain waits for none. */
   readonly limitMilliseconds: number
   /** How many requests and WebSockets are open. */
   readonly countOpen: () => number

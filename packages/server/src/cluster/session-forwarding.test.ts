@@ -9,7 +9,7 @@ import type { SessionId } from '@berth/contract/common/ids.ts'
 import WebSocket from 'ws'
 import type { TestProject } from '../testing/server-test.ts'
 import { SharedServers } from '../testing/shared-servers.ts'
-import { forwardedHeader, PeerSignature } from './peer-signature.ts'
+import { forwardedHeader, PeerSignature } from './peers/peer-signature.ts'
 
 const servers = await SharedServers.open({ connectionLimits: { total: 1000, perAddress: 60 } })
 after(() => servers.close())

@@ -20,12 +20,13 @@ import type { SessionTakeUps } from '../features/sessions/machines/session-take-
 import type { ResolvedSession, SessionStore } from '../features/sessions/records/session-store.ts'
 import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { ownSessionOf } from '../own-session/own-session-guard.ts'
+import { deferContinue, tellToContinue } from './expected-continue.ts'
 import { forwardFullCreates } from './forward-full-creates.ts'
 import { clientAddressOf, isForwarded, receiveForwarded } from './forwarded-requests.ts'
-import { HttpForwarder, hasBody } from './http-forwarder.ts'
+import { type Forward, HttpForwarder, hasBody, misdirectedHeader, UnreadBody } from './http-forwarder.ts'
 import { OpenForwards } from './open-forwards.ts'
-import type { PeerSignature } from './peer-signature.ts'
-import type { Peers } from './peers.ts'
+import type { PeerSignature } from './peers/peer-signature.ts'
+import type { Peers } from './peers/peers.ts'
 import { UpgradeForwarder } from './upgrade-forwarder.ts'
 
 interface SessionForwardingOptions {
@@ -41,6 +42,14 @@ interface SessionForwardingOptions {
   readonly takeUps: Pick<SessionTakeUps, 'arrive'> | undefined
   readonly tokens: Pick<SessionTokens, 'verify'>
   readonly logger: Logger
+}
+
+interface Reach {
+  readonly findOwner: () => Promise<string | undefined>
+  /** Whether all of the request is still there. */
+  readonly canRepeat: () => boolean
+  /** Rejects with `session_unreachable` when nothing was done, or when to do it twice is fine. */
+  readonly forward: (owner: string) => Promise<void>
 }
 
 type TakeUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -98,19 +107,28 @@ export class SessionForwarding {
 
   attach(app: FastifyInstance): void {
     if (!this.#options.isShared) return
+    deferContinue(app.server)
     app.addHook('preParsing', async (request, reply, payload) => {
+      const goOn = () => tellToContinue(request.raw, reply.raw)
       const field = namedInBody(request)
+      if (field) goOn()
       const limitBytes = request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 0
       const read = field && (await readNamedSession(payload as Readable, limitBytes, field))
       const findOwner = () =>
         read?.session ? this.#otherOwnerInProject(projectOf(request), read.session) : this.#otherOwnerOf(request)
-      const body = read && { body: read.body }
-      // A body that has gone on its way cannot be sent again.
-      const canRepeat = read !== undefined || !hasBody(request.raw)
-      const isElsewhere = await this.#reach(findOwner, canRepeat, (owner) =>
-        this.#forwardTo(owner, request, reply, body),
-      )
+      const unread = !read && hasBody(request.raw) ? new UnreadBody(request.raw, goOn) : undefined
+      const canRepeat = () => !unread?.isBegun
+      const forward = (owner: string) => {
+        if (isForwarded(request.raw)) reply.header(misdirectedHeader, '1')
+        return this.#forwardTo(owner, request, reply, read?.body ?? unread)
+      }
+      const isElsewhere = await this.#reach(request.raw, { findOwner, canRepeat, forward }).catch((error: unknown) => {
+        // Whoever still sends reads the answer after that.
+        unread?.discard()
+        throw error
+      })
       if (isElsewhere) return undefined
+      goOn()
       return read ? Readable.from([read.body]) : payload
     })
     // Where machines are shared, what is full for one server is full for all.
@@ -119,15 +137,13 @@ export class SessionForwarding {
 
   /**
    * Has the other server reached that has the session, and says whether there is one. Where sessions move, one whose
-   * server has gone has another server within seconds, which is waited for.
+   * server has gone has another server within seconds, which is waited for. A caller whose request cannot be sent once
+   * more repeats it.
    */
-  async #reach(
-    findOwner: () => Promise<string | undefined>,
-    canRepeat: boolean,
-    forward: (owner: string) => Promise<void>,
-  ): Promise<boolean> {
-    const deadline =
-      performance.now() + (this.#options.takeUps && canRepeat ? movingMilliseconds : Number.NEGATIVE_INFINITY)
+  async #reach(request: IncomingMessage, { findOwner, canRepeat, forward }: Reach): Promise<boolean> {
+    const deadline = performance.now() + movingMilliseconds
+    // Of one that another server has passed on, that server looks again.
+    const waits = this.#options.takeUps !== undefined && !isForwarded(request)
     for (;;) {
       const owner = await findOwner()
       if (owner === undefined) return false
@@ -135,21 +151,19 @@ export class SessionForwarding {
         await forward(owner)
         return true
       } catch (error) {
-        if (toBerthError(error).code !== 'session_unreachable' || performance.now() > deadline) throw error
+        if (toBerthError(error).code !== 'session_unreachable' || !waits) throw error
+        if (!canRepeat() || performance.now() > deadline) {
+          throw new BerthError('session_moving', undefined, { cause: error })
+        }
         this.#options.peers.forget()
         await delay(pauseMilliseconds)
       }
     }
   }
 
-  async #forwardTo(
-    owner: string,
-    request: FastifyRequest,
-    reply: FastifyReply,
-    read: { readonly body?: string | Buffer | undefined } = {},
-  ): Promise<void> {
+  async #forwardTo(owner: string, request: FastifyRequest, reply: FastifyReply, body: Forward['body']): Promise<void> {
     const host = request.headers.host ?? new URL(publicUrlOf(request.raw, undefined)).host
-    const forward = { ...(await this.#wayTo(owner, request.raw)), host, ...read }
+    const forward = { ...(await this.#wayTo(owner, request.raw)), host, body }
     await this.#http.forward(request.raw, reply, forward).catch((error: unknown) => {
       this.#options.peers.forget()
       throw error
@@ -164,7 +178,7 @@ export class SessionForwarding {
     if (owner === undefined) return false
     const body = request.body === undefined ? undefined : JSON.stringify(request.body)
     try {
-      await this.#forwardTo(owner, request, reply, { body })
+      await this.#forwardTo(owner, request, reply, body)
       return true
     } catch (error) {
       if (toBerthError(error).code === 'session_unreachable') return false // Nothing was sent.
@@ -195,9 +209,9 @@ export class SessionForwarding {
     const findOwner = async () => (ownSessionOf(request.socket) === undefined ? this.#otherOwnerById(id) : undefined)
     // It moved on while it was on its way here: whoever has sent it looks again.
     if (this.#options.takeUps && isForwarded(request) && (await findOwner()) !== undefined) return void socket.destroy()
-    const isElsewhere = await this.#reach(findOwner, !isForwarded(request), async (owner) =>
-      this.#upgrades.forward(request, socket, head, await this.#wayTo(owner, request)),
-    )
+    const forward = async (owner: string) =>
+      this.#upgrades.forward(request, socket, head, await this.#wayTo(owner, request))
+    const isElsewhere = await this.#reach(request, { findOwner, canRepeat: () => true, forward })
     if (!isElsewhere) serve(request, socket, head)
   }
 

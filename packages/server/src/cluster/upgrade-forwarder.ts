@@ -5,8 +5,8 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { WebSocketSplice } from '../ingress/websocket-splice.ts'
 import { headersWithout } from './end-to-end-headers.ts'
 import type { OpenForwards } from './open-forwards.ts'
-import { connectToPeer } from './peer-connection.ts'
-import { forwardedHeader } from './peer-signature.ts'
+import { connectToPeer } from './peers/peer-connection.ts'
+import { forwardedHeader } from './peers/peer-signature.ts'
 
 /** The other server itself bounds how long an agent may take. */
 const answerMilliseconds = 60_000

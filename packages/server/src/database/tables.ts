@@ -1,4 +1,4 @@
-import type { LoginEvidence, LoginPage } from '@berth/contract/agent/login-page.ts'
+import type { LoginEvidence, LoginPage } from '@berth/contract/agent/login/login-page.ts'
 import type { DeploymentStatus, InvocationStatus } from '@berth/contract/apps/app.ts'
 import type { BrowserPoolConfig } from '@berth/contract/browser-pools/browser-pool.ts'
 import type { BrowserMemory, Region } from '@berth/contract/browsers/browser.ts'
@@ -148,6 +148,10 @@ export interface OtlpDestinationTable {
   header_names: Json<readonly string[]>
   sealed_headers: Buffer
   version: Generated<number>
+  consecutive_failures: Generated<number>
+  last_error: Generated<string | null>
+  last_error_at: Generated<Date | null>
+  last_export_at: Generated<Date | null>
   created_at: Date
   updated_at: Date
 }

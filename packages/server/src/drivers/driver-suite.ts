@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { getAgentState } from '@berth/contract/agent/agent-endpoints.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import { ask } from '../testing/ask.ts'
-import { machineSpec } from '../testing/machine-spec.ts'
+import { machineSpec } from '../testing/machines/machine-spec.ts'
 import type { Driver, Machine } from './driver.ts'
 
 /** What a driver needs to be tried: a place for machines that is empty at first and that only this test uses. */

@@ -107,8 +107,17 @@ export const analyseSite: Job<{ analysisId: AnalysisId }> = {
   limitSeconds: 60 * 60,
 }
 
+/** The wait of a build for a server with room. */
+export interface BuildWait {
+  readonly since: string
+  /** The server that had none. */
+  readonly server: string
+  /** Whether its owner knows. */
+  readonly isTold: boolean
+}
+
 /** Builds a deployment. */
-export const buildDeployment: Job<{ deploymentId: DeploymentId }> = {
+export const buildDeployment: Job<{ deploymentId: DeploymentId; wait?: BuildWait }> = {
   name: 'build-deployment',
   runsOn: 'any server',
   keyOf: ({ deploymentId }) => deploymentId,

@@ -6,7 +6,7 @@ import { asUnavailable } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Job, JobHandler } from './job.ts'
 
-const schema = 'jobs'
+export const jobsSchema = 'jobs'
 const maxConnections = 4
 const closeLimitMilliseconds = 3_000
 const retry = { retryLimit: 50, retryDelay: 1, retryBackoff: true, retryDelayMax: 5 * 60 }
@@ -36,6 +36,8 @@ interface EnqueueOptions {
   readonly server?: string
   /** The job exists if and only if the transaction commits. */
   readonly transaction?: Transaction<Tables>
+  /** No server claims it before. */
+  readonly startAfterSeconds?: number
 }
 
 /** Accepts jobs to run later. */
@@ -64,7 +66,7 @@ export class JobRunner implements JobQueue {
   async enqueue<Data extends object>(
     job: Job<Data>,
     data: Data,
-    { server, transaction }: EnqueueOptions = {},
+    { server, transaction, startAfterSeconds }: EnqueueOptions = {},
   ): Promise<void> {
     if (job.runsOn === 'one server' && server === undefined) throw new Error(`${job.name} needs a server to run on`)
     try {
@@ -74,6 +76,7 @@ export class JobRunner implements JobQueue {
       await boss.send(queue, data, {
         ...this.#optionsOf(job, data),
         ...(transaction && { db: fromKysely(transaction) }),
+        ...(startAfterSeconds !== undefined && { startAfter: startAfterSeconds }),
       })
     } catch (error) {
       throw error instanceof AssertionError ? error : asUnavailable(error as Error)
@@ -132,7 +135,7 @@ export class JobRunner implements JobQueue {
     const { PgBoss } = await import('pg-boss')
     const boss = new PgBoss({
       connectionString,
-      schema,
+      schema: jobsSchema,
       max: maxConnections,
       application_name: 'berth jobs',
       useListenNotify: true,

@@ -107,7 +107,7 @@ export async function startJobs(
       await invocations.removeOld()
     }),
     ...Array.from({ length: buildsAtOnce }, () =>
-      runner.work(buildDeployment, ({ deploymentId }, signal) => builds.run(deploymentId, signal)),
+      runner.work(buildDeployment, ({ deploymentId, wait }, signal) => builds.run(deploymentId, signal, wait)),
     ),
     ...Array.from({ length: analysesAtOnce }, () =>
       runner.work(analyseSite, ({ analysisId }, signal) => analysisRunner.run(analysisId, signal)),

@@ -1,8 +1,8 @@
 import type { Deployment } from '@berth/contract/apps/app.ts'
 import { type DeploymentId, newId, type ProjectId } from '@berth/contract/common/ids.ts'
 import { type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
-import { DeploymentStore } from '../features/apps/deployment-store.ts'
-import { InvocationStore, type StoredInvocation } from '../features/apps/invocation-store.ts'
+import { DeploymentStore } from '../features/apps/deployments/deployment-store.ts'
+import { InvocationStore, type StoredInvocation } from '../features/apps/invocations/invocation-store.ts'
 import type { ApiAnswer, TestProject, TestServer } from './server-test.ts'
 
 export const appSource: readonly ZipMember[] = [{ name: 'index.ts', content: 'export {}' }]

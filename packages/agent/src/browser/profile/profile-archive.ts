@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
@@ -15,6 +17,9 @@ const stateFolder = 'Default'
 
 /** Far more than a browser keeps for a person; a small archive could else fill the disk. */
 const maxUnpackedBytes = 4 * 1024 ** 3
+
+/** Each piece takes several turns of the agent and of tar. Node.js would make them four times as many. */
+const pieceBytes = 64 * 1024
 
 /** What Chromium makes anew by itself, or what holds for one machine or one run alone. */
 const leftBehind = [
@@ -69,7 +74,7 @@ export async function unpackProfile(archive: Readable, folder: string): Promise<
   try {
     await pipeline(
       Readable.from(piecesOf(archive), { objectMode: false }),
-      createZstdDecompress(),
+      createZstdDecompress({ chunkSize: pieceBytes }),
       limit,
       inputOf(tar.stdin),
     )
@@ -79,6 +84,21 @@ export async function unpackProfile(archive: Readable, folder: string): Promise<
   }
   const problem = await failure
   if (problem) throw problem
+}
+
+/** Packs a state that nobody has made, unpacks it and removes both: the first time takes several times as long. */
+export async function rehearseProfile(runFolder: string): Promise<void> {
+  await mkdir(runFolder, { recursive: true })
+  const folder = await mkdtemp(join(runFolder, 'rehearsal-'))
+  try {
+    const [from, to] = [join(folder, 'from'), join(folder, 'to')]
+    await mkdir(join(from, stateFolder), { recursive: true })
+    await mkdir(to)
+    await writeFile(join(from, stateFolder, 'state'), new Uint8Array(4 * pieceBytes))
+    await unpackProfile(packProfile(from), to)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 }
 
 /** The stream itself would be destroyed with the pipeline, and the connection that it comes from. */

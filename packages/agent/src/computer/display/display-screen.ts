@@ -1,4 +1,4 @@
-import type { MouseButton, ScreenshotRegion } from '@berth/contract/agent/computer-operations.ts'
+import type { MouseButton, ScreenshotRegion } from '@berth/contract/agent/operations/computer-operations.ts'
 import type { Key } from '../keys.ts'
 import { keysymOf } from '../keysyms.ts'
 import type { Point, Screen, Size, WheelDirection } from '../screen.ts'

@@ -1,4 +1,4 @@
-import type { ScreenshotRegion } from '@berth/contract/agent/computer-operations.ts'
+import type { ScreenshotRegion } from '@berth/contract/agent/operations/computer-operations.ts'
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 import { inHiddenPage } from '../../browser/targets/in-hidden-page.ts'
 import type { Size } from '../screen.ts'

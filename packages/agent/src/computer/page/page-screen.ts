@@ -1,4 +1,4 @@
-import type { MouseButton, ScreenshotRegion } from '@berth/contract/agent/computer-operations.ts'
+import type { MouseButton, ScreenshotRegion } from '@berth/contract/agent/operations/computer-operations.ts'
 import type { CdpMethod, CdpParams } from '../../browser/cdp-types.ts'
 import type { Chromium } from '../../browser/chromium.ts'
 import type { Key } from '../keys.ts'

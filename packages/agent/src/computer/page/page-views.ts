@@ -1,4 +1,4 @@
-import type { ScreenshotRegion } from '@berth/contract/agent/computer-operations.ts'
+import type { ScreenshotRegion } from '@berth/contract/agent/operations/computer-operations.ts'
 import type { Size } from '../screen.ts'
 import type { ActivePage } from './active-page.ts'
 

@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs'
-import type { FsEvent } from '@berth/contract/agent/fs-types.ts'
+import type { FsEvent } from '@berth/contract/agent/operations/fs-types.ts'
 
 /** What a watch remembers of a file: enough to tell whether it is another one, or has changed. */
 export interface KnownFile {

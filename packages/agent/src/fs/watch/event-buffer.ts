@@ -1,4 +1,4 @@
-import type { FsEvent } from '@berth/contract/agent/fs-types.ts'
+import type { FsEvent } from '@berth/contract/agent/operations/fs-types.ts'
 import { Changes } from '@berth/runtime/async/changes.ts'
 
 /**

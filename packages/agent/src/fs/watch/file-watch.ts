@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BerthError } from '@berth/contract/errors.ts'
-import { partPrefix } from '../staged-file.ts'
+import { partPrefix } from '../transfer/staged-file.ts'
 import { changesOf, type Difference, type FileChange, type KnownFile, pairMoves } from './changes.ts'
 import { EventBuffer } from './event-buffer.ts'
 import { type FolderMarks, Marks } from './marks.ts'

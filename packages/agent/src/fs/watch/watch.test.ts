@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { appendFile, chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { after, test } from 'node:test'
-import type { FsEvent } from '@berth/contract/agent/fs-types.ts'
+import type { FsEvent } from '@berth/contract/agent/operations/fs-types.ts'
 import { ServedApp } from '../../testing/served-app.ts'
 
 const app = await ServedApp.start()

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import type { FsEvent } from '@berth/contract/agent/fs-types.ts'
+import type { FsEvent } from '@berth/contract/agent/operations/fs-types.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { refuseKernelFiles } from '../disk-file.ts'
 import { at } from '../fs-error.ts'

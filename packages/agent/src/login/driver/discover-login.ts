@@ -1,4 +1,4 @@
-import { type LoginLink, loginLinks, wellKnownPaths } from '../find-login-page.ts'
+import { type LoginLink, loginLinks, wellKnownPaths } from '../analysis/find-login-page.ts'
 import type { LoginTab } from '../login-tab.ts'
 import { press } from '../press.ts'
 import { isLogin, type PageViews, type Rule, type View, type Wait } from './page-views.ts'

@@ -1,7 +1,7 @@
-import type { LoginField } from '@berth/contract/agent/login-page.ts'
+import type { LoginField } from '@berth/contract/agent/login/login-page.ts'
 import type { AllowedHosts } from '../allowed-hosts.ts'
-import type { Judgement } from '../judge-page.ts'
-import { type PageReading, pageReading } from '../reading.ts'
+import type { Judgement } from '../analysis/judge-page.ts'
+import { type PageReading, pageReading } from '../analysis/reading.ts'
 import type { HttpChallenge } from './http-auth.ts'
 
 /** There is no document yet that could be read. */

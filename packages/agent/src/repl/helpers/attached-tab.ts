@@ -1,4 +1,4 @@
-import { machinePorts } from '@berth/contract/agent/machine-network.ts'
+import { machinePorts } from '@berth/contract/agent/machine/machine-network.ts'
 import { tabsByActivity } from '../../browser/targets/tabs.ts'
 import type { BrowserLine, CdpResult } from './browser-line.ts'
 

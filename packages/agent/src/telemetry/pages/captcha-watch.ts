@@ -18,7 +18,7 @@ type TargetInfo = CdpEventParams<'Target.targetCreated'>['targetInfo']
 const pollMilliseconds = 1_000
 const challengeLimitMilliseconds = 5 * 60_000
 const answerLimitMilliseconds = 3_000
-/** For so long after a sign of them, pages are looked at for challenges that are elements. */
+/** How long pages are searched for challenge elements after a sign of a challenge. */
 const elementLimitMilliseconds = 30_000
 const elementTypes: readonly ElementCaptchaType[] = ['geetest', 'press_and_hold']
 /** A page can make frames without end. */

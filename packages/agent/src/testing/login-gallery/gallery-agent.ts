@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { loginRoutes } from '@berth/contract/agent/login-routes.ts'
+import { loginRoutes } from '@berth/contract/agent/login/login-routes.ts'
 import { startFakeEgress } from '../fake-egress.ts'
 import { type StartedAgent, startAgent } from '../start-agent.ts'
 import { Gallery } from './gallery.ts'

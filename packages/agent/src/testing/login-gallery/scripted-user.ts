@@ -1,6 +1,6 @@
-import type { LoginOutcome } from '@berth/contract/agent/login-endpoints.ts'
-import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login-page.ts'
-import type { loginRoutes } from '@berth/contract/agent/login-routes.ts'
+import type { LoginOutcome } from '@berth/contract/agent/login/login-endpoints.ts'
+import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login/login-page.ts'
+import type { loginRoutes } from '@berth/contract/agent/login/login-routes.ts'
 import type { GalleryAgent } from './gallery-agent.ts'
 import { code, password, type Site, user } from './site.ts'
 

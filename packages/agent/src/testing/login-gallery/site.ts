@@ -1,4 +1,4 @@
-import type { LoginPage } from '@berth/contract/agent/login-page.ts'
+import type { LoginPage } from '@berth/contract/agent/login/login-page.ts'
 
 /** A request as the page's handler sees it. */
 export interface Visit {

@@ -6,6 +6,7 @@ import { useMemo } from 'react'
 import { call } from '../../api/client.ts'
 import { Badge, Pending } from '../../components/feedback.tsx'
 import { bytesText, durationText } from '../../components/format.tsx'
+import { PageTitle } from '../../components/page-title.tsx'
 import { common } from '../../strings/common.ts'
 import { words } from '../../strings/overview.ts'
 import { Chart } from './chart.tsx'
@@ -18,9 +19,9 @@ export function OverviewPage() {
   return (
     <>
       <header className="page">
-        <h1>{words.title}</h1>
+        <PageTitle>{words.title}</PageTitle>
       </header>
-      {!(overview.data && limits.data) && <Pending query={overview.error ? overview : limits} />}
+      <Pending query={overview.data && !overview.error ? limits : overview} />
       {overview.data && limits.data && (
         <>
           <dl className="facts">

@@ -38,11 +38,9 @@ import {
 import { Badge } from '../../components/feedback.tsx'
 import { timeText } from '../../components/format.tsx'
 import { actions, columns, lists, values } from '../../strings/lists.ts'
+import { auditPeriod } from './audit-period.ts'
 import { age, toned, used } from './columns.tsx'
 import { defineResource, type Resource } from './resource.ts'
-
-const auditDays = 30
-const dayMilliseconds = 24 * 60 * 60 * 1000
 
 export const organizationResources: readonly Resource[] = [
   defineResource({
@@ -154,10 +152,7 @@ export const organizationResources: readonly Resource[] = [
     guide: 'audit-log',
     list: listAuditLogs,
     searchBy: 'search',
-    query: () => ({
-      start: new Date(Date.now() - auditDays * dayMilliseconds + 60_000).toISOString(),
-      end: new Date(Date.now() + 60_000).toISOString(),
-    }),
+    query: () => auditPeriod(),
     columns: [
       { title: columns.time, value: ({ timestamp }) => timeText(timestamp) },
       { title: columns.who, value: ({ user_id }) => <code>{user_id}</code> },

@@ -4,8 +4,10 @@ import { useState } from 'react'
 import { callPage } from '../../api/client.ts'
 import { listKey } from '../../api/list-key.ts'
 import { Empty, Pending } from '../../components/feedback.tsx'
+import { PageTitle } from '../../components/page-title.tsx'
 import { common } from '../../strings/common.ts'
 import { words } from '../../strings/resources.ts'
+import { MissingPage } from '../missing-page.tsx'
 import { ItemDialog, type OpenDialog } from './item-dialogs.tsx'
 import { ItemTable } from './item-table.tsx'
 import type { Item, Resource } from './resource.ts'
@@ -16,7 +18,7 @@ const route = getRouteApi('/shell/$resource')
 export function ResourcePage() {
   const { resource: path } = route.useParams()
   const resource = resources.find((each) => each.path === path)
-  if (!resource) return <Empty title={words.unknown} />
+  if (!resource) return <MissingPage />
   return <ResourceList key={path} resource={resource} />
 }
 
@@ -47,7 +49,7 @@ function ResourceList({ resource }: { readonly resource: Resource }) {
   return (
     <>
       <header className="page">
-        <h1>{title}</h1>
+        <PageTitle>{title}</PageTitle>
         <span className="spread" />
         {otherCreates.map((otherCreate) => (
           <button key={otherCreate.label} type="button" onClick={() => setOpen({ kind: 'otherCreate', otherCreate })}>
@@ -73,7 +75,7 @@ function ResourceList({ resource }: { readonly resource: Resource }) {
           />
         </div>
       )}
-      {!items.data && <Pending query={items} />}
+      <Pending query={items} />
       {items.data && all.length === 0 && search !== '' && <Empty title={words.noneFound} />}
       {items.data && all.length === 0 && search === '' && <Empty title={resource.empty} guide={resource.guide} />}
       {all.length > 0 && <ItemTable resource={resource} items={all} onOpen={setOpen} onDone={done} />}

@@ -8,21 +8,22 @@ import { call } from '../../api/client.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { Pending } from '../../components/feedback.tsx'
 import { Age, timeText } from '../../components/format.tsx'
+import { PageTitle } from '../../components/page-title.tsx'
 import { type TabName, words } from '../../strings/session.ts'
 import { EditSession } from '../sessions/session-dialogs.tsx'
 import { SessionBadges } from '../sessions/session-state.tsx'
-import { ClipboardTab } from './clipboard-tab.tsx'
-import { ConnectTab } from './connect-tab.tsx'
-import { DownloadsTab } from './downloads-tab.tsx'
-import { FilesTab } from './files-tab.tsx'
 import { LiveView } from './live-view.tsx'
-import { LogsTab } from './logs-tab.tsx'
-import { ReplaysTab } from './replays-tab.tsx'
 import { SessionFacts } from './session-facts.tsx'
-import type { TabProps } from './tab-props.ts'
-import { ConsoleTab, NetworkTab, ScreenshotsTab } from './telemetry-tabs.tsx'
-import { TerminalTab } from './terminal-tab.tsx'
-import { TimelineTab } from './timeline-tab.tsx'
+import { ClipboardTab } from './tabs/clipboard-tab.tsx'
+import { ConnectTab } from './tabs/connect-tab.tsx'
+import { DownloadsTab } from './tabs/downloads-tab.tsx'
+import { FilesTab } from './tabs/files-tab.tsx'
+import { LogsTab } from './tabs/logs-tab.tsx'
+import { ReplaysTab } from './tabs/replays-tab.tsx'
+import type { TabProps } from './tabs/tab-props.ts'
+import { ConsoleTab, NetworkTab, ScreenshotsTab } from './tabs/telemetry-tabs.tsx'
+import { TerminalTab } from './tabs/terminal-tab.tsx'
+import { TimelineTab } from './tabs/timeline-tab.tsx'
 import { useTelemetry } from './use-telemetry.ts'
 
 const route = getRouteApi('/shell/sessions/$id')
@@ -48,7 +49,16 @@ export function SessionPage() {
     queryKey: ['session', id],
     queryFn: () => call(getBrowser, { params: { id_or_name: id }, query: { include_deleted: true } }),
   })
-  if (!session.data) return <Pending query={session} />
+  if (!session.data)
+    return (
+      <>
+        <header className="page">
+          <BackLink />
+          <PageTitle>{words.title}</PageTitle>
+        </header>
+        <Pending query={session} />
+      </>
+    )
   // One session has one state of the page.
   return <OneSession key={id} session={session.data} />
 }
@@ -100,6 +110,14 @@ function OneSession({ session }: { readonly session: Browser }) {
   )
 }
 
+function BackLink() {
+  return (
+    <Link to="/sessions" aria-label={words.back}>
+      ←
+    </Link>
+  )
+}
+
 function SessionHeader({ session }: { readonly session: Browser }) {
   const [open, setOpen] = useState<'edit' | 'delete'>()
   const { session_id: id, name, created_at, deleted_at: endedAt } = session
@@ -114,10 +132,8 @@ function SessionHeader({ session }: { readonly session: Browser }) {
   })
   return (
     <header className="page">
-      <Link to="/sessions" aria-label={words.back}>
-        ←
-      </Link>
-      <h1>{name ?? id}</h1>
+      <BackLink />
+      <PageTitle>{name ?? id}</PageTitle>
       <SessionBadges session={session} />
       <span className="quiet">
         <Age since={created_at} />

@@ -8,6 +8,7 @@ import { call, callPage } from '../../api/client.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { Badge, Empty, Pending } from '../../components/feedback.tsx'
 import { Age } from '../../components/format.tsx'
+import { PageTitle } from '../../components/page-title.tsx'
 import { common } from '../../strings/common.ts'
 import { words } from '../../strings/sessions.ts'
 import { EditSession, NewSession } from './session-dialogs.tsx'
@@ -50,7 +51,7 @@ export function SessionsPage() {
   return (
     <>
       <header className="page">
-        <h1>{words.title}</h1>
+        <PageTitle>{words.title}</PageTitle>
         <span className="spread" />
         {picked.length > 0 && (
           <>
@@ -65,7 +66,7 @@ export function SessionsPage() {
         </button>
       </header>
       <Filters />
-      {!sessions.data && <Pending query={sessions} />}
+      <Pending query={sessions} />
       {sessions.data && all.length === 0 && (
         <Empty title={isFiltered ? words.noneFound : words.empty} guide={isFiltered ? undefined : 'sessions'}>
           {!isFiltered && <p>{words.emptyHint}</p>}
@@ -132,7 +133,7 @@ interface SessionRowsProps {
   readonly chosen: ReadonlySet<string>
   readonly onChoose: Dispatch<SetStateAction<ReadonlySet<string>>>
   readonly onEdit: (session: Browser) => void
-  readonly list: Pick<ReturnType<typeof useSessions>, 'hasNextPage' | 'isFetchingNextPage' | 'fetchNextPage'>
+  readonly list: Pick<ReturnType<typeof useSessions>, 'hasNextPage' | 'isFetching' | 'isError' | 'fetchNextPage'>
 }
 
 /** Only the rows that are in sight are drawn, and the next page is loaded when its rows come into sight. */
@@ -147,10 +148,11 @@ function SessionRows({ sessions, chosen, onChoose, onEdit, list }: SessionRowsPr
   })
   const shown = rows.getVirtualItems()
   const isAtEnd = (shown.at(-1)?.index ?? 0) >= sessions.length - 10
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
+  const { hasNextPage, isFetching, isError, fetchNextPage } = list
   useEffect(() => {
-    if (isAtEnd && hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [isAtEnd, hasNextPage, isFetchingNextPage, fetchNextPage])
+    // After a failure a person says when.
+    if (isAtEnd && hasNextPage && !isFetching && !isError) void fetchNextPage()
+  }, [isAtEnd, hasNextPage, isFetching, isError, fetchNextPage])
 
   const choose = useCallback(
     (id: string, isChosen: boolean) =>

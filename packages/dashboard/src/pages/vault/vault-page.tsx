@@ -18,6 +18,7 @@ import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Badge, Empty, Pending } from '../../components/feedback.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { Age, timeText } from '../../components/format.tsx'
+import { PageTitle } from '../../components/page-title.tsx'
 import { StackedTable } from '../../components/stacked-table.tsx'
 import { common } from '../../strings/common.ts'
 import { words } from '../../strings/vault.ts'
@@ -48,13 +49,13 @@ export function VaultPage() {
         <Link to="/$resource" params={{ resource: 'vaults' }}>
           {words.all}
         </Link>
-        <h1>{vault.data?.name ?? words.title}</h1>
+        <PageTitle>{vault.data?.name ?? words.title}</PageTitle>
         <span className="spread" />
         <button type="button" className="primary" onClick={() => setOpen({ kind: 'create' })}>
           {words.create}
         </button>
       </header>
-      {!items.data && <Pending query={items} />}
+      <Pending query={items} />
       {items.data?.length === 0 && <Empty title={words.empty} guide="vaults" />}
       {items.data && items.data.length > 0 && <ItemTable items={items.data} onOpen={setOpen} />}
       {open?.kind === 'create' && <NewItem vault={id} onClose={close} onDone={done} />}
@@ -178,7 +179,7 @@ function ItemEvents({ vault, itemKey: key, onClose }: ItemEventsProps) {
   })
   return (
     <Dialog title={words.historyOf(key)} onClose={onClose} isWide>
-      {!events.data && <Pending query={events} />}
+      <Pending query={events} />
       <ul className="files">
         {events.data?.map(({ id, created_at, name, browser_id }) => (
           <li key={id}>

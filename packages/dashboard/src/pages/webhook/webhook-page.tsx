@@ -7,6 +7,7 @@ import { call, callPage } from '../../api/client.ts'
 import { listKey } from '../../api/list-key.ts'
 import { Badge, Empty, Failure, Pending } from '../../components/feedback.tsx'
 import { Age, timeText } from '../../components/format.tsx'
+import { PageTitle } from '../../components/page-title.tsx'
 import { StackedTable } from '../../components/stacked-table.tsx'
 import { common } from '../../strings/common.ts'
 import { words } from '../../strings/webhook.ts'
@@ -39,7 +40,7 @@ export function WebhookPage() {
         <Link to="/$resource" params={{ resource: 'webhooks' }}>
           {words.all}
         </Link>
-        <h1>{words.title}</h1>
+        <PageTitle>{words.title}</PageTitle>
         <code className="file-name">{webhook.data?.url}</code>
         <select
           aria-label={words.status}
@@ -55,7 +56,7 @@ export function WebhookPage() {
           ))}
         </select>
       </header>
-      {!deliveries.data && <Pending query={deliveries} />}
+      <Pending query={deliveries} />
       {deliveries.data && all.length === 0 && <Empty title={status ? words.noneFound : words.empty} guide="webhooks" />}
       {all.length > 0 && <DeliveryTable deliveries={all} onShow={setShown} onSent={() => void deliveries.refetch()} />}
       {deliveries.hasNextPage && (

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { newId } from '@berth/contract/common/ids.ts'
-import { OAuthIssuer } from '../../testing/oauth-issuer.ts'
 import { TestServer } from '../../testing/server-test.ts'
+import { OAuthIssuer } from '../../testing/services/oauth-issuer.ts'
 import { readOAuthConfig } from './oauth-config.ts'
 import { oauthScopes } from './oauth-scopes.ts'
 

@@ -7,7 +7,7 @@ import { publicUrlOf } from '../../access/public-url.ts'
 import type { SessionAccess } from '../../access/session-access.ts'
 import { readSessionCredentials } from '../../access/session-credentials.ts'
 import { sessionRoot } from '../../features/sessions/records/session-urls.ts'
-import { mountPageScript, pageScript } from '../../host/page-script.ts'
+import { mountPageScript, pageScript } from '../../host/bundles/page-script.ts'
 import { isReadOnlyView } from './live-view-query.ts'
 import { style } from './live-view-style.ts'
 
@@ -47,7 +47,10 @@ export function mountLiveViewPage(app: FastifyInstance, { access, publicUrl }: L
   mountPageScript(app, path, readScript)
 }
 
-/** Any page may frame it. Firefox does not count WebSockets among `'self'`. */
+/**
+ * Any page may frame it: `frame-ancestors *` would leave out those of apps and files.
+ * Firefox does not count WebSockets among `'self'`.
+ */
 function policyFor(host: string): string {
   return [
     "default-src 'none'",
@@ -57,7 +60,6 @@ function policyFor(host: string): string {
     `connect-src 'self' ws://${host} wss://${host}`,
     "base-uri 'none'",
     "form-action 'none'",
-    'frame-ancestors *',
   ].join('; ')
 }
 

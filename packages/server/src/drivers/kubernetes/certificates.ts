@@ -1,6 +1,6 @@
 import 'reflect-metadata' // Of the library for certificates, which does not load it itself.
 import { randomBytes, webcrypto } from 'node:crypto'
-import { machineIdentity, serverIdentity } from '@berth/contract/agent/machine-pod.ts'
+import { machineIdentity, serverIdentity } from '@berth/contract/agent/machine/machine-pod.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import {
   BasicConstraintsExtension,

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { identityFiles } from '@berth/contract/agent/machine-pod.ts'
+import { identityFiles } from '@berth/contract/agent/machine/machine-pod.ts'
 import { type MachineId, newId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'

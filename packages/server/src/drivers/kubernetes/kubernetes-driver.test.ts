@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KubernetesTestbed, noCluster } from '../../testing/kubernetes-testbed.ts'
-import { machineSpec } from '../../testing/machine-spec.ts'
+import { KubernetesTestbed, noCluster } from '../../testing/machines/kubernetes-testbed.ts'
+import { machineSpec } from '../../testing/machines/machine-spec.ts'
 import { driverSuite } from '../driver-suite.ts'
 import { containerNames, podName } from './machine-pod.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { machineSpec } from '../../testing/machine-spec.ts'
+import { machineSpec } from '../../testing/machines/machine-spec.ts'
 import { machinePod, type PodOptions } from './machine-pod.ts'
 
 const options: PodOptions = {

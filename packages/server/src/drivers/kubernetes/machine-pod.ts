@@ -1,4 +1,4 @@
-import { identityFiles, inPod, podPorts } from '@berth/contract/agent/machine-pod.ts'
+import { identityFiles, inPod, podPorts } from '@berth/contract/agent/machine/machine-pod.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { V1Container, V1OwnerReference, V1Pod, V1SecurityContext } from '@kubernetes/client-node'
 import type { MachineSpec } from '../driver.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { inPod, podProtocols } from '@berth/contract/agent/machine-pod.ts'
+import { inPod, podProtocols } from '@berth/contract/agent/machine/machine-pod.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { EgressSocket, Machine } from '../driver.ts'
 import { podName } from './machine-pod.ts'

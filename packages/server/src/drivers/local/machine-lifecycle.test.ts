@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { openServiceUser } from '../../host/service-user.ts'
 import { ask } from '../../testing/ask.ts'
-import { LocalTestbed, runIn } from '../../testing/local-testbed.ts'
-import { machineSpec } from '../../testing/machine-spec.ts'
+import { LocalTestbed, runIn } from '../../testing/machines/local-testbed.ts'
+import { machineSpec } from '../../testing/machines/machine-spec.ts'
 import { machineFolders } from './machine-folders.ts'
 
 const never = new AbortController().signal

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { newId } from '@berth/contract/common/ids.ts'
-import { LocalTestbed } from '../../testing/local-testbed.ts'
+import { LocalTestbed } from '../../testing/machines/local-testbed.ts'
 import type { LocalDriver } from './local-driver.ts'
 
-const doomedServer = fileURLToPath(new URL('../../testing/doomed-server.ts', import.meta.url))
+const doomedServer = fileURLToPath(new URL('../../testing/machines/doomed-server.ts', import.meta.url))
 /** More than a start and a stop take. */
 const manySteps = 200
 

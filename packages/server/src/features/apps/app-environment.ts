@@ -2,7 +2,7 @@ import type { DeploymentId, OrganizationId, ProjectId } from '@berth/contract/co
 import { hostName } from '@berth/contract/egress/machine-protocol.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import type { ApiKeyService } from '../api-keys/api-key-service.ts'
-import type { DeploymentStore, StoredDeployment } from './deployment-store.ts'
+import type { DeploymentStore, StoredDeployment } from './deployments/deployment-store.ts'
 import { runtimeOf, runtimePlaces } from './machines/app-runtime.ts'
 import { inMachine } from './machines/paths.ts'
 

@@ -1,6 +1,6 @@
 import type { AppVersion, Deployment, Invocation } from '@berth/contract/apps/app.ts'
-import type { ListedAppVersion, StoredAppVersion, StoredDeployment } from './deployment-store.ts'
-import type { StoredInvocation } from './invocation-store.ts'
+import type { ListedAppVersion, StoredAppVersion, StoredDeployment } from './deployments/deployment-store.ts'
+import type { StoredInvocation } from './invocations/invocation-store.ts'
 
 const region = 'aws.us-east-1a'
 

@@ -17,11 +17,11 @@ import type { MountForCallers, MountStreamForCallers } from '../../access/mount-
 import { publicUrlOf } from '../../access/public-url.ts'
 import type { TemporaryFolders } from '../../blobs/temporary-folders.ts'
 import type { SessionRecords } from '../sessions/records/session-record.ts'
-import type { AppEvents } from './app-events.ts'
 import { appRecord, deploymentRecord, invocationRecord } from './app-records.ts'
-import type { DeploymentService } from './deployment-service.ts'
-import type { InvocationService } from './invocation-service.ts'
-import { receiveDeployment } from './receive-deployment.ts'
+import type { DeploymentService } from './deployments/deployment-service.ts'
+import { receiveDeployment } from './deployments/receive-deployment.ts'
+import type { InvocationService } from './invocations/invocation-service.ts'
+import type { AppEvents } from './logs/app-events.ts'
 
 interface AppRoutesOptions {
   readonly deployments: DeploymentService

@@ -5,7 +5,7 @@ import type { DeploymentId, ProjectId } from '@berth/contract/common/ids.ts'
 import { linkMode, type ZipMember, zip } from '@berth/runtime/testing/zip.ts'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
 import { appSource, type DeploymentFields as Fields, TestApps } from '../../testing/test-apps.ts'
-import { DeploymentStore } from './deployment-store.ts'
+import { DeploymentStore } from './deployments/deployment-store.ts'
 
 const server = await TestServer.open()
 after(() => server.close())

@@ -13,17 +13,17 @@ import type { LimitService } from '../limits/limit-service.ts'
 import type { SessionService } from '../sessions/session-service.ts'
 import { AppBlobs } from './app-blobs.ts'
 import { AppEnvironment } from './app-environment.ts'
-import { AppEvents } from './app-events.ts'
-import { AppLogStore } from './app-log-store.ts'
-import { AppLogs } from './app-logs.ts'
 import { BuildRunner } from './builds/build-runner.ts'
 import { RegistrySettings } from './builds/registry-settings.ts'
-import { DeploymentService } from './deployment-service.ts'
-import { DeploymentStore } from './deployment-store.ts'
-import { InvocationRunner, type OtherServers } from './invocation-runner.ts'
-import { InvocationService } from './invocation-service.ts'
-import { InvocationSessions } from './invocation-sessions.ts'
-import { InvocationStore } from './invocation-store.ts'
+import { DeploymentService } from './deployments/deployment-service.ts'
+import { DeploymentStore } from './deployments/deployment-store.ts'
+import { InvocationRunner, type OtherServers } from './invocations/invocation-runner.ts'
+import { InvocationService } from './invocations/invocation-service.ts'
+import { InvocationSessions } from './invocations/invocation-sessions.ts'
+import { InvocationStore } from './invocations/invocation-store.ts'
+import { AppEvents } from './logs/app-events.ts'
+import { AppLogStore } from './logs/app-log-store.ts'
+import { AppLogs } from './logs/app-logs.ts'
 import { AppMachine, type MachineReserve } from './machines/app-machine.ts'
 import { WarmMachines } from './machines/warm-machines.ts'
 
@@ -72,6 +72,9 @@ export function createAppServices(options: AppServicesOptions) {
     logs,
     registries: new RegistrySettings(),
     startMachine,
+    findRoom: (except) => options.servers.findRoom(except),
+    jobs,
+    serverId,
     retire: (id) => warmMachines.retire(id),
     clock,
     logger,

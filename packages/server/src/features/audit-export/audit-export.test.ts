@@ -5,8 +5,8 @@ import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/clien
 import type { ExportDestination } from '@berth/contract/audit/export-destination-endpoints.ts'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
 import { newApiKey } from '../../access/secrets.ts'
-import { S3Server } from '../../testing/s3-server.ts'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
+import { S3Server } from '../../testing/services/s3-server.ts'
 
 const s3 = await S3Server.open()
 const { bucket, endpoint, region } = await s3.bucket()

@@ -9,7 +9,7 @@ import type {
   Recommendation,
   RecommendationSummary,
 } from '@berth/contract/config-registry/config-registry.ts'
-import { FakeSite } from '../../testing/fake-site.ts'
+import { FakeSite } from '../../testing/fakes/fake-site.ts'
 import { type ApiAnswer, type TestProject, TestServer } from '../../testing/server-test.ts'
 
 const server = await TestServer.open({ configRegistry: { perProject: 2, perSiteAndHour: 3, pauseMilliseconds: 1 } })

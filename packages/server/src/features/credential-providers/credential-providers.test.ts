@@ -4,18 +4,21 @@ import { after, afterEach, test } from 'node:test'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
 import type { CredentialProvider } from '@berth/contract/credential-providers/credential-provider-endpoints.ts'
 import { newApiKey } from '../../access/secrets.ts'
-import { ConnectServer } from '../../testing/connect-server.ts'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
-
-const limitMilliseconds = 1_000
+import { ConnectServer } from '../../testing/services/connect-server.ts'
 
 const connect = await ConnectServer.open()
-const server = await TestServer.open({ onePassword: { connectUrl: connect.url, limitMilliseconds } })
+const open = (limitMilliseconds: number) =>
+  TestServer.open({ onePassword: { connectUrl: connect.url, limitMilliseconds } })
+const server = await open(60_000)
+/** For providers that would be waited for otherwise. */
+const impatient = await open(1_000)
 afterEach(() => {
   connect.answer = undefined
   connect.requests.length = 0
 })
 after(async () => {
+  await impatient.close()
   await server.close()
   await connect.close()
 })
@@ -196,15 +199,14 @@ const faults: readonly (readonly [what: string, answer: Listener, error: RegExp]
 
 for (const [what, answer, error] of faults) {
   test(`a provider that ${what} is reported in limited time`, async () => {
-    const owner = await server.project()
+    const isSlow = error.source.startsWith('did not answer')
+    const owner = await (isSlow ? impatient : server).project()
     const made = await create(owner)
     connect.answer = answer
-    const start = performance.now()
 
     const tested = await owner.call<TestResult>('POST', pathOf(made, '/test'))
     const listed = await owner.call<Failure>('GET', pathOf(made, '/items'))
 
-    assert.ok(performance.now() - start < 20 * limitMilliseconds)
     assert.deepEqual([tested.status, tested.body.success, tested.body.vaults], [200, false, []])
     assert.match(tested.body.error ?? '', error)
     assert.deepEqual([listed.status, listed.body.code], [502, 'credential_provider_failed'])

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { publicUrlOf } from '../../access/public-url.ts'
-import { themeHash, themeScript } from '../../host/page-theme.ts'
-import type { BundledSite } from '../../host/program-bundle.ts'
-import { mountSiteAssets, siteReader } from '../../host/site-assets.ts'
+import { themeHash, themeScript } from '../../host/bundles/page-theme.ts'
+import type { BundledSite } from '../../host/bundles/program-bundle.ts'
+import { mountSiteAssets, siteReader } from '../../host/bundles/site-assets.ts'
 
 const entry = join(import.meta.dirname, '../../../../dashboard/src/main.tsx')
 const pagePath = '/dashboard'

@@ -42,7 +42,7 @@ class Follower {
   }
 
   async isTold(name: string): Promise<void> {
-    const end = Date.now() + 20_000
+    const end = Date.now() + 60_000
     const told = () => [...this.lists, ...this.sessions]
     while (!told().includes(name)) {
       assert.ok(Date.now() < end, `${name} was not told, but ${told().join(', ')}`)

@@ -1,4 +1,4 @@
-import { themeScript } from '../../host/page-theme.ts'
+import { themeScript } from '../../host/bundles/page-theme.ts'
 import type { Guide } from './guides.ts'
 
 export interface PageFiles {

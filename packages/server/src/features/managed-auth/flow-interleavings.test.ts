@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import type { AuthFlowId } from '@berth/contract/common/ids.ts'
 import type { FlowStatus } from '@berth/contract/managed-auth/connection.ts'
 import fc from 'fast-check'
-import { FakeLogin, type FakeLoginSite } from '../../testing/fake-login.ts'
+import { FakeLogin, type FakeLoginSite } from '../../testing/fakes/fake-login.ts'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
 import { connect, credential, login, password, read, simple, submit } from './testing/logins.ts'
 
@@ -146,7 +146,7 @@ class Run {
         .where('project_id', '=', this.#project.id)
         .where('state', '!=', 'deleted')
         .execute()
-    for (let look = 0; look < 500 && (await left()).length > 0; look += 1) {
+    for (let look = 0; look < 3_000 && (await left()).length > 0; look += 1) {
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
     assert.deepEqual(await left(), [], 'no browser is left')

@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import type { AuthConnectionId, AuthFlowId } from '@berth/contract/common/ids.ts'
 import type { ManagedAuth, TimelineEvent } from '@berth/contract/managed-auth/connection.ts'
 import type { OrgLimits } from '@berth/contract/organizations/organization-endpoints.ts'
-import type { FakeLogin, FakeLoginSite } from '../../testing/fake-login.ts'
+import type { FakeLogin, FakeLoginSite } from '../../testing/fakes/fake-login.ts'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
 import {
   connect,

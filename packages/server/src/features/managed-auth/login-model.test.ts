@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, beforeEach, test } from 'node:test'
-import type { FakeLoginSite } from '../../testing/fake-login.ts'
+import type { FakeLoginSite } from '../../testing/fakes/fake-login.ts'
 import { TestServer } from '../../testing/server-test.ts'
 import { connect, host, isAsking, isOver, login, password, read, submit, until } from './testing/logins.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { ConnectServer } from '../../testing/connect-server.ts'
-import type { FakeLoginSite } from '../../testing/fake-login.ts'
+import type { FakeLoginSite } from '../../testing/fakes/fake-login.ts'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
+import { ConnectServer } from '../../testing/services/connect-server.ts'
 import { connect, host, isAsking, isOver, login, password, simple, submit, until } from './testing/logins.ts'
 
 const onePassword = await ConnectServer.open()
@@ -20,7 +20,7 @@ onePassword.items.set('vaulta', [
     ],
   },
 ])
-const server = await TestServer.open({ onePassword: { connectUrl: onePassword.url, limitMilliseconds: 5_000 } })
+const server = await TestServer.open({ onePassword: { connectUrl: onePassword.url, limitMilliseconds: 60_000 } })
 after(async () => {
   await server.close()
   await onePassword.close()

@@ -10,12 +10,35 @@ const server = await TestServer.open()
 after(() => server.close())
 const owner = await server.project()
 
-test('reports progress to who asks for it, and completes arguments', async () => {
+async function openClient(): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' })
   const headers = { authorization: `Bearer ${owner.key}` }
   await client.connect(
     new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit: { headers } }) as never,
   )
+  return client
+}
+
+test('cuts what is too long for a model, and says so', async () => {
+  const stdout_b64 = Buffer.from('x'.repeat(1024 ** 2)).toString('base64')
+  server.host.operationsOf = () => (request, response) => {
+    request.resume()
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ exit_code: 0, stdout_b64, stderr_b64: '', duration_ms: 1 }))
+  }
+  const { session_id } = await owner.session()
+  const client = await openClient()
+
+  const result = await client.callTool({ name: 'exec_command', arguments: { session_id, command: 'yes' } })
+  await client.close()
+
+  const [{ text = '' } = {}] = result.content as { readonly text?: string }[]
+  assert.ok(text.length < 201_000, `${text.length}`)
+  assert.match(text, /xxx\n… \(cut: \d{6} more characters\)$/)
+})
+
+test('reports progress to who asks for it, and completes arguments', async () => {
+  const client = await openClient()
   const told: number[] = []
 
   const result = await client.callTool({ name: 'get_connection_context' }, undefined, {

@@ -10,8 +10,8 @@ import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprot
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose'
 import { type OAuthScope, oauthScopes, scopesFor } from '../../access/oauth/oauth-scopes.ts'
-import { agree, issuerSubject, OAuthIssuer } from '../../testing/oauth-issuer.ts'
 import { TestServer } from '../../testing/server-test.ts'
+import { agree, issuerSubject, OAuthIssuer } from '../../testing/services/oauth-issuer.ts'
 
 /*
  * A real issuer, and the official client of MCP, which registers itself, logs in with PKCE, and calls tools.

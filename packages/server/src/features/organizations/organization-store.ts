@@ -55,7 +55,7 @@ export class OrganizationStore {
       .select([
         'api_keys.id as keyId',
         'api_keys.name as keyName',
-        // Of two times the earlier one; null, for ever, counts as later.
+        // The earlier of two times. Null means no end, so it counts as later.
         (select) =>
           select.fn<Date | null>('least', ['api_keys.expires_at', signedIn.select('expires_at')]).as('expiresAt'),
         'api_keys.organization_id as organizationId',

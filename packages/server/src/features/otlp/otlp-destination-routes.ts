@@ -38,6 +38,10 @@ function record({
   endpoint,
   description,
   header_names,
+  consecutive_failures,
+  last_error,
+  last_error_at,
+  last_export_at,
   created_at,
   updated_at,
 }: StoredDestination): OtlpDestination {
@@ -47,6 +51,10 @@ function record({
     endpoint,
     headers: Object.fromEntries(header_names.map((header) => [header, ''])),
     ...(description !== null && { description }),
+    consecutive_failures,
+    ...(last_error !== null && { last_error }),
+    ...(last_error_at && { last_error_at: last_error_at.toISOString() }),
+    ...(last_export_at && { last_export_at: last_export_at.toISOString() }),
     created_at: created_at.toISOString(),
     updated_at: updated_at.toISOString(),
   }

@@ -97,6 +97,23 @@ export class OtlpDestinationStore {
       .catch(refuseTakenName('otlp_destination_names', 'otlp_destination_name_taken', columns.name))
   }
 
+  /** Leaves the version: the exporter goes on with what it has. */
+  async recordExport(id: OtlpDestinationId, at: Date): Promise<void> {
+    await this.#database
+      .updateTable('otlp_destinations')
+      .set({ consecutive_failures: 0, last_export_at: at })
+      .where('id', '=', id)
+      .execute()
+  }
+
+  async recordFailure(id: OtlpDestinationId, message: string, at: Date): Promise<void> {
+    await this.#database
+      .updateTable('otlp_destinations')
+      .set({ consecutive_failures: sql`consecutive_failures + 1`, last_error: message, last_error_at: at })
+      .where('id', '=', id)
+      .execute()
+  }
+
   /** Of two concurrent deletes, one returns true. A session that is bound to it refuses. */
   async delete(organizationId: OrganizationId, id: OtlpDestinationId): Promise<boolean> {
     const deleted = await this.#database

@@ -4,8 +4,9 @@ import type { TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-even
 import { within } from '@berth/runtime/async/deadline.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Logger as OtlpLogger } from '@opentelemetry/api'
-import type { LoggerProvider } from '@opentelemetry/sdk-logs'
+import type { LoggerProvider, LogRecordExporter } from '@opentelemetry/sdk-logs'
 import type { OutboundGuard } from '../../outbound/outbound-guard.ts'
+import type { OtlpDeliveryHealth } from './otlp-delivery-health.ts'
 import type { OtlpDestinationService } from './otlp-destination-service.ts'
 import type { OtlpDestinationStore, StoredOtlpDestination } from './otlp-destination-store.ts'
 
@@ -32,6 +33,7 @@ interface Destination {
 interface OtlpExporterOptions {
   readonly store: OtlpDestinationStore
   readonly destinations: OtlpDestinationService
+  readonly health: OtlpDeliveryHealth
   readonly guard: OutboundGuard
   readonly version: string
   readonly logger: Logger
@@ -89,7 +91,7 @@ export class OtlpExporter {
     id: OtlpDestinationId,
     before: Promise<Pipeline | undefined> | undefined,
   ): Promise<Pipeline | undefined> {
-    const { store, logger } = this.#options
+    const { store, health, logger } = this.#options
     const known = await before
     try {
       const destination = await store.get(id)
@@ -98,12 +100,13 @@ export class OtlpExporter {
       return destination && (await this.#open(destination))
     } catch (error) {
       logger.warn({ destinationId: id, reason: (error as Error).message }, 'telemetry cannot be exported; trying again')
+      health.failed(id, error as Error)
       return known
     }
   }
 
   async #open(destination: StoredOtlpDestination): Promise<Pipeline> {
-    const { destinations, guard, version } = this.#options
+    const { destinations, health, guard, version } = this.#options
     const [{ OTLPExporterBase }, http, transformer, { BatchLogRecordProcessor, LoggerProvider }, resources] =
       await Promise.all([
         import('@opentelemetry/otlp-exporter-base'),
@@ -136,8 +139,18 @@ export class OtlpExporter {
       undefined,
     )
     const exporter = new OTLPExporterBase(delegate)
+    const watched: LogRecordExporter = {
+      export: (records, done) =>
+        exporter.export(records, (result) => {
+          if (result.error) health.failed(destination.id, result.error)
+          else health.succeeded(destination.id)
+          done(result)
+        }),
+      forceFlush: () => exporter.forceFlush(),
+      shutdown: () => exporter.shutdown(),
+    }
     const processor = new BatchLogRecordProcessor({
-      exporter,
+      exporter: watched,
       maxQueueSize,
       maxExportBatchSize: batchSize,
       scheduledDelayMillis: pauseMilliseconds,

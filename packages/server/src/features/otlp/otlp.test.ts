@@ -6,8 +6,8 @@ import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import type { OtlpDestination } from '@berth/contract/telemetry/otlp-destination-endpoints.ts'
 import { sql } from 'kysely'
 import { newApiKey } from '../../access/secrets.ts'
-import { OtlpCollector } from '../../testing/otlp-collector.ts'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
+import { OtlpCollector } from '../../testing/services/otlp-collector.ts'
 
 const collector = await OtlpCollector.open()
 const other = await OtlpCollector.open()
@@ -180,6 +180,36 @@ test('a session exports its events with the headers of its destination, and foll
     tell(session, 1)
     await delay(250)
   }
+})
+
+test('a destination tells what its exports have come to', async () => {
+  const owner = await server.project()
+  const made = await create(owner)
+  const session = await exporting(owner, { name: 'main' })
+  const health = async (isReached: (destination: OtlpDestination) => boolean) => {
+    for (let tries = 0; tries < 1_200; tries++) {
+      const { body } = await owner.call<OtlpDestination>('GET', `/telemetry/destinations/${made.id}`)
+      if (isReached(body)) return body
+      await delay(25)
+    }
+    return assert.fail('the health does not change')
+  }
+  collector.refusals.push(401)
+
+  tell(session, 1)
+  const failed = await health(({ consecutive_failures }) => consecutive_failures === 1)
+  tell(session, 1)
+  const restored = await health(({ consecutive_failures }) => consecutive_failures === 0)
+
+  const now = server.clock.now().toISOString()
+  assert.deepEqual(
+    [made.consecutive_failures, made.last_error, made.last_error_at, made.last_export_at],
+    [0, undefined, undefined, undefined],
+  )
+  assert.deepEqual([failed.last_error_at, failed.last_export_at], [now, undefined])
+  assert.ok(failed.last_error, 'the reason is told')
+  assert.deepEqual([restored.last_error, restored.last_export_at], [failed.last_error, now])
+  assert.equal(restored.updated_at, made.updated_at)
 })
 
 test('the binding is made at creation, kept by updates, and holds the destination', async () => {

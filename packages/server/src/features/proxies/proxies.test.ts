@@ -8,9 +8,18 @@ import { type ApiAnswer, type TestProject, TestServer } from '../../testing/serv
 const server = await TestServer.open()
 after(() => server.close())
 
-const caBundle = await readFile(new URL('../../../../../e2e/testing/certificates/ca.pem', import.meta.url), 'utf8')
-const leaf = await readFile(new URL('../../../../../e2e/testing/certificates/server.pem', import.meta.url), 'utf8')
-const key = await readFile(new URL('../../../../../e2e/testing/certificates/server-key.pem', import.meta.url), 'utf8')
+const caBundle = await readFile(
+  new URL('../../../../../e2e/testing/servers/certificates/ca.pem', import.meta.url),
+  'utf8',
+)
+const leaf = await readFile(
+  new URL('../../../../../e2e/testing/servers/certificates/server.pem', import.meta.url),
+  'utf8',
+)
+const key = await readFile(
+  new URL('../../../../../e2e/testing/servers/certificates/server-key.pem', import.meta.url),
+  'utf8',
+)
 const secret = { username: 'us-er', password: 'p@ss:w%rd/é' }
 const custom = { type: 'custom', config: { host: 'proxy.test', port: 3128 } }
 
@@ -192,7 +201,7 @@ test('renames a proxy, also to a name that there is, and changes nothing else', 
   const { body: two } = await create(project, { ...custom, name: 'two' })
   const updateProxy = (id: string, body: object) => project.call<ProxyRecord>('PATCH', `/proxies/${id}`, body)
 
-  const renamed = await updateProxy(two.id, { name: ' one ', protocol: 'http' })
+  const renamed = await updateProxy(two.id, { name: ' one ' })
   const nameless = await updateProxy(one.id, {})
 
   assert.deepEqual([renamed.status, renamed.body], [200, { ...two, name: 'one' }])
@@ -227,6 +236,21 @@ test('a proxy belongs to its project, and a deleted one is not found', async () 
     .where('id', '=', proxy.id as ProxyId)
     .executeTakeFirst()
   assert.deepEqual([row?.deleted_at !== null, row?.sealed_secrets], [true, null])
+})
+
+test('a proxy that an auth connection uses is not deleted', async () => {
+  const project = await server.project()
+  const { body: proxy } = await create(project, { ...custom, name: 'used' })
+  const connect = { domain: 'site.test', profile_name: 'ann', proxy: { name: 'used' } }
+  const { body: connection } = await project.call<{ id: string }>('POST', '/auth/connections', connect)
+  const remove = () => project.call<{ code: string }>('DELETE', `/proxies/${proxy.id}`)
+
+  const refused = await remove()
+  await project.call('DELETE', `/auth/connections/${connection.id}`)
+  const removed = await remove()
+
+  assert.deepEqual([refused.status, refused.body.code], [400, 'resource_in_use'])
+  assert.equal(removed.status, 204)
 })
 
 test('a check uses the proxy, and stores its result', async () => {

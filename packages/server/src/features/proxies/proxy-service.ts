@@ -109,8 +109,9 @@ export class ProxyService {
   async delete(projectId: ProjectId, idOrName: string): Promise<ProxyId> {
     const { store, clock } = this.#options
     const { id } = await this.get(projectId, idOrName)
-    found(await store.delete(projectId, id, clock.now(), this.#options), idOrName)
-    return id
+    if (await store.delete(projectId, id, clock.now(), this.#options)) return id
+    await this.get(projectId, id)
+    throw new BerthError('proxy_in_use')
   }
 
   /**

@@ -91,7 +91,7 @@ export class ProxyStore {
   }
 
   /**
-   * Of two concurrent deletes, one returns true. Removes the secrets at once. The job that updates its sessions is
+   * Of two concurrent deletes, one returns the proxy. One that an auth connection uses stays. Removes the secrets at once. The job that updates its sessions is
    * enqueued in the same transaction.
    */
   async delete(
@@ -102,6 +102,10 @@ export class ProxyStore {
   ): Promise<StoredProxy | undefined> {
     return this.#database.transaction().execute(async (transaction) => {
       const deleted = await this.#updateActive(projectId, id, transaction)
+        .where(
+          sql<boolean>`not exists (select from auth_connections
+            where auth_connections.project_id = proxies.project_id and browser -> 'proxy' ->> 'id' = proxies.id)`,
+        )
         .set({ deleted_at: now, sealed_secrets: null })
         .returningAll()
         .executeTakeFirst()

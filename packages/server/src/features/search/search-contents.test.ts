@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FetchPageReply, FetchPageRequest } from '@berth/contract/agent/agent-endpoints.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { ResultContent, Search, SearchContents } from '@berth/contract/search/search.ts'
-import { FakeProviders } from '../../testing/fake-providers.ts'
+import { FakeProviders } from '../../testing/fakes/fake-providers.ts'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
 
 const fake = await FakeProviders.open()

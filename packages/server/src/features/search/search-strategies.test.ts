@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import type { ProviderSlug } from '@berth/contract/search/provider-options.ts'
 import type { Search, SearchProvider } from '@berth/contract/search/search.ts'
-import { type Behaviour, FakeProviders, type ProviderCall } from '../../testing/fake-providers.ts'
+import { type Behaviour, FakeProviders, type ProviderCall } from '../../testing/fakes/fake-providers.ts'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
 
 const fake = await FakeProviders.open()

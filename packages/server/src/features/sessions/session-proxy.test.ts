@@ -11,7 +11,10 @@ import { type TestProject, TestServer, testStealthProxy } from '../../testing/se
 const server = await TestServer.open()
 after(() => server.close())
 
-const caBundle = await readFile(new URL('../../../../../e2e/testing/certificates/ca.pem', import.meta.url), 'utf8')
+const caBundle = await readFile(
+  new URL('../../../../../e2e/testing/servers/certificates/ca.pem', import.meta.url),
+  'utf8',
+)
 const hostOf = { one: 'one.test', two: 'two.test', trusted: 'trusted.test' }
 type ProxyName = keyof typeof hostOf
 

@@ -10,7 +10,7 @@ import { getLiveView } from '@berth/contract/browsers/live-view-endpoints.ts'
 import type { FastifyRequest } from 'fastify'
 import type { MountForCallers } from '../../access/mount-for-callers.ts'
 import { publicUrlOf } from '../../access/public-url.ts'
-import type { InvocationService } from '../apps/invocation-service.ts'
+import type { InvocationService } from '../apps/invocations/invocation-service.ts'
 import type { SessionCreator } from './create/create-session.ts'
 import type { Session } from './records/session.ts'
 import type { SessionRecords } from './records/session-record.ts'
@@ -37,7 +37,10 @@ export function mountSessionRoutes(
     const { projectId } = caller
     // An app may leave it to its process to say what it runs in.
     const named = request.headers[invocationHeader]
-    const invocation = body.invocation_id ?? (named && (await invocations.findRunning(projectId, String(named))))
+    const invocation =
+      body.invocation_id === undefined
+        ? named && (await invocations.findRunning(projectId, String(named)))
+        : (await invocations.getWhole(projectId, body.invocation_id)).id
     const session = await creator.create(projectId, { ...body, invocation_id: invocation || undefined }, signal)
     await invocations.admit(session)
     return record(session, request)

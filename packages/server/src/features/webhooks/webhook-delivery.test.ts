@@ -6,7 +6,7 @@ import type { Webhook, WebhookDelivery, WebhookDeliveryDetails } from '@berth/co
 import { sql } from 'kysely'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
-import { WebhookReceiver } from '../../testing/webhook-receiver.ts'
+import { WebhookReceiver } from '../../testing/services/webhook-receiver.ts'
 import { retryPausesSeconds } from './webhook-deliverer.ts'
 
 const server = await TestServer.open({ egressAllow: ['127.0.0.1'], webhookLimitMilliseconds: 1_000 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Webhook, WebhookDelivery } from '@berth/contract/webhooks/webhook.ts'
 import { TestServer } from '../../testing/server-test.ts'
-import { WebhookReceiver } from '../../testing/webhook-receiver.ts'
+import { WebhookReceiver } from '../../testing/services/webhook-receiver.ts'
 
 interface Failure {
   readonly code: string

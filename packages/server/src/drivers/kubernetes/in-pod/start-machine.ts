@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import process from 'node:process'
-import { inPod } from '@berth/contract/agent/machine-pod.ts'
+import { inPod } from '@berth/contract/agent/machine/machine-pod.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import { systemFolders } from '../../../host/system-folders.ts'
 import type { MachineSpec } from '../../driver.ts'

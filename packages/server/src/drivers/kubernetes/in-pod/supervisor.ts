@@ -1,4 +1,4 @@
-import { podPorts } from '@berth/contract/agent/machine-pod.ts'
+import { podPorts } from '@berth/contract/agent/machine/machine-pod.ts'
 
 /*
  * The first process of a machine's container, which stops and continues all others and reads what the kernel counts for

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { BundledPrograms } from '../../../host/program-bundle.ts'
+import type { BundledPrograms } from '../../../host/bundles/program-bundle.ts'
 
 const entries = join(import.meta.dirname, '../../../../../agent/src/entries')
 

@@ -6,7 +6,6 @@ import { maxDeploymentBytes } from '@berth/contract/apps/app.ts'
 import type { DeploymentId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import { retry } from '@berth/runtime/async/retry.ts'
 import { settleAll } from '@berth/runtime/async/settle-all.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
@@ -14,13 +13,15 @@ import npmPackage from 'npm/package.json' with { type: 'json' }
 import { AgentRefusal } from '../../../agent-link/command-agent.ts'
 import type { TemporaryFolders } from '../../../blobs/temporary-folders.ts'
 import { uvProgram, uvVersion } from '../../../host-checks/uv.ts'
+import type { BuildWait } from '../../../jobs/declared-jobs.ts'
+import type { JobQueue } from '../../../jobs/job-runner.ts'
 import type { ProjectSecrets } from '../../../secrets/project-secrets.ts'
 import { type AppBlobs, keepSource } from '../app-blobs.ts'
 import type { AppEnvironment } from '../app-environment.ts'
-import type { AppLogs } from '../app-logs.ts'
-import { checkSource } from '../check-source.ts'
-import type { DeploymentStore, StoredDeployment } from '../deployment-store.ts'
-import { type AppMachine, isLackOfRoom, waitsForRoom } from '../machines/app-machine.ts'
+import { checkSource } from '../deployments/check-source.ts'
+import type { DeploymentStore, StoredDeployment } from '../deployments/deployment-store.ts'
+import type { AppLogs } from '../logs/app-logs.ts'
+import type { AppMachine } from '../machines/app-machine.ts'
 import { type AppCode, AppFailure, AppProcess, type RegisteredApps } from '../machines/app-process.ts'
 import { runtimeOf, runtimePlaces, startsWithoutFiles } from '../machines/app-runtime.ts'
 import { inMachine } from '../machines/paths.ts'
@@ -30,11 +31,10 @@ import { manifestNamesOf, planInstall } from './install-plan.ts'
 import { type Manifests, NotInstallable } from './install-step.ts'
 import type { RegistrySettings } from './registry-settings.ts'
 import { packRepository, tokenContext } from './repository.ts'
+import { RoomElsewhere, startBuildMachine } from './start-build-machine.ts'
 
 const maxAttempts = 3
 const buildLimitMilliseconds = 10 * 60_000
-/** How long a build waits for room; the rest of its time is for the work. */
-const roomLimitMilliseconds = 4 * 60_000
 const prepareLimitMilliseconds = 2 * 60_000
 const lookMilliseconds = 2_000
 const maxManifestBytes = 32 * 1024 ** 2
@@ -51,6 +51,9 @@ interface BuildRunnerOptions {
   readonly logs: AppLogs
   readonly registries: RegistrySettings
   readonly startMachine: (signal: AbortSignal) => Promise<AppMachine>
+  readonly findRoom: (except: string) => Promise<string | undefined>
+  readonly jobs: JobQueue
+  readonly serverId: string
   /** Ends the machines of deployments that serve nothing any more, when they have nothing to do. */
   readonly retire: (id: DeploymentId) => void
   readonly clock: Clock
@@ -65,8 +68,9 @@ export class BuildRunner {
     this.#options = options
   }
 
-  async run(id: DeploymentId, jobSignal: AbortSignal): Promise<void> {
-    const { deployments, logs, clock } = this.#options
+  /** `wait`: that of a build for which another server had no room. */
+  async run(id: DeploymentId, jobSignal: AbortSignal, wait?: BuildWait): Promise<void> {
+    const { deployments, logs, jobs, clock } = this.#options
     const deployment = await deployments.claim(id, clock.now())
     if (!deployment) return
     logs.notify(id)
@@ -75,10 +79,14 @@ export class BuildRunner {
     const gone = new AbortController()
     const watch = setInterval(() => void this.#look(id, gone), lookMilliseconds)
     try {
-      await this.#build(deployment, AbortSignal.any([jobSignal, limit, gone.signal]))
+      await this.#build(deployment, wait, AbortSignal.any([jobSignal, limit, gone.signal]))
     } catch (error) {
       if (gone.signal.aborted) return
       if (jobSignal.aborted) throw error
+      if (error instanceof RoomElsewhere) {
+        await logs.flush()
+        return await deployments.handOn(id, error.wait, jobs)
+      }
       await this.#fail(
         id,
         limit.aborted
@@ -95,11 +103,12 @@ export class BuildRunner {
     if (!(await this.#options.deployments.isBuilding(id).catch(() => true))) gone.abort()
   }
 
-  async #build(deployment: StoredDeployment, signal: AbortSignal): Promise<void> {
-    const { deployments, logs, clock, retire } = this.#options
+  async #build(deployment: StoredDeployment, wait: BuildWait | undefined, signal: AbortSignal): Promise<void> {
+    const { deployments, logs, clock, retire, startMachine, serverId } = this.#options
     const { id, version } = deployment
     const log = logs.writer(id, null)
-    const machine = await this.#startMachine(log, signal)
+    const findRoom = () => this.#options.findRoom(serverId)
+    const machine = await startBuildMachine({ startMachine, findRoom, serverId, clock, log, signal }, wait)
     let apps: RegisteredApps
     try {
       const blob = await this.#fetchSource(machine, deployment, log, signal)
@@ -121,23 +130,6 @@ export class BuildRunner {
     if (taken !== undefined) {
       await this.#fail(id, `${taken} has a version ${version} already. Deploy with force to replace it.`)
     } else if (published) logs.notify(id)
-  }
-
-  /** A host that is full has room again when something on it has ended. */
-  #startMachine(log: OnLine, signal: AbortSignal): Promise<AppMachine> {
-    let hasTold = false
-    return retry(() => this.#options.startMachine(signal), {
-      firstPauseMilliseconds: 500,
-      longestPauseMilliseconds: 5_000,
-      patienceMilliseconds: roomLimitMilliseconds,
-      signal,
-      isTransient: (error) => {
-        const isFull = isLackOfRoom(error)
-        if (isFull && !hasTold) log(waitsForRoom)
-        hasTold ||= isFull
-        return isFull
-      },
-    })
   }
 
   /** Starts a machine with all that the invocations of a deployment need. */

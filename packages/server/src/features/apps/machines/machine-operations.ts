@@ -2,15 +2,15 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { agentOperationsPath } from '@berth/contract/agent/agent-protocol.ts'
-import { readFile, uploadZip, writeFile } from '@berth/contract/agent/fs-operations.ts'
 import type { Operation } from '@berth/contract/agent/operation.ts'
+import { readFile, uploadZip, writeFile } from '@berth/contract/agent/operations/fs-operations.ts'
 import {
   killProcess,
   type ProcessOutput,
   spawnProcess,
   streamProcessOutput,
   writeProcessInput,
-} from '@berth/contract/agent/process-operations.ts'
+} from '@berth/contract/agent/operations/process-operations.ts'
 import { filledPath } from '@berth/contract/endpoint.ts'
 import type { z } from 'zod'
 import { callAgent } from '../../../agent-link/agent-client.ts'

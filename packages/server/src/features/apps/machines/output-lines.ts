@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import type { ProcessOutput } from '@berth/contract/agent/process-operations.ts'
+import type { ProcessOutput } from '@berth/contract/agent/operations/process-operations.ts'
 
 export const maxLineLength = 64 * 1024
 

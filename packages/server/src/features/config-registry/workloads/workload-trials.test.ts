@@ -6,7 +6,7 @@ import { json } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import type { AnalysisId } from '@berth/contract/common/ids.ts'
 import type { ConfigRegistryResponse } from '@berth/contract/config-registry/config-registry.ts'
-import { FakeSite } from '../../../testing/fake-site.ts'
+import { FakeSite } from '../../../testing/fakes/fake-site.ts'
 import { TestServer } from '../../../testing/server-test.ts'
 
 interface Asked {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login-page.ts'
+import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login/login-page.ts'
 import fc from 'fast-check'
 import type { LoginMeans } from '../means/login-means.ts'
 import { type Decision, decide, type FlowView, typedKey } from './decide.ts'

@@ -1,4 +1,4 @@
-import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login-page.ts'
+import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login/login-page.ts'
 import { isCode, type LoginMeans, storedValue, takesTotp } from '../means/login-means.ts'
 import type { FlowErrorCode, FlowFailure, HumanNeed } from './flow-state.ts'
 

@@ -4,8 +4,8 @@ import {
   observeLogin,
   openLogin,
   submitLogin,
-} from '@berth/contract/agent/login-endpoints.ts'
-import type { LoginField, LoginPage } from '@berth/contract/agent/login-page.ts'
+} from '@berth/contract/agent/login/login-endpoints.ts'
+import type { LoginField, LoginPage } from '@berth/contract/agent/login/login-page.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { AuthBrowsers } from '../auth-browsers.ts'
 import type { StoredConnection } from '../connection-store.ts'

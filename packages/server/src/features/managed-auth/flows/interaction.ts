@@ -1,4 +1,4 @@
-import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login-page.ts'
+import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login/login-page.ts'
 import type {
   AuthChoice,
   AuthChoiceType,

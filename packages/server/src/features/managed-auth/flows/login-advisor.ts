@@ -1,4 +1,4 @@
-import type { LoginChoice, LoginPage } from '@berth/contract/agent/login-page.ts'
+import type { LoginChoice, LoginPage } from '@berth/contract/agent/login/login-page.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { z } from 'zod'
 import type { ModelClient, ModelMessage } from '../../../models/model-client.ts'

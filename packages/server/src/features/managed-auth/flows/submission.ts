@@ -1,4 +1,4 @@
-import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login-page.ts'
+import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login/login-page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { SubmitRequest } from '@berth/contract/managed-auth/interaction.ts'
 import { askedFields, mfaTypeOf } from './interaction.ts'

@@ -1,4 +1,4 @@
-import { type CheckLoginReply, checkLogin } from '@berth/contract/agent/login-endpoints.ts'
+import { type CheckLoginReply, checkLogin } from '@berth/contract/agent/login/login-endpoints.ts'
 import {
   type AuthConnectionId,
   type AuthFlowId,

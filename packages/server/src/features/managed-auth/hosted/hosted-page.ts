@@ -5,7 +5,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
 import type { FastifyInstance } from 'fastify'
 import { publicUrlOf } from '../../../access/public-url.ts'
-import { mountPageScript, pageScript } from '../../../host/page-script.ts'
+import { mountPageScript, pageScript } from '../../../host/bundles/page-script.ts'
 import { hostedLoginPath } from './hosted-path.ts'
 import { style } from './hosted-style.ts'
 

@@ -1,4 +1,4 @@
-import type { LoginField } from '@berth/contract/agent/login-page.ts'
+import type { LoginField } from '@berth/contract/agent/login/login-page.ts'
 import type { TotpCode } from '../../../secrets/totp.ts'
 
 /** What is stored for the login of a connection. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { LoginResponse, ManagedAuth } from '@berth/contract/managed-auth/connection.ts'
-import { FakeLogin, type FakeLoginSite } from '../../../testing/fake-login.ts'
+import { FakeLogin, type FakeLoginSite } from '../../../testing/fakes/fake-login.ts'
 import type { TestProject, TestServer } from '../../../testing/server-test.ts'
 
 export const password = 'planted-p@ss'
@@ -64,7 +64,7 @@ export async function until(
   id: string,
   isSo: (state: ManagedAuth) => boolean,
 ): Promise<ManagedAuth> {
-  for (let look = 0; look < 500; look += 1) {
+  for (let look = 0; look < 3_000; look += 1) {
     const state = await read(project, id)
     if (isSo(state)) return state
     await new Promise((resolve) => setTimeout(resolve, 20))

@@ -5,7 +5,7 @@ import type { BrowserDownload } from '@berth/contract/downloads/download-endpoin
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import { listDownloadedFiles, readDownloadedFile } from '../../../agent-link/download-link.ts'
+import { listDownloadedFiles, readDownloadedFile } from '../../../agent-link/transfers/download-link.ts'
 import type { RangedContent } from '../../../blobs/part-content.ts'
 import { type ByteRange, readRange, type SealedParts } from '../../../blobs/sealed-parts.ts'
 import type { ReachableMachine } from '../../../drivers/driver.ts'

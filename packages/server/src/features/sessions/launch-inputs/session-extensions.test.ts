@@ -5,7 +5,7 @@ import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Extension } from '@berth/contract/extensions/extension.ts'
 import { readMultipart } from '@berth/runtime/http/multipart.ts'
 import { zip } from '@berth/runtime/testing/zip.ts'
-import type { FakeAgent } from '../../../testing/fake-agent.ts'
+import type { FakeAgent } from '../../../testing/fakes/fake-agent.ts'
 import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 
 let server: TestServer

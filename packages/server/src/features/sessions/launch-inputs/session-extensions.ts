@@ -1,7 +1,7 @@
 import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
 import type { ExtensionReference } from '@berth/contract/extensions/extension.ts'
-import { sendExtensions } from '../../../agent-link/send-extensions.ts'
+import { sendExtensions } from '../../../agent-link/transfers/send-extensions.ts'
 import type { TemporaryFolders } from '../../../blobs/temporary-folders.ts'
 import type { ChromePolicies, Driver, ReachableMachine } from '../../../drivers/driver.ts'
 import { checkExtension, type ExtensionService, type StoredExtension } from '../../extensions/extension-service.ts'

@@ -6,7 +6,7 @@ import type { ProfileId, SessionId } from '@berth/contract/common/ids.ts'
 import type { Profile } from '@berth/contract/profiles/profile.ts'
 import type { FastifyReply } from 'fastify'
 import { SessionReaper } from '../../../jobs/reap-sessions.ts'
-import type { FakeAgent } from '../../../testing/fake-agent.ts'
+import type { FakeAgent } from '../../../testing/fakes/fake-agent.ts'
 import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 
 const server = await TestServer.open()

@@ -3,7 +3,12 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { BrowserProfile } from '@berth/contract/profiles/profile.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { AgentRefusal } from '../../../agent-link/command-agent.ts'
-import { type ProfileLoading, receiveProfile, sendProfile, takeProfileBack } from '../../../agent-link/profile-link.ts'
+import {
+  type ProfileLoading,
+  receiveProfile,
+  sendProfile,
+  takeProfileBack,
+} from '../../../agent-link/transfers/profile-link.ts'
 import type { ReachableMachine } from '../../../drivers/driver.ts'
 import type { ProfileService } from '../../profiles/profile-service.ts'
 import type { LifecycleEvents } from '../machines/lifecycle-events.ts'

@@ -21,7 +21,7 @@ export interface RecoverOptions {
   readonly readyLimitMilliseconds?: number
 }
 
-/** For so long a start waits for what has to be ended. It goes on afterwards. */
+/** How long a start waits for machines that have to end. It continues afterwards. */
 const patienceMilliseconds = 2_000
 /** An agent that takes longer to answer is taken up without. */
 const answerMilliseconds = 1_000

@@ -309,6 +309,18 @@ export class SessionMachines {
     return commandAgent(this.get(id), endpoint, body, options)
   }
 
+  /** The same, if it is awake: this is no use of the session, and leaves it as it is. */
+  async commandAside<Body extends z.ZodType, Reply extends z.ZodType>(
+    id: SessionId,
+    endpoint: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
+    body: z.input<Body>,
+    options?: CommandOptions,
+  ): Promise<z.output<Reply>> {
+    const live = this.#live.get(id)
+    if (!live) throw new BerthError('session_unreachable')
+    return commandAgent(live.machine.aside, endpoint, body, options)
+  }
+
   /** Ends the connections of its clients. One that is frozen has none. */
   async endClients(id: SessionId): Promise<void> {
     if (!this.isFrozen(id)) await this.#options.telemetry.endClients(id)

@@ -1,6 +1,6 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
-import type { SessionConnections } from '../../../agent-link/session-connections.ts'
+import type { SessionConnections } from '../../../agent-link/relay/session-connections.ts'
 import type { MovedSession, SessionMoves } from '../records/session-moves.ts'
 import type { SessionStore, UnfinishedSession } from '../records/session-store.ts'
 import type { ReplayService } from '../replays/replay-service.ts'

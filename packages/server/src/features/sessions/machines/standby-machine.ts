@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { readAgentState } from '../../../agent-link/agent-client.ts'
-import type { Driver, EgressSocket, Machine } from '../../../drivers/driver.ts'
+import type { Driver, EgressSocket, Machine, ReachableMachine } from '../../../drivers/driver.ts'
 
 interface StandbyMachineOptions {
   readonly machine: Machine
@@ -26,8 +26,8 @@ const memoryMilliseconds = 60_000
  * freezing → frozen  nothing in it runs any more
  * frozen → awake     somebody asks for a connection, who waits until it goes on
  *
- * Every connection to the agent but those by which the server itself follows the agent is opened here, and is a use for
- * as long as it is open. What goes on inside without one, as a process that a caller has left, the agent tells.
+ * Every connection to the agent is opened here, and is a use for as long as it is open: but those by which the server
+ * itself follows the agent, and those aside. What goes on inside without one, as a process that a caller has left, the agent tells.
  */
 export class StandbyMachine implements Machine {
   readonly id: Machine['id']
@@ -59,6 +59,14 @@ export class StandbyMachine implements Machine {
     this.#isFrozen = isFrozen
     if (isFrozen) this.#giveBackMemoryLater()
     else this.#begin.resolve()
+  }
+
+  /** Connections that are no use: they neither wake it nor keep it awake, and it may be frozen while they are open. */
+  readonly aside: ReachableMachine = {
+    connect: async () => {
+      if (this.#isFrozen || this.#freezing) throw new Error('the machine is frozen')
+      return this.#options.machine.connect()
+    },
   }
 
   get isFrozen(): boolean {

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { takeThumbnail } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import WebSocket from 'ws'
-import type { FakeAgent } from '../../../testing/fake-agent.ts'
-import { FakeDriver } from '../../../testing/fake-driver.ts'
+import type { FakeAgent } from '../../../testing/fakes/fake-agent.ts'
+import { FakeDriver } from '../../../testing/fakes/fake-driver.ts'
 import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 
 const standbyMilliseconds = 200
@@ -141,6 +142,27 @@ test('a session is not frozen while a client is connected', async () => {
   assert.equal(String(answer), 'ping')
   socket.terminate()
   await until(async () => agentOf(session).isFrozen)
+})
+
+test('a picture of a session is no use: it is frozen meanwhile, and one that is frozen stays so', async () => {
+  const project = await server.project()
+  const session = await project.session()
+  const agent = agentOf(session)
+  const asked = Promise.withResolvers<void>()
+  const leaving = new AbortController()
+  agent.beforeThumbnail = () => new Promise(() => asked.resolve())
+  const take = (options: object) =>
+    server.services.machines.commandAside(session.session_id as SessionId, takeThumbnail, {}, options)
+  const picture = assert.rejects(take({ limitMilliseconds: 600_000, signal: leaving.signal }))
+  await asked.promise
+
+  leave(session)
+
+  await until(async () => agent.isFrozen)
+  leaving.abort()
+  await picture
+  await assert.rejects(take({}), { code: 'session_unreachable' })
+  assert.deepEqual([agent.isFrozen, agent.thumbnails], [true, 1])
 })
 
 test('a session with a GPU is never frozen', async () => {

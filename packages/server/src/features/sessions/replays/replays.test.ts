@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import type { BrowserReplay } from '@berth/contract/replays/replay.ts'
 import type { Blobs } from '../../../blobs/blobs.ts'
 import { FolderBlobs } from '../../../blobs/folder-blobs.ts'
-import type { FakeAgent } from '../../../testing/fake-agent.ts'
+import type { FakeAgent } from '../../../testing/fakes/fake-agent.ts'
 import { makeRecording, probe } from '../../../testing/recording.ts'
 import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { ReplayEndReason } from '@berth/contract/replays/replay.ts'
-import { endReplayRecording } from '../../../agent-link/recording-link.ts'
+import { endReplayRecording } from '../../../agent-link/transfers/recording-link.ts'
 import type { ReachableMachine } from '../../../drivers/driver.ts'
 import { divideRecording, type Fragment, MalformedRecording } from './mp4-fragments.ts'
 import type { ReplayParts } from './replay-parts.ts'

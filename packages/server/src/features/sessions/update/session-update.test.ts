@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import { operationalCategories } from '@berth/contract/browsers/telemetry-config.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
-import type { FakeAgent } from '../../../testing/fake-agent.ts'
+import type { FakeAgent } from '../../../testing/fakes/fake-agent.ts'
 import { TestServer } from '../../../testing/server-test.ts'
 
 const server = await TestServer.open()

@@ -1,6 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type FindFormFieldsReply, fillFormFields, findFormFields } from '@berth/contract/agent/form-fill-endpoints.ts'
-import type { Sealed } from '@berth/contract/agent/sealing-endpoints.ts'
+import {
+  type FindFormFieldsReply,
+  fillFormFields,
+  findFormFields,
+} from '@berth/contract/agent/login/form-fill-endpoints.ts'
+import type { Sealed } from '@berth/contract/agent/login/sealing-endpoints.ts'
 import type { SessionId, VaultItemId, VaultOperationId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { FilledField, FillRequest, FillResult } from '@berth/contract/vaults/item-operation.ts'

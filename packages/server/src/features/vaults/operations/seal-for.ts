@@ -1,4 +1,4 @@
-import { makeSealingKey, type Sealed } from '@berth/contract/agent/sealing-endpoints.ts'
+import { makeSealingKey, type Sealed } from '@berth/contract/agent/login/sealing-endpoints.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { sealValues } from '@berth/runtime/sealing/seal-values.ts'

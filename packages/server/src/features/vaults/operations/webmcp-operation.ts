@@ -4,7 +4,7 @@ import {
   type LiveWebMcpTool,
   listWebMcpTools,
   type WebMcpInvocation,
-} from '@berth/contract/agent/webmcp-operations.ts'
+} from '@berth/contract/agent/operations/webmcp-operations.ts'
 import type { SessionId, VaultItemId, VaultOperationId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { WebMcpRequest, WebMcpResult } from '@berth/contract/vaults/item-operation.ts'

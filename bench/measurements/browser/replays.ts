@@ -1,0 +1,71 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { CdpClient } from '../../../e2e/testing/cdp.ts'
+import { differenceByPart, memoryByPart, type PartSums, processorTimeDuring } from '../../processes.ts'
+import { type BenchSession, recorderPart, type Service, type Shape } from '../../services/service.ts'
+import type { BenchContext } from '../measurement.ts'
+
+/** The most that a session without a GPU may be recorded at. */
+const framesPerSecond = 20
+const settleMilliseconds = 3_000
+const what = `recording of 1920x1080 at ${framesPerSecond} frames`
+
+/** Of everything, the browser too: a headless one draws its pages for the recording. */
+export const recordingTimeName = (shape: Shape) => `1 s of a ${what}, ${shape}`
+/** Of the encoder of one more recording beside one, as of one more session: their libraries are shared. */
+export const recordingMemoryName = (shape: Shape) => `memory of a ${what}, ${shape}`
+
+/** Text that moves with every frame. */
+const movingPage = `<!doctype html><body style="font:16px sans-serif">${'<p>Some text that moves.</p>'.repeat(400)}<script>
+  let step = 0
+  const move = () => { scrollTo(0, (step += 4) % 4000); requestAnimationFrame(move) }
+  move()
+</script>`
+
+/** Measures what a recording costs beyond the same session without one. */
+export async function measureReplays(context: BenchContext): Promise<void> {
+  context.pages.serve('/moving', movingPage)
+  for (const service of context.services) {
+    for (const shape of ['headful', 'headless'] as const) await measureShape(context, service, shape)
+  }
+}
+
+async function measureShape({ pages, figures, idleSeconds }: BenchContext, service: Service, shape: Shape) {
+  await using stack = new AsyncDisposableStack()
+  const session = await service.create(shape)
+  stack.defer(() => session.end())
+  if (!session.read) return // No service: it records nothing.
+  const client = await CdpClient.open(session.cdpUrl)
+  stack.defer(() => client.close())
+  await client.openPage(`${pages.url}/moving`)
+  await delay(settleMilliseconds)
+  const without = await timeOfSecond(service, idleSeconds)
+  await startRecording(session.read)
+  await delay(settleMilliseconds)
+  const more = differenceByPart(without, await timeOfSecond(service, idleSeconds))
+  const memoryOfOne = await memoryByPart(await service.processes())
+  await startRecording(session.read)
+  await delay(settleMilliseconds)
+  const memory = differenceByPart(memoryOfOne, await memoryByPart(await service.processes()))
+
+  figures.add(service.name, recordingTimeName(shape), 'ms of CPU', [
+    more.values().reduce((sum, value) => sum + value, 0),
+  ])
+  for (const [part, value] of more) {
+    figures.add(service.name, `${recordingTimeName(shape)}: ${part}`, 'ms of CPU', [value])
+  }
+  figures.add(service.name, recordingMemoryName(shape), 'MiB', [memory.get(recorderPart) ?? Number.NaN])
+}
+
+async function timeOfSecond(service: Service, seconds: number): Promise<PartSums> {
+  const { used } = await processorTimeDuring(service, () => delay(seconds * 1000))
+  return new Map([...used].map(([part, value]) => [part, value / seconds]))
+}
+
+async function startRecording({ url, headers }: NonNullable<BenchSession['read']>): Promise<void> {
+  const response = await fetch(`${url}/replays`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ framerate: framesPerSecond }),
+  })
+  if (!response.ok) throw new Error(`the recording did not start: ${response.status} ${await response.text()}`)
+}

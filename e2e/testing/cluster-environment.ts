@@ -1,0 +1,22 @@
+const {
+  KUBECONFIG,
+  BERTH_TEST_KUBERNETES,
+  BERTH_TEST_KUBERNETES_IMAGE: image,
+  BERTH_TEST_KUBERNETES_HOST,
+} = process.env
+const isInCluster = BERTH_TEST_KUBERNETES === '1' && image !== undefined
+
+/** Has a berth start the machines of its sessions in the cluster that ./berth test --kubernetes provides. */
+export const clusterEnvironment: Readonly<Record<string, string>> = isInCluster
+  ? {
+      ...(KUBECONFIG !== undefined && { KUBECONFIG }),
+      BERTH_DRIVER: 'kubernetes',
+      BERTH_KUBERNETES_IMAGE: image,
+      BERTH_KUBERNETES_NAMESPACE: 'default',
+      BERTH_KUBERNETES_CPU_REQUEST: '10m',
+      BERTH_DRAIN_SECONDS: '0',
+    }
+  : {}
+
+/** An address of this host that pods reach. Absent: sessions have machines on this host. */
+export const clusterHost = isInCluster ? BERTH_TEST_KUBERNETES_HOST : undefined

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { defineEndpoint } from '../../endpoint.ts'
+import { FillErrorCode, FilledField, FillResult } from '../../vaults/item-operation.ts'
+import { agentRoutes } from '../agent-routes.ts'
+import { Sealed } from './sealing-endpoints.ts'
+
+const tag = 'Agent'
+
+/**
+ * Finds the one editable element of each selector, in all frames of a page, and waits for them for as long as the time
+ * allows. No values yet: the server first decides about the origins of these elements.
+ */
+export const findFormFields = defineEndpoint({
+  operationId: 'findFormFields',
+  ...agentRoutes.findFormFields,
+  summary: 'Find the elements to fill in',
+  tag,
+  access: 'internal',
+  body: z.object({
+    selectors: z.array(z.string()),
+    page_url: z.string().optional(),
+    timeout_ms: z.int(),
+  }),
+  reply: z.discriminatedUnion('outcome', [
+    z.object({
+      outcome: z.literal('found'),
+      /** Names these elements, until others are found. */
+      fill_id: z.string(),
+      page_url: z.string(),
+      /** Of the document of each element, in the order of the selectors. */
+      origins: z.array(z.string()),
+    }),
+    z.object({ outcome: z.literal('not_found'), index: z.int(), error_code: FillErrorCode }),
+    z.object({ outcome: z.literal('invalid_selector'), index: z.int() }),
+    z.object({ outcome: z.enum(['no_page', 'several_pages']) }),
+  ]),
+  status: 200,
+  errors: [],
+})
+export type FindFormFieldsRequest = z.output<typeof findFormFields.body & {}>
+export type FindFormFieldsReply = z.output<typeof findFormFields.reply & {}>
+
+/** Writes a value into each of these elements, in order, and stops at the first that fails. */
+export const fillFormFields = defineEndpoint({
+  operationId: 'fillFormFields',
+  ...agentRoutes.fillFormFields,
+  summary: 'Fill in the elements that were found',
+  tag,
+  access: 'internal',
+  body: z.object({ fill_id: z.string(), sealed_values: Sealed, timeout_ms: z.int() }),
+  reply: z.object({ status: FillResult.shape.status, fields: z.array(FilledField) }),
+  status: 200,
+  errors: [],
+})
+export type FillFormFieldsRequest = z.output<typeof fillFormFields.body & {}>
+export type FillFormFieldsReply = z.output<typeof fillFormFields.reply & {}>

@@ -1,0 +1,10 @@
+import type { Route } from '../../route.ts'
+
+/** What the agent answers about logins, without schemas, as in `agent-routes.ts`. */
+export const loginRoutes = {
+  openLogin: { method: 'POST', path: '/login/open' },
+  observeLogin: { method: 'POST', path: '/login/observe' },
+  submitLogin: { method: 'POST', path: '/login/submit' },
+  chooseLogin: { method: 'POST', path: '/login/choose' },
+  checkLogin: { method: 'POST', path: '/login/check' },
+} as const satisfies Readonly<Record<string, Route>>

@@ -1,0 +1,68 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import type { Database } from '../../database/database.ts'
+import type { ServerStore } from '../../features/servers/server-store.ts'
+import { StartError } from '../../start-error.ts'
+import type { SharedBlobs } from '../shared-blobs.ts'
+
+/** An arbitrary number that no other advisory lock uses. */
+const lockNumber = 7_304
+const pauseMilliseconds = 500
+
+interface JoinOptions {
+  readonly database: Database
+  readonly servers: Pick<ServerStore, 'listPresent'>
+  readonly sharedBlobs: Pick<SharedBlobs, 'compare'>
+  readonly serverId: string
+  readonly address: string
+  readonly keyCheck: string
+  /** How long a server may take to be gone that was at this address before, and was killed. */
+  readonly patienceSeconds?: number
+  /** Says that this server is there. */
+  readonly appear: () => Promise<void>
+}
+
+/**
+ * Lets the server appear beside the others of its database, or says what has to be changed before it can. One server
+ * after another does this: of two that start at once and do not fit, one is refused.
+ */
+export async function joinServers(options: JoinOptions): Promise<void> {
+  const deadline = performance.now() + 1000 * (options.patienceSeconds ?? 0)
+  while (!(await join(options, performance.now() < deadline))) await delay(pauseMilliseconds)
+}
+
+/** Says whether it has appeared: not if another server is still taken to be at its address, and it may wait. */
+function join(options: JoinOptions, mayWait: boolean): Promise<boolean> {
+  return options.database.transaction().execute(async (transaction) => {
+    await sql`select pg_advisory_xact_lock(${lockNumber})`.execute(transaction)
+    if (mayWait && (await hasTwin(options))) return false
+    await requireFit(options)
+    await options.appear()
+    return true
+  })
+}
+
+async function hasTwin({ servers, serverId, address }: JoinOptions): Promise<boolean> {
+  return (await servers.listPresent()).some((server) => server.id !== serverId && server.address === address)
+}
+
+async function requireFit({ servers, sharedBlobs, serverId, address, keyCheck }: JoinOptions): Promise<void> {
+  const present = await servers.listPresent()
+  const others = present.filter(({ id }) => id !== serverId)
+  const twin = others.find((other) => other.address === address)
+  if (twin) {
+    throw new StartError(
+      `BERTH_SERVER_ADDRESS ${address} is that of the server ${twin.id}, which was there a moment ago: each server needs its own`,
+      64,
+    )
+  }
+  if (others.some((other) => other.keyCheck !== null && other.keyCheck !== keyCheck)) {
+    throw new StartError('BERTH_MASTER_KEY is not the one that the other servers of this database have', 64)
+  }
+  if (await sharedBlobs.compare({ isFirst: others.length === 0 })) return
+  throw new StartError(
+    'the blobs of this server are not those of the other servers of this database: set BERTH_BLOBS and what belongs ' +
+      'to it (bucket, endpoint and prefix, or BERTH_BLOBS_FOLDER) as it is set for them',
+    64,
+  )
+}

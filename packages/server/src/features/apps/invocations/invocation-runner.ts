@@ -1,0 +1,215 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { DeploymentId, InvocationId } from '@berth/contract/common/ids.ts'
+import { BerthError } from '@berth/contract/errors.ts'
+import type { Clock } from '@berth/runtime/async/clock.ts'
+import type { Logger } from '@berth/runtime/process/logger.ts'
+import type { JobQueue } from '../../../jobs/job-runner.ts'
+import type { DeploymentStore } from '../deployments/deployment-store.ts'
+import type { AppLogs } from '../logs/app-logs.ts'
+import { isLackOfRoom, waitsForRoom } from '../machines/app-machine.ts'
+import { AppFailure } from '../machines/app-process.ts'
+import type { WarmMachines } from '../machines/warm-machines.ts'
+import type { InvocationSessions } from './invocation-sessions.ts'
+import type { InvocationEnd, InvocationStore, StoredInvocation } from './invocation-store.ts'
+
+const lookMilliseconds = 2_000
+/** What has not been ended by then, its server does not end any more. */
+const graceMilliseconds = 60_000
+const interrupted = 'The server that ran it has ended.'
+
+const firstPauseMilliseconds = 500
+const longestPauseMilliseconds = 5_000
+
+/** Where an invocation waits for room: one that was handed over first where it is. */
+type RoomWait = 'anywhere' | 'here'
+
+/** The others. */
+export interface OtherServers {
+  findRoom(except: string): Promise<string | undefined>
+  listLost(witness: string): Promise<readonly string[]>
+}
+
+interface InvocationRunnerOptions {
+  readonly store: InvocationStore
+  readonly deployments: DeploymentStore
+  readonly machines: WarmMachines
+  readonly logs: AppLogs
+  readonly sessions: InvocationSessions
+  readonly servers: OtherServers
+  readonly jobs: JobQueue
+  readonly serverId: string
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Somebody else has ended it. */
+class EndedElsewhere extends Error {}
+
+/** Runs the invocations of this server. None is run twice: what a server leaves unfinished has failed. */
+export class InvocationRunner {
+  readonly #options: InvocationRunnerOptions
+  readonly #running = new Map<InvocationId, AbortController>()
+
+  constructor(options: InvocationRunnerOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Resolves when it has ended, whatever the result, or runs elsewhere. Says if there is no room for it, and then it is
+   * not ended: unless it waits for some. Never rejects.
+   */
+  start(invocation: StoredInvocation, waits: 'not' | RoomWait): Promise<BerthError | undefined> {
+    const { id, deadline } = invocation
+    const { clock, logger } = this.#options
+    const ending = new AbortController()
+    this.#running.set(id, ending)
+    const left = Math.max(0, deadline.getTime() - clock.now().getTime())
+    const seconds = Math.round((deadline.getTime() - invocation.created_at.getTime()) / 1000)
+    const timer = setTimeout(() => ending.abort(new AppFailure(`It did not end within ${seconds} s.`)), left)
+    const watch = setInterval(() => void this.#look(id, ending), lookMilliseconds)
+    return this.#run(invocation, waits, ending.signal)
+      .catch((error: unknown) => {
+        logger.error({ err: error, invocationId: id }, 'an invocation could not be ended')
+        return undefined
+      })
+      .finally(() => {
+        clearTimeout(timer)
+        clearInterval(watch)
+        this.#running.delete(id)
+      })
+  }
+
+  /** It may have been ended on another server. */
+  async #look(id: InvocationId, ending: AbortController): Promise<void> {
+    if (!(await this.#options.store.isUnfinished(id).catch(() => true))) ending.abort(new EndedElsewhere())
+  }
+
+  /** Takes over an invocation for which its server has no room. */
+  async take(id: InvocationId): Promise<void> {
+    const { store, serverId } = this.#options
+    const invocation = await store.findQueued(id, serverId)
+    if (invocation && !this.#running.has(id)) void this.start(invocation, 'here')
+  }
+
+  async #run(
+    { id, deployment_id: deploymentId }: StoredInvocation,
+    waits: 'not' | RoomWait,
+    signal: AbortSignal,
+  ): Promise<BerthError | undefined> {
+    const { logs } = this.#options
+    const onLine = logs.writer(deploymentId, id)
+    for (let attempt = 0; ; attempt += 1) {
+      // Until there is room, its state is that it waits.
+      const isStillFull = attempt > 0 ? await this.#startMachine(deploymentId, signal) : undefined
+      const lackOfRoom = isStillFull ?? (await this.#runOnce(id, onLine, signal))
+      if (!lackOfRoom || waits === 'not') return lackOfRoom
+      if (attempt === 0 && waits === 'anywhere') onLine(waitsForRoom)
+      // One that was handed over is not handed on at once: what servers tell of their room is some seconds old.
+      const isHere = await this.#requeue(id, deploymentId, attempt > 0 || waits === 'anywhere')
+      if (!isHere) return undefined
+      const pause = Math.min(firstPauseMilliseconds * 2 ** attempt, longestPauseMilliseconds)
+      await delay(pause, undefined, { signal }).catch(() => {})
+      if (!signal.aborted) continue
+      const isOver = !(signal.reason instanceof EndedElsewhere)
+      if (isOver) await this.end(id, { status: 'failed', reason: lackOfRoom.message })
+      return undefined
+    }
+  }
+
+  /** Says if there is no room. Other failures are those of the invocation. */
+  async #startMachine(id: DeploymentId, signal: AbortSignal): Promise<BerthError | undefined> {
+    return this.#options.machines.start(id, signal).then(
+      () => undefined,
+      (error: unknown) => (isLackOfRoom(error) ? error : undefined),
+    )
+  }
+
+  /** Runs and ends it, unless there is no room for its machine. */
+  async #runOnce(
+    invocationId: InvocationId,
+    onLine: (line: string) => void,
+    signal: AbortSignal,
+  ): Promise<BerthError | undefined> {
+    const { store, serverId, machines, logs } = this.#options
+    const invocation = await store.begin(invocationId, serverId)
+    if (!invocation) return undefined
+    const { id, deployment_id: deploymentId, app_name: app, action_name: action, payload } = invocation
+    logs.notify(deploymentId)
+    const call = { invocationId: id, app, action, payload: payload ?? undefined }
+    let end: InvocationEnd
+    try {
+      end = { status: 'succeeded', output: await machines.run(deploymentId, call, onLine, signal) }
+    } catch (error) {
+      if (error instanceof EndedElsewhere) return undefined
+      if (isLackOfRoom(error)) return error
+      end = { status: 'failed', reason: this.#reasonOf(error, id) }
+    }
+    await logs.flush()
+    await this.end(id, end)
+    return undefined
+  }
+
+  /** Has it wait, on another server where one has room, and says whether it waits on this one. */
+  async #requeue(id: InvocationId, deploymentId: DeploymentId, mayLeave: boolean): Promise<boolean> {
+    const { store, servers, jobs, serverId, logs } = this.#options
+    const other = mayLeave ? await servers.findRoom(serverId) : undefined
+    const waits = await store.requeue(id, serverId, other, jobs)
+    await logs.flush()
+    logs.notify(deploymentId)
+    return waits && other === undefined
+  }
+
+  /** Ends an invocation, and its code where it still runs. Says nothing when it had ended before. */
+  async end(id: InvocationId, end: InvocationEnd): Promise<StoredInvocation | undefined> {
+    const { store, clock } = this.#options
+    const ended = await store.finish(id, end, clock.now())
+    this.#running.get(id)?.abort(new EndedElsewhere())
+    if (ended) await this.#follow(ended)
+    return ended
+  }
+
+  /** What comes with the end of an invocation. Sessions of one that has succeeded are its owner's. */
+  async #follow({ id, project_id, deployment_id, status }: StoredInvocation): Promise<void> {
+    const { sessions, logs } = this.#options
+    logs.notify(deployment_id)
+    if (status === 'failed') await sessions.end(project_id, id)
+    await this.#release(deployment_id)
+  }
+
+  async #release(id: DeploymentId): Promise<void> {
+    const { deployments, clock } = this.#options
+    const { status } = await deployments.get(id)
+    if (status !== 'running') await deployments.releaseKeys(clock.now())
+  }
+
+  /** After a start: nobody runs what this server had running. */
+  async recover(): Promise<void> {
+    const { store, serverId, clock } = this.#options
+    for (const lost of await store.failLost({ serverIds: [serverId] }, interrupted, clock.now()))
+      await this.#follow(lost)
+  }
+
+  /** The same of servers that are gone, whether or not they come back. */
+  async failOverdue(): Promise<void> {
+    const { store, deployments, servers, serverId, clock } = this.#options
+    const serverIds = await servers.listLost(serverId)
+    for (const lost of await store.failLost({ serverIds }, interrupted, clock.now())) await this.#follow(lost)
+    const overdueSince = new Date(clock.now().getTime() - graceMilliseconds)
+    for (const lost of await store.failLost({ overdueSince }, interrupted, clock.now())) await this.#follow(lost)
+    await deployments.releaseKeys(clock.now())
+  }
+
+  /** Ends what runs here, before the server stops. */
+  async close(): Promise<void> {
+    await this.recover()
+    for (const ending of this.#running.values()) ending.abort(new EndedElsewhere())
+    await this.#options.logs.flush()
+  }
+
+  /** What its caller may know. */
+  #reasonOf(error: unknown, invocationId: InvocationId): string {
+    if (error instanceof AppFailure || error instanceof BerthError) return error.message
+    this.#options.logger.error({ err: error, invocationId }, 'an invocation could not be run')
+    return 'It could not be run, for a reason that lies with this service.'
+  }
+}

@@ -1,0 +1,70 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+import type { TLSSocket } from 'node:tls'
+import {
+  type AgentState,
+  followAgentEvents,
+  followAgentState,
+  followAgentTelemetry,
+  getAgentState,
+} from '@berth/contract/agent/agent-endpoints.ts'
+import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
+import { podProtocols } from '@berth/contract/agent/machine/machine-pod.ts'
+import { egressContractVersion, egressLifelinePath, getEgressState } from '@berth/contract/egress/egress-endpoints.ts'
+
+const state: AgentState = { contract_version: agentContractVersion, state: 'ready', idle_since: null }
+const egressState = { contract_version: egressContractVersion, build: 'fake', machines: [] }
+/** Those that have something to tell at once; the others stay open and silent. */
+const streams = new Set<string>([followAgentState.path, followAgentEvents.path, followAgentTelemetry.path])
+
+/** Answers for the agent, the egress and the supervisor of any machine. It keeps nothing of them. */
+export function createFakePodPrograms() {
+  const agent = createServer(answerAsAgent)
+  const egress = createServer(answerAsEgress)
+  for (const server of [agent, egress]) server.requestTimeout = 0
+  return {
+    serve(client: TLSSocket, protocol: string): void {
+      if (protocol === podProtocols.agent) agent.emit('connection', client)
+      else if (protocol === podProtocols.egress) egress.emit('connection', client)
+      else if (protocol === podProtocols.supervisor) answerAsSupervisor(client)
+      else client.destroy()
+    },
+  }
+}
+
+function answerAsAgent(request: IncomingMessage, response: ServerResponse): void {
+  const path = request.url?.split('?', 1)[0] ?? ''
+  request.resume()
+  if (streams.has(path)) {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(path === followAgentState.path ? `data: ${JSON.stringify(state)}\n\n` : ':\n\n')
+    return
+  }
+  if (path === getAgentState.path) sendJson(response, state)
+  else request.once('end', () => response.writeHead(204).end())
+}
+
+function answerAsEgress(request: IncomingMessage, response: ServerResponse): void {
+  request.resume()
+  if (request.url === egressLifelinePath) {
+    response.writeHead(200)
+    response.flushHeaders()
+  } else if (request.url === getEgressState.path) sendJson(response, egressState)
+  else request.once('end', () => response.writeHead(204).end())
+}
+
+/** Every request is granted, and nothing was ever frozen or ended for its memory. */
+function answerAsSupervisor(client: TLSSocket): void {
+  client.once('data', (request: Buffer) => {
+    const text = request.toString().startsWith('memory-kills')
+      ? '0'
+      : request.toString().startsWith('state')
+        ? 'running'
+        : ''
+    client.end(`ok ${text.length}\n${text}`)
+  })
+}
+
+function sendJson(response: ServerResponse, body: object): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}

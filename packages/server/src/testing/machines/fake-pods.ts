@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
+import { identityFiles, podPorts, podProtocols } from '@berth/contract/agent/machine/machine-pod.ts'
+import { CoreV1Api, KubeConfig, makeInformer, type V1Pod, type V1Secret } from '@kubernetes/client-node'
+import { createFakePodPrograms } from './fake-pod-programs.ts'
+
+/*
+ * Everything that listens in the pods of kwok's nodes, in one process: `node packages/server/src/testing/machines/fake-pods.ts NAMESPACE`. Their
+ * addresses are routed to this host. Each connection gets the identity of the machine whose pod has the address, from the
+ * pod's own Secret, so that servers speak to them as to real ones.
+ */
+
+const [namespace = ''] = process.argv.slice(2)
+const config = new KubeConfig()
+config.loadFromDefault()
+const api = config.makeApiClient(CoreV1Api)
+const path = `/api/v1/namespaces/${namespace}`
+const nameOf = new Map<string, string>()
+const contexts = new Map<string, SecureContext>()
+const secrets = makeInformer<V1Secret>(config, `${path}/secrets`, () => api.listNamespacedSecret({ namespace }))
+const pods = makeInformer<V1Pod>(config, `${path}/pods`, () => api.listNamespacedPod({ namespace }))
+pods.on('update', ({ metadata, status }) => {
+  if (status?.podIP && metadata?.name) nameOf.set(status.podIP, metadata.name)
+})
+pods.on('delete', ({ metadata, status }) => {
+  const name = metadata?.name ?? ''
+  contexts.delete(name)
+  if (status?.podIP && nameOf.get(status.podIP) === name) nameOf.delete(status.podIP)
+})
+for (const informer of [secrets, pods]) {
+  informer.on('error', () => void setTimeout(() => void informer.start(), 1_000))
+  await (informer as { start(): Promise<void> }).start()
+}
+
+const programs = createFakePodPrograms()
+const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+  socket.on('error', () => socket.destroy())
+  const context = contextAt(socket.localAddress ?? '')
+  // The client tries again, as with a pod whose gateway does not listen yet.
+  if (!context) return void socket.destroy()
+  serve(socket, context)
+})
+server.listen({ host: '0.0.0.0', port: podPorts.servers, backlog: 4_096 })
+await once(server, 'listening')
+process.stdout.write('ready\n')
+
+function contextAt(address: string): SecureContext | undefined {
+  const name = nameOf.get(address)
+  if (name === undefined) return undefined
+  const known = contexts.get(name)
+  if (known) return known
+  const data = secrets.get(name, namespace)?.data
+  if (!data) return undefined
+  const file = (key: string) => Buffer.from(data[key] ?? '', 'base64')
+  const context = createSecureContext({
+    ca: file(identityFiles.authority),
+    cert: file(identityFiles.certificate),
+    key: file(identityFiles.key),
+    minVersion: 'TLSv1.3',
+  })
+  contexts.set(name, context)
+  return context
+}
+
+function serve(socket: Socket, secureContext: SecureContext): void {
+  const client = new TLSSocket(socket, {
+    isServer: true,
+    secureContext,
+    requestCert: true,
+    rejectUnauthorized: true,
+    ALPNProtocols: Object.values(podProtocols),
+  })
+  client.on('error', () => client.destroy())
+  client.once('secure', () => programs.serve(client, client.alpnProtocol || ''))
+}
