@@ -39,6 +39,15 @@ export class ApiServerCounts {
     this.memoryBytes = sumOf('process_resident_memory_bytes')
   }
 
+  /** How many requests there were since `before`, by verb. */
+  byVerbSince(before: ApiServerCounts): readonly (readonly [string, number])[] {
+    const count = (counts: ApiServerCounts, verb: string) =>
+      counts.#durations.get(verb)?.get(Number.POSITIVE_INFINITY) ?? 0
+    return [...this.#durations.keys()]
+      .map((verb) => [verb, count(this, verb) - count(before, verb)] as const)
+      .filter(([, requests]) => requests > 0)
+  }
+
   /** The smallest limit of the histogram that 99 of 100 requests since `before` have kept, by verb. */
   p99Since(before: ApiServerCounts): readonly (readonly [string, number])[] {
     return [...this.#durations].flatMap(([verb, ofVerb]) => {

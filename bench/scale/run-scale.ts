@@ -11,6 +11,8 @@ import { Berth } from '../../e2e/testing/berth.ts'
 import { Figures } from '../figures.ts'
 import { ApiServerLoad } from './api-server-load.ts'
 import { startFakeNodes } from './fake-nodes.ts'
+import { ProcessorTime } from './processor-time.ts'
+import { WatchLag } from './watch-lag.ts'
 
 /*
  * Many sessions on one server, in pods of nodes that are not there: `scripts/kubernetes/cluster.sh node
@@ -39,6 +41,8 @@ stack.use(await startFakePods())
 const berth = stack.use(
   await Berth.start({
     environment: {
+      // A server of a test gets nothing of the environment but what it names.
+      KUBECONFIG: process.env.KUBECONFIG ?? '',
       BERTH_DRIVER: 'kubernetes',
       BERTH_KUBERNETES_NAMESPACE: namespace,
       BERTH_KUBERNETES_IMAGE: 'localhost/fake:1',
@@ -50,6 +54,7 @@ const berth = stack.use(
   }),
 )
 const load = new ApiServerLoad(config)
+const watch = stack.use(await WatchLag.open(config, namespace))
 const idle = await memoryOf(berth.pid)
 say(`the server takes ${idle} MiB without sessions`)
 
@@ -66,7 +71,9 @@ print()
 
 /** At the rate, whether those before have been answered or not. */
 async function createAll(): Promise<readonly string[]> {
-  const before = await load.read()
+  const before = await startPhase()
+  const hasEnded = new AbortController()
+  const lags = watch.measure(hasEnded.signal)
   const begin = performance.now()
   const latencies: number[] = []
   const refused = new Map<string, number>()
@@ -86,7 +93,14 @@ async function createAll(): Promise<readonly string[]> {
   figures.add('berth', 'create', 'ms', latencies)
   figures.add('berth', 'creates', 'requests/s', [ids.length / seconds])
   for (const [message, count] of refused) figures.notes.push(`${count} creates failed: ${message}`)
-  noteLoad('of creates', before, await load.read(), ids.length)
+  hasEnded.abort()
+  figures.add(
+    'the API server',
+    'change of a pod until its watch tells it, while sessions are created',
+    'ms',
+    await lags,
+  )
+  await endPhase('creates', before, ids.length)
   return ids
 }
 
@@ -118,7 +132,7 @@ async function idleLoad(): Promise<void> {
 async function deleteAll(ids: readonly string[]): Promise<void> {
   const latencies: number[] = []
   const begin = performance.now()
-  const before = await load.read()
+  const before = await startPhase()
   const left = [...ids]
   const deleteOne = async () => {
     for (let id = left.pop(); id !== undefined; id = left.pop()) {
@@ -129,18 +143,26 @@ async function deleteAll(ids: readonly string[]): Promise<void> {
   await Promise.all(Array.from({ length: 32 }, deleteOne))
   figures.add('berth', 'delete, 32 at once', 'ms', latencies)
   figures.add('berth', 'deletes', 'requests/s', [ids.length / ((performance.now() - begin) / 1_000)])
-  noteLoad('of deletes', before, await load.read(), ids.length)
+  await endPhase('deletes', before, ids.length)
 }
 
 /** Sessions whose time is up all at once. */
 async function reapAll(): Promise<void> {
   const count = Math.min(sessions, 200)
-  const creates = Array.from({ length: count }, () =>
-    call('POST', '/browsers', { headless: true, timeout_seconds: 10 }),
-  )
-  await Promise.all(creates)
-  const due = performance.now() + 10_000
-  while ((await podCount()) > 0) {
+  const seconds = 60
+  const begin = performance.now()
+  let begun = 0
+  const createEach = async () => {
+    while (begun < count) {
+      begun += 1
+      // Each a little shorter than the one before, so that all end at once.
+      const left = Math.ceil(seconds - (performance.now() - begin) / 1_000)
+      await call('POST', '/browsers', { headless: true, timeout_seconds: Math.max(10, left) })
+    }
+  }
+  await Promise.all(Array.from({ length: 16 }, createEach))
+  const due = Math.max(begin + seconds * 1_000, performance.now() + 10_000)
+  while ((await podCount()) > 1) {
     if (performance.now() > due + 300_000) throw new Error('sessions whose time is up are still there')
     await delay(200)
   }
@@ -150,7 +172,7 @@ async function reapAll(): Promise<void> {
 }
 
 async function podCount(): Promise<number> {
-  return (await api.listNamespacedPod({ namespace, limit: 1 })).items.length
+  return (await api.listNamespacedPod({ namespace, limit: 2 })).items.length
 }
 
 async function call(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
@@ -170,18 +192,27 @@ async function timed<Value>(latencies: number[], work: () => Promise<Value>): Pr
   return value
 }
 
-function noteLoad(
-  what: string,
-  before: Awaited<ReturnType<typeof load.read>>,
-  after: typeof before,
-  count: number,
-): void {
-  const requests = after.requests - before.requests
-  figures.add('the API server', `requests ${what}, for each`, 'calls', [requests / count])
-  const milliseconds = (after.cpuSeconds - before.cpuSeconds) * 1_000
-  figures.add('the API server', `processor ${what}, for each`, 'ms of CPU', [milliseconds / count])
-  figures.add('the API server', 'memory', 'MiB', [after.memoryBytes / mebibyte])
-  for (const [verb, p99] of after.p99Since(before)) figures.notes.push(`API server ${what}: ${verb} p99 ≤ ${p99} s`)
+async function startPhase() {
+  return { counts: await load.read(), time: await ProcessorTime.read() }
+}
+
+/** What the phase has cost, for each session, and who has taken the processors. */
+async function endPhase(what: string, before: Awaited<ReturnType<typeof startPhase>>, count: number): Promise<void> {
+  const { counts, time } = await startPhase()
+  figures.add('the API server', `requests of ${what}, for each`, 'calls', [
+    (counts.requests - before.counts.requests) / count,
+  ])
+  figures.add('the API server', `memory after ${what}`, 'MiB', [counts.memoryBytes / mebibyte])
+  const verbs = counts.byVerbSince(before.counts).map(([verb, requests]) => `${verb} ${(requests / count).toFixed(1)}`)
+  figures.notes.push(`${what}, requests for each by verb: ${verbs.join(', ')}`)
+  const p99 = counts.p99Since(before.counts).map(([verb, seconds]) => `${verb} ${seconds} s`)
+  figures.notes.push(`${what}, p99 of requests at most: ${p99.join(', ')}`)
+  const shares = time.since(before.time)
+  for (const [name, seconds] of shares) {
+    figures.add('processor', `${name}, for each of the ${what}`, 'ms of CPU', [(seconds * 1_000) / count])
+  }
+  figures.notes.push(`${what}: the processors of this host were busy to ${time.percentSince(before.time).toFixed(0)} %`)
+  for (const note of figures.notes.splice(0)) say(note)
 }
 
 async function memoryOf(pid: number): Promise<number> {
@@ -220,5 +251,4 @@ function print(): void {
     const [half, most] = [p50, p99].map((value) => value.toFixed(value < 10 ? 2 : 0))
     process.stdout.write(`| ${service} | ${name} | ${half} | ${samples > 1 ? most : ''} | ${unit} | ${samples} |\n`)
   }
-  for (const note of figures.notes) process.stdout.write(`${note}\n`)
 }

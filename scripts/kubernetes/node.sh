@@ -141,9 +141,10 @@ start_api() {
 }
 
 start_controllers() {
+  # By default it binds 50 pods a second, which would bound every bench.
   kube-scheduler --kubeconfig="$work/scheduler.conf" --authentication-kubeconfig="$work/scheduler.conf" \
     --authorization-kubeconfig="$work/scheduler.conf" --leader-elect=false --bind-address=127.0.0.1 \
-    >"$logs/scheduler.log" 2>&1 &
+    --kube-api-qps=1000 --kube-api-burst=2000 >"$logs/scheduler.log" 2>&1 &
   kube-controller-manager --kubeconfig="$work/controllers.conf" --leader-elect=false --bind-address=127.0.0.1 \
     --use-service-account-credentials=true --service-account-private-key-file="$work/keys/accounts.key" \
     --root-ca-file="$work/keys/apiserver.crt" --controllers='*,-node-ipam-controller' >"$logs/controllers.log" 2>&1 &

@@ -191,17 +191,23 @@ export class Cluster {
     const name = podName(machineId)
     const remove = (gracePeriodSeconds: number) =>
       unlessAbsent(this.#api.deleteNamespacedPod({ name, namespace: this.#namespace, gracePeriodSeconds }))
-    const pod = await remove(graceSeconds)
-    if (pod === undefined) return
+    if ((await remove(graceSeconds)) === undefined) return
     const deadline = performance.now() + limitMilliseconds
     let isForced = false
-    while (await this.readPod(machineId)) {
+    // The watch tells the end of a pod that it has shown. The cluster is asked where the watch says nothing.
+    let isWatched = this.cache.get(name) !== undefined
+    while (isWatched ? this.cache.get(name) : await this.readPod(machineId)) {
       if (!isForced && performance.now() > deadline) {
         isForced = true
         await remove(0)
+        isWatched = false
         continue
       }
-      await this.cache.nextChange(name, AbortSignal.timeout(lookAgainMilliseconds)).catch(() => {})
+      const change = this.cache.nextChange(name, AbortSignal.timeout(lookAgainMilliseconds))
+      isWatched = await change.then(
+        () => true,
+        () => false,
+      )
     }
   }
 

@@ -124,8 +124,11 @@ export class KubernetesDriver implements Driver {
 
   async #remove(machineId: MachineId): Promise<void> {
     const machine = this.#machines.get(machineId)
-    await this.#cluster.deletePod(machineId, removalLimitMilliseconds)
-    await this.#cluster.deleteSecret(machineId)
+    // Before the pod is gone: the cluster would come to remove the secret too, with three calls of its own.
+    await Promise.all([
+      this.#cluster.deletePod(machineId, removalLimitMilliseconds),
+      this.#cluster.deleteSecret(machineId),
+    ])
     machine?.markGone('it was stopped')
     this.#machines.delete(machineId)
     this.#memoryKills.delete(machineId)

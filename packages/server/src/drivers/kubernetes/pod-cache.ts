@@ -35,7 +35,10 @@ export class PodCache {
     const informer = makeInformer(config, `/api/v1/namespaces/${namespace}/pods`, list, selector)
     const cache = new PodCache(informer, namespace)
     for (const verb of ['add', 'update', 'delete'] as const) {
-      informer.on(verb, (pod: V1Pod) => cache.#changes.emit(pod.metadata?.name ?? ''))
+      informer.on(verb, (pod: V1Pod) => {
+        forgetUnread(pod)
+        cache.#changes.emit(pod.metadata?.name ?? '')
+      })
     }
     informer.on('error', (error: unknown) => {
       problem = error
@@ -74,5 +77,15 @@ export class PodCache {
     this.#isClosed = true
     clearTimeout(this.#retry)
     await this.#informer.stop()
+  }
+}
+
+/** Of thousands of pods, what nobody reads would be most of the server's memory. The informer keeps this very object. */
+function forgetUnread(pod: V1Pod): void {
+  delete pod.metadata?.managedFields
+  if (pod.spec) {
+    pod.spec = {
+      containers: pod.spec.containers.map(({ name, resources }) => ({ name, ...(resources && { resources }) })),
+    }
   }
 }

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import { type ConnectionOptions, connect as connectTls, createSecureContext, type SecureContext } from 'node:tls'
 import { machineIdentity, type PodProtocol, podPorts, podProtocols } from '@berth/contract/agent/machine/machine-pod.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import { type CertificateAuthority, type Identity, identityLifetimeMilliseconds } from './certificates.ts'
+import { type CertificateAuthority, identityLifetimeMilliseconds } from './certificates.ts'
 
 const connectLimitMilliseconds = 10_000
 const answerLimitMilliseconds = 10_000
@@ -21,7 +21,8 @@ export interface PodAddress {
 export class PodLink {
   readonly #authority: Pick<CertificateAuthority, 'issueToServer'>
   readonly #clock: Clock
-  #identity: Promise<Identity> | undefined
+  /** One for all connections: each of its own would take 100 KiB and the time to read the keys again. */
+  #context: Promise<SecureContext> | undefined
   #renewAt = 0
 
   constructor(authority: Pick<CertificateAuthority, 'issueToServer'>, clock: Clock) {
@@ -31,16 +32,13 @@ export class PodLink {
 
   /** Rejects when whoever listens there is not the gateway of this machine. */
   async connect({ machineId, host, port = podPorts.servers }: PodAddress, protocol: PodProtocol): Promise<Duplex> {
-    const identity = await this.#currentIdentity()
+    const secureContext = await this.#currentContext()
     const limit = AbortSignal.timeout(connectLimitMilliseconds)
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true })
     try {
       await once(socket, 'connect', { signal: limit })
       return await handshake(socket, limit, {
-        ca: identity.authority,
-        cert: identity.certificate,
-        key: identity.key,
-        minVersion: 'TLSv1.3',
+        secureContext,
         ALPNProtocols: [protocol],
         checkServerIdentity: (_host, { subjectaltname }) =>
           subjectaltname === `URI:${machineIdentity(machineId)}`
@@ -69,17 +67,22 @@ export class PodLink {
     }
   }
 
-  #currentIdentity(): Promise<Identity> {
+  #currentContext(): Promise<SecureContext> {
     const now = this.#clock.now()
-    if (!this.#identity || now.getTime() >= this.#renewAt) {
+    if (!this.#context || now.getTime() >= this.#renewAt) {
       this.#renewAt = now.getTime() + identityLifetimeMilliseconds / 2
-      const identity = this.#authority.issueToServer(now)
-      this.#identity = identity
-      identity.catch(() => {
-        this.#identity = undefined
+      const context = this.#newContext(now)
+      this.#context = context
+      context.catch(() => {
+        this.#context = undefined
       })
     }
-    return this.#identity
+    return this.#context
+  }
+
+  async #newContext(now: Date): Promise<SecureContext> {
+    const { authority, certificate, key } = await this.#authority.issueToServer(now)
+    return createSecureContext({ ca: authority, cert: certificate, key, minVersion: 'TLSv1.3' })
   }
 }
 

@@ -161,13 +161,12 @@ export class SessionCreator {
     row: Insertable<SessionTable>,
     kind: ReserveKind | ReserveMiss,
   ): Promise<{ readonly session: Session; readonly claimed: ChosenMachine | undefined }> {
-    const { limits, reserve } = this.#options
+    const { reserve } = this.#options
     const chosen = isKind(kind) ? reserve.choose(kind) : undefined
     const write = async () => {
       // One statement in place of a transaction; when there is no machine or no place, the transaction tells which.
-      const claimed =
-        place === undefined && chosen && (await reserve.claimFor(chosen, row, limits.takesPlace(row.project_id)))
-      return claimed || this.#takePlace(place ?? this.#placeOf(row.project_id), row, chosen)
+      const written = place === undefined ? await this.#takeOrdinaryPlace(row, chosen) : undefined
+      return written ?? this.#takePlace(place ?? this.#placeOf(row.project_id), row, chosen)
     }
     const session = await write().catch(async (error: unknown) => {
       if (chosen) await reserve.putBack(chosen)
@@ -178,6 +177,12 @@ export class SessionCreator {
     else reserve.noteMiss(isKind(kind) ? 'empty' : kind)
     this.#noteAllocation(session)
     return { session, claimed }
+  }
+
+  #takeOrdinaryPlace(row: Insertable<SessionTable>, chosen: ChosenMachine | undefined): Promise<Session | undefined> {
+    const { limits, reserve, store } = this.#options
+    const takesPlace = limits.takesPlace(row.project_id)
+    return chosen ? reserve.claimFor(chosen, row, takesPlace) : store.insertInPlace(row, takesPlace)
   }
 
   #takePlace(

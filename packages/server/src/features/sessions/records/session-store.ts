@@ -2,10 +2,11 @@ import type { Region } from '@berth/contract/browsers/browser.ts'
 import type { MachineId, ProjectId, ProxyId, SessionId } from '@berth/contract/common/ids.ts'
 import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
-import { type Insertable, sql, type Updateable } from 'kysely'
+import { type Insertable, type RawBuilder, sql, type Updateable } from 'kysely'
 import { type Database, violates } from '../../../database/database.ts'
 import { newestPage } from '../../../database/newest-page.ts'
 import type { SessionTable } from '../../../database/tables.ts'
+import { unwaitedCommit } from '../../../database/unwaited-commit.ts'
 import type { Session } from './session.ts'
 import { liveStates, pooledStates, runningStates, type SessionEndReason, type SessionState } from './session-state.ts'
 
@@ -47,6 +48,33 @@ export class SessionStore {
       .values(session)
       .returningAll()
       .executeTakeFirstOrThrow()
+      .catch((error: unknown) => throwRefused(error, session))
+  }
+
+  /**
+   * The same in one statement that takes a place; nothing when there is none. Others wait for the place of their
+   * organization no longer than it takes. The statement that activates the session waits for the disk.
+   */
+  async insertInPlace(
+    session: Insertable<SessionTable>,
+    takesPlace: RawBuilder<boolean>,
+  ): Promise<Session | undefined> {
+    const columns = Object.keys(session) as (keyof SessionTable)[]
+    return this.#database
+      .with(
+        (place) => place('place').materialized(),
+        (database) => database.selectNoFrom([takesPlace.as('is_free'), unwaitedCommit]),
+      )
+      .insertInto('sessions')
+      .columns(columns)
+      .expression((database) =>
+        database
+          .selectFrom('place')
+          .where('is_free', '=', true)
+          .select(columns.map((column) => sql`${session[column]}`.as(column))),
+      )
+      .returningAll()
+      .executeTakeFirst()
       .catch((error: unknown) => throwRefused(error, session))
   }
 
