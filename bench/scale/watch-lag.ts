@@ -1,6 +1,14 @@
+import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { CoreV1Api, type KubeConfig, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node'
-import { PodCache } from '../../packages/server/src/drivers/kubernetes/pod-cache.ts'
+import {
+  CoreV1Api,
+  type Informer,
+  type KubeConfig,
+  makeInformer,
+  PatchStrategy,
+  setHeaderOptions,
+  type V1Pod,
+} from '@kubernetes/client-node'
 
 const name = 'watched'
 const label = 'app.kubernetes.io/name'
@@ -9,14 +17,18 @@ const mergePatch = setHeaderOptions('Content-Type', PatchStrategy.MergePatch)
 
 /** How long after a change of a pod its watch tells it, to a process that has little else to do. */
 export class WatchLag {
-  readonly #cache: PodCache
+  readonly #informer: Informer<V1Pod>
+  /** Emits the name of each pod that was changed. */
+  readonly #changes = new EventEmitter()
   readonly #api: CoreV1Api
   readonly #namespace: string
 
-  private constructor(cache: PodCache, api: CoreV1Api, namespace: string) {
-    this.#cache = cache
+  private constructor(informer: Informer<V1Pod>, api: CoreV1Api, namespace: string) {
+    this.#informer = informer
     this.#api = api
     this.#namespace = namespace
+    informer.on('update', (pod) => void this.#changes.emit(pod.metadata?.name ?? ''))
+    informer.on('error', (error: unknown) => void this.#changes.emit('error', error))
   }
 
   static async open(config: KubeConfig, namespace: string): Promise<WatchLag> {
@@ -25,17 +37,20 @@ export class WatchLag {
     // It fits nowhere, so that nobody else changes it.
     const spec = { containers, nodeSelector: { [label]: name }, schedulerName: 'nobody' }
     const metadata = { name, labels: { [label]: name } }
-    const selector = `${label} in (${name}, berth-machine)`
-    const cache = await PodCache.open({ config, api, namespace, selector, logger: undefined })
+    const labelSelector = `${label} in (${name}, berth-machine)`
+    const list = () => api.listNamespacedPod({ namespace, labelSelector })
+    const informer = makeInformer(config, `/api/v1/namespaces/${namespace}/pods`, list, labelSelector)
+    const lag = new WatchLag(informer, api, namespace)
     await api.createNamespacedPod({ namespace, body: { metadata, spec } })
-    return new WatchLag(cache, api, namespace)
+    await informer.start()
+    return lag
   }
 
   /** Measures until the signal. */
   async measure(signal: AbortSignal): Promise<readonly number[]> {
     const lags: number[] = []
     while (!signal.aborted) {
-      const [changed, begin] = [this.#cache.nextChange(name, AbortSignal.timeout(60_000)), performance.now()]
+      const [changed, begin] = [once(this.#changes, name, { signal: AbortSignal.timeout(60_000) }), performance.now()]
       const body = { metadata: { annotations: { 'berth.dev/round': `${begin}` } } }
       await this.#api.patchNamespacedPod({ name, namespace: this.#namespace, body }, mergePatch)
       await changed
@@ -46,7 +61,7 @@ export class WatchLag {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#cache.close()
+    await this.#informer.stop()
     await this.#api.deleteNamespacedPod({ name, namespace: this.#namespace, gracePeriodSeconds: 0 })
   }
 }

@@ -30,7 +30,8 @@ async function unusedPort(): Promise<number> {
 }
 
 async function withTls(): Promise<string> {
-  const file = (name: string) => readFile(new URL(`../../../../e2e/testing/servers/certificates/${name}`, import.meta.url))
+  const file = (name: string) =>
+    readFile(new URL(`../../../../e2e/testing/servers/certificates/${name}`, import.meta.url))
   const server = createTlsServer({ cert: await file('server.pem'), key: await file('server-key.pem') })
   return `https://127.0.0.1:${await listening(server)}`
 }
