@@ -42,9 +42,7 @@ export async function startFakeNodes(count: number): Promise<AsyncDisposable> {
   }
   await run('ip', ['route', 'add', 'local', podNetwork, 'dev', 'lo'])
   stack.defer(async () => void (await run('ip', ['route', 'del', 'local', podNetwork, 'dev', 'lo'])))
-  // Debian's etcd lacks what kwok's client would begin its watches with.
-  const env = { ...process.env, KUBE_FEATURE_WatchListClient: 'false' }
-  const kwok = spawn('kwok', kwokFlags, { stdio: 'ignore', env })
+  const kwok = spawn('kwok', kwokFlags, { stdio: 'ignore' })
   stack.defer(() => end(kwok))
   await run('kubectl', ['wait', '--for=condition=Ready', 'node', '--selector', label, '--timeout=60s'])
   return stack.move()

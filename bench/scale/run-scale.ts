@@ -21,7 +21,8 @@ import { WatchLag } from './watch-lag.ts'
  */
 
 const namespace = 'berth-scale'
-const podsPerNode = 500
+// By what a node has of processors.
+const podsPerNode = 200
 const mebibyte = 1024 ** 2
 const { values } = parseArgs({
   options: { sessions: { type: 'string', default: '1000' }, rate: { type: 'string', default: '20' } },
@@ -58,6 +59,8 @@ const watch = stack.use(await WatchLag.open(config, namespace))
 const idle = await memoryOf(berth.pid)
 say(`the server takes ${idle} MiB without sessions`)
 
+// What was measured until something fails is worth to be told.
+stack.defer(print)
 const created = await createAll()
 const full = await memoryOf(berth.pid)
 figures.add('berth', 'memory of the server', 'MiB', [full])
@@ -67,7 +70,6 @@ await readAll(created)
 await idleLoad()
 await deleteAll(created)
 await reapAll()
-print()
 
 /** At the rate, whether those before have been answered or not. */
 async function createAll(): Promise<readonly string[]> {

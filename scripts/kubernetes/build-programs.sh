@@ -8,6 +8,7 @@ containerd=v2.4.2
 runc=v1.5.3
 helm=v3.22.0
 kwok=v0.8.0
+etcd=v3.6.16
 router=v2.1.0
 programs=(kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl)
 
@@ -116,6 +117,10 @@ if missing runc; then
   }
   module=$(module_for github.com/opencontainers/runc "$runc")
   CGO_ENABLED=1 build "$module" github.com/opencontainers/runc runc '' -tags seccomp
+fi
+if missing etcd; then
+  # Debian's tells no progress of a watch, and clients that stream what there is would list again and again.
+  CGO_ENABLED=0 build "$(module_for go.etcd.io/etcd/server/v3 "$etcd")" go.etcd.io/etcd/server/v3 etcd ''
 fi
 if missing helm; then
   CGO_ENABLED=0 build "$(module_for helm.sh/helm/v3 "$helm")" helm.sh/helm/v3/cmd/helm helm ''

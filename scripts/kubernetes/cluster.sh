@@ -17,7 +17,7 @@ USAGE
 
 here=$(dirname -- "$(readlink -f -- "$0")")
 cache=${BERTH_KUBERNETES_CACHE:-$HOME/.cache/kube-1.37.2}
-packages=(etcd-server containernetworking-plugins iptables ipset iproute2 openssl)
+packages=(containernetworking-plugins iptables ipset iproute2 openssl)
 images=()
 groups=()
 node=

@@ -12,7 +12,11 @@ import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
 import { podProtocols } from '@berth/contract/agent/machine/machine-pod.ts'
 import { egressContractVersion, egressLifelinePath, getEgressState } from '@berth/contract/egress/egress-endpoints.ts'
 
-const state: AgentState = { contract_version: agentContractVersion, state: 'ready', idle_since: null }
+/** Nobody uses it, from its start on. */
+function newState(): AgentState {
+  return { contract_version: agentContractVersion, state: 'ready', idle_since: new Date().toISOString() }
+}
+
 const egressState = { contract_version: egressContractVersion, build: 'fake', machines: [] }
 /** Those that have something to tell at once; the others stay open and silent. */
 const streams = new Set<string>([followAgentState.path, followAgentEvents.path, followAgentTelemetry.path])
@@ -37,10 +41,10 @@ function answerAsAgent(request: IncomingMessage, response: ServerResponse): void
   request.resume()
   if (streams.has(path)) {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    response.write(path === followAgentState.path ? `data: ${JSON.stringify(state)}\n\n` : ':\n\n')
+    response.write(path === followAgentState.path ? `data: ${JSON.stringify(newState())}\n\n` : ':\n\n')
     return
   }
-  if (path === getAgentState.path) sendJson(response, state)
+  if (path === getAgentState.path) sendJson(response, newState())
   else request.once('end', () => response.writeHead(204).end())
 }
 
