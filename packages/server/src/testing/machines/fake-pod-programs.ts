@@ -14,7 +14,7 @@ import { egressContractVersion, egressLifelinePath, getEgressState } from '@bert
 
 /** Nobody uses it, from its start on. */
 function newState(): AgentState {
-  return { contract_version: agentContractVersion, state: 'ready', idle_since: new Date().toISOString() }
+  return { contract_version: agentContractVersion, state: 'ready', idle_since: Date.now() }
 }
 
 const egressState = { contract_version: egressContractVersion, build: 'fake', machines: [] }
