@@ -18,7 +18,7 @@ const repeatable = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']
 /** On the answer of a server to a forwarded request whose session it does not have: it has done nothing. */
 export const misdirectedHeader = 'x-berth-misdirected'
 
-/** A body that still comes. It is read when the other server has told to go on, so that a refusal leaves it whole. */
+/** A body that has not arrived. It is read when the other server answers 100 Continue, so that a refusal leaves it whole. */
 export class UnreadBody {
   readonly #source: IncomingMessage
   readonly #tellClient: () => void
@@ -40,7 +40,7 @@ export class UnreadBody {
     this.#source.pipe(outgoing)
   }
 
-  /** Lets go of what still comes of it. */
+  /** Reads the rest and drops it. */
   discard(): void {
     this.#source.resume()
   }
@@ -53,7 +53,7 @@ export interface Forward {
   readonly signature: string
   /** What the request names in `Host`, or where it came in when it names nothing. */
   readonly host: string
-  /** One that this server has read already, or one that still comes. */
+  /** What this server has read already, or a body that has not arrived. */
   readonly body: string | Buffer | UnreadBody | undefined
 }
 
@@ -125,7 +125,7 @@ export class HttpForwarder {
       throw new BerthError(isUnsure ? 'operation_interrupted' : 'session_unreachable', undefined, { cause })
     }
     outgoing.destroy()
-    throw new BerthError('session_unreachable', undefined, { cause: new Error('the server has the session no more') })
+    throw new BerthError('session_unreachable', undefined, { cause: new Error('the server no longer has the session') })
   }
 
   #open(request: IncomingMessage, forward: Forward, signal: AbortSignal): ClientRequest {

@@ -3,7 +3,7 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { OtlpDestinationStore } from './otlp-destination-store.ts'
 
-/** A collector that works is told again no sooner: batches leave twice a second. */
+/** The shortest time between two records of success: batches leave twice a second. */
 const successPauseMilliseconds = 10_000
 const maxErrorLength = 500
 
@@ -13,7 +13,7 @@ interface OtlpDeliveryHealthOptions {
   readonly logger: Logger
 }
 
-/** Records what exports have come to, for the owner of the destination. */
+/** Records successes and failures of exports, for the owner of the destination. */
 export class OtlpDeliveryHealth {
   readonly #options: OtlpDeliveryHealthOptions
   /** When a success was written; absent after a failure, so that the next success is written at once. */
