@@ -1,5 +1,6 @@
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import { mayPass } from '../../../database/database.ts'
 import { readTotp } from '../../../secrets/totp.ts'
 import type { CredentialProviderService } from '../../credential-providers/credential-provider-service.ts'
 import type { CredentialService } from '../../credentials/credential-service.ts'
@@ -49,7 +50,7 @@ export class MeansService {
 
   /** For logins that a person can finish without a provider. */
   readonly ignoreProvider = (error: unknown): undefined => {
-    if (!(error instanceof BerthError) || error.code === 'database_unavailable') throw error
+    if (!(error instanceof BerthError) || mayPass(error)) throw error
   }
 
   /** The site has refused what is stored: it is not tried again before it changes. */
