@@ -6,6 +6,7 @@ import { containerNames } from '@berth/server/drivers/kubernetes/machine-pod.ts'
 import type Kernel from '@onkernel/sdk'
 import type { BrowserCreateResponse } from '@onkernel/sdk/resources/browsers'
 import { chromium, type Page } from 'playwright-core'
+import { SessionLoad } from './session-load.ts'
 import { noInstall, TestInstallation } from './test-installation.ts'
 
 const patience = { firstPauseMilliseconds: 100, longestPauseMilliseconds: 1_000, patienceMilliseconds: 60_000 }
@@ -57,6 +58,23 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     await eventually(() =>
       onPage(kept.cdp_ws_url, async (page) => assert.equal(await page.textContent('h1'), 'in a pod')),
     )
+  })
+
+  it('loses no session, and refuses no request that is repeated, while an update replaces the servers under load', {
+    timeout: 300_000,
+  }, async () => {
+    const sessions = await Promise.all([1, 2].map(() => client.browsers.create({ headless: true })))
+    const load = new SessionLoad(client, sessions)
+    await load.begin()
+
+    await berth.replaceServer()
+    const { connections, requests, failures } = await load.end()
+
+    assert.deepEqual(failures, [])
+    // Each client had to connect again, and each did so at the same URL.
+    assert.ok(connections > sessions.length, `${connections} connections`)
+    assert.ok(requests > 0)
+    for (const { session_id } of sessions) await client.browsers.deleteByID(session_id)
   })
 
   it('runs machines under its profile of system calls, and nothing of a pod as root', async () => {

@@ -12,7 +12,7 @@ const clusterTests = ['kubernetes']
 /** Those that scripts/kubernetes/build-programs.sh builds. */
 const nodePrograms = [
   ...['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'kubelet', 'kubectl'],
-  ...['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc', 'helm', 'kwok', 'kube-router'],
+  ...['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc', 'etcd', 'helm', 'kwok', 'kube-router'],
 ]
 
 /**

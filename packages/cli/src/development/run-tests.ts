@@ -30,7 +30,7 @@ const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
 // They measure times or memory, or use up what a machine has for all: processor, files, memory.
 const exclusiveTests =
-  /^bench\/(?!extraction\/)|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
+  /^bench\/(?!extraction\/)|^e2e\/kubernetes-node[.]|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
 const startBerths = /^e2e\/|^bench\//
 /** Each starts several browsers: more of them than processors make each other late. */
 const maxBrowserFiles = 4
