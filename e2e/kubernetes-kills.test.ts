@@ -5,7 +5,7 @@ import { canBeUsed, createSession, deleteSession, isActive, type SessionRecord }
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { inContainer, isLeft, killByName, kubectl, noCluster, podOf } from './testing/cluster.ts'
+import { inContainer, isLeft, killByCommand, kubectl, noCluster, podOf } from './testing/cluster.ts'
 import { type Pages, startPages } from './testing/pages.ts'
 
 /** Until callers are told. The node tells the cluster, and the cluster tells the server. */
@@ -39,7 +39,7 @@ suite('parts of a machine in a pod that are killed', { skip: noCluster, timeout:
   }
 
   for (const [what, kill] of [
-    ['its agent is killed', (pod: string) => inContainer(pod, 'machine', killByName('programs/agent[.]mjs'))],
+    ['its agent is killed', (pod: string) => inContainer(pod, 'machine', killByCommand('^/opt/berth/node /opt/berth/programs/agent'))],
     ['the first process of its machine ends', (pod: string) => inContainer(pod, 'machine', 'kill -TERM 1')],
     ['somebody deletes its pod', (pod: string) => kubectl('delete', 'pod', pod, '--wait=false')],
     ['somebody deletes its pod by force', (pod: string) => kubectl('delete', 'pod', pod, '--force', '--wait=false')],
@@ -59,7 +59,7 @@ suite('parts of a machine in a pod that are killed', { skip: noCluster, timeout:
     const client = await CdpClient.open(session.cdp_ws_url)
     const closed = once(client.socket, 'close')
 
-    await inContainer(podOf(session.session_id), 'machine', killByName('chromium/chromium[^-]*--user-data-dir'))
+    await inContainer(podOf(session.session_id), 'machine', killByCommand('^/usr/lib/chromium/chromium --([^t]|t[^y])'))
 
     await closed
     await until('a browser', () => canBeUsed(session).catch(() => false), { limitSeconds: againSeconds })

@@ -35,9 +35,9 @@ export async function inContainer(pod: string, container: 'machine' | 'egress', 
   )
 }
 
-/** Kills the programs whose command line has the pattern, in which some character has to be in brackets. */
-export function killByName(pattern: string): string {
-  return `for folder in /proc/[0-9]*; do grep -qa '${pattern}' $folder/cmdline && kill -KILL "\${folder#/proc/}"; done`
+/** Kills the programs whose command line, with spaces between its parts, fits the pattern. */
+export function killByCommand(pattern: string): string {
+  return `for folder in /proc/[0-9]*; do tr '\\0' ' ' <$folder/cmdline | grep -qE '${pattern}' && kill -KILL "\${folder#/proc/}"; done`
 }
 
 /** The kubelet of the node, where that is this host. */

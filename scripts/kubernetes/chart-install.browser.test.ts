@@ -52,8 +52,8 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     kept = session
   })
 
-  it('goes on with its sessions, and with their pages, while an update replaces the server', async () => {
-    await berth.replaceServer()
+  it('goes on with its sessions, and with their pages, while an update replaces the servers', async () => {
+    await berth.replaceServers()
 
     await eventually(() =>
       onPage(kept.cdp_ws_url, async (page) => assert.equal(await page.textContent('h1'), 'in a pod')),
@@ -67,7 +67,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     const load = new SessionLoad(client, sessions)
     await load.begin()
 
-    await berth.replaceServer()
+    await berth.replaceServers()
     const { connections, requests, failures } = await load.end()
 
     assert.deepEqual(failures, [])
@@ -123,8 +123,8 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
 
     await client.browsers.deleteByID(session.session_id)
 
-    // That of the other session, and the one that waits for the next.
-    await eventually(async () => assert.equal((await berth.machines()).length, 2))
+    // That of the other session, and one at each server that waits for the next.
+    await eventually(async () => assert.equal((await berth.machines()).length, 3))
   })
 
   it('takes everything with it that it has made, also the machines of sessions', async () => {

@@ -5,6 +5,7 @@ import type { BrowserCreateResponse } from '@onkernel/sdk/resources/browsers'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
 const pauseMilliseconds = 50
+const settleMilliseconds = 2_000
 /** How long a client that was cut off attempts to connect again. */
 const patience = { firstPauseMilliseconds: 100, longestPauseMilliseconds: 1_000, patienceMilliseconds: 60_000 }
 
@@ -41,8 +42,8 @@ export class SessionLoad {
   }
 
   async end(): Promise<LoadResult> {
-    // Those that are being cut off now connect once more.
-    await delay(1_000)
+    // Those that have just been cut off connect once more.
+    await delay(settleMilliseconds)
     this.#stop.abort()
     await Promise.all(this.#running)
     return { connections: this.#connections, requests: this.#requests, failures: this.#failures }

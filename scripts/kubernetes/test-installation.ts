@@ -82,6 +82,8 @@ export class TestInstallation implements AsyncDisposable {
       existingSecret: secretName,
       'blobs.bucket': bucket,
       'blobs.endpoint': `http://${host}:${s3Port}`,
+      'server.replicas': '2',
+      'server.drainSeconds': '5',
       'server.resources.requests.cpu': '10m',
       'machines.cpuRequest': '10m',
       'machines.reserve': 'headless=1',
@@ -97,32 +99,37 @@ export class TestInstallation implements AsyncDisposable {
     })
   }
 
-  /** As an update does: the server that is there goes when the next one is ready. */
-  async replaceServer(): Promise<void> {
+  /** As an update does: a server that is there goes when the next one is ready. Resolves when all of them have gone. */
+  async replaceServers(): Promise<void> {
+    const old = await this.#servers()
     await this.#kubectl('rollout', 'restart', 'deployment/berth')
     await this.#kubectl('rollout', 'status', 'deployment/berth', '--timeout', '120s')
+    await this.#kubectl('wait', ...old.map((name) => `pod/${name}`), '--for=delete', '--timeout', '120s')
   }
 
   async uninstall(): Promise<void> {
     await this.#helm('uninstall', 'berth', '--wait', '--timeout', '2m')
   }
 
-  /** What the log says of the first start. */
+  /** What the log of one of them says of the first start. */
   async firstKey(): Promise<string> {
     const log = await this.#log()
-    const ready = log.split('\n').find((line) => line.startsWith('{"event":"ready"'))
-    if (ready === undefined) throw new Error(`the server does not say that it is ready:\n${log}`)
-    return JSON.parse(ready).api_key
+    const ready = log.split('\n').filter((line) => line.startsWith('{"event":"ready"'))
+    const [key] = ready.flatMap((line) => JSON.parse(line).api_key ?? [])
+    if (key === undefined) throw new Error(`no server tells the first key:\n${log}`)
+    return key
+  }
+
+  async #servers(): Promise<readonly string[]> {
+    const labelSelector = 'app.kubernetes.io/name=berth-server'
+    const { items } = await this.core.listNamespacedPod({ namespace: this.namespace, labelSelector })
+    return items.map(({ metadata }) => metadata?.name ?? '')
   }
 
   async #log(): Promise<string> {
     const { namespace } = this
-    const { items } = await this.core.listNamespacedPod({
-      namespace,
-      labelSelector: 'app.kubernetes.io/name=berth-server',
-    })
-    const name = items[0]?.metadata?.name
-    return name === undefined ? 'there is no pod' : this.core.readNamespacedPodLog({ namespace, name })
+    const logs = (await this.#servers()).map((name) => this.core.readNamespacedPodLog({ namespace, name }))
+    return (await Promise.all(logs)).join('\n')
   }
 
   /** By the address of the Service, as clients in the cluster reach it. */
