@@ -181,7 +181,11 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
     signal: stop.signal,
   })
   tests.on('data', () => silence.refresh())
-  tests.on('test:fail', ({ file }) => failedFiles.push(file === undefined ? '' : relative(checkoutFolder, file)))
+  tests.on('test:fail', ({ file = '', details }) => {
+    // The suite that a batch has for a file fails with the tests of the file.
+    const isBySubtests = (details.error as { failureType?: string }).failureType === 'subtestsFailed'
+    if (!isBySubtests) failedFiles.push(relative(checkoutFolder, file))
+  })
   tests.on('test:summary', (result) => {
     if (result.file !== undefined) return
     counts.passed = result.counts.passed
