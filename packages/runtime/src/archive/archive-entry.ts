@@ -1,6 +1,6 @@
 import type { Entry } from 'yauzl'
 
-/** What a member of an archive becomes on disk. */
+/** A member of an archive, as it is unpacked. */
 export interface ArchiveEntry {
   /** A relative path of plain names, without empty names, `.` and `..`. */
   readonly path: string

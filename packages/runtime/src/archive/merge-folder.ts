@@ -32,7 +32,7 @@ async function merge(from: string, into: string): Promise<void> {
 interface Member {
   readonly name: string
   readonly isFolder: boolean
-  /** What exists under that name in the other folder. */
+  /** What exists under that name in the target folder. */
   readonly there: 'folder' | 'link' | 'file' | undefined
 }
 

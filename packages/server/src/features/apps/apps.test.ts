@@ -24,8 +24,8 @@ const refused: readonly (readonly [what: string, fields: Fields, rule: RegExp])[
   ['a force that is none', { force: 'maybe' }, /^force: must be one of true, false/],
   ['a variable without a name', { 'env_vars[]': 'x' }, /^env_vars: must be names/],
   ['a variable with a bad name', { 'env_vars[A=B]': 'x' }, /^env_vars: must be names/],
-  ['an archive that is none', { file: new Blob(['no zip']) }, /^file: the archive is refused/],
-  ['an archive that leaves its folder', { file: archive({ name: '../x' }) }, /^file: the archive is refused/],
+  ['an archive that is none', { file: new Blob(['no zip']) }, /^file: the archive is rejected/],
+  ['an archive that leaves its folder', { file: archive({ name: '../x' }) }, /^file: the archive is rejected/],
   [
     'a link that leaves its folder',
     { file: archive({ name: 'x', content: '/etc/passwd', mode: linkMode }) },
