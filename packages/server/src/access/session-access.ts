@@ -38,7 +38,7 @@ export class SessionAccess {
     return this.#admitKey(bearer, named)
   }
 
-  /** The same for the live view, which whoever may only look is admitted to as well. */
+  /** Like `admit`, for the live view: also accepts tokens for viewing only. */
   async admitViewer(
     { token, bearer }: SessionCredentials,
     named: string,

@@ -17,7 +17,7 @@ const run = promisify(execFile)
 const startLimitSeconds = 60
 const startRetry = {
   firstPauseMilliseconds: 100,
-  // Short: until the host's first process has reaped a killed server, its successor cannot start.
+  // Short, because a successor cannot start until the host's first process has reaped a killed server.
   longestPauseMilliseconds: 400,
   patienceMilliseconds: 10_000,
 }

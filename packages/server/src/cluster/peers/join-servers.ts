@@ -16,22 +16,22 @@ interface JoinOptions {
   readonly serverId: string
   readonly address: string
   readonly keyCheck: string
-  /** How long a server may take to be gone that was at this address before, and was killed. */
+  /** How long to wait for a killed server at the same address to count as gone. */
   readonly patienceSeconds?: number
-  /** Says that this server is there. */
+  /** Registers this server. */
   readonly appear: () => Promise<void>
 }
 
 /**
- * Lets the server appear beside the others of its database, or says what has to be changed before it can. One server
- * after another does this: of two that start at once and do not fit, one is refused.
+ * Registers the server with the others of its database, or reports what must change before it can join. Servers join
+ * one at a time, so of two incompatible ones that start together, one is rejected.
  */
 export async function joinServers(options: JoinOptions): Promise<void> {
   const deadline = performance.now() + 1000 * (options.patienceSeconds ?? 0)
   while (!(await join(options, performance.now() < deadline))) await delay(pauseMilliseconds)
 }
 
-/** Says whether it has appeared: not if another server is still taken to be at its address, and it may wait. */
+/** Returns false if another server still counts as running at this address and this one may wait. */
 function join(options: JoinOptions, mayWait: boolean): Promise<boolean> {
   return options.database.transaction().execute(async (transaction) => {
     await sql`select pg_advisory_xact_lock(${lockNumber})`.execute(transaction)

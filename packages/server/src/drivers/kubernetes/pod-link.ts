@@ -17,11 +17,11 @@ export interface PodAddress {
   readonly port?: number
 }
 
-/** Speaks to pods, as this server. */
+/** Connects to pods with the identity of this server. */
 export class PodLink {
   readonly #authority: Pick<CertificateAuthority, 'issueToServer'>
   readonly #clock: Clock
-  /** One for all connections: each of its own would take 100 KiB and the time to read the keys again. */
+  /** Shared by all connections: a separate one would take 100 KiB and time to read the keys again. */
   #context: Promise<SecureContext> | undefined
   #renewAt = 0
 
@@ -30,7 +30,7 @@ export class PodLink {
     this.#clock = clock
   }
 
-  /** Rejects when whoever listens there is not the gateway of this machine. */
+  /** Rejects when the listener is not the gateway of this machine. */
   async connect({ machineId, host, port = podPorts.servers }: PodAddress, protocol: PodProtocol): Promise<Duplex> {
     const secureContext = await this.#currentContext()
     const limit = AbortSignal.timeout(connectLimitMilliseconds)
@@ -51,7 +51,7 @@ export class PodLink {
     }
   }
 
-  /** Asks the first process of the machine's container. */
+  /** Sends a request to the first process of the machine's container. */
   async ask(address: PodAddress, request: string, body = ''): Promise<string> {
     const connection = await this.connect(address, podProtocols.supervisor)
     const timer = setTimeout(

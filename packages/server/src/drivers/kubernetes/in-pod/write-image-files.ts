@@ -18,8 +18,8 @@ const egressPrograms: BundledPrograms = {
 }
 
 /**
- * Writes what the image of machines needs of this checkout: `root` is the root folder of the image's file system. Node.js
- * itself is copied too, so that the image has the one that the programs were bundled for.
+ * Writes the files that the image of machines needs from this checkout. `root` is the root folder of the image's file
+ * system. Includes Node.js, so that the image has the version that the programs were bundled for.
  */
 export async function writeImageFiles(root: string): Promise<void> {
   const filter = seccompFilter(process.arch)
