@@ -24,11 +24,11 @@ import { EgressClient } from './egress-client.ts'
 import type { EgressLink, GentleChange, RoutedMachine } from './egress-link.ts'
 
 const startLimitMilliseconds = 15_000
-/** How long egress may take to end when requested. */
+/** How long egress may take to stop when requested. */
 const endLimitMilliseconds = 7_000
 const retryMilliseconds = 20
 const restartPauseMilliseconds = 250
-/** Errors which show that nothing listens, or that the listener has just ended. */
+/** Errors which mean that nothing listens or that the listener has just exited. */
 const goneCodes = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']
 const egressFolder = join(import.meta.dirname, '../../../egress/src')
 const programs = {
@@ -51,8 +51,8 @@ interface Route {
 }
 
 /**
- * The egress process of this host. It outlives the server, so that pages of live sessions keep their connections while
- * the server restarts. When egress ends, it is started again and receives its configuration again.
+ * The egress process of this host. It survives the server, so that pages of active sessions keep their connections
+ * while the server restarts. When egress exits, it is restarted and receives its configuration again.
  */
 export class EgressDaemon implements EgressLink {
   readonly #folders: HostFolders
@@ -65,7 +65,7 @@ export class EgressDaemon implements EgressLink {
   /** The socket on which the server accepts connections from sessions to berth's own addresses. */
   readonly #ownSessionSocket: string
   readonly #routes = new Map<MachineId, Route>()
-  /** Of each machine, one update is sent at a time: the last one holds. */
+  /** Sends updates of a machine one at a time. The last one wins. */
   readonly #updates = new KeyedQueue<MachineId>()
   readonly #closing = new AbortController()
   #policy: EgressPolicy | undefined
@@ -102,7 +102,7 @@ export class EgressDaemon implements EgressLink {
     void ended.then(() => this.#restart())
   }
 
-  /** Detaches from egress. It continues to serve machines that are still running, and ends when there are none. */
+  /** Detaches from egress. It continues to serve running machines and exits when there are none. */
   async close(): Promise<void> {
     this.#closing.abort()
     const running = await this.#client.state().catch(() => undefined)
@@ -143,7 +143,7 @@ export class EgressDaemon implements EgressLink {
     return result as EgressProbeResult
   }
 
-  /** Sends what is known now of the machine's route; nothing when it was closed meanwhile. */
+  /** Sends the current route of the machine. Does nothing if the route was closed meanwhile. */
   #sendRoute(machineId: MachineId, gently?: GentleChange): Promise<void> {
     return this.#updates.run(machineId, async () => {
       const route = this.#routes.get(machineId)
@@ -191,7 +191,7 @@ export class EgressDaemon implements EgressLink {
     }
   }
 
-  /** Asks egress to end. If it does not, kills the process that the kernel reports for the socket. */
+  /** Asks egress to stop. If it does not, kills the process that the kernel reports for the socket. */
   async #end(): Promise<void> {
     await this.#client.end().catch(() => {})
     const isGone = async () => !(await this.#isResponding())

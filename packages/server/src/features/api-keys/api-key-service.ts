@@ -80,7 +80,7 @@ export class ApiKeyService {
     return { key, record: await insert() }
   }
 
-  /** The same in two steps, for whoever stores the key together with something else. */
+  /** Like `createAs`, in two steps, for callers that store the key together with something else. */
   async prepare(organizationId: OrganizationId, creator: Creator, request: NewApiKey): Promise<PreparedApiKey> {
     const { name, daysToExpire, projectId } = request
     const project = projectId ? await this.#projects.getActive(organizationId, projectId) : undefined
@@ -164,7 +164,7 @@ function expiryOf({ daysToExpire, expiresAt }: NewApiKey, now: Date): Date | nul
   return expiresAt
 }
 
-/** The default overlap is not longer than the life of the new key. */
+/** The default overlap is not longer than the lifetime of the new key. */
 function overlapDays({ overlapDays }: RotationRequest, lifetimeDays: number | null): number {
   if (overlapDays === undefined || overlapDays === null) return Math.min(defaultOverlapDays, lifetimeDays ?? Infinity)
   if (lifetimeDays !== null && lifetimeDays < overlapDays) {
