@@ -16,7 +16,7 @@ export interface HostReserve {
   readonly diskBytes: number
 }
 
-/** Errors of a host that has run out of something: disk, files, processes, memory. */
+/** Errors of a host that has run out of a resource: disk, files, processes, memory. */
 const exhaustedCodes = ['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM']
 
 interface HostRoomOptions {

@@ -35,9 +35,9 @@ const OpenItem = z.object({
 })
 
 export interface OnePasswordOptions {
-  /** The URL of the operator's Connect server. Absent when there is none. */
+  /** The URL of the operator's Connect server, if there is one. */
   readonly connectUrl: string | undefined
-  /** The limit of a whole call, however many requests it needs. */
+  /** The time limit of a whole call, however many requests it needs. */
   readonly limitMilliseconds: number
 }
 
@@ -84,7 +84,7 @@ export class OnePasswordClient implements ProviderClient {
     if (connectUrl === undefined) {
       throw new ProviderFailure('This service knows no 1Password Connect server. Its operator sets the address.')
     }
-    // On demand: its HTTP client, which is not used, takes a sixth of the time to load the server.
+    // Imported on demand: its HTTP client, which is not used, takes a sixth of the time to load the server.
     const { OnePasswordConnect } = await import('@1password/connect')
     const httpClient = new BoundedRequests(AbortSignal.timeout(limitMilliseconds), limitMilliseconds)
     // Without the trailing slash, the library would drop the last segment of the path.

@@ -41,7 +41,7 @@ const newFlow = (status: FlowStatus, step: FlowStep) => ({
 
 const goTo = (step: FlowStep) => (flow: StoredFlow) => store.change(flow, { step }, now)
 
-/** What comes to a flow, as the statement that decides about it. */
+/** The events of a flow, as the statements that decide them. */
 const events: Readonly<Record<string, (flow: StoredFlow) => Promise<unknown>>> = {
   'a page that asks': goTo('AWAITING_INPUT'),
   'a page that waits for a person': goTo('AWAITING_EXTERNAL_ACTION'),
@@ -57,7 +57,7 @@ const events: Readonly<Record<string, (flow: StoredFlow) => Promise<unknown>>> =
   'a login of a job': () => store.beginUnlessBusy(newFlow('IN_PROGRESS', 'DISCOVERING')),
 }
 
-/** Where each event leads. What is not named changes nothing. */
+/** The state after each event. Events that are not listed change nothing. */
 const ends = {
   'the end of its time': 'EXPIRED COMPLETED',
   'the login': 'SUCCESS COMPLETED',
