@@ -9,7 +9,7 @@ import {
 
 const attemptLimitMilliseconds = 15_000
 
-/** Which providers the operator's settings set up, in the order that `auto` prefers. */
+/** The configured providers, in the order in which `auto` prefers them. */
 export function readSearchConfig(text: (name: string) => string | undefined): SearchConfig {
   const setUp = knownProviders.flatMap((provider): ProviderAccess[] => {
     const { slug, defaultUrl } = provider
@@ -39,7 +39,7 @@ function isAddress(text: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === ''
 }
 
-/** Those that are not named come behind those that are. */
+/** Providers that are not in the list follow those that are. */
 function inOrder(setUp: readonly ProviderAccess[], order: string | undefined): readonly ProviderAccess[] {
   if (order === undefined) return setUp
   const slugs = order.split(',').map((slug) => slug.trim())

@@ -298,7 +298,7 @@ export class FlowSteps {
       if (!(await this.#change(flow, { typed: JSON.stringify(remaining) }))) return
     }
     if (outcome === 'done' && flow.typed.length > maxActions) {
-      const message = 'The login has more steps than any login has.'
+      const message = 'The login took too many steps.'
       return this.fail(flow, { code: 'max_steps_exceeded', message })
     }
     // The earlier page is outdated.

@@ -6,15 +6,15 @@ import type { Extractor } from '../extraction/extractor.ts'
 import type { PageSessions } from './page-sessions.ts'
 
 const maxPageBytes = 8 * 1024 * 1024
-/** Base64, and what stands around it. */
+/** The size in base64, with the rest of the response. */
 const maxAnswerBytes = Math.ceil(maxPageBytes * 1.4)
-/** For the agent to say that the time is over, before the server does. */
+/** Lets the agent report a timeout before the server does. */
 const answerMilliseconds = 2_000
 const minFetchMilliseconds = 500
 
 export type Mode = 'curl' | 'render'
 
-/** A page that gave no text, and why. */
+/** A page without text, with the reason. */
 export interface PageFailure {
   readonly status: Exclude<ContentStatus, 'ok'>
   readonly code: string
@@ -44,7 +44,7 @@ interface FetchOptions {
   readonly signal: AbortSignal
 }
 
-/** Fetches a page by a session and reads its text. Rejects only when the signal aborts, or with a bug. */
+/** Fetches a page with a session and extracts its text. Rejects only when the signal aborts, or because of a bug. */
 export async function fetchPageText(options: FetchOptions): Promise<PageText | PageFailure> {
   const { extractor, url, mode, signal } = options
   const page = await fetchBytes(options)
@@ -122,7 +122,7 @@ function failureOf(error: unknown): PageFailure {
   throw error
 }
 
-/** What a status says of the page, where it is no page that a person was to see. */
+/** The failure for a status that shows no regular page. */
 function refusalOf(httpStatus: number): PageFailure | undefined {
   if (httpStatus < 400) return undefined
   const failure = (status: PageFailure['status'], retryable: boolean): PageFailure => ({

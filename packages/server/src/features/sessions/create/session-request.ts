@@ -17,13 +17,13 @@ import type { LaunchInputs } from './machine-spec.ts'
 import { selectNetwork } from './network-selection.ts'
 import { selectTelemetry, withDestination } from './telemetry-selection.ts'
 
-/** What a session is made of, after the defaults of the contract. */
+/** The settings of a session, including the defaults of the contract. */
 export type SessionRequest = BrowserRequest
 
-/** What the names in a request stand for. */
+/** The resources that a request refers to. */
 interface Selected {
   readonly inputs: LaunchInputs
-  /** How the session leaves. */
+  /** The egress settings of the session. */
   readonly egress: LeavesBy
   readonly vaults: Awaited<ReturnType<VaultService['link']>>
   readonly otlpDestinationId: OtlpDestinationId | null
@@ -50,7 +50,7 @@ interface SessionRequestsOptions {
   readonly region: Region
 }
 
-/** Reads requests for sessions: refuses what cannot be done, finds what they name, and writes the row. */
+/** Processes requests for sessions: rejects invalid ones, finds the referenced resources, and creates the row. */
 export class SessionRequests {
   readonly #options: SessionRequestsOptions
 
@@ -134,7 +134,7 @@ export class SessionRequests {
     }
   }
 
-  /** By which proxies the session leaves. */
+  /** The proxies of the session. */
   async #selectEgress(projectId: ProjectId, request: SessionRequest): Promise<LeavesBy> {
     const { proxies } = this.#options
     const byDefault: SelectedProxy = { mode: 'default' }

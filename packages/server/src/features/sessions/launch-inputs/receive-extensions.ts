@@ -11,11 +11,11 @@ import { validate } from '@berth/runtime/http/validate.ts'
 export interface NamedUpload {
   readonly name: string
   readonly path: string
-  /** How the client calls its place in the list. */
+  /** The client's name for its place in the list. */
   readonly label: string
 }
 
-/** Keeps each archive as a file of the folder. */
+/** Stores each archive as a file in the folder. */
 export async function receiveNamedUploads(request: IncomingMessage, folder: string): Promise<readonly NamedUpload[]> {
   const uploads: NamedUpload[] = []
   for await (const { label, text, content } of readExtensionPairs(request, folder)) {

@@ -49,7 +49,7 @@ function loading(extensions: Readonly<Record<string, Uint8Array>>): FormData {
   return form
 }
 
-/** Notes what the agent is sent, and answers as it is told to. */
+/** Records what the agent receives, and sends this response. */
 function listen(agent: FakeAgent, answer: { status: number; body?: object } = { status: 201 }): Map<string, Buffer> {
   const received = new Map<string, Buffer>()
   agent.takeExtensions = async (request, response) => {

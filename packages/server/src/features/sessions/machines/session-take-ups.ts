@@ -19,8 +19,8 @@ interface SessionTakeUpsOptions {
 }
 
 /**
- * Sessions that come to this server and leave it, where every server reaches every machine. The row says who serves a
- * session. Its server takes the machine up when it is asked for the session, or with the next round of the reaper.
+ * Moves sessions between servers when every server can reach every machine. The row names the server of a session. That
+ * server adopts the machine at the first request for the session, or in the next round of the reaper.
  */
 export class SessionTakeUps {
   readonly #options: SessionTakeUpsOptions
@@ -31,14 +31,14 @@ export class SessionTakeUps {
     this.#options = options
   }
 
-  /** Takes what servers have left that are gone, to be taken up. */
+  /** Takes over the sessions of lost servers, to be adopted. */
   async moveFromGone(): Promise<void> {
     const { moves, logger } = this.#options
     const moved = await moves.moveFromGone()
     if (moved.length > 0) logger.warn({ sessions: moved.length }, 'moved the sessions of a server that is gone')
   }
 
-  /** Gives the sessions of this server to others, if there are others. What clients have open to them goes on. */
+  /** Hands the sessions of this server over to others, if there are any. Open connections of clients continue. */
   async giveAway(): Promise<number> {
     const { moves, logger } = this.#options
     this.#isLeaving = true
