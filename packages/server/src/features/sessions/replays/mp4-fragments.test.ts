@@ -81,7 +81,7 @@ for (const [what, bytes] of malformed) {
   })
 }
 
-/** The first fragment, whose table of samples counts more than there are. */
+/** The first fragment, with a sample table that claims more samples than it contains. */
 function cutSamples(): Buffer {
   const fragment = Buffer.from(recording.subarray(head.length, recording.indexOf('mdat') - 4))
   const trun = fragment.indexOf('trun')

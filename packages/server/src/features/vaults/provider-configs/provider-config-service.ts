@@ -17,7 +17,9 @@ interface ProviderConfigServiceOptions {
   readonly clock: Clock
 }
 
-/** The rules of configs of payment providers. They belong to the organization, and keys of one project only read them. */
+/**
+ * The rules of payment provider configs. They belong to the organization, and keys of one project can only read them.
+ */
 export class ProviderConfigService {
   readonly #store: ProviderConfigStore
   readonly #secrets: ProjectSecrets
