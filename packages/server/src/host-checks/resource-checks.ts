@@ -31,7 +31,7 @@ export function judgeMemory(availableBytes: number): Verdict {
   return ok(fact)
 }
 
-/** Of the machines that are started before they are asked for. A running server tells more in its metrics. */
+/** For the machines that are started in advance. The metrics of a running server contain more. */
 export function judgeReserve(config: ReserveConfig, freeBytes: number): Verdict {
   if (config === 'off') return ok('off: each session waits for the start of its browser')
   const sizes = Object.entries(planSizes(config, { creates: [], nowMilliseconds: 0, freeBytes }))

@@ -5,7 +5,10 @@ import type { StrayMachines } from '../features/sessions/machines/stray-machines
 interface LostSessionsOptions {
   readonly servers: ServerStore
   readonly serverId: string
-  /** Where machines are shared: what a server leaves that its sessions do not take along. Those move to other servers. */
+  /**
+   * Set when machines are shared: sessions then move to other servers, and the remaining machines of a lost server must
+   * be removed.
+   */
   readonly strayMachines: StrayMachines | undefined
   readonly logger: Logger
 }

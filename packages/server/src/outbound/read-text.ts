@@ -1,4 +1,4 @@
-/** The whole body as text. Throws an Error that names the sender when it is longer. */
+/** Reads the whole body as text. Throws an Error that names the sender if it is longer. */
 export async function readText({ body }: Response, maxBytes: number, sender: string): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0

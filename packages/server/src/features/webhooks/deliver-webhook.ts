@@ -93,7 +93,7 @@ function open(
   return sent
 }
 
-/** The beginning of the body. An endpoint that sends more than that is cut off; its status counts. */
+/** The start of the body. A longer body is cut off; the status still counts. */
 async function readSome(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
@@ -104,11 +104,11 @@ async function readSome(response: IncomingMessage): Promise<string> {
       if (length >= maxResponseBytes) break
     }
   } catch {
-    // The status has come, and it counts, whatever becomes of the body.
+    // The status has arrived and counts, whatever happens to the body.
   } finally {
     response.destroy()
   }
-  // PostgreSQL stores no NUL.
+  // PostgreSQL cannot store NUL.
   return Buffer.concat(chunks).toString().slice(0, maxResponseLength).toWellFormed().replaceAll('\0', '\uFFFD')
 }
 

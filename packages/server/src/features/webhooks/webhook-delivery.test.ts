@@ -31,7 +31,7 @@ const get = async (owner: TestProject, { webhook_id, id }: WebhookDelivery) =>
 
 const deliver = (from = server): Promise<void> => from.services.webhookDeliverer.run()
 
-/** Lets time pass for what waits. */
+/** Advances the time for pending deliveries. */
 const pass = (seconds: number) =>
   sql`update webhook_deliveries set next_attempt_at = next_attempt_at - make_interval(secs => ${seconds}),
     claimed_until = claimed_until - make_interval(secs => ${seconds}) where status = 'pending'`.execute(server.database)
@@ -257,7 +257,7 @@ test('of two servers one delivers each, and what a killed one had taken is deliv
   }
 })
 
-/** Takes what is due, as a server does that is killed at once. */
+/** Claims what is due, like a server that is killed immediately. */
 async function killedWithClaims(): Promise<number> {
   const { DeliveryStore } = await import('./delivery-store.ts')
   const limits = { total: 100, perOrganization: 12, perWebhook: 4, leaseSeconds: 60 }
