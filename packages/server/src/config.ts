@@ -392,7 +392,10 @@ function serverAddress(value: string | undefined): string | undefined {
   const url = URL.parse(value)
   const hasMore = url && (url.pathname !== '/' || url.search || url.hash || url.username)
   if (url && ['http:', 'https:'].includes(url.protocol) && !hasMore) return url.origin
-  throw new StartError('BERTH_SERVER_ADDRESS must be as http://host:port, or with https, and nothing behind it', 64)
+  throw new StartError(
+    'BERTH_SERVER_ADDRESS must have the form http://host:port or https://host:port, without a path',
+    64,
+  )
 }
 
 /** The settings that must be equal on all servers of a database. `join-servers.ts` compares them. */

@@ -436,7 +436,7 @@ export function createServices(options: ServicesOptions) {
     memoryWatch
       .check(id)
       .then(() => terminator.end(id, 'machine_ended'))
-      .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
+      .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; retrying'))
   })
 
   const vaultParts = createVaultServices({

@@ -146,12 +146,9 @@ export const SearchRequest = z
     include_domains: Domains.optional(),
     exclude_domains: Domains.optional(),
     include_raw: z.boolean().default(false),
-    strict_params: z
-      .boolean()
-      .default(false)
-      .meta({
-        description: 'Reject parameters that a provider does not support exactly, instead of returning a warning.',
-      }),
+    strict_params: z.boolean().default(false).meta({
+      description: 'Reject parameters that a provider does not support exactly, instead of returning a warning.',
+    }),
     timeout_ms: TimeoutMilliseconds.optional().meta({
       description: 'Time limit for the whole request. Default: 55000.',
     }),

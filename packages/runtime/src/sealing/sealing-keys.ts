@@ -32,7 +32,7 @@ export class SealingKeys {
   async open({ key_id, values }: Sealed): Promise<readonly Uint8Array[]> {
     const key = this.#keys.get(key_id)
     this.#keys.delete(key_id)
-    if (!key) throw new Error('the values are sealed for a key that is not known')
+    if (!key) throw new Error('the values are encrypted for an unknown key')
     const options = {
       keyManagementAlgorithms: [sealingAlgorithm],
       contentEncryptionAlgorithms: [sealingEncryption],

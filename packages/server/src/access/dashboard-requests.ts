@@ -36,7 +36,7 @@ export function receiveDashboardRequest(request: IncomingMessage): void {
 /** Throws unless the dashboard itself sent the request. */
 export function requireDashboard({ headers, url = '' }: Pick<IncomingMessage, 'headers' | 'url'>): void {
   if (isFromDashboard(headers)) return
-  throw new BerthError('unauthorized', { reason: `${pathOf(url)} is for the dashboard alone. Use an API key.` })
+  throw new BerthError('unauthorized', { reason: `${pathOf(url)} is only for the dashboard. Use an API key.` })
 }
 
 /**

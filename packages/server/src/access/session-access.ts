@@ -80,7 +80,7 @@ export class SessionAccess {
       throw new BerthError('unauthorized', { reason: `authorization: the API key is not valid. ${tokenHint}` })
     }
     if (named === undefined) {
-      const reason = 'The address names no session: ask below /s/{session_id}, or append ?jwt=<token> to it.'
+      const reason = 'The address contains no session: use /s/{session_id}, or append ?jwt=<token>.'
       throw new BerthError('unauthorized', { reason })
     }
     const session = await resolver.resolve({ sessionId: named as SessionId }, named)

@@ -53,7 +53,7 @@ async function watch(context: TestContext, answer: (socket: Socket) => void, pat
 
 const endings: readonly (readonly [what: string, answer: (socket: Socket) => void, reason: RegExp])[] = [
   ['never answers', () => {}, /cannot be heard/],
-  ['ends each stream before its first state', (socket) => socket.end(streamHead), /its stream of states ends/],
+  ['ends each stream before its first state', (socket) => socket.end(streamHead), /its stream of states ended/],
   ['sends what is no event', (socket) => socket.write(`${streamHead}no event\n`), /cannot be heard/],
 ]
 for (const [what, answer, reason] of endings) {

@@ -103,7 +103,7 @@ export class AgentWatch {
         this.#takeState(state)
         this.#lastStateAt = performance.now()
       }
-      return new Error('its stream of states ends')
+      return new Error('its stream of states ended')
     } finally {
       clearTimeout(timer)
     }
@@ -112,7 +112,7 @@ export class AgentWatch {
   #takeState(state: AgentState): void {
     if (state.contract_version !== agentContractVersion) {
       throw new AgentFailure(
-        `it speaks version ${state.contract_version} of the agent contract, this server ${agentContractVersion}`,
+        `it uses version ${state.contract_version} of the agent contract, this server ${agentContractVersion}`,
       )
     }
     if (state.state === 'failed') throw new AgentFailure(state.failure ?? 'it failed without a reason')

@@ -31,7 +31,7 @@ export async function* followAgent<Event extends z.ZodType>(
   const response = await callAgent(machine, { method, path: `${path}${query}`, signal })
   if (response.statusCode !== status) {
     response.destroy()
-    throw new Error(`it answers ${path} with ${response.statusCode}`)
+    throw new Error(`it responds to ${path} with ${response.statusCode}`)
   }
   let unfinished = ''
   let endsEvent = false
@@ -45,7 +45,7 @@ export async function* followAgent<Event extends z.ZodType>(
     for (const line of lines) {
       const data = eventDataOf(line)
       if (data === undefined && line !== '' && !line.startsWith(':'))
-        throw new Error('it sends a line that is no event')
+        throw new Error('it sends a line that is not an event')
       // The empty line after an event costs nothing.
       if (line !== '' || !endsEvent) await pace.admit(line.length, signal)
       endsEvent = data !== undefined

@@ -79,7 +79,7 @@ export async function* readRange<Part extends { readonly size_bytes: number }>(
     if (at <= start) continue
     if (partStart > end) return
     const bytes = await readPart(part)
-    if (bytes.length !== part.size_bytes) throw new Error('a part has another size than was stored')
+    if (bytes.length !== part.size_bytes) throw new Error('the size of a part differs from its row')
     yield bytes.subarray(Math.max(0, start - partStart), end + 1 - partStart)
   }
 }

@@ -42,7 +42,7 @@ export class ServerDrain {
     const { heartbeat, takeUps, limitMilliseconds, logger } = this.#options
     if (takeUps || !this.#isOver) {
       await heartbeat.drain().catch((error: Error) => {
-        logger.warn({ reason: error.message }, 'could not say that this server ends')
+        logger.warn({ reason: error.message }, 'could not record that this server is stopping')
       })
     }
     const begunAt = performance.now()
@@ -61,7 +61,7 @@ export class ServerDrain {
   async #giveAway(): Promise<void> {
     const { takeUps, logger } = this.#options
     await takeUps?.giveAway().catch((error: Error) => {
-      logger.warn({ reason: error.message }, 'could not give sessions to other servers; trying again')
+      logger.warn({ reason: error.message }, 'could not hand sessions over to other servers; retrying')
     })
   }
 
@@ -69,7 +69,7 @@ export class ServerDrain {
     const { countOpen, restartClients, logger } = this.#options
     const open = countOpen()
     if (open === 0) return
-    logger.info({ open }, 'ending what clients still have open')
+    logger.info({ open }, 'closing the remaining connections of clients')
     restartClients()
     for (const deadline = performance.now() + goodbyeMilliseconds; countOpen() > 0 && performance.now() < deadline; ) {
       await delay(lookMilliseconds)

@@ -197,7 +197,7 @@ export class SessionForwarding {
       this.#takeUpgrade(request, socket, head, serve).catch((thrown: unknown) => {
         const error = toBerthError(thrown)
         if (error.status >= 500) {
-          this.#options.logger.error({ err: error.cause ?? error }, `a websocket was refused: ${error.code}`)
+          this.#options.logger.error({ err: error.cause ?? error }, `a WebSocket was rejected: ${error.code}`)
         }
         endWithResponse(socket, error.status, errorBody(error), retryHeaders(error))
       })

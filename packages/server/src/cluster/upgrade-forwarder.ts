@@ -70,7 +70,7 @@ function answered(peer: Socket): Promise<void> {
     peer.destroy()
     reject(new BerthError('session_unreachable', undefined, { cause: new Error(reason) }))
   }
-  const limit = setTimeout(() => fail('the server does not answer'), answerMilliseconds)
+  const limit = setTimeout(() => fail('the server does not respond'), answerMilliseconds)
   const onClose = () => fail('the server has hung up')
   peer.once('close', onClose)
   peer.once('readable', () => {

@@ -106,7 +106,7 @@ export class DatabaseLock {
       if (outcome === undefined) refusedSince = undefined
       else refusedSince ??= performance.now()
       if (refusedSince !== undefined && performance.now() - refusedSince > lossPatience) {
-        logger.fatal('another berth server has taken the database; stopping')
+        logger.fatal('another berth server uses the database; stopping')
         onLost()
         return
       }

@@ -51,7 +51,7 @@ export class NotificationListener {
     await client.query(`listen ${channel}`)
     client.once('end', () => {
       if (this.#closing.signal.aborted) return
-      logger.warn({ channel }, 'the connection that hears of the other servers has broken; connecting again')
+      logger.warn({ channel }, 'the connection for notifications of other servers has broken; reconnecting')
       this.start().catch(() => {}) // Ends only when this is closed.
     })
     if (this.#closing.signal.aborted) await client.end()

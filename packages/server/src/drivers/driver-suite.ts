@@ -102,7 +102,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
   check('leaves nothing of a start that was aborted, at whatever moment', async (testbed) => {
     const driver = await testbed.openDriver()
     const aborted = new AbortController()
-    aborted.abort(new Error('nobody wants it any more'))
+    aborted.abort(new Error('it is not needed any more'))
     await assert.rejects(driver.start(machineSpec(), aborted.signal), /nobody wants it/)
 
     for (const milliseconds of [0, 2, 5, 10, 15, 20, 30, 40, 60]) {

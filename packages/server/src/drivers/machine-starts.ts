@@ -17,7 +17,7 @@ export class MachineStarts {
     begin: (signal: AbortSignal) => Promise<Machine>,
   ): Promise<Machine> {
     signal.throwIfAborted()
-    if (this.#underWay.has(id)) throw new Error(`the machine ${id} is starting already`)
+    if (this.#underWay.has(id)) throw new Error(`the machine ${id} is already starting`)
     const cancel = new AbortController()
     const start = begin(AbortSignal.any([signal, cancel.signal]))
     // In the same turn, so that an immediate stop finds it.

@@ -77,7 +77,7 @@ export class EgressClient {
     const path = filledPath(endpoint.path, params)
     const response = await this.#send(endpoint.method, path, body, AbortSignal.timeout(limitMilliseconds))
     const text = await new Response(response).text()
-    if ((response.statusCode ?? 500) >= 400) throw new Error(`egress refused ${endpoint.method} ${path}: ${text}`)
+    if ((response.statusCode ?? 500) >= 400) throw new Error(`egress rejected ${endpoint.method} ${path}: ${text}`)
     return text === '' ? undefined : JSON.parse(text)
   }
 

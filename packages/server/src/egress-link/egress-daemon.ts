@@ -180,7 +180,7 @@ export class EgressDaemon implements EgressLink {
   async #restart(): Promise<void> {
     this.#isUp = false
     while (!this.#closing.signal.aborted) {
-      this.#logger.error('egress has ended; starting it again')
+      this.#logger.error('egress has exited; restarting it')
       try {
         await this.start()
         return
@@ -196,7 +196,7 @@ export class EgressDaemon implements EgressLink {
     await this.#client.end().catch(() => {})
     const isGone = async () => !(await this.#isResponding())
     await this.#waitUntil(isGone, endLimitMilliseconds).catch(async () => {
-      this.#logger.warn('egress does not end; killing it')
+      this.#logger.warn('egress does not stop; killing it')
       for (const pid of await findOwnProcesses((args) => args.includes(this.#controlSocket)))
         process.kill(pid, 'SIGKILL')
       await this.#waitUntil(isGone)
@@ -229,7 +229,7 @@ export class EgressDaemon implements EgressLink {
     const failed = new Promise<never>((_resolve, reject) => {
       child.once('error', reject)
       child.once('exit', (code, signal) =>
-        reject(new Error(`egress ended at its start (${signal ?? code}); see egress.log in the data folder`)),
+        reject(new Error(`egress exited at its start (${signal ?? code}); see egress.log in the data folder`)),
       )
     })
     await Promise.race([this.#waitUntil(() => this.#isResponding()), failed])

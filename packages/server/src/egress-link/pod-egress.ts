@@ -108,7 +108,10 @@ export class PodEgress implements EgressLink {
         const { ended } = await client.holdLifeline(signal)
         await ended
         if (signal.aborted) return
-        this.#options.logger.warn({ machineId: id }, 'the egress of a machine was lost; telling it its route again')
+        this.#options.logger.warn(
+          { machineId: id },
+          'the egress of a machine has exited; sending the route to the next one',
+        )
         pause = firstPauseMilliseconds
         await this.#sendPatiently(id)
       } catch {

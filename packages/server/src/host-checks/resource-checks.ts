@@ -26,8 +26,8 @@ const sessionMebibytes = 400
 export function judgeMemory(availableBytes: number): Verdict {
   const available = Math.floor(availableBytes / mebibyte)
   const fact = `${available} MiB available, room for about ${Math.floor(available / sessionMebibytes)} sessions`
-  if (available < sessionMebibytes) return failure(fact, 'end other programs, or take a machine with more memory')
-  if (available < 4 * sessionMebibytes) return warning(fact, 'end other programs, or take a machine with more memory')
+  if (available < sessionMebibytes) return failure(fact, 'stop other programs, or use a machine with more memory')
+  if (available < 4 * sessionMebibytes) return warning(fact, 'stop other programs, or use a machine with more memory')
   return ok(fact)
 }
 

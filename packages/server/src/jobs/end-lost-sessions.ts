@@ -26,6 +26,6 @@ export class LostSessions {
     const ended = strayMachines ? 0 : await servers.endLostSessions(serverId)
     await strayMachines?.remove()
     await servers.forgetGone()
-    if (ended > 0) logger.warn({ sessions: ended }, 'ended the sessions of a server that is gone')
+    if (ended > 0) logger.warn({ sessions: ended }, 'ended the sessions of a lost server')
   }
 }

@@ -91,7 +91,7 @@ export class SessionReaper {
   #begin(id: SessionId, work: () => Promise<void>): void {
     if (this.#inProgress.has(id)) return
     const done = work()
-      .catch((error: unknown) => this.#options.logger.error({ err: error }, 'could not end a session; trying again'))
+      .catch((error: unknown) => this.#options.logger.error({ err: error }, 'could not end a session; retrying'))
       .finally(() => this.#inProgress.delete(id))
     this.#inProgress.set(id, done)
   }

@@ -36,7 +36,7 @@ export class ModelClient {
       signal: AbortSignal.any([signal, AbortSignal.timeout(answerLimitMilliseconds)]),
     })
     const text = await readText(response, maxAnswerBytes, "the model's server")
-    if (!response.ok) throw new Error(`the model's server answers ${response.status}`)
+    if (!response.ok) throw new Error(`the model's server responds with ${response.status}`)
     return Answer.parse(JSON.parse(text)).choices[0]?.message.content ?? ''
   }
 }

@@ -4,7 +4,7 @@ export async function readText({ body }: Response, maxBytes: number, sender: str
   let bytes = 0
   for await (const chunk of body ?? []) {
     bytes += chunk.length
-    if (bytes > maxBytes) throw new Error(`${sender} answers with too much`)
+    if (bytes > maxBytes) throw new Error(`the response of ${sender} is too large`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()

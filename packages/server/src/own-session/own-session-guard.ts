@@ -39,7 +39,7 @@ export function restrictToOwnSession({ socket, url = '' }: Pick<IncomingMessage,
   const path = pathOf(url)
   if (path.startsWith(own) && !hasDots(path)) return
   throw new BerthError('forbidden', {
-    reason: `Inside a session, berth serves only its own addresses below ${own} are served.`,
+    reason: `Inside a session, berth serves only its own addresses below ${own}.`,
   })
 }
 

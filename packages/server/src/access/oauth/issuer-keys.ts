@@ -68,7 +68,7 @@ export class IssuerKeys {
     try {
       return await guardedGet(address, { guard: this.#guard, limitMilliseconds, maxBytes })
     } catch (cause) {
-      throw new IssuerUnavailable(`${address} does not answer: ${(cause as Error).message}`, { cause })
+      throw new IssuerUnavailable(`${address} does not respond: ${(cause as Error).message}`, { cause })
     }
   }
 }

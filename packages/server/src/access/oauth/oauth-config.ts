@@ -27,7 +27,7 @@ export function readOAuthConfig(
     return undefined
   }
   const audience = text('BERTH_OAUTH_AUDIENCE') ?? (publicUrl && `${publicUrl}/mcp`)
-  if (!audience) throw new StartError('BERTH_OAUTH_ISSUER needs BERTH_PUBLIC_URL, or else BERTH_OAUTH_AUDIENCE', 64)
+  if (!audience) throw new StartError('BERTH_OAUTH_ISSUER needs BERTH_PUBLIC_URL or BERTH_OAUTH_AUDIENCE', 64)
   return {
     issuer: issuerAddress(issuer),
     audience,

@@ -42,7 +42,8 @@ export function requireScopes({ caller, method, routeOptions }: FastifyRequest, 
   const path = (routeOptions.url ?? '').replaceAll(/:(\w+)/g, '{$1}')
   const endpoint = endpoints.get(`${method} ${path}`) ?? (method === 'HEAD' ? endpoints.get(`GET ${path}`) : undefined)
   const needed = endpoint && scopesFor(endpoint)
-  if (!needed) throw new BerthError('forbidden', { reason: 'This needs an API key. Tokens of an issuer do not do.' })
+  if (!needed)
+    throw new BerthError('forbidden', { reason: 'This needs an API key. Tokens of an issuer are not accepted.' })
   const { scopes } = caller.token
   const missing = needed.filter((scope) => !scopes.has(scope))
   if (missing.length === 0) return

@@ -78,7 +78,7 @@ export class OAuthTokens {
     const { issuer, audience } = config
     try {
       // Checked before the keys are requested, so that foreign tokens cause no requests to the issuer.
-      if (decodeJwt(token).iss !== issuer) throw refusal('it is of another issuer')
+      if (decodeJwt(token).iss !== issuer) throw refusal('it was issued by another issuer')
       const { payload } = await jwtVerify(token, this.#issuerKeys.find, {
         ...{ issuer, audience, algorithms, requiredClaims: ['exp', 'sub'] },
         clockTolerance: toleranceSeconds,

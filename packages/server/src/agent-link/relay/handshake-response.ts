@@ -41,7 +41,7 @@ export async function readHandshakeResponse(agent: Duplex): Promise<HandshakeRes
 async function readHead(agent: Duplex): Promise<Head> {
   const bytes = await readUntil(agent, (read) => read.includes('\r\n\r\n') || read.length > maxHeadBytes)
   const end = bytes.indexOf('\r\n\r\n')
-  if (end === -1) throw new Error('the agent disconnected or sent a head that is too long')
+  if (end === -1) throw new Error('the agent disconnected or sent too many response headers')
   const [statusLine = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n')
   const status = Number(/^HTTP\/1\.1 (\d{3})(?: |$)/.exec(statusLine)?.[1])
   const headers = lines.map((line): [string, string] => {

@@ -106,7 +106,7 @@ export class Relay {
 
   #refuse(socket: Duplex, error: BerthError): void {
     if (error.status >= 500) {
-      this.#options.logger.error({ err: error.cause ?? error }, `a WebSocket was refused: ${error.code}`)
+      this.#options.logger.error({ err: error.cause ?? error }, `a WebSocket was rejected: ${error.code}`)
     }
     endWithResponse(socket, error.status, errorBody(error), retryHeaders(error))
   }

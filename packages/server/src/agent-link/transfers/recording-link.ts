@@ -15,7 +15,7 @@ const maxRefusalLength = 10_000
 export async function startRecording(machine: ReachableMachine, request: RecordRequest): Promise<IncomingMessage> {
   const { method, path } = recordScreen
   const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(new Error('the recorder does not answer')), startLimitMilliseconds)
+  const timer = setTimeout(() => limit.abort(new Error('the recorder does not respond')), startLimitMilliseconds)
   try {
     const headers = { 'content-type': 'application/json' }
     const call = { method, path, headers, body: JSON.stringify(request), signal: limit.signal }

@@ -52,17 +52,17 @@ async function requireFit({ servers, sharedBlobs, serverId, address, keyCheck }:
   const twin = others.find((other) => other.address === address)
   if (twin) {
     throw new StartError(
-      `BERTH_SERVER_ADDRESS ${address} is that of the server ${twin.id}, which was there a moment ago: each server needs its own`,
+      `BERTH_SERVER_ADDRESS ${address} is already used by the server ${twin.id}: each server needs its own`,
       64,
     )
   }
   if (others.some((other) => other.keyCheck !== null && other.keyCheck !== keyCheck)) {
-    throw new StartError('BERTH_MASTER_KEY is not the one that the other servers of this database have', 64)
+    throw new StartError('BERTH_MASTER_KEY differs from that of the other servers of this database', 64)
   }
   if (await sharedBlobs.compare({ isFirst: others.length === 0 })) return
   throw new StartError(
-    'the blobs of this server are not those of the other servers of this database: set BERTH_BLOBS and what belongs ' +
-      'to it (bucket, endpoint and prefix, or BERTH_BLOBS_FOLDER) as it is set for them',
+    'this server uses other blobs than the other servers of this database: set BERTH_BLOBS and its settings ' +
+      '(bucket, endpoint and prefix, or BERTH_BLOBS_FOLDER) to the same values',
     64,
   )
 }

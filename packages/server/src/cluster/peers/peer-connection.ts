@@ -31,7 +31,7 @@ export async function connectToPeer(address: URL): Promise<Socket> {
 export function limitConnecting(socket: Socket): void {
   if (!socket.connecting) return
   const limit = setTimeout(() => {
-    socket.destroy(Object.assign(new Error('the server does not take the connection'), { code: 'ETIMEDOUT' }))
+    socket.destroy(Object.assign(new Error('the server does not accept the connection'), { code: 'ETIMEDOUT' }))
   }, connectLimitMilliseconds)
   socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', () => {
     clearTimeout(limit)

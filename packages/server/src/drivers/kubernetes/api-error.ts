@@ -28,5 +28,5 @@ export function creationError(error: unknown): Error {
   }
   // The API server requests a later retry: too many requests, or part of it is unavailable.
   if (hasStatus(error, 429, 503)) return new BerthError('capacity_exhausted', { reason }, { cause: error })
-  return new Error(`the cluster does not make a pod: ${reason}`, { cause: error })
+  return new Error(`the cluster does not create a pod: ${reason}`, { cause: error })
 }

@@ -126,7 +126,7 @@ export class Cluster {
       stringData: { 'spec.json': JSON.stringify(spec), ...identityData(identity) },
     }
     await this.#api.createNamespacedSecret({ namespace: this.#namespace, body }).catch((error: unknown) => {
-      if (hasStatus(error, 409)) throw new Error(`there is a machine ${spec.id} already`)
+      if (hasStatus(error, 409)) throw new Error(`the machine ${spec.id} already exists`)
       throw creationError(error)
     })
   }
@@ -244,7 +244,7 @@ export class Cluster {
         const reason = apiMessage(error)
         this.#logger?.warn(
           { reason },
-          'the cluster does not resize pods: machines of the reserve request all from the start',
+          'the cluster cannot resize pods: machines of the reserve have full requests from the start',
         )
       })
   }

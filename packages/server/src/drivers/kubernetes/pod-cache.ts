@@ -43,7 +43,7 @@ export class PodCache {
     informer.on('error', (error: unknown) => {
       problem = error
       if (cache.#isClosed) return
-      logger?.warn({ reason: (error as Error).message }, 'the watch of pods was lost; watching again')
+      logger?.warn({ reason: (error as Error).message }, 'the watch of pods was interrupted; resuming it')
       cache.#watchAgainLater()
     })
     await informer.start()

@@ -55,7 +55,7 @@ export class PodLink {
   async ask(address: PodAddress, request: string, body = ''): Promise<string> {
     const connection = await this.connect(address, podProtocols.supervisor)
     const timer = setTimeout(
-      () => connection.destroy(new Error('the machine does not answer')),
+      () => connection.destroy(new Error('the machine does not respond')),
       answerLimitMilliseconds,
     )
     try {
@@ -102,7 +102,7 @@ async function readAll(connection: Duplex): Promise<Buffer> {
   let bytes = 0
   for await (const chunk of connection as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > maxAnswerBytes) throw new Error('the answer of the machine is too long')
+    if (bytes > maxAnswerBytes) throw new Error('the response of the machine is too long')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -112,5 +112,5 @@ function readAnswer(answer: Buffer): string {
   const end = answer.indexOf('\n')
   const [, length] = /^ok (\d+)$/.exec(answer.toString('utf8', 0, Math.max(end, 0))) ?? []
   if (length !== undefined && answer.length === end + 1 + Number(length)) return answer.toString('utf8', end + 1)
-  throw new Error(answer.toString('utf8', 0, 200).trim() || 'the machine has closed the connection')
+  throw new Error(answer.toString('utf8', 0, 200).trim() || 'the machine closed the connection')
 }

@@ -98,7 +98,7 @@ export class PodMachine implements Machine {
 }
 
 function goneError(id: MachineId, reason: string | undefined): Error {
-  return Object.assign(new Error(`the machine ${id} is not there${reason ? `: ${reason}` : ''}`), {
+  return Object.assign(new Error(`the machine ${id} is gone${reason ? `: ${reason}` : ''}`), {
     code: 'ECONNREFUSED',
   })
 }

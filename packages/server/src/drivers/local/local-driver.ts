@@ -287,7 +287,7 @@ export class LocalDriver implements Driver {
 
   /** The rest is removed as for a machine that ends by itself. */
   async #endGreedy(machine: LocalMachine, reason: string): Promise<void> {
-    this.#logger?.warn({ machineId: machine.id }, `a machine takes too much and is ended: ${reason}`)
+    this.#logger?.warn({ machineId: machine.id }, `a machine exceeds its share and is stopped: ${reason}`)
     await machine.kill()
   }
 }
@@ -303,7 +303,7 @@ async function firstAnswer(machine: Machine, signal: AbortSignal): Promise<void>
   const { method, path } = getAgentState
   const answer = callAgent(machine, { method, path, signal })
   const response = await answer.catch((cause: unknown) => {
-    throw new Error('its agent did not answer', { cause })
+    throw new Error('its agent did not respond', { cause })
   })
   // Any response suffices. An endless body must not be read.
   response.destroy()

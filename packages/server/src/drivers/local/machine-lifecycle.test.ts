@@ -24,7 +24,7 @@ test('explains a failed start by the last lines of the machine', async (context)
 
   const start = driver.start(machineSpec(), never)
 
-  await assert.rejects(start, /its agent did not answer\nthe display is missing/)
+  await assert.rejects(start, /its agent did not respond\nthe display is missing/)
   assert.deepEqual(await testbed.remains(), [])
 })
 

@@ -45,7 +45,7 @@ const from = (change: object): Fields => ({
 })
 const refusedRepositories: readonly (readonly [what: string, fields: Fields, rule: RegExp])[] = [
   ['text that is no JSON', { ...from({}), source: '{' }, /^source: must be JSON/],
-  ['a part twice', { ...from({}), 'source[ref]': 'main' }, /^source: must come once/],
+  ['a part twice', { ...from({}), 'source[ref]': 'main' }, /^source: must be given once/],
   ['both kinds', { source: JSON.stringify(repository) }, /^source: must not be given with file/],
   ['two entrypoints', { ...from({}), entrypoint_rel_path: 'a.ts' }, /^entrypoint_rel_path: must not be given with/],
   ['another type', from({ type: 'gitlab' }), /^source.type: must be github/],

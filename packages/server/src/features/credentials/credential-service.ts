@@ -152,7 +152,7 @@ function merged(before: CredentialSecrets, change: CredentialUpdateRequest): Cre
   for (const [key, value] of Object.entries(change.values ?? {})) values.set(key, value)
   if (values.size > maxValues) {
     throw new BerthError('invalid_input', {
-      reason: `values: must have at most ${maxValues} values, with those before.`,
+      reason: `values: must have at most ${maxValues} values, including existing ones.`,
     })
   }
   const totpSecret = change.totp_secret === undefined ? before.totpSecret : change.totp_secret || undefined
@@ -171,5 +171,5 @@ function settingsOf(
   if (before) return { ...before, ...change }
   const [name] = Object.keys(change)
   if (name === undefined) return undefined
-  throw new BerthError('invalid_input', { reason: `totp_${name}: there is no totp_secret that it could be for.` })
+  throw new BerthError('invalid_input', { reason: `totp_${name}: needs a totp_secret.` })
 }

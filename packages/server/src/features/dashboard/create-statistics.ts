@@ -59,6 +59,6 @@ export class CreateStatistics {
     if (hours.length === 0) return
     await store
       .add(hours, clock.now())
-      .catch((error: unknown) => logger.warn({ err: error }, 'could not count the creates of the last seconds'))
+      .catch((error: unknown) => logger.warn({ err: error }, 'could not store the statistics of creates'))
   }
 }

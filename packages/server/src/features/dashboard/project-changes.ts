@@ -41,7 +41,7 @@ export class ProjectChanges {
     const signal = AbortSignal.any([reader, this.#closing.signal])
     if ((this.#followers.get(projectId)?.size ?? 0) >= maxFollowersOfProject) {
       throw new BerthError('too_many_viewers', {
-        reason: `${maxFollowersOfProject} dashboards follow this project already.`,
+        reason: `${maxFollowersOfProject} dashboards already follow this project, which is the limit.`,
       })
     }
     const follower: Follower = { sessions: new Set(), lists: new Set(), hasMore: false, changes: new Changes() }

@@ -68,7 +68,7 @@ export class SharedProjectChanges {
     const payload = JSON.stringify({ project, session, server: serverId })
     sql`select pg_notify(${channel}, ${payload})`
       .execute(database)
-      .catch((error: unknown) => logger.warn({ err: error }, 'could not tell the other servers of a session'))
+      .catch((error: unknown) => logger.warn({ err: error }, 'could not notify other servers of a session'))
   }
 
   #take(payload: string): void {

@@ -85,7 +85,7 @@ export class AuthBrowsers {
     try {
       return (await this.#options.record(projectId, id)).id
     } catch (error) {
-      this.#options.logger.warn({ err: error, sessionId: id }, 'a login is not recorded')
+      this.#options.logger.warn({ err: error, sessionId: id }, 'could not record a login')
       return undefined
     }
   }

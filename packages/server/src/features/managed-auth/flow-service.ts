@@ -158,7 +158,7 @@ export class FlowService {
     const bearer = readBearer(authorization)
     if (!HandoffTokens.isToken(bearer)) return undefined
     const refuse = () =>
-      new BerthError('unauthorized', { reason: 'The login of this token is over. Begin another one.' })
+      new BerthError('unauthorized', { reason: 'The login of this token is over. Start another one.' })
     const subject = await tokens.verify(bearer, clock.now())
     if (!subject) throw refuse()
     const connection = await connections.findAny(subject.connectionId)

@@ -63,7 +63,7 @@ export async function admitMcpClient(
 export function refuseRebound({ headers, raw }: FastifyRequest, publicUrl: string | undefined): void {
   const { origin } = headers
   if (origin === undefined || !isSameHost(origin, raw) || isOwnHost(raw, publicUrl)) return
-  const reason = 'Pages reach /mcp by an address of berth, or by the name in BERTH_PUBLIC_URL.'
+  const reason = 'Pages must use an address of berth, or the host name of BERTH_PUBLIC_URL, for /mcp.'
   throw new BerthError('forbidden', { reason })
 }
 

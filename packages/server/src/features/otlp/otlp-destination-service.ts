@@ -82,7 +82,7 @@ export class OtlpDestinationService {
       })
       if (updated) return updated
     }
-    throw new Error('the destination changes all the time')
+    throw new Error('the destination changes too often')
   }
 
   async delete(caller: OrganizationCaller, idOrName: string): Promise<void> {

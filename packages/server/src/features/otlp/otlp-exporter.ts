@@ -99,7 +99,7 @@ export class OtlpExporter {
       void known?.provider.shutdown().catch(() => {}) // Events that its old address does not accept are lost.
       return destination && (await this.#open(destination))
     } catch (error) {
-      logger.warn({ destinationId: id, reason: (error as Error).message }, 'telemetry cannot be exported; trying again')
+      logger.warn({ destinationId: id, reason: (error as Error).message }, 'telemetry cannot be exported; retrying')
       health.failed(id, error as Error)
       return known
     }

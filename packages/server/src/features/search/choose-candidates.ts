@@ -81,7 +81,7 @@ function notServable(candidates: readonly Candidate[]): BerthError {
   const [first] = faults
   return new BerthError(
     'search_params_not_servable',
-    { reason: `no provider honours every parameter exactly. ${first?.message ?? ''}` },
+    { reason: `no provider supports every parameter exactly. ${first?.message ?? ''}` },
     { faults },
   )
 }

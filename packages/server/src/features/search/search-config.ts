@@ -16,7 +16,7 @@ export function readSearchConfig(text: (name: string) => string | undefined): Se
     const [keyName, urlName] = [settingName(slug, 'KEY'), settingName(slug, 'URL')]
     const [key, url] = [text(keyName), text(urlName)]
     if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) {
-      throw new StartError(`${keyName} must have visible ASCII characters only`, 64)
+      throw new StartError(`${keyName} must contain only visible ASCII characters`, 64)
     }
     if (url !== undefined && !isAddress(url)) {
       throw new StartError(`${urlName} must be an http or https address without credentials`, 64)
@@ -46,7 +46,7 @@ function inOrder(setUp: readonly ProviderAccess[], order: string | undefined): r
   const unknown = slugs.find((slug) => !knownProviders.some((provider) => provider.slug === slug))
   if (unknown !== undefined) {
     throw new StartError(
-      `BERTH_SEARCH_ORDER: ${unknown} is none of ${knownProviders.map(({ slug }) => slug).join(', ')}`,
+      `BERTH_SEARCH_ORDER: ${unknown} must be one of ${knownProviders.map(({ slug }) => slug).join(', ')}`,
       64,
     )
   }

@@ -118,7 +118,7 @@ export class SearchService {
     const content = request.content ?? defaultContent
     const access = config.providers.find(({ provider }) => provider.slug === search.provider)
     if (content.source === 'provider' && !access?.provider.postHoc) {
-      const reason = `content.source: ${search.provider} gives no content of pages that it has found before.`
+      const reason = `content.source: ${search.provider} returns no content for results of an earlier search.`
       throw new BerthError('invalid_input', { reason })
     }
     const sessionId = await this.#sessionOf(projectId, content)

@@ -34,7 +34,7 @@ export class ServerHeartbeat {
     await this.#write()
     this.#timer = setInterval(() => {
       this.#write().catch((error: Error) =>
-        logger.warn({ reason: error.message }, 'could not say that this server is there'),
+        logger.warn({ reason: error.message }, 'could not record the heartbeat of this server'),
       )
     }, intervalMilliseconds)
   }

@@ -75,7 +75,7 @@ export class SessionTelemetry {
     const options = { limitMilliseconds: configurationLimitMilliseconds }
     await commandAgent(machines.commands, configureAgent, body, options).catch((cause: unknown) => {
       if (!(cause instanceof AgentRefusal)) throw cause
-      throw new BerthError('session_update_failed', { reason: 'the agent refused the telemetry.' }, { cause })
+      throw new BerthError('session_update_failed', { reason: 'the agent rejected the telemetry settings.' }, { cause })
     })
   }
 

@@ -60,7 +60,7 @@ export async function deliverWebhook(
     }
   } catch (error) {
     signal.throwIfAborted()
-    const reason = limit.aborted ? `no answer within ${limitMilliseconds / 1000} s` : (error as Error).message
+    const reason = limit.aborted ? `no response within ${limitMilliseconds / 1000} s` : (error as Error).message
     return { record: record({ error: reason.slice(0, maxErrorLength) || 'no connection' }), pauseSeconds: undefined }
   }
 }

@@ -88,7 +88,7 @@ export class WebhookDeliverer {
         for (const delivery of claimed) this.#begin(delivery)
       }
     } catch (error) {
-      logger.warn({ reason: (error as Error).message }, 'could not look for webhook deliveries; trying again')
+      logger.warn({ reason: (error as Error).message }, 'could not claim webhook deliveries; retrying')
     } finally {
       // Synchronous: a call after the last check starts another round.
       this.#round = undefined
@@ -99,7 +99,10 @@ export class WebhookDeliverer {
     const { logger } = this.#options
     const done: Promise<void> = this.#deliver(delivery)
       .catch((error: unknown) =>
-        logger.warn({ err: error, deliveryId: delivery.id }, 'could not note a webhook delivery; it is sent again'),
+        logger.warn(
+          { err: error, deliveryId: delivery.id },
+          'could not store the result of a webhook delivery; it is sent again',
+        ),
       )
       .finally(() => {
         this.#running.delete(done)

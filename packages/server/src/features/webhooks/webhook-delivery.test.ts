@@ -291,7 +291,7 @@ test('endpoints that hang hold only the places of their organization', async () 
   assert.equal(delivery?.status, 'succeeded')
   const failed = (await Promise.all(webhooks.map((one) => list(slow, one)))).flat().filter(({ error }) => error)
   assert.equal(failed.length, 12)
-  assert.match(String(failed[0]?.error), /no answer within 1 s/)
+  assert.match(String(failed[0]?.error), /no response within 1 s/)
 })
 
 test('an endpoint that fails is given one delivery at a time until it succeeds', async () => {

@@ -14,7 +14,7 @@ import type { WebhookSecrets } from './webhook-secrets.ts'
 import type { StoredWebhook, WebhookStore } from './webhook-store.ts'
 
 const maxWebhooks = 20
-/** The limit of pending deliveries for further tests and redeliveries. */
+/** No test or redelivery is accepted while this many deliveries are pending. */
 const maxRequested = 1_000
 /** The limit of pending deliveries, beyond which an endpoint will not catch up. */
 const maxPending = 10_000
@@ -152,7 +152,7 @@ export class WebhookService {
     const { store, deliveries, retentionDays, clock, logger } = this.#options
     const now = clock.now()
     for (const id of await store.disableOverfull(maxPending, now)) {
-      logger.warn({ webhookId: id }, 'a webhook is disabled: too many deliveries wait')
+      logger.warn({ webhookId: id }, 'a webhook was disabled: it has too many pending deliveries')
     }
     await store.cancelOfDisabled()
     const before = new Date(now.getTime() - retentionDays * 86_400_000)

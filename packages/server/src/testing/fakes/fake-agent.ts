@@ -147,7 +147,7 @@ export class FakeAgent {
   /** Returns the state of its browser. */
   profile: (reply: FastifyReply) => unknown = (reply) => reply.send('the state of the fake browser')
   #thawed = Promise.withResolvers<void>()
-  /** Its driver has frozen its machine. Unlike an unresponsive agent, it does not even accept data. */
+  /** Whether its driver has frozen its machine. Different from an agent that does not respond. */
   isFrozen = false
 
   private constructor(initial: Partial<AgentState>) {

@@ -150,7 +150,7 @@ export class FakeDriver implements Driver {
     signal.throwIfAborted()
     const { id } = spec
     const { machines, starts } = this.#host
-    if (machines.has(id) || starts.has(id)) throw new Error(`there is a machine ${id} already`)
+    if (machines.has(id) || starts.has(id)) throw new Error(`the machine ${id} already exists`)
 
     const cancel = new AbortController()
     const start = this.#start(spec, AbortSignal.any([signal, cancel.signal])).finally(() => starts.delete(id))

@@ -23,7 +23,7 @@ const egressPrograms: BundledPrograms = {
  */
 export async function writeImageFiles(root: string): Promise<void> {
   const filter = seccompFilter(process.arch)
-  if (!filter) throw new Error(`there is no filter of system calls for ${process.arch}`)
+  if (!filter) throw new Error(`there is no system call filter for ${process.arch}`)
   const inRoot = (path: string) => join(root, path)
   await mkdir(inRoot(imageFiles.sandbox), { recursive: true })
   await writeNetworkFiles(inRoot(imageFiles.sandbox))

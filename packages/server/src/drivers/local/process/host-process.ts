@@ -54,7 +54,7 @@ export async function waitForEnd(processes: readonly HostProcess[]): Promise<voi
   const deadline = performance.now() + endLimitMilliseconds
   for (const candidate of processes) {
     for (let wait = 1; await isAlive(candidate); wait = Math.min(wait * 2, 50)) {
-      if (performance.now() > deadline) throw new Error(`process ${candidate.pid} has been killed and does not end`)
+      if (performance.now() > deadline) throw new Error(`process ${candidate.pid} was killed but does not exit`)
       await delay(wait)
     }
   }

@@ -40,6 +40,6 @@ export async function openInheritedSocket(path: string): Promise<InheritedSocket
 function descriptorOf(server: object): number {
   const descriptor = (server as { _handle?: { fd?: number } })._handle?.fd
   if (typeof descriptor !== 'number' || descriptor < 0)
-    throw new Error('this Node.js does not tell the descriptor of a socket')
+    throw new Error('this version of Node.js does not reveal the descriptor of a socket')
   return descriptor
 }

@@ -239,7 +239,7 @@ export class BuildRunner {
       const request = { command, args, cwd: inMachine.app, env: { ...path, ...addresses, ...env } }
       const exitCode = await runProgram(machine.operations, request, log, signal)
       if (exitCode === 0) continue
-      throw new NotInstallable(`The dependencies could not be installed: ${title} ended with ${exitCode}.`)
+      throw new NotInstallable(`The dependencies could not be installed: ${title} failed with exit code ${exitCode}.`)
     }
     await this.#keepDependencies(machine, deployment, plan.key, signal)
   }
@@ -259,7 +259,8 @@ export class BuildRunner {
       () => {},
       signal,
     )
-    if (exitCode !== 0) throw new NotInstallable('What was installed does not fit on the disk twice.')
+    if (exitCode !== 0)
+      throw new NotInstallable('The installed dependencies leave too little space on the disk to store them.')
     const packed = await operations.readFile(inMachine.dependencies, signal)
     const limited = compose(packed, limitBytes(maxDependencyBytes, tooLarge))
     const blob = await blobs.write('dependencies', projectId, limited)
@@ -292,7 +293,7 @@ export class BuildRunner {
     if (isOwners(error) || error instanceof AgentRefusal || error instanceof BerthError) return error.message
     if (error instanceof Error && [tooLarge, largeRepository].includes(error.message)) return error.message
     this.#options.logger.error({ err: error, deploymentId }, 'a deployment could not be built')
-    return 'The build failed for a reason that lies with this service.'
+    return 'The build failed because of a problem of this service.'
   }
 }
 

@@ -111,7 +111,7 @@ function chooseManager(manifests: Manifests, named: string): string {
 
 function ofVersion(packageSpec: string, version: string): string {
   if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version)) {
-    throw new NotInstallable('package.json: packageManager must name an exact version, as pnpm@10.1.0.')
+    throw new NotInstallable('package.json: packageManager must have an exact version, such as pnpm@10.1.0.')
   }
   return packageSpec.replace(/(?!^)@[^@]*$/, `@${version}`)
 }

@@ -22,7 +22,7 @@ export function planPythonInstall(manifests: Manifests, uvVersion: string | unde
   const hasProject = /^\s*\[\s*project\s*\]/m.test(project)
   if (!hasProject && requirements === undefined) return undefined
   if (uvVersion === undefined) {
-    throw new NotInstallable('Python apps are not installed here: this host has no uv. ./berth setup installs it.')
+    throw new NotInstallable('Python apps cannot be installed: this host has no uv. ./berth setup installs it.')
   }
   const plan = hasProject ? ofProject(project, manifests['uv.lock']?.toString()) : ofRequirements(requirements ?? '')
   const key = plan.isSame ? installKey([uvVersion, process.arch], manifests) : undefined

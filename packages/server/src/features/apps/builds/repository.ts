@@ -28,7 +28,7 @@ export function checkRepositoryUrl(text: string, gitHubUrl: string): string {
   if (isPlain && url.origin === origin && /^\/[\w.-]+\/[\w.-]+\/?$/.test(url.pathname)) {
     return url.href.replace(/\/$/, '')
   }
-  throw new BerthError('bad_request', { reason: `source.url: must be a repository, as ${origin}/owner/name.` })
+  throw new BerthError('bad_request', { reason: `source.url: must be a repository such as ${origin}/owner/name.` })
 }
 
 /*
@@ -75,7 +75,7 @@ export async function packRepository(
   const request = { command: '/bin/sh', args: ['-c', fetchAndPack], env }
   const exitCode = await runProgram(operations, request, onSafeLine, signal)
   if (exitCode !== 0) {
-    throw new NotInstallable(`source: the repository could not be fetched: git ended with ${exitCode}.`)
+    throw new NotInstallable(`source: the repository could not be fetched: git failed with exit code ${exitCode}.`)
   }
   const submodules = submodulesIn(await text(await operations.readFile(inMachine.submodules, signal)))
   if (submodules.length === 0) return inMachine.sourceArchive

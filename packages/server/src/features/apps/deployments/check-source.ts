@@ -17,7 +17,7 @@ export async function checkSource(path: string, entrypoint: string, fields: Sour
   try {
     await using archive = await Archive.open(path, archiveLimits)
     if (!archive.entries.some((entry) => entry.path === entrypoint && entry.kind === 'file')) {
-      const reason = `${fields.entrypoint}: the ${fields.archive === 'file' ? 'archive' : 'repository'} holds no file ${entrypoint}.`
+      const reason = `${fields.entrypoint}: the ${fields.archive === 'file' ? 'archive' : 'repository'} contains no file ${entrypoint}.`
       throw new BerthError('bad_request', { reason })
     }
     await archive.verify()

@@ -71,7 +71,7 @@ export async function receiveDeployment(request: IncomingMessage, folder: string
   })
   for await (const part of parts) {
     if (part.kind === 'file') {
-      if (hasFile) throw refusal('file: must come once.')
+      if (hasFile) throw refusal('file: must be given once.')
       hasFile = true
       await pipeline(part.content, createWriteStream(path))
     } else if (part.path[0] === 'env_vars') addVariable(variables, part.path, part.text)
@@ -118,14 +118,14 @@ function addText(texts: Map<string, string>, path: FieldPath, text: string): voi
   const [field = ''] = path
   // Clients send an empty text for a field that is not set.
   if (text === '') return
-  if (texts.has(field)) throw refusal(`${field}: must come once.`)
+  if (texts.has(field)) throw refusal(`${field}: must be given once.`)
   const schema = schemas[field as keyof typeof schemas]
   texts.set(field, schema ? String(validate(schema as z.ZodType, text, field)) : text)
 }
 
 function addVariable(variables: Map<string, string>, path: FieldPath, value: string): void {
   const name = validate(VariableName, path.slice(1).join('.'), 'env_vars')
-  if (variables.has(name)) throw refusal(`env_vars: must name ${name} once.`)
+  if (variables.has(name)) throw refusal(`env_vars: must contain ${name} once.`)
   if (value.includes('\0')) throw refusal(`env_vars: the value of ${name} must not contain NUL.`)
   if (variables.size === maxEnvironmentVariables) {
     throw refusal(`env_vars: must have at most ${maxEnvironmentVariables} names.`)

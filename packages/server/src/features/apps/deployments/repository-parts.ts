@@ -16,7 +16,7 @@ export class RepositoryParts {
     // Clients send an empty text for a field that is not set.
     if (text === '') return
     if (this.#whole !== undefined || this.#fields.has(name) || (name === '' && this.#fields.size > 0)) {
-      throw new BerthError('bad_request', { reason: 'source: must come once.' })
+      throw new BerthError('bad_request', { reason: 'source: must be given once.' })
     }
     if (name === '') this.#whole = parsed(text)
     else this.#fields.set(name, text)

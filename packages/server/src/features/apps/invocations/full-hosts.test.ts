@@ -24,7 +24,7 @@ await startJobs(second.jobs, second.services, { buildsAtOnce: 0 })
 const full = () => new BerthError('capacity_exhausted', { reason: 'the fake host is full.' })
 const waits = /^No host has room for the machine of the app now/
 /** The error of the fake machine shows that it has started. */
-const hasRun = 'It could not be run, for a reason that lies with this service.'
+const hasRun = 'It could not be run because of a problem of this service.'
 
 async function deploy(project: TestProject): Promise<DeploymentId> {
   const body = new FormData()

@@ -15,7 +15,7 @@ import type { InvocationEnd, InvocationStore, StoredInvocation } from './invocat
 const lookMilliseconds = 2_000
 /** After this time, the server of an invocation counts as lost. */
 const graceMilliseconds = 60_000
-const interrupted = 'The server that ran it has ended.'
+const interrupted = 'The server that ran it has stopped.'
 
 const firstPauseMilliseconds = 500
 const longestPauseMilliseconds = 5_000
@@ -212,6 +212,6 @@ export class InvocationRunner {
   #reasonOf(error: unknown, invocationId: InvocationId): string {
     if (error instanceof AppFailure || error instanceof BerthError) return error.message
     this.#options.logger.error({ err: error, invocationId }, 'an invocation could not be run')
-    return 'It could not be run, for a reason that lies with this service.'
+    return 'It could not be run because of a problem of this service.'
   }
 }

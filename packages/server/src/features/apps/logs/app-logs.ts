@@ -67,7 +67,7 @@ export class AppLogs {
       await this.#options.store.insert(lines)
     } catch (error) {
       // A failing log must not end the invocation.
-      this.#options.logger.warn({ err: error, lines: lines.length }, 'lines of apps are lost')
+      this.#options.logger.warn({ err: error, lines: lines.length }, 'log lines of apps were lost')
     }
     for (const id of new Set(lines.map((line) => line.deployment_id))) this.notify(id)
   }

@@ -24,5 +24,5 @@ export async function rehearse(machine: ReachableMachine, signal: AbortSignal): 
   await operations.write(reader, '-', signal)
   await operations.kill(reader)
   const exitCode = await runProgram(operations, { command: '/bin/rm', args: ['-r', folder] }, () => {}, signal)
-  if (exitCode !== 0) throw new Error('the rehearsal of a machine for apps has left something')
+  if (exitCode !== 0) throw new Error('the rehearsal of a machine for apps left files')
 }

@@ -137,7 +137,7 @@ export class AnalysisSessions {
         const answer = await orAborted(agents.command(id, ofAgent(executePlaywrightCode), body, limit))
         if (!answer.success) throw new ScriptFailure(String(answer.error).slice(0, 300))
         const parsed = result.safeParse(answer.result)
-        if (!parsed.success) throw new ScriptFailure('the session answers with something else')
+        if (!parsed.success) throw new ScriptFailure('the session responds with something else')
         return parsed.data
       },
       fetch: async (url) => {

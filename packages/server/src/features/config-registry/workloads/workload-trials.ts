@@ -64,7 +64,7 @@ export class WorkloadTrials {
       signal.throwIfAborted()
       // Without a session there is no outcome: the analysis ends as for a visit without a session.
       if (error instanceof BerthError && !isOfSession(error)) throw error
-      logger.warn({ err: error, analysisId: analysis.id }, 'an intent could not be tried to its end')
+      logger.warn({ err: error, analysisId: analysis.id }, 'the trial of an intent failed')
       return 'error'
     }
   }

@@ -62,7 +62,7 @@ export function decide(page: LoginPage, view: FlowView): Decision {
         : fail(page, 'login_form_not_found', 'No login was found on the site. Set login_url to its address.')
     case 'captcha':
       return view.isAttended
-        ? { do: 'wait', message: 'Solve the challenge of the site in the live view.' }
+        ? { do: 'wait', message: 'Solve the captcha of the site in the live view.' }
         : fail(page, 'captcha_blocked', 'The site shows a challenge that only a person can solve.')
     case 'blocked':
     case 'error':

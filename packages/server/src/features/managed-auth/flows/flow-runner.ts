@@ -121,7 +121,7 @@ export class FlowRunner {
         // The message of an agent can quote its page, and with it what was typed there.
         logger.warn({ flowId: id, reason: reasonOf(error) }, 'a login has failed')
         await this.#fail(flow, failureOf(error)).catch((cause: unknown) =>
-          logger.error({ err: cause, flowId: id }, 'could not note that a login has failed'),
+          logger.error({ err: cause, flowId: id }, 'could not store the failure of a login'),
         )
       }
     }
@@ -223,7 +223,7 @@ class BrowserIsGone extends Error {}
 
 const interrupted: FlowFailure = {
   code: 'internal_error',
-  message: 'The server that drove the login has stopped in the middle of it. Begin another one.',
+  message: 'The server stopped during the login. Start another one.',
 }
 
 function reasonOf(error: unknown): string {
@@ -231,9 +231,9 @@ function reasonOf(error: unknown): string {
 }
 
 function failureOf(error: unknown): FlowFailure {
-  if (error instanceof BrowserIsGone) return { code: 'browser_error', message: 'The browser of the login has ended.' }
+  if (error instanceof BrowserIsGone) return { code: 'browser_error', message: 'The browser of the login has exited.' }
   if (!(error instanceof BerthError)) {
-    return { code: 'browser_error', message: 'The browser of the login does not do its part.' }
+    return { code: 'browser_error', message: 'The browser of the login does not respond as expected.' }
   }
   if (error.code === 'credential_provider_failed') return { code: 'customer_input_required', message: error.message }
   const isOfBrowser = error.status >= 500 || error.status === 429 || error.status === 404

@@ -306,14 +306,14 @@ export class FlowSteps {
     if (outcome === 'done' || outcome === 'already_typed' || outcome === 'domain_not_allowed') return
     drive.refusals += 1
     if (drive.refusals <= maxRefusals) return
-    await this.fail(flow, { code: 'element_not_found', message: 'A page of the login does not take what is typed.' })
+    await this.fail(flow, { code: 'element_not_found', message: 'A page of the login does not accept what is typed.' })
   }
 
   /** A connection without a list of domains follows its login to any host. */
   async #follow({ flow, drive }: Pick<Step, 'flow' | 'drive'>, hosts: readonly string[]): Promise<void> {
     drive.looks += 1
     if (drive.looks > maxActions) {
-      return this.fail(flow, { code: 'stuck_in_loop', message: 'The login leads from host to host.' })
+      return this.fail(flow, { code: 'stuck_in_loop', message: 'The login redirects between too many hosts.' })
     }
     await this.#change(flow, { led_to: JSON.stringify([...flow.led_to, ...hosts]) })
   }

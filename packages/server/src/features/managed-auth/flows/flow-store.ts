@@ -107,7 +107,7 @@ export class FlowStore {
     now: Date,
   ): Promise<StoredFlow | undefined> {
     if (columns.step && columns.step !== step && !nextSteps[step].includes(columns.step)) {
-      throw new Error(`a flow does not go from ${step} to ${columns.step}`)
+      throw new Error(`a flow cannot change from ${step} to ${columns.step}`)
     }
     return this.#database
       .updateTable('auth_flows')

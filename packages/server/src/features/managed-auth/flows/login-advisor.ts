@@ -66,7 +66,7 @@ export class LoginAdvisor {
       // The message of the error could quote the response, and with it the page.
       this.#logger.warn(
         { reason: error instanceof Error ? error.name : 'unknown' },
-        'the model of logins was of no help',
+        'the login model gave no usable answer',
       )
       return undefined
     }

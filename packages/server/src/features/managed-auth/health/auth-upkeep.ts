@@ -29,7 +29,7 @@ export class AuthUpkeep {
     try {
       await this.#options.checks.tend()
     } catch (error) {
-      this.#options.logger.warn({ err: error }, 'could not look for logins to check; trying again')
+      this.#options.logger.warn({ err: error }, 'could not find due login checks; retrying')
     } finally {
       this.#isBusy = false
     }

@@ -93,7 +93,8 @@ export class HealthChecks {
     } catch (error) {
       signal.throwIfAborted()
       logger.warn({ connectionId, reason: (error as Error).message.slice(0, 200) }, 'a login could not be checked')
-      const message = error instanceof BerthError ? error.message : 'The browser of the check does not do its part.'
+      const message =
+        error instanceof BerthError ? error.message : 'The browser of the check does not respond as expected.'
       await checks.note(check.id, {
         status: connection.status,
         error_code: 'browser_error',

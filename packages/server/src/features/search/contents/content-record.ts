@@ -59,6 +59,6 @@ export function contentOfFailure(
 }
 
 export function timeoutContent(cacheStatus: CacheStatus): ResultContent {
-  const message = 'The page did not come in time.'
+  const message = 'The page did not load in time.'
   return contentOfFailure({ status: 'timeout', code: 'timeout', message, retryable: true }, { cacheStatus })
 }

@@ -63,7 +63,7 @@ export async function fetchPageText(options: FetchOptions): Promise<PageText | P
       ...where,
       status: 'blocked',
       code: 'challenge',
-      message: 'The site asks its visitor for proof.',
+      message: 'The site requires a captcha.',
       retryable: false,
     }
   }
@@ -106,7 +106,7 @@ function failureOf(error: unknown): PageFailure {
   if (error instanceof AgentRefusal) {
     const name = /ERR_[A-Z0-9_]+/.exec(error.message)?.[0]
     if (name === 'ERR_TIMED_OUT' || name === 'ERR_CONNECTION_TIMED_OUT') {
-      return { status: 'timeout', code: 'timeout', message: 'The page did not come in time.', retryable: true }
+      return { status: 'timeout', code: 'timeout', message: 'The page did not load in time.', retryable: true }
     }
     const message = name ? `The page could not be fetched: ${name}.` : 'The page could not be fetched.'
     return {
@@ -128,7 +128,7 @@ function refusalOf(httpStatus: number): PageFailure | undefined {
   const failure = (status: PageFailure['status'], retryable: boolean): PageFailure => ({
     status,
     code: `http_${httpStatus}`,
-    message: `The site answers with the status ${httpStatus}.`,
+    message: `The site responds with the status ${httpStatus}.`,
     retryable,
   })
   if (httpStatus === 429) return failure('blocked', true)

@@ -71,7 +71,7 @@ export const octen: Provider = {
   },
   read(answer, { content, options }) {
     const { code, msg, data } = Answer.parse(answer)
-    if (code || !data) throw new Error(msg ?? 'the search was not successful')
+    if (code || !data) throw new Error(msg ?? 'the search failed')
     const raw = (answer as { data: { results: unknown[] } }).data.results
     const format = (content?.format ?? options.format) === 'markdown' ? ('markdown' as const) : ('text' as const)
     return {

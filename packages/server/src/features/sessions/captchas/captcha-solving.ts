@@ -53,7 +53,7 @@ export class CaptchaSolving {
     await machines()
       .command(id, answerCaptcha, { task_id: task.task_id, outcome })
       .catch((error: Error) =>
-        logger.warn({ sessionId: id, reason: error.message }, 'the answer to a challenge is lost'),
+        logger.warn({ sessionId: id, reason: error.message }, 'the solution of a captcha was lost'),
       )
   }
 
@@ -78,7 +78,7 @@ export class CaptchaSolving {
       return await this.#client.solve({ ...task, session_id: id }, work.abort.signal)
     } catch (error) {
       if (work.abort.signal.aborted) return undefined
-      this.#options.logger.warn({ sessionId: id, reason: reasonOf(error) }, 'the service that solves challenges failed')
+      this.#options.logger.warn({ sessionId: id, reason: reasonOf(error) }, 'the captcha solver failed')
       return { status: 'failure', error_code: 'solver_failed' }
     } finally {
       work.running -= 1

@@ -76,7 +76,7 @@ export class ReadyMachines {
     const isUsable = await prepared.then(
       () => !machines.hasGone(id),
       (error: unknown) => {
-        logger.warn({ err: error, sessionId: id }, 'a machine of the reserve was of no use')
+        logger.warn({ err: error, sessionId: id }, 'a machine of the reserve is unusable')
         return false
       },
     )

@@ -39,7 +39,7 @@ export function selectAllowedHosts(entries: readonly string[]): string[] {
 function allowedHost(entry: string, index: number): string {
   const parsed = parseAllowedHost(entry)
   if (parsed.kind === 'pattern' && parsed.pattern.isWildcard && isPublicSuffix(parsed.pattern.name)) {
-    const reason = `network.allowed_hosts.${index}: "*." must stand before a name that is not a public suffix.`
+    const reason = `network.allowed_hosts.${index}: "*." must be followed by a name that is not a public suffix.`
     throw new BerthError('invalid_input', { reason })
   }
   return allowedHostText(parsed)
@@ -48,7 +48,7 @@ function allowedHost(entry: string, index: number): string {
 function privateHost(entry: string, index: number): string {
   const parsed = parsePrivateHost(entry)
   if (parsed.kind === 'pattern' && parsed.pattern.isWildcard && isPublicSuffix(parsed.pattern.name)) {
-    const reason = `network.private_hosts.${index}: "*." must stand before a name that is not a public suffix.`
+    const reason = `network.private_hosts.${index}: "*." must be followed by a name that is not a public suffix.`
     throw new BerthError('invalid_input', { reason })
   }
   return privateHostText(parsed)

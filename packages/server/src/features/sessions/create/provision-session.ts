@@ -93,7 +93,7 @@ export class SessionProvisioner {
     } catch (error) {
       const isOfMachine = error instanceof BerthError && machineFailures.includes(error.code)
       if (signal.aborted || !isOfMachine) throw error
-      logger.warn({ err: error, sessionId: session.id }, 'a machine of the reserve was of no use; starting another one')
+      logger.warn({ err: error, sessionId: session.id }, 'a machine of the reserve is unusable; starting another one')
       reserve.noteMiss('failed')
       return undefined
     }
@@ -217,6 +217,6 @@ const machineFailures: readonly string[] = ['session_start_failed', 'session_unr
 async function openStartPage(machine: ReachableMachine, startUrl: string): Promise<void> {
   const options = { limitMilliseconds: configurationLimitMilliseconds }
   await commandAgent(machine, configureAgent, { start_url: startUrl }, options).catch((cause: unknown) => {
-    throw new Error('its agent did not take the start page', { cause })
+    throw new Error('its agent did not accept the start page', { cause })
   })
 }

@@ -119,10 +119,10 @@ export class SessionRequests {
     }
     if (gpu && headless) refuse('gpu', 'only a headful session can have a GPU.')
     if (gpu && !this.#options.driver.capabilities.hasGpu) refuse('gpu', 'this host has no GPU.')
-    if (memory && gpu) refuse('memory', 'a session with a GPU has no choice of memory.')
+    if (memory && gpu) refuse('memory', 'cannot be set for a session with a GPU.')
     const choices = headless ? headlessMemory : headfulMemory
     if (memory && !choices.includes(memory)) {
-      refuse('memory', `a ${headless ? 'headless' : 'headful'} session has ${choices.join(' or ')}.`)
+      refuse('memory', `a ${headless ? 'headless' : 'headful'} session can have ${choices.join(' or ')}.`)
     }
     if (region && region !== this.#options.region) {
       refuse('region', `${region} is not served here; this service runs in ${this.#options.region}.`)
@@ -130,7 +130,7 @@ export class SessionRequests {
     const otlp = telemetry?.export?.otlp
     if (otlp?.enabled && !otlp.destination) refuse('telemetry.export.otlp', 'needs a destination.')
     if (otlp?.destination && !selectTelemetry(telemetry)) {
-      refuse('telemetry.export.otlp.destination', 'needs telemetry that is captured.')
+      refuse('telemetry.export.otlp.destination', 'needs captured telemetry.')
     }
   }
 

@@ -121,7 +121,7 @@ export class DownloadService {
       if (response.statusCode !== 200) throw new Error(`the agent responds with ${response.statusCode}`)
       for await (const chunk of response as AsyncIterable<Buffer>) {
         sizeBytes += chunk.length
-        if (sizeBytes > maxBytes) throw new Error('the downloads take more than is kept')
+        if (sizeBytes > maxBytes) throw new Error('the downloads exceed the limit of kept files')
         pending.push(chunk)
         pendingBytes += chunk.length
         if (pendingBytes >= partBytes) await write()

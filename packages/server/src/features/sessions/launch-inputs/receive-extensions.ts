@@ -21,7 +21,7 @@ export async function receiveNamedUploads(request: IncomingMessage, folder: stri
   for await (const { label, text, content } of readExtensionPairs(request, folder)) {
     const name = validate(ExtensionName, text, `${label}.name`)
     if (uploads.some((other) => other.name === name)) {
-      throw new BerthError('bad_request', { reason: `${label}.name: ${name} must come once.` })
+      throw new BerthError('bad_request', { reason: `${label}.name: ${name} must be given once.` })
     }
     const path = join(folder, `${uploads.length}.zip`)
     await pipeline(content, createWriteStream(path))

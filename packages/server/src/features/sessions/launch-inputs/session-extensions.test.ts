@@ -213,7 +213,7 @@ test('two of one name in one request are refused', async () => {
 
   const { status, body } = await post(project, `/browsers/${session.session_id}/extensions`, form)
 
-  assert.deepEqual([status, body.message], [400, 'extensions[1].name: same must come once.'])
+  assert.deepEqual([status, body.message], [400, 'extensions[1].name: same must be given once.'])
 })
 
 test('an unknown or foreign session does not load extensions', async () => {

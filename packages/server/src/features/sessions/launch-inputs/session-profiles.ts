@@ -97,7 +97,7 @@ export class SessionProfiles {
   noteUse(profileId: ProfileId): void {
     this.#options.profiles.noteUse(profileId).catch((error: Error) =>
       // The time of the last use is only informative.
-      this.#options.logger.warn({ profileId, reason: error.message }, 'could not note the use of a profile'),
+      this.#options.logger.warn({ profileId, reason: error.message }, 'could not record the use of a profile'),
     )
   }
 
@@ -111,15 +111,15 @@ export class SessionProfiles {
     const facts = { sessionId: id, profileId: profile_id }
     try {
       const machine = machines.find(id)
-      if (!machine) throw new Error('its machine has gone')
+      if (!machine) throw new Error('its machine is gone')
       const signal = AbortSignal.timeout(saveLimitMilliseconds)
       const state = await receiveProfile(machine, signal)
       const isSaved = await profiles.save(profile_id, deleted_at, state, signal)
       if (isSaved) events.emit('profileSaved', profile_id)
-      else logger.info(facts, 'a profile was deleted, or saved by a later session: a state was dropped')
+      else logger.info(facts, 'a state was discarded: its profile was deleted, or saved by a later session')
     } catch (error) {
       if (error instanceof BerthError && error.code === 'database_unavailable') throw error
-      logger.error({ ...facts, err: error }, 'a profile was not saved; it keeps the state it had')
+      logger.error({ ...facts, err: error }, 'a profile was not saved; it keeps its previous state')
     }
   }
 }

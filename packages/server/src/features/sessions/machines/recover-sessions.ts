@@ -53,7 +53,7 @@ export async function recoverSessions(options: RecoverOptions): Promise<void> {
   const takenUp = sessions.map((session) => recovery.recover(session, found.has(session.machine_id)))
   const removals = strays.map((machineId) => machines.remove(machineId))
   const all = [...takenUp, ...removals].map((work) =>
-    work.catch((error: unknown) => logger.error({ err: error }, 'could not recover a session; trying again')),
+    work.catch((error: unknown) => logger.error({ err: error }, 'could not recover a session; retrying')),
   )
   await Promise.race([Promise.all(all), delay(patienceMilliseconds, undefined, { ref: false })])
 
@@ -120,7 +120,7 @@ export class SessionRecovery {
       if (session) await machines.openRoute(session)
     } catch (error) {
       // `restore` opens it again.
-      logger.warn({ err: error, sessionId: id }, 'could not open the route of a session; trying again')
+      logger.warn({ err: error, sessionId: id }, 'could not open the route of a session; retrying')
     }
   }
 
@@ -131,14 +131,16 @@ export class SessionRecovery {
     // The previous server may have been killed between claiming a machine of the reserve and raising its priority.
     driver
       .raisePriority(machine.id)
-      .catch((error: unknown) => logger.warn({ err: error, sessionId: id }, 'a session keeps a low priority'))
+      .catch((error: unknown) =>
+        logger.warn({ err: error, sessionId: id }, 'could not raise the priority of a session'),
+      )
     const { ready } = machines.adopt(id, machine, { ...session, isFrozen }).watch
     // Nobody was using it. Its next use wakes it.
     if (isFrozen) return
     // The previous server may have been in the middle of an update. The next user of the session waits for it.
     void updater.restore(id)
     const limit = setTimeout(() => {
-      logger.warn({ sessionId: id }, 'a session ends: its agent does not answer')
+      logger.warn({ sessionId: id }, 'a session ends: its agent does not respond')
       terminator
         .end(id)
         .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session'))

@@ -263,7 +263,7 @@ export class SessionMachines {
     } catch (error) {
       // The reaper's next round repeats it.
       const facts = { sessionId: id, reason: (error as Error).message }
-      logger.warn(facts, 'could not record the activity of a session; trying again')
+      logger.warn(facts, 'could not record the activity of a session; retrying')
     } finally {
       live.isNoting = false
     }

@@ -35,7 +35,7 @@ export class SessionTakeUps {
   async moveFromGone(): Promise<void> {
     const { moves, logger } = this.#options
     const moved = await moves.moveFromGone()
-    if (moved.length > 0) logger.warn({ sessions: moved.length }, 'moved the sessions of a server that is gone')
+    if (moved.length > 0) logger.warn({ sessions: moved.length }, 'took over the sessions of a lost server')
   }
 
   /** Hands the sessions of this server over to others, if there are any. Open connections of clients continue. */
@@ -44,7 +44,7 @@ export class SessionTakeUps {
     this.#isLeaving = true
     const moved = await moves.giveAway()
     await Promise.all(moved.map((session) => this.#handOver(session)))
-    if (moved.length > 0) logger.info({ sessions: moved.length }, 'gave sessions to other servers')
+    if (moved.length > 0) logger.info({ sessions: moved.length }, 'handed sessions over to other servers')
     return moved.length
   }
 

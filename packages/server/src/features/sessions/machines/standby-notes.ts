@@ -47,7 +47,7 @@ export class StandbyNotes {
     } catch (error) {
       // The reaper's next round writes it again.
       const facts = { sessionId: id, reason: (error as Error).message }
-      logger.warn(facts, 'could not record the standby of a session; trying again')
+      logger.warn(facts, 'could not record the standby of a session; retrying')
     } finally {
       this.#isWriting = false
     }

@@ -34,6 +34,6 @@ export class StrayMachines {
     const named = await moves.listNamed(candidates)
     const strays = candidates.filter((id) => !named.has(id))
     await settleAll(strays.map((id) => machines.remove(id)))
-    if (strays.length > 0) logger.info({ machines: strays.length }, 'removed the machines of a server that is gone')
+    if (strays.length > 0) logger.info({ machines: strays.length }, 'removed the machines of a lost server')
   }
 }

@@ -103,7 +103,7 @@ export class LeaseQueue {
     try {
       while (this.#again.delete(pool)) await this.#serve(pool)
     } catch (error) {
-      this.#options.logger.warn({ reason: (error as Error).message }, 'could not serve those who wait for a browser')
+      this.#options.logger.warn({ reason: (error as Error).message }, 'could not serve callers that wait for a browser')
       this.#lookLater(pool)
     } finally {
       this.#running.delete(pool)
@@ -164,7 +164,7 @@ export class LeaseQueue {
   async #leave(ticket: number): Promise<void> {
     await this.#options.store.removeWaiter(ticket).catch((error: Error) =>
       // The sweep of every minute removes it. Until then, later callers poll.
-      this.#options.logger.warn({ reason: error.message }, 'could not remove a caller who waited for a browser'),
+      this.#options.logger.warn({ reason: error.message }, 'could not remove a waiting caller from its queue'),
     )
   }
 }

@@ -62,7 +62,7 @@ export class LeaseReturns {
       }
     } catch (error) {
       // Nobody else may get it in the state that its last caller left.
-      logger.warn({ err: error, sessionId: id }, 'a browser could not be taken back to its pool, and is replaced')
+      logger.warn({ err: error, sessionId: id }, 'a browser could not be returned to its pool and is replaced')
       await terminator.end(id)
       return
     }

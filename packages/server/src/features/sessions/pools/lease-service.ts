@@ -79,7 +79,7 @@ export class LeaseService {
     if (!session) return undefined
     const giveBack = () =>
       void this.#giveBack(session).catch((error: unknown) =>
-        this.#options.logger.error({ err: error, sessionId: session.id }, 'could not give a browser back to its pool'),
+        this.#options.logger.error({ err: error, sessionId: session.id }, 'could not return a browser to its pool'),
       )
     signal.addEventListener('abort', giveBack, { once: true })
     if (signal.aborted) {

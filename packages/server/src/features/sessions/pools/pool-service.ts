@@ -116,7 +116,7 @@ export class PoolService {
     await jobs
       .enqueue(fillPool, { poolId })
       .catch((error: Error) =>
-        logger.warn({ poolId, reason: error.message }, 'could not have a pool filled at once; trying again'),
+        logger.warn({ poolId, reason: error.message }, 'could not enqueue the filling of a pool; retrying'),
       )
   }
 

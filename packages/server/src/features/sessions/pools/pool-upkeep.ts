@@ -45,10 +45,7 @@ export class PoolUpkeep {
 
   #take(change: PoolChange): void {
     this.#follow(change).catch((error: unknown) =>
-      this.#options.logger.warn(
-        { err: error, poolId: change.pool },
-        'could not follow a change of a pool; trying again',
-      ),
+      this.#options.logger.warn({ err: error, poolId: change.pool }, 'could not apply a change of a pool; retrying'),
     )
   }
 

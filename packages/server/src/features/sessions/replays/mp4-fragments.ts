@@ -27,7 +27,7 @@ export async function* divideRecording(stream: AsyncIterable<Buffer>): AsyncGene
     const type = typeOf(box)
     // The recorder writes this index of the whole file last. Its offsets do not match this file.
     if (type === 'mfra') continue
-    if (isInHead && type === 'moof') throw new MalformedRecording('a fragment before the head')
+    if (isInHead && type === 'moof') throw new MalformedRecording('a fragment before the header')
     collected.push(box)
     if (type === 'moof') durationMilliseconds += durationOf(box)
     if (type !== (isInHead ? 'moov' : 'mdat')) {
@@ -84,7 +84,7 @@ function durationOf(moof: Buffer): number {
     for (let sample = 0; sample < count; sample++) sum += trun.readUInt32BE(first + sample * sampleBytes)
     return sum
   } catch (cause) {
-    throw new MalformedRecording('a fragment that does not say how long it is', { cause })
+    throw new MalformedRecording('a fragment without its duration', { cause })
   }
 }
 

@@ -89,11 +89,11 @@ export class ReplayService {
       throw new BerthError('replay_limit_reached', { reason })
     }
     if (this.#runningOf(id).length >= maxAtOnce)
-      refuse(`${maxAtOnce} recordings of this session run already. Stop one.`)
+      refuse(`The session already has ${maxAtOnce} running recordings, which is the limit. Stop one.`)
     if ((await store.countOf(id)) >= maxOfSession)
       refuse(`The session has ${maxOfSession} recordings, which is its limit.`)
     if ((await store.sizeOf(project_id)) >= config.maxProjectBytes) {
-      refuse('The recordings of this project take all of its room. The oldest make room when they expire.')
+      refuse('The recordings of this project have reached their size limit. Space becomes free when recordings expire.')
     }
   }
 
@@ -123,7 +123,7 @@ export class ReplayService {
         id,
         finished
           .catch((error: unknown) =>
-            logger.error({ err: error, replayId: id }, 'could not note the end of a recording'),
+            logger.error({ err: error, replayId: id }, 'could not store the end of a recording'),
           )
           .finally(() => {
             this.#running.delete(id)
@@ -203,7 +203,7 @@ export class ReplayService {
     const next = { framerate, ...(left !== undefined && { max_duration_in_seconds: left }) }
     const { project_id } = before.replay
     await this.#start({ id: sessionId, project_id }, next).catch((error: unknown) =>
-      this.#options.logger.warn({ err: error, sessionId }, 'could not begin the next segment of a recording'),
+      this.#options.logger.warn({ err: error, sessionId }, 'could not start the next segment of a recording'),
     )
   }
 

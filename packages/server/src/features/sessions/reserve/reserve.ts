@@ -115,7 +115,7 @@ export class Reserve {
   async close(): Promise<void> {
     clearInterval(this.#timer)
     clearTimeout(this.#quiet)
-    this.#abort.abort(new Error('the server stops'))
+    this.#abort.abort(new Error('the server is stopping'))
     await this.#round
     await Promise.all([...this.#settling.values()].map(({ settled }) => settled))
     await Promise.all([...this.#ready.keys(), ...this.#chosen.keys()].map((id) => this.#remove(id)))
@@ -358,7 +358,7 @@ export class Reserve {
     await delay(settleMilliseconds, undefined, { signal: this.#abort.signal })
     await driver.freeze(id)
     await driver.giveWay(id)
-    if (ready.hasEnded) throw new Error('its browser has ended after its first page')
+    if (ready.hasEnded) throw new Error('its browser exited after its first page')
     await this.#openRoute(ready)
     await store.insert(id, kind, clock.now())
     this.#ready.set(id, ready)
@@ -410,7 +410,7 @@ export class Reserve {
     // A full host has no room for a reserve. That is no error.
     if (error instanceof BerthError && error.code === 'capacity_exhausted')
       logger.debug({ reason }, 'no room for the reserve')
-    else logger.warn({ reason }, 'could not fill the reserve; trying again')
+    else logger.warn({ reason }, 'could not fill the reserve; retrying')
   }
 }
 

@@ -82,7 +82,7 @@ function changedNetwork(
   const wanted = network?.allowed_hosts
   const after = wanted === undefined ? before : (wanted && selectAllowedHosts(wanted)) || undefined
   if (wanted && !before) {
-    const reason = 'only a session that was created with allowed hosts can get others.'
+    const reason = 'can only be changed in a session that was created with allowed hosts.'
     throw new BerthError('field_not_supported', { field: 'network.allowed_hosts', reason })
   }
   if (after) refuseOverlaps(after, others.private_hosts ?? [])

@@ -102,7 +102,7 @@ export class SessionUpdater {
   async #revert(id: SessionId, applied: readonly SessionChange[]): Promise<void> {
     for (const { revert } of applied.toReversed()) {
       await revert?.().catch((failure: unknown) =>
-        this.#options.logger.warn({ err: failure, sessionId: id }, 'could not take back a part of a refused update'),
+        this.#options.logger.warn({ err: failure, sessionId: id }, 'could not undo a part of a failed update'),
       )
     }
   }
@@ -114,7 +114,7 @@ export class SessionUpdater {
       if (session) for (const restore of restores) await restore(session)
     } catch (error) {
       this.#unsure.add(id)
-      logger.warn({ err: error, sessionId: id }, 'could not make a browser what its session says; trying again')
+      logger.warn({ err: error, sessionId: id }, 'could not restore a browser to the settings of its session; retrying')
     }
   }
 

@@ -49,7 +49,7 @@ export class ViewportChanges {
       .catch((cause: unknown) => {
         if (!(cause instanceof AgentRefusal)) throw cause
         if (cause.code === 'viewport_in_use') throw new BerthError(cause.code, { use: 'a live view is open' })
-        const reason = 'the browser did not take the new size.'
+        const reason = 'the browser did not accept the new size.'
         throw new BerthError('session_update_failed', { reason }, { cause })
       })
   }

@@ -44,7 +44,7 @@ function send(reply: FastifyReply, status: number, html: string): FastifyReply {
 async function readForm({ raw, headers }: FastifyRequest): Promise<ReadonlyMap<string, string> | undefined> {
   const type = String(headers['content-type'] ?? '').split(';', 1)[0]
   if (type?.trim().toLowerCase() !== 'application/x-www-form-urlencoded') {
-    throw new BerthError('unsupported_media_type', { reason: 'The body must be that of a form.' })
+    throw new BerthError('unsupported_media_type', { reason: 'The body must be a form.' })
   }
   const chunks: Buffer[] = []
   let length = 0

@@ -163,10 +163,10 @@ export class ItemService {
     const refuse = (reason: string) => new BerthError('vault_item_changed', { reason })
     if (request.type !== 'credential') throw refuse('type: the item is a credential.')
     if (item.connection_id !== null)
-      throw refuse('spec: the values are those of the connection. Change its credential.')
+      throw refuse('spec: the values belong to the connection. Change its credential instead.')
     const { version, expected_item_id: expected } = request
     if (expected !== undefined && expected !== item.id) throw refuse('expected_item_id: the item has another id.')
-    if (version !== item.version) throw refuse(`version: the item has version ${item.version} by now.`)
+    if (version !== item.version) throw refuse(`version: the item now has version ${item.version}.`)
     const written = await this.#write(vault, item, request.spec)
     if (!written) throw refuse('version: the item was changed or deleted meanwhile.')
     return written
@@ -285,7 +285,7 @@ function refusalOf(connection: string, reason: string): BerthError {
 function servedSpecOf(request: VaultItemRequest): KernelSpecInput | ManagedAuthSpecInput {
   if (request.type !== 'credential') {
     if (request.type !== 'credential_account') {
-      const reason = `type: a ${request.type} needs a payment service, and this berth has none.`
+      const reason = `type: a ${request.type} needs a payment service, which this version of berth does not have.`
       throw new BerthError('insufficient_plan', { reason })
     }
     const reason = '1Password accounts need its service for access requests, which its client libraries do not offer.'

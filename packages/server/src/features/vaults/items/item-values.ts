@@ -76,7 +76,7 @@ export function changedFields(
   const fields = before.filter(({ name }) => !removed.includes(name))
   for (const [index, { name, type, required, sensitive, label }] of added.entries()) {
     if (fields.some((field) => field.name === name))
-      throw refuse(`add_fields.${index}.name`, 'the item has such a field')
+      throw refuse(`add_fields.${index}.name`, 'the item already has such a field')
     fields.push({ name, type, required, sensitive, ...(label !== undefined && { label }) })
   }
   if (fields.length === 0) throw refuse('remove_fields', 'an item has at least 1 field')

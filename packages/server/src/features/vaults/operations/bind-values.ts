@@ -14,7 +14,7 @@ export function bindValues(
     const last = steps.pop() as string
     const parent = steps.reduce<unknown>(memberOf, bound)
     if (memberOf(parent, last) !== null) {
-      const reason = `bindings.${index}.input_path: must point to a null in input that no other binding names.`
+      const reason = `bindings.${index}.input_path: must point to a null in input that no other binding uses.`
       throw new BerthError('invalid_input', { reason })
     }
     const container = parent as Record<string, unknown>
