@@ -7,23 +7,23 @@ interface Flag {
   readonly reason: string
 }
 
-/** A port on which no program of a machine can listen. */
+/** A port on which no program in a machine can listen. */
 const nowhere = 'https://127.0.0.1:9'
 
 const disabledFeatures: readonly string[] = [
-  // The address bar's suggestions as pages of their own: they cost a renderer, 50 MB and 80 ms, and stand among the targets.
+  // Address bar suggestions as separate pages: they cost a renderer, 50 MB and 80 ms, and appear among the targets.
   'WebUIOmniboxPopup',
   'WebUIOmniboxAimPopup',
-  'Translate', // No offer to translate above the page.
-  'MediaRouter', // No search for television sets in the network.
-  'OptimizationHints', // No call to Google for each page.
-  'NetworkTimeServiceQuerying', // The same for the time of day.
-  'HttpsUpgrades', // An address with http is loaded as it was given.
+  'Translate', // No translation prompt above the page.
+  'MediaRouter', // No discovery of media devices on the network.
+  'OptimizationHints', // No request to Google for each page.
+  'NetworkTimeServiceQuerying', // No request to Google for the time.
+  'HttpsUpgrades', // Load http addresses as given.
 ]
 
 const enabledFeatures: readonly string[] = [
-  'WebMCPTesting', // Pages may offer tools (document.modelContext) …
-  'DevToolsWebMCPSupport', // … and we may use them, by the CDP domain WebMCP.
+  'WebMCPTesting', // Allows pages to offer tools (document.modelContext) …
+  'DevToolsWebMCPSupport', // … and lets us call them with the CDP domain WebMCP.
 ]
 
 const always: readonly Flag[] = [
@@ -61,7 +61,7 @@ const withoutGpu: readonly Flag[] = [
 ]
 
 const withoutPolicies: readonly Flag[] = [
-  // With it Chromium installs nothing that a policy names.
+  // With it Chromium does not install extensions that a policy names.
   { flag: '--disable-background-networking', reason: 'what leaves the machine is what a client asked for' },
 ]
 
@@ -72,7 +72,7 @@ export interface FlagOptions {
   readonly needPolicies: boolean
 }
 
-/** Every argument of Chromium. */
+/** All arguments of Chromium. */
 export function chromiumFlags({ config, userDataFolder, tabs, needPolicies }: FlagOptions): string[] {
   const flags = [...always, ...(config.gpu ? [] : withoutGpu), ...(needPolicies ? [] : withoutPolicies)]
   return [
@@ -81,15 +81,15 @@ export function chromiumFlags({ config, userDataFolder, tabs, needPolicies }: Fl
     `--remote-debugging-port=${machinePorts.chromium}`,
     ...(config.headless ? headlessFlags(config) : []),
     ...(config.kiosk_mode && !config.headless ? ['--kiosk'] : []),
-    // An address would be opened besides the tabs of the last run.
+    // An address would be opened in addition to the restored tabs.
     ...(tabs === 'blank' ? ['about:blank'] : []),
   ]
 }
 
-/** In full-screen mode the page alone fills the window; otherwise a headless window has a tab strip too. */
+/** In full-screen mode only the page fills the window; otherwise a headless window also has a tab strip. */
 function headlessFlags({ stealth, viewport: { width, height } }: AgentConfig): readonly string[] {
-  // Chromium in headless mode says so in its user agent, and a user agent of ours would empty the client hints. The
-  // full browser on a headless screen is the same as any other.
+  // Chromium's headless mode identifies itself in the user agent, and a custom user agent would empty the client hints.
+  // The full browser on a headless screen looks like any other.
   if (stealth)
     return ['--ozone-platform=headless', `--ozone-override-screen-size=${width},${height}`, '--start-fullscreen']
   return ['--headless', `--screen-info={${width}x${height}}`, '--start-fullscreen']

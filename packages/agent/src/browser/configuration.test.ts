@@ -43,7 +43,7 @@ test('a browser that waits for its profile starts with what is configured meanwh
   assert.ok(flagsOf(agent).includes('--kiosk'))
   const cdp = await agent.connect()
   const page = await cdp.attach()
-  // What it begins with is opened when the first page is there.
+  // The start page is opened once the first page is available.
   const deadline = performance.now() + 10_000
   while ((await cdp.evaluate('location.href', page)) !== startUrl) assert.ok(performance.now() < deadline, startUrl)
   assert.equal(await cdp.evaluate('innerWidth + "x" + innerHeight', page), '1000x700')
@@ -135,7 +135,7 @@ test('an agent listens on the given address', async () => {
     }`
   const asUser = process.getuid?.() === 0 ? [] : ['--user', '--preserve-credentials']
   const enter = ['--target', String(agent.process.pid), '--net', ...asUser, '--']
-  // The network of the agent is there a moment after its process.
+  // The agent starts to listen shortly after its process starts.
   const ask = () =>
     run('nsenter', [...enter, process.execPath, '--input-type=module', '-e', script], { timeout: 60_000 })
 

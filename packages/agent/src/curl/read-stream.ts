@@ -1,6 +1,6 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 
-/** What Chromium answers to `IO.read`. */
+/** Chromium's response to `IO.read`. */
 export interface StreamPart {
   readonly data: string
   readonly base64Encoded?: boolean
