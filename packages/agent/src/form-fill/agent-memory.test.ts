@@ -8,7 +8,7 @@ import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
 
 const chunkBytes = 16 * 1024 * 1024
 
-/** Which of the texts are in the memory of a process, in an encoding that Node keeps texts or bytes in. */
+/** Which of the texts are in the memory of a process, in any encoding that Node uses for strings or bytes. */
 async function findInMemory(pid: number, texts: readonly string[]): Promise<readonly string[]> {
   const maps = (await readFile(`/proc/${pid}/maps`, 'utf8')).split('\n')
   await using memory = await open(`/proc/${pid}/mem`)
@@ -56,7 +56,7 @@ test('the memory of the agent has nothing of values once they are in the page', 
   await client.send('Fetch.enable', {}, page)
   await client.send('Page.navigate', { url: 'https://shop.test/' }, page)
   const value = `planted-"ö"-${randomUUID()}`
-  // The id of the fill is a text that the agent has kept: a search that does not find it finds nothing at all.
+  // A control: the agent has kept the fill's id as a string, so a search that does not find it is broken.
   const selectors = ['#password']
 
   const found = await ask<{ fill_id: string }>(agent, 'POST', '/form-fields', { selectors, timeout_ms: 20_000 })

@@ -77,7 +77,7 @@ test('a file keeps its mode unless another is given, and a link remains a link',
   assert.equal((await stat(join(folder, 'strict'))).mode & 0o7777, 0o600)
 })
 
-/** A folder may go between being listed and being read. */
+/** A folder may be deleted between being listed and being read. */
 async function hasPart(folder: string): Promise<boolean> {
   const names = await readdir(folder, { recursive: true }).catch(() => readdir(folder))
   return names.some((name) => name.includes('.berth-part-'))

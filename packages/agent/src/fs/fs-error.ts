@@ -1,12 +1,12 @@
 import { BerthError } from '@berth/contract/errors.ts'
 
-/** What was asked for: the field that named it, and the path in it. */
+/** A path of a request and the field that named it. */
 export interface Place {
   readonly field: string
   readonly path: string
 }
 
-/** Turns what the system says of a path into what the caller did wrong; everything else goes through as it is. */
+/** Translates a system error for a path into the caller's mistake; returns all other errors unchanged. */
 export function toFsError(thrown: unknown, { field, path }: Place): unknown {
   if (!(thrown instanceof Error) || thrown instanceof BerthError) return thrown
   const options = { cause: thrown }
@@ -47,7 +47,7 @@ export function refusal(field: string, rule: string, options: ErrorOptions = {})
   return new BerthError('invalid_input', { reason: `${field}: ${rule}.` }, options)
 }
 
-/** Does something with a path, and tells what went wrong by the field that named it. */
+/** Runs an operation on a path and reports its errors for the field that named it. */
 export async function at<Value>(place: Place, act: () => Promise<Value>): Promise<Value> {
   try {
     return await act()

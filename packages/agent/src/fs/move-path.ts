@@ -22,7 +22,7 @@ export async function movePath(source: string, destination: string): Promise<voi
   if (isOtherDisk) await copyOver(from, to)
 }
 
-/** rename itself refuses too, but not with words that tell this. */
+/** rename refuses this too, but with an unclear message. */
 async function checkReplaced(moved: Stats, { field, path }: Place): Promise<void> {
   const replaced = await lstat(path).catch(() => undefined)
   if (!replaced || replaced.isDirectory() === moved.isDirectory()) return
@@ -39,7 +39,7 @@ async function renameUnlessElsewhere(source: string, destination: string): Promi
   }
 }
 
-/** The copy is made beside its place and takes it as a whole; only then the source goes. */
+/** The copy is created beside its destination and renamed into place; only then the source is removed. */
 async function copyOver(from: Place, to: Place): Promise<void> {
   await at(from, () => refuseKernelFiles({ ...from, path: dirname(from.path) }))
   const part = partBeside(to.path)

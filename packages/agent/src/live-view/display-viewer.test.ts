@@ -60,7 +60,7 @@ test('keys that the display does not have are typed, in order with all that pass
   const messages = [a, key(0x20ac, true), key(0x20ac, false), pointer, qemuKey(0xdf, true), qemuKey(0xdf, false), a]
   const sent = Buffer.concat([handshake, ...messages])
 
-  // The pieces in which messages come mean nothing.
+  // Messages may arrive in any pieces.
   viewer.send(sent.subarray(0, 20))
   viewer.send(sent.subarray(20))
   viewer.send(pointer)

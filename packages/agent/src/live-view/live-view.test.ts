@@ -31,7 +31,7 @@ const hasText = (text: string) => {
   })`)
 }
 
-/** As X11 numbers them: letters of several layouts by their old and by their Unicode numbers. */
+/** X11 keysyms: letters of several layouts by their old and their Unicode numbers. */
 const keysyms: Readonly<Record<string, number>> = {
   a: 0x61,
   ö: 0xf6,

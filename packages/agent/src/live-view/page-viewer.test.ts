@@ -11,7 +11,7 @@ import { RfbClient } from '../testing/rfb-client.ts'
 import { PageViewer } from './page-viewer.ts'
 import { ViewerSocket } from './viewer-socket.ts'
 
-/** A screen that writes down what is done with it. */
+/** A screen that records all actions. */
 const done: string[] = []
 const changes = new Changes()
 const screen = new Proxy({} as Screen, {

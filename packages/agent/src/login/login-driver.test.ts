@@ -6,7 +6,7 @@ import type { loginRoutes } from '@berth/contract/agent/login/login-routes.ts'
 import { GalleryAgent } from '../testing/login-gallery/gallery-agent.ts'
 import { password, user } from '../testing/login-gallery/site.ts'
 
-/* What the driver refuses, and what it says of a login that was made before. All in one browser. */
+/* What the driver refuses, and how it checks an earlier login. All tests share one browser. */
 
 let started: GalleryAgent
 
@@ -102,6 +102,6 @@ test('a page in an endless loop is told as one that loads, within the time that 
   const page = await ask<LoginPage>('openLogin', site, { domain: `${site}.test`, timeout_ms: 6_000 })
 
   assert.equal(page.state, 'loading')
-  // The next login has the browser for itself.
+  // The next login does not share the browser.
   assert.equal((await open('single-form')).state, 'form')
 })

@@ -9,7 +9,7 @@ import { ServiceLogs } from './service-logs.ts'
 const app = await ServedApp.start()
 after(() => app[Symbol.asyncDispose]())
 
-/** The messages of a stream, as they come. */
+/** The messages of a stream, as they arrive. */
 async function* messages(query: Readonly<Record<string, string>>): AsyncGenerator<string> {
   const response = await app.call('GET', `/logs/stream?${new URLSearchParams(query)}`)
   assert.equal(response.status, 200)
@@ -49,7 +49,7 @@ test('a followed file tells what is written from now on, also after it was cut s
     isThere = true
   })
 
-  // The stream begins at the end of the file, whenever it is opened: so it is written to until something comes.
+  // The stream starts at the end of the file when it opens, so lines are written until one arrives.
   while (!isThere) {
     await appendFile(path, 'appended\n')
     await delay(20)

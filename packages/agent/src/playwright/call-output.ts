@@ -1,7 +1,7 @@
 import type { Channel } from '../script-process/captured-output.ts'
 import { maxOutputCharacters } from './executor-messages.ts'
 
-/** What a call writes, up to a limit for each stream. */
+/** The output of a call, up to a limit for each stream. */
 export class CallOutput {
   readonly #send: (channel: Channel, text: string) => void
   #isOpen = false
@@ -16,7 +16,7 @@ export class CallOutput {
     this.#left = { stdout: maxOutputCharacters, stderr: maxOutputCharacters }
   }
 
-  /** What is written from now on belongs to no call. */
+  /** Later output belongs to no call. */
   close(): void {
     this.#isOpen = false
   }

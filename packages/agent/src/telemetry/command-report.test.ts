@@ -5,7 +5,7 @@ import { commandData, isReported } from './command-report.ts'
 
 const secret = 'what nobody may read'
 
-/** Every parameter that may hold text of a person, a path or an address. */
+/** All parameters that may contain personal text, a path or an address. */
 const params = {
   ...{
     text: secret,

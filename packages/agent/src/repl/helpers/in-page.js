@@ -1,6 +1,6 @@
 /*
- * What runs in pages: each function is sent there as its text, and knows nothing but its argument. Plain JavaScript,
- * because types of the DOM would be there for all of the agent, which has none.
+ * Functions that run in pages: each is sent there as source code, and uses only its argument. Plain JavaScript, because
+ * DOM types would apply to the whole agent, which has no DOM.
  */
 
 /**
