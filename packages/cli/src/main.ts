@@ -16,7 +16,7 @@ const program = new Command('berth')
   .description('Isolated, real Chromium sessions for AI agents behind an HTTP API, on your own machines.')
   .usage('<command> [options]')
   .version(packageJson.version, '-v, --version', 'print the version of this program')
-  // Commands have flags of the same name: deploy --version.
+  // Some commands have a flag with the name of a global one: deploy --version.
   .enablePositionalOptions()
   .configureHelp({ showGlobalOptions: false })
   .helpCommand(false)
@@ -31,7 +31,7 @@ To begin with:
 Each command has a --help of its own.`,
   )
 
-/** They need no API, and start faster without its commands. */
+/** These need no API, and start faster without its commands. */
 const hostCommands = new Set(['serve', 'setup', 'doctor', 'keys', 'test', 'check', 'bench'])
 
 program.commandsGroup('On this host:')

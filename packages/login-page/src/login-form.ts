@@ -4,7 +4,7 @@ import type { LoginChoice, LoginField, LoginState } from './login-state.ts'
 
 type Submit = (body: SubmitBody) => void
 
-/** What was entered and is no secret, by the label of its field: a site that refuses a password asks for all again. */
+/** Entered values that are not secret, by label: a site that rejects a password asks for everything again. */
 const entered = new Map<string, string>()
 
 /** The fields and choices of a login. */
@@ -30,7 +30,7 @@ function fieldForm(state: LoginState, fields: readonly LoginField[], submit: Sub
     const missing = inputs.filter(({ field, input }) => field.required !== false && input.value === '')
     for (const { input, fault } of inputs) {
       const isMissing = missing.some((known) => known.input === input)
-      // An attribute without a value would say that the field is valid.
+      // An attribute without a value would mark the field as valid.
       if (isMissing) input.setAttribute('aria-invalid', 'true')
       else input.removeAttribute('aria-invalid')
       fault.textContent = isMissing ? 'This is needed.' : ''

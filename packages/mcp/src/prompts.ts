@@ -34,7 +34,7 @@ export const prompts = [
   },
 ] as const
 
-/** The messages of a prompt. Throws a ProtocolError that names what is missing. */
+/** The messages of a prompt. Throws a ProtocolError that names a missing argument. */
 export function promptMessages(name: string, args: Readonly<Record<string, string>>) {
   if (name === 'kernel-concepts') {
     const text = Object.hasOwn(concepts, args.concept ?? '') ? concepts[args.concept ?? ''] : undefined

@@ -72,7 +72,7 @@ export class ApiClient {
     yield* this.eventsOf<Event>(await this.send(endpoint, request), request?.signal)
   }
 
-  /** Yields the events of a stream that has begun. */
+  /** Yields the events of an open stream. */
   async *eventsOf<Event>({ body }: Response, signal?: AbortSignal): AsyncGenerator<Event, void, void> {
     if (!body) return
     const messages = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
@@ -111,7 +111,7 @@ function encode(body: unknown, headers: Headers): EncodedBody | undefined {
   return JSON.stringify(body)
 }
 
-/** What somebody can do about it. */
+/** How the user can fix it. */
 function hintOf(error: unknown): string {
   const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
   if (/CERT|SIGNATURE|ISSUER/.test(code)) return 'NODE_EXTRA_CA_CERTS names a file with certificates to trust'
@@ -122,7 +122,7 @@ function hintOf(error: unknown): string {
 function causeOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error
   if (!(cause instanceof Error)) return String(cause)
-  // OpenSSL tells the lines of its sources too.
+  // OpenSSL messages include source locations.
   const { code, reason } = cause as NodeJS.ErrnoException & { readonly reason?: string }
   return reason ?? (cause.message || String(code))
 }

@@ -125,7 +125,7 @@ for (const endpoint of operations) {
   })
 }
 
-/** As a shell does. */
+/** Splits the line like a shell. */
 function wordsOf(line: string): readonly string[] {
   return [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
     ([, single, double, plain]) => single ?? double ?? plain ?? '',

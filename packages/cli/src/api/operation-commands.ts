@@ -29,7 +29,7 @@ export const operations = publicEndpoints.filter(({ deprecated }) => !deprecated
 
 /** What a command does beyond sending the request and printing the reply. */
 export interface OperationExtra {
-  /** A flag that asks for it. Absent: always, where people read the output. */
+  /** A flag that requests it. Absent: always, if the output format is for people. */
   readonly flag?: readonly [name: string, description: string]
   readonly run: (reply: unknown, client: ApiClient, output: OutputFormat) => Promise<void> | void
   /** Whether it prints the reply itself. */
@@ -38,7 +38,6 @@ export interface OperationExtra {
 
 export type OperationExtras = Readonly<Record<string, OperationExtra>>
 
-/** Adds a command for each operation of the contract. */
 export function addOperationCommands(program: Command, extras: OperationExtras): void {
   for (const endpoint of operations) addOperationCommand(program, endpoint, extras[endpoint.operationId])
 }
@@ -127,7 +126,7 @@ async function bodyOf(
   return whole
 }
 
-/** As the other lines of a list of commands begin. */
+/** Matches the other lines of a list of commands. */
 function lowerCase(summary: string): string {
   return `${summary.charAt(0).toLowerCase()}${summary.slice(1)}`
 }
@@ -172,7 +171,7 @@ function descriptionOf({ description, isRequired, kind }: FieldFlag): string {
   return [description.replace(/[.]$/, ''), isRequired ? 'required' : '', repeated].filter(Boolean).join('; ')
 }
 
-/** As commander names the value of a flag: `startUrl`. */
+/** The name that commander gives the value of a flag: `startUrl`. */
 function optionKey(name: string): string {
   return name.replaceAll(/-(.)/g, (_dash, letter: string) => letter.toUpperCase())
 }
@@ -188,7 +187,7 @@ function jsonOf(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   } catch {
-    // Said below, with the same rule.
+    // An error with the same rule is reported below.
   }
   throw new ApiFailure('--data must be a JSON object', 'usage')
 }

@@ -105,7 +105,7 @@ async function deploy(entrypoint: string, { version, force, env, output, ...flag
   }
 }
 
-/** The files of the folder that contains the entrypoint, without what its .gitignore and .ignore name. */
+/** The files of the folder that contains the entrypoint, except those that its .gitignore and .ignore exclude. */
 async function filesOfApp(entrypoint: string): Promise<readonly { readonly path: string; readonly name: string }[]> {
   const found = await stat(entrypoint).catch(() => undefined)
   if (!found?.isFile()) throw new ApiFailure(`${entrypoint} is not a file`, 'noInput')
@@ -157,7 +157,7 @@ async function printLogs(app: string, { follow, version, invocation, ...flags }:
       }
     : { stream: followDeployment, id: await deploymentOf(client, app, version) }
   const quiet = new AbortController()
-  // Without --follow, what has been written so far comes at once.
+  // Without --follow, existing lines arrive immediately.
   let timer: NodeJS.Timeout | undefined
   const restart = () => {
     clearTimeout(timer)

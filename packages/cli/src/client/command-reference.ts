@@ -19,7 +19,7 @@ of them have: \`--output\`, \`--server\` and \`--project\`.
 ${commands.map(([words, command]) => sectionOf(words, command)).join('\n')}`
 }
 
-/** docs/cli-help.txt: what `--help` prints of the client and of each group of commands. */
+/** docs/cli-help.txt: the `--help` output of the client and of each group of commands. */
 export function helpReference(): string {
   return groupsOf(clientProgram(), ['berth'])
     .map(([words, group]) => `$ ${words.join(' ')} --help\n${helpOf(group)}`)

@@ -81,7 +81,7 @@ async function login(url: string | undefined, { name, apiKey, project }: LoginFl
 
 async function askForKey(): Promise<string> {
   if (!process.stdin.isTTY) throw new ApiFailure('give the key by --api-key @- or --api-key @file', 'usage')
-  // What is typed is not shown.
+  // Hides the input.
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
   const questions = createInterface({ input: process.stdin, output, terminal: true })
   process.stderr.write('API key: ')

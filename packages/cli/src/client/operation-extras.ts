@@ -52,7 +52,7 @@ async function openLiveView(client: ApiClient, id: string): Promise<void> {
 }
 
 async function openPage(url: string): Promise<void> {
-  // The page also goes to standard error: a computer without a browser has nothing that opens it.
+  // The address is also printed to standard error: a computer without a browser cannot open it.
   printLine(`live view: ${url}`)
   const opened = await open(url)
   opened.on('error', () => undefined)

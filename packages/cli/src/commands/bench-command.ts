@@ -8,7 +8,7 @@ interface BenchFlags {
   readonly json?: boolean
 }
 
-/** Long enough to see what an unused session does. */
+/** Long enough to measure an idle session. */
 const idleSeconds = 10
 
 export function addBenchCommand(program: Command): void {
@@ -37,7 +37,7 @@ async function bench(names: readonly MeasurementName[], { rounds, sessions, json
   ])
   const interrupt = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    // A second signal, as Ctrl-C and `timeout` send it, must not end the benchmark before its sessions are closed.
+    // A second signal, which Ctrl-C and `timeout` may cause, must not end the benchmark before its sessions are closed.
     process.on(signal, () => interrupt.abort(new Error(`ended by ${signal}`)))
   }
 

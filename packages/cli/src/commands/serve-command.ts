@@ -45,7 +45,7 @@ Environment only:
   DATABASE_URL           a PostgreSQL to use instead of berth's own`
 
 async function serveHost(flags: ServeFlags): Promise<void> {
-  // Machines that are pods have everything in their image, and need nothing of this host.
+  // Machines in pods have everything in their image, and need nothing on this host.
   const hasMachines = process.env.BERTH_DRIVER?.trim() !== 'kubernetes'
   if (hasMachines) {
     await installSystemPackages({ demand: 'required', withTests: false })

@@ -13,8 +13,8 @@ const run = promisify(execFile)
 const limitMilliseconds = 10 * 60_000
 
 /**
- * Installs uv, which no Debian package has, from the package index that pip is configured for. Takes no time when it is
- * there. Without it berth serves everything but Python apps.
+ * Installs uv, which no Debian package provides, from the package index that pip is configured for. Returns immediately
+ * if it exists. Without it berth supports everything except Python apps.
  */
 export async function installUv({ demand }: Pick<InstallOptions, 'demand'>): Promise<void> {
   if (existsSync(uvProgram)) return

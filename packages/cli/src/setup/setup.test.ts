@@ -161,7 +161,7 @@ test('a user who cannot become root is told what is missing and what root has to
 })
 
 for (const [loss, script] of Object.entries({
-  // As dpkg-query does.
+  // The message of dpkg-query.
   'whose database cannot be read': 'echo "dpkg-query: error: failed to open package info file" >&2; exit 2',
   'that has no database': 'echo "dpkg-query: no packages found matching chromium" >&2; exit 1',
 })) {

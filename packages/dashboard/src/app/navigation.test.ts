@@ -14,7 +14,7 @@ test('the menu leads to every list', () => {
   assert.equal(paths.length, new Set(paths).size)
 })
 
-/** The test of the menu, or one of its own, looks at each page with axe. */
+/** Each page is checked with axe, by the test of the menu or a test of its own. */
 const seenBy: Readonly<Record<string, string>> = {
   '/': 'sign-in',
   '/sign-in': 'sign-in',

@@ -6,7 +6,7 @@ interface ListWords {
   readonly empty: string
 }
 
-/** Lists within pages of their own have their words there. */
+/** Lists within other pages have their words there. */
 export const lists: Readonly<Record<Exclude<ListName, 'vault-items' | 'deliveries'>, ListWords>> = {
   apps: { title: 'Apps', one: 'app', empty: 'No app is deployed.' },
   deployments: { title: 'Deployments', one: 'deployment', empty: 'No deployment.' },

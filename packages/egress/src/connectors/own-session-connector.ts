@@ -5,7 +5,7 @@ import { EgressFailure } from '../egress-failure.ts'
 import type { Connector } from './connector.ts'
 import { withinLimit } from './time-limit.ts'
 
-/** To berth itself, which serves the session its own addresses; the first line says which session it is. */
+/** Connects to berth itself, where the session reaches its own addresses; the first line names the session. */
 export class OwnSessionConnector implements Connector {
   readonly key: string
   readonly isDirect = false

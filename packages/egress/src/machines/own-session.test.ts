@@ -11,7 +11,7 @@ import { closeOf, NotConnected } from '../testing/test-machine.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'berth-own-session-'))
 const ownSessionSocket = join(folder, 'server.sock')
-/** Stands for the server: sends back the first line and everything after it. */
+/** Replaces the server: echoes the first line and everything after it. */
 const server = createServer({ allowHalfOpen: true }, (socket) => {
   socket.on('error', () => {}) // The machine was deleted.
   socket.pipe(socket)

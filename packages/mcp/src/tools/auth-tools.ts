@@ -95,7 +95,7 @@ function connectionFields(args: Arguments): Record<string, unknown> {
   }
 }
 
-/** Answers when the flow waits for something, is over, or is no longer at the checkpoint. */
+/** Returns when the flow waits for input, has ended, or has left the checkpoint. */
 async function wait(args: Arguments, api: Api): Promise<unknown> {
   const end = performance.now() + (args.wait_seconds ?? defaultWaitSeconds) * 1_000
   for (;;) {

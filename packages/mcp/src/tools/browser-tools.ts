@@ -36,7 +36,7 @@ export const browserSettings = {
   extension_name: z.string().optional(),
 } as const
 
-/** Their fields in a request. */
+/** Converts these settings to fields of a request. */
 export function browserFields(args: Arguments): Record<string, unknown> {
   const profile = unlessEmpty({ id: args.profile_id, name: args.profile_name, save_changes: args.save_profile_changes })
   const viewport = unlessEmpty({

@@ -1,7 +1,7 @@
 import { getAuthContext } from '@berth/contract/auth/auth-endpoints.ts'
 import { at, type Tool } from '../tool.ts'
 
-/** Always there: no toolset turns it off. */
+/** Always available: no toolset contains it. */
 export const contextTool: Tool = {
   name: 'get_connection_context',
   toolset: undefined,

@@ -28,7 +28,7 @@ const ref = z.string().describe('The element, as snapshot names it: e5.')
 const bySession = byId('session_id')
 const maxDownloadBytes = 100 * 1024
 
-/** A request whose fields are those of the arguments. */
+/** A request whose fields have the names of the arguments. */
 function request(...names: readonly string[]) {
   return (args: Arguments) => ({ ...bySession(args), body: pick(args, 'tab_id', ...names) })
 }
@@ -73,7 +73,7 @@ async function readDownload(args: Arguments, api: Api): Promise<unknown> {
   return bytes.equals(Buffer.from(content)) ? say(content) : { base64: bytes.toString('base64') }
 }
 
-/** Tools for a model that works in a page without code. Their answers are short text. */
+/** Tools for a model that works in a page without code. They return short text. */
 export const pageTools: readonly Tool[] = [
   tool(
     'snapshot',

@@ -29,7 +29,7 @@ const bySession = byId('session_id')
 /** The time that Playwright code may take, in seconds. */
 const playwrightSeconds = 60
 
-/** Actions that the browser does in one batch. The others return something, and come after them. */
+/** Actions that can be sent in one batch. The others return a result, and run after them. */
 const batched = ['click_mouse', 'move_mouse', 'type_text', 'press_key', 'scroll', 'drag_mouse', 'set_cursor', 'sleep']
 const returning = ['write_clipboard', 'read_clipboard', 'screenshot', 'get_mouse_position'] as const
 
