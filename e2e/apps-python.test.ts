@@ -6,11 +6,9 @@ import { Berth } from './testing/berth.ts'
 import { zipOf } from './testing/browsers/extension-files.ts'
 import { PythonIndex } from './testing/servers/python-index.ts'
 
-/*
- * An app in Python with the official framework, unchanged.
- */
+/* An app in Python with the unmodified official framework. */
 
-// Playwright is 50 MB, for one test.
+// Playwright takes 50 MB and is used by one test.
 const requirements = ['kernel==0.131.0', ...(isDeep ? ['playwright==1.65.2'] : [])]
 const index = await PythonIndex.open(requirements)
 const berth = await Berth.start({ environment: index.environment })

@@ -12,9 +12,7 @@ import { sdkApp } from './testing/sdk-app.ts'
 import { GitServer } from './testing/servers/git-server.ts'
 import { installedVersion, PackageRegistry } from './testing/servers/package-registry.ts'
 
-/*
- * The official client deploys and invokes, and is the framework inside the app, unchanged.
- */
+/* The unmodified official client deploys and invokes, and is the framework inside the app. */
 
 const registry = await PackageRegistry.open()
 const git = await GitServer.open()
@@ -115,7 +113,7 @@ async function deployRepository(source: Partial<Kernel.DeploymentCreateParams.So
   return follow(await client.deployments.create({ source: all, version }))
 }
 
-/** Until it runs or does not. */
+/** Follows the deployment until it runs or has failed. */
 async function follow({ id }: { readonly id: string }, by = client) {
   const events = []
   for await (const event of await by.deployments.follow(id)) {
@@ -147,7 +145,7 @@ const invoke = (action_name: string, payload?: unknown) =>
 const outputOf = ({ output, status_reason }: { output?: string; status_reason?: string }) =>
   JSON.parse(output ?? assert.fail(status_reason ?? 'no output'))
 
-/** The lines of an invocation, until one matches. */
+/** Reads the log of an invocation until a line matches. */
 async function waitForLine(id: string, pattern: RegExp, by = client): Promise<string> {
   for await (const event of await by.invocations.follow(id)) {
     if (event.event === 'log' && pattern.test(event.message)) return event.message
@@ -204,7 +202,7 @@ test('an action that never yields is ended by its cancel', async () => {
 })
 
 const ownFolder = oneServerOnly('the operator finds the database by the data folder')
-/** The one address of several servers is on this host's loopback, and in a machine that is the machine's own. */
+/** The shared address of several servers is on this host's loopback, but a machine has its own loopback. */
 const reachesSessions = oneServerOnly('in a machine, the address of several leads to the machine itself')
 
 test('a session belongs to the invocation that made it, and a cancel ends it', reachesSessions, async () => {
@@ -270,7 +268,7 @@ test(
     const { id } = await theirs.invocations.create(staying)
     await waitForLine(id, /staying/, theirs)
 
-    // It may know the folders of its own machine on the host: docs/security.md.
+    // The app may know folders of its own machine on the host: docs/security.md.
     const texts = ['hello from', theirText, deployed.id, import.meta.dirname]
     const seen = outputOf(await invoke('look', { texts, deployment: deployed.id }))
 

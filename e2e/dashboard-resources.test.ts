@@ -10,7 +10,7 @@ import { Berth } from './testing/berth.ts'
 import { messagingExtension, packCrx, zipOf } from './testing/browsers/extension-files.ts'
 import { DashboardUser, isAccessible, openPage } from './testing/dashboard.ts'
 
-/** Stands for the store, which answers every request with the same extension, and takes the events of webhooks. */
+/** Replaces the store, with the same extension for every request, and receives the events of webhooks. */
 const { crx } = packCrx(await zipOf(messagingExtension('from the store', 1)))
 const outside = createServer((request, response) => {
   if (request.url === '/webhook') response.writeHead(request.method === 'POST' ? 204 : 405)
@@ -161,7 +161,7 @@ test('deliveries of a webhook are seen and sent again', async () => {
   await page.keyboard.press('Escape')
   await page.getByRole('link', { name: 'Deliveries' }).click()
   const row = page.getByRole('row').filter({ hasText: 'webhook.test' })
-  // The list follows what happens.
+  // The list shows new deliveries.
   const succeeded = row.filter({ hasText: /succeeded204 in \d+ ms/ })
   await succeeded.waitFor()
   await row.getByRole('button', { name: 'Send again' }).click()
@@ -268,7 +268,7 @@ test('every form of the menu is accessible', deepOnly, async () => {
   await page.context().close()
 })
 
-/** A page in the background leaves its connection to others, and reads anew when it is seen again. */
+/** A background page closes its connection, and reloads when it is visible again. */
 async function followsOnlyWhileItIsSeen(page: Page): Promise<void> {
   const isStream = (request: Request) => request.url().endsWith('/dashboard/changes')
   const show = (state: string) =>

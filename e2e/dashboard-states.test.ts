@@ -17,10 +17,10 @@ const states: Readonly<Record<string, (route: Route) => unknown>> = {
   failed: (route) => route.fulfill({ status: 403, json: refusal }),
   loading: () => new Promise(() => {}),
 }
-/** What the frame of all pages asks for. */
+/** Requests of the frame of all pages. */
 const ofFrame = /\/dashboard\/(api\/auth\/context|api\/org\/projects|changes)/
 
-/** A person whose requests end like this from now on. */
+/** A signed-in user whose requests end like this from now on. */
 async function signedInWhere(answer: (route: Route) => unknown): Promise<Page> {
   const page = await user.signedIn()
   await page.route(/\/dashboard\/api\//, (route) =>
@@ -29,17 +29,17 @@ async function signedInWhere(answer: (route: Route) => unknown): Promise<Page> {
   return page
 }
 
-/** Of pages that differ in more than words; with --deep all of the menu. */
+/** Pages that differ in more than words; with --deep all of the menu. */
 const titles: Readonly<Record<string, readonly string[]>> = { failed: ['Overview', 'Proxies'], loading: ['Proxies'] }
 
 for (const [state, answer] of Object.entries(states)) {
   test(`a page whose data is ${state} says so, and is accessible`, async () => {
     const page = await signedInWhere(answer)
     const menu = page.getByRole('navigation').locator('a[href^="/dashboard/"]')
-    // The frame has read the projects.
+    // The frame has already read the projects.
     const all = (await menu.allTextContents()).filter((title) => title !== 'Projects')
     for (const title of isDeep ? all : (titles[state] ?? [])) {
-      // The list of sessions is there already.
+      // The list of sessions is already loaded.
       if (title === 'Sessions') await page.goto(`${berth.url}/dashboard/sessions`)
       else await openPage(page, title)
       await page
@@ -90,7 +90,7 @@ test('a list whose next page fails says so, asks no more by itself, and goes on 
   await page.getByRole('alert').getByText(refusal.message).waitFor()
   await page.getByRole('link', { name: 'one-4' }).waitFor()
   await isAccessible(page, 'next-page-failed')
-  // A change that is told of meanwhile has the whole list read again.
+  // A change event meanwhile reloads the whole list.
   assert.ok(failures <= 5, `${failures} requests`)
 
   await page.unroute(/\/dashboard\/api\/browsers\?/)

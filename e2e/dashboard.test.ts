@@ -13,7 +13,7 @@ after(async () => {
   await berth[Symbol.asyncDispose]()
 })
 
-/** Of the recording, in seconds, when the page wrote this line. */
+/** The time in the recording, in seconds, when the page wrote this line. */
 async function momentOf(id: string, text: string): Promise<number> {
   const [replay] = await client.browsers.replays.list(id)
   const events = (await client.get(`/browsers/${id}/telemetry/events`, { query: { limit: 100 } })) as {
@@ -24,7 +24,7 @@ async function momentOf(id: string, text: string): Promise<number> {
   return event.ts / 1_000_000 - new Date(replay.started_at).getTime() / 1000
 }
 
-/** A recording of a page that stands still may end before its last event. */
+/** A recording of a page without changes may end before its last event. */
 async function isPlayedAt(page: Page, seconds: number): Promise<void> {
   assert.ok(seconds > 0.1, `the event was at ${seconds} s`)
   const isThere = `(() => {
@@ -107,7 +107,7 @@ test('a session is made by the form and seen live, and its recording moves with 
   await page.getByRole('tab', { name: 'Replays' }).click()
   await page.getByRole('button', { name: 'Start recording' }).click()
   await page.getByText('Recording…').waitFor()
-  // Not at the very beginning of the recording, where the player is without being moved.
+  // Not at the very beginning of the recording, where the player starts anyway.
   const later = 'new Promise((resolve) => setTimeout(resolve, 500))'
   await watched.evaluate(`${later}.then(() => console.log('seen by the dashboard'))`)
 
@@ -124,7 +124,7 @@ test('a session is made by the form and seen live, and its recording moves with 
   await page.getByRole('button', { name: 'Show in the replay' }).click()
   await page.getByRole('tab', { name: 'Replays', selected: true }).waitFor()
   await isPlayedAt(page, seen)
-  // The browser's own player goes on to show that it loads.
+  // The browser's own player still shows that it is loading.
   if (process.env.BERTH_SCREENSHOTS) await page.waitForTimeout(3_000)
   await isAccessible(page, 'replay')
   await remote.close()
@@ -168,7 +168,7 @@ test('a session has a terminal and files, and the list of sessions follows what 
   await isAccessible(page, 'session-phone')
   await page.setViewportSize(desktop)
 
-  // The list follows what happens elsewhere.
+  // The list shows changes made elsewhere.
   await page.getByRole('link', { name: 'All sessions' }).click()
   await page.getByRole('link', { name: 'by-the-api' }).waitFor()
   await page.locator('img.thumbnail').waitFor()

@@ -148,7 +148,7 @@ test('what a page downloads is listed, and kept after the session when the calle
   const hash = async (name: string) =>
     sha256(new Uint8Array(await (await berth.request(`${path}/${name}`)).arrayBuffer()))
   const expected = sha256(files.get('/file-1') as Buffer)
-  // No client: some, as Playwright, set a folder of their own.
+  // Without a client, because some (such as Playwright) set a folder of their own.
   await client.browsers.update(id, { start_url: `${pages.url}/file-1` } as never)
   let names = await list()
   while (names.length === 0) names = await list()

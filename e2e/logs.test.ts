@@ -7,7 +7,7 @@ const client = await berth.client()
 after(() => berth[Symbol.asyncDispose]())
 const { session_id: id } = await client.browsers.create({ headless: false, timeout_seconds: 300 })
 
-/** As the official client reads a stream that ends by itself. */
+/** Reads a stream that ends by itself, with the official client. */
 async function linesOf(query: Parameters<typeof client.browsers.logs.stream>[1]): Promise<readonly string[]> {
   const lines: string[] = []
   for await (const { message } of await client.browsers.logs.stream(id, query)) lines.push(message)

@@ -6,9 +6,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { Berth } from './testing/berth.ts'
 
-/*
- * The official MCP client, over HTTP and over standard input and output.
- */
+/* The official MCP client, over HTTP and over stdio. */
 
 const berth = await Berth.start()
 after(() => berth[Symbol.asyncDispose]())

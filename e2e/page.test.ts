@@ -4,9 +4,7 @@ import { Berth } from './testing/berth.ts'
 import { startPages } from './testing/pages.ts'
 import { relayToLocalhost } from './testing/servers/localhost-relay.ts'
 
-/*
- * Pages as text with references, and the operations on them.
- */
+/* Pages as text with references, and the operations on them. */
 
 const pages = await startPages()
 /** The session's own localhost: its two names are different sites. */

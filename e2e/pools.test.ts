@@ -20,7 +20,7 @@ before(async () => {
   await client.browserPools.create({ name: 'warm', size: 1, headless: true, fill_rate_per_minute: 1000 })
 })
 
-/** A browser as the SDK gives it; the pool has one soon. */
+/** Acquires a browser with the SDK; the pool will have one soon. */
 async function acquire(options: Parameters<typeof client.browserPools.acquire>[1] = {}) {
   return until('a browser of the pool', () => client.browserPools.acquire('warm', options), { limitSeconds: 120 })
 }

@@ -28,7 +28,7 @@ after(async () => {
   await pages[Symbol.asyncDispose]()
 })
 const [one, two] = [await first.client(), await second.client()]
-/** Each of its requests comes to another server than the one before. */
+/** Sends each request to another server than the previous one. */
 const both = new Kernel({
   apiKey: Berth.testKey,
   baseURL: shared.url,
@@ -156,7 +156,7 @@ test('a session reaches itself at the address of another server, and nothing els
   }
   const own = `/s/${session.session_id}/json/version`
 
-  // Each server hears of the others within ten seconds.
+  // Each server learns of the others within ten seconds.
   await until('its own address', async () => (await statusOf(`${own}${new URL(session.cdp_ws_url).search}`)) === 200, {
     limitSeconds: 40,
   })

@@ -13,7 +13,7 @@ import { startForwardProxy } from './testing/servers/forward-proxy.ts'
 
 const pages = await startPages()
 const proxy = await startForwardProxy()
-// A session that stands by does not notice that its browser is killed.
+// A session in standby does not notice that its browser is killed.
 const environment = {
   BERTH_STANDBY: 'off',
   BERTH_EGRESS_ALLOW: `127.0.0.1:${proxy.port}`,
@@ -23,7 +23,7 @@ const berth = await Berth.start({ environment })
 after(async () => {
   for (const opened of [berth, proxy, pages]) await opened[Symbol.asyncDispose]()
 })
-/** Events of newer types than the client has are none to its types. */
+/** The client's types lack newer event types. */
 const client = new Kernel({ apiKey: berth.apiKey, baseURL: berth.url, maxRetries: 0 })
 
 interface Event {
@@ -40,7 +40,7 @@ interface Envelope {
   readonly event: Event
 }
 
-/** Through the proxy every name leads to the pages of this test. */
+/** The proxy leads every name to the pages of this test. */
 const at = (host: string, path = '/') => `http://${host}:${pages.port}${path}`
 
 pages.serve('/shop', (_request, response) => {
@@ -144,7 +144,7 @@ interface ApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, any>> }
 }
 
-/** Types that this file does not cause, each with the test that does. */
+/** Event types that this file does not cause, with the tests that do. */
 const causedElsewhere: Readonly<Record<string, string>> = {
   live_view_connect: 'live-view.test.ts',
   live_view_disconnect: 'live-view.test.ts',

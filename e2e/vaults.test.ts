@@ -200,7 +200,7 @@ test('a target that is not one editable element fails before anything is written
   ] as const) {
     const fillWithin = (timeout_ms: number) => fill({ '#wrapped': 'password', [selector]: 'user' }, { timeout_ms })
     const brief = await fillWithin(400)
-    // The time may be over before the page has been looked at.
+    // The time limit may pass before the page has been examined.
     const failed = outcomes(brief).includes('timeout') ? await fillWithin(20_000) : brief
     assert.deepEqual([failed.status, failed.body.status], [200, 'failed'], selector)
     assert.deepEqual(outcomes(failed), ['not_attempted', code], selector)

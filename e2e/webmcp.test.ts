@@ -90,7 +90,7 @@ async function tools(query = ''): Promise<readonly Tool[]> {
 }
 
 async function toolNamed(name: string): Promise<Tool> {
-  // The tools of a page that is busy for a moment are left out.
+  // The tools of a busy page are left out temporarily.
   return until(`the tool ${name}`, async () => (await tools()).find(({ tool }) => tool.name === name), {
     limitSeconds: 60,
   })

@@ -58,7 +58,7 @@ test(`events of ${outageSeconds} s without a database, and of a killed server, a
 
 const isNew = (number: number, index: number, all: readonly number[]) => number !== all[index - 1]
 
-/** Ends PostgreSQL and keeps berth from starting it until the repair. */
+/** Kills PostgreSQL and prevents berth from starting it until the returned function is called. */
 async function breakDatabase(testbed: FaultTestbed): Promise<() => Promise<void>> {
   const path = join(testbed.folder, 'postgres', 'postgresql.conf')
   const content = await readFile(path, 'utf8')
