@@ -16,8 +16,7 @@ const bearer = { authorization: `Bearer ${token}` }
 
 for (const isLocal of [false, true]) {
   test(`chrome-remote-interface connects to the websocket's address, with ${isLocal ? 'its own' : 'the server’s'} protocol`, async () => {
-    // biome-ignore lint/nursery/useAwaitThenable: its declaration also has a form with a callback, which the rule
-    // examines.
+    // biome-ignore lint/nursery/useAwaitThenable: the rule looks at another form of its declaration, with a callback.
     const cdp = await openCdp({ target: session.cdp_ws_url, local: isLocal })
 
     const { product } = await cdp.Browser.getVersion()

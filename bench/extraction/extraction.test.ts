@@ -60,7 +60,7 @@ async function search(berth: Berth): Promise<readonly Found[]> {
   return JSON.parse(body).results
 }
 
-/** By the page as it is sent: it runs no scripts. */
+/** Readability's result for the page as sent, without running scripts. */
 function readable({ html }: ExtractionPage): string {
   const { document } = parseHTML(html)
   return new Readability(document as never).parse()?.textContent ?? ''

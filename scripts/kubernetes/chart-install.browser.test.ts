@@ -15,7 +15,7 @@ function eventually(check: () => Promise<void>): Promise<void> {
   return retry(check, patience)
 }
 
-/** On the first page of the session. The client connects for this alone. */
+/** Runs a function on the first page of the session, with a new connection. */
 async function onPage(address: string, act: (page: Page) => Promise<void>): Promise<void> {
   const browser = await chromium.connectOverCDP(address)
   try {
@@ -79,7 +79,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     context.after(() => outsider[Symbol.asyncDispose]())
     const { spec } = await core.readNamespacedService({ namespace: 'default', name: 'kubernetes' })
 
-    // Policies come into force after their pods, and machines of the reserve come and go.
+    // Policies are applied after their pods start, and machines of the reserve change.
     await eventually(async () => {
       const { items } = await core.listNamespacedPod({ namespace })
       const named = (name: string) =>
@@ -95,7 +95,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
       const pod = metadata?.name ?? ''
       const byMachine = await berth.reachedFrom(pod, containerNames.egress, '/opt/berth/node', forbidden)
 
-      // Nothing is forbidden to the outsider: the addresses of the cluster lead somewhere.
+      // The outsider has no restrictions, so it verifies that the addresses of the cluster respond.
       assert.deepEqual([byOutsider, byMachine], [ofCluster, []])
     })
   })
@@ -105,7 +105,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
 
     await client.browsers.deleteByID(session.session_id)
 
-    // That of the other session, and the one that waits for the next.
+    // The machine of the other session, and the one in reserve.
     await eventually(async () => assert.equal((await berth.machines()).length, 2))
   })
 

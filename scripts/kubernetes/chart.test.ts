@@ -29,7 +29,7 @@ function kindsOf(manifests: string): readonly string[] {
   return [...manifests.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind ?? '').toSorted()
 }
 
-/** The document of a kind whose name ends so. */
+/** The document of a kind whose name ends with the given text. */
 function documentOf(manifests: string, kind: string, name: string): string {
   const isWanted = (text: string) =>
     text.includes(`\nkind: ${kind}\n`) && new RegExp(`^  name: ${name}$`, 'm').test(text)
@@ -54,7 +54,7 @@ describe('the chart', { skip: noHelm ?? false }, () => {
 
   it('adds what is asked for', async () => {
     const added = ['ConfigMap', 'HTTPRoute', 'HorizontalPodAutoscaler', 'Ingress', 'ResourceQuota', 'ServiceMonitor']
-    // It brings a profile of its own, which the chart does not copy to nodes.
+    // The user brings a profile, which the chart does not copy to nodes.
     const copied = ['ConfigMap', 'DaemonSet']
     const expected = [...always, ...added].toSorted()
     for (const kind of copied) expected.splice(expected.indexOf(kind), 1)
