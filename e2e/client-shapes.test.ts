@@ -106,15 +106,15 @@ function walk(shapes: Shapes): void {
     answer('VaultItemOperationResponse'),
   )
 
-  test('every operation of the client is walked', () => {
+  test('every operation of the client is checked', () => {
     assert.equal(operations.length, 174)
   })
 
-  test('what the client sends is declared, or refused by name', () => {
+  test('fields that the client sends are declared, or rejected by name', () => {
     assert.deepEqual([...seen.refused].sort(), refused)
   })
 
-  test('what the client reads is declared', () => {
+  test('fields that the client reads are declared', () => {
     const faults = [...seen.faults].filter((fault) => !neverSent.test(fault) && !additions.test(fault))
 
     assert.deepEqual(faults.sort(), [])

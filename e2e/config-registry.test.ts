@@ -149,7 +149,7 @@ function found({ recommendation }: Answer): string {
 const started = new Map(await Promise.all(table.map(async (row) => [row, await start(row[1], row[2])] as const)))
 for (const row of table) {
   const [what, , , expected, guidance] = row
-  test(`an analysis finds what reaches ${what}`, { timeout: 240_000 }, async () => {
+  test(`an analysis finds how to reach ${what}`, { timeout: 240_000 }, async () => {
     const answer = await finished(started.get(row) ?? '')
 
     assert.equal(answer.analysis?.status, 'completed', JSON.stringify(answer))

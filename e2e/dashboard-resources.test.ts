@@ -144,7 +144,7 @@ test('an extension comes from the store, a project gets limits, and a vault show
   await page.context().close()
 })
 
-test('deliveries of a webhook are seen and sent again', async () => {
+test('deliveries of a webhook are shown and sent again', async () => {
   const page = await user.signedIn()
   const form = page.getByRole('dialog')
   await openPage(page, 'Webhooks')

@@ -52,7 +52,7 @@ for (const [state, answer] of Object.entries(states)) {
   })
 }
 
-test('what does not exist is told on a page with a heading and a way back', async () => {
+test('an address that does not exist shows a page with a heading and a link back', async () => {
   const page = await user.signedIn()
   const others = [
     ['/vaults/none', 'Vault'],
@@ -75,7 +75,7 @@ test('what does not exist is told on a page with a heading and a way back', asyn
   await page.context().close()
 })
 
-test('a list whose next page fails says so, asks no more by itself, and goes on when it is told to', async () => {
+test('a list whose next page fails says so, and retries only on request', async () => {
   const page = await user.signedIn()
   const record = { session_id: 'brw_1', created_at: new Date().toISOString(), deleted_at: null, headless: true }
   const sessions = Array.from({ length: 5 }, (_value, index) => ({ ...record, session_id: `one-${index}` }))
@@ -99,7 +99,7 @@ test('a list whose next page fails says so, asks no more by itself, and goes on 
   await page.context().close()
 })
 
-test('a sign-in that has ended elsewhere leads to the page for another', async () => {
+test('a sign-in that was ended elsewhere leads to the sign-in page', async () => {
   const page = await user.signedIn()
   await page.context().clearCookies()
   await page.getByRole('navigation').getByRole('link', { name: 'Proxies' }).click()
@@ -107,7 +107,7 @@ test('a sign-in that has ended elsewhere leads to the page for another', async (
   await page.context().close()
 })
 
-test('a form leads a keyboard to its first fault, and Escape closes it where it was opened', async () => {
+test('a form focuses its first error, and Escape closes it and restores the focus', async () => {
   const page = await user.signedIn()
   await openPage(page, 'Proxies')
   const opener = page.getByRole('button', { name: 'New proxy' })
@@ -127,7 +127,7 @@ test('a form leads a keyboard to its first fault, and Escape closes it where it 
   await page.context().close()
 })
 
-test('every dialog of the menu opens, is walked through and closes by the keyboard', deepOnly, async () => {
+test('every dialog of the menu can be opened, used and closed with the keyboard', deepOnly, async () => {
   const page = await user.signedIn()
   const menu = page.getByRole('navigation').locator('a[href^="/dashboard/"]')
   for (const title of await menu.allTextContents()) {

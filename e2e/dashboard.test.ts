@@ -74,7 +74,7 @@ test('a key signs in, its cookie is for the dashboard alone, and signing out end
   await context.close()
 })
 
-test('a session is made by the form and seen live, and its recording moves with its events', async () => {
+test('a session is created by the form and shown live, and its recording follows its events', async () => {
   const page = await user.signedIn()
   await page.getByText('No session runs.').waitFor()
   await page.getByRole('button', { name: 'New session' }).click()
@@ -134,7 +134,7 @@ test('a session is made by the form and seen live, and its recording moves with 
   await page.context().close()
 })
 
-test('a session has a terminal and files, and the list of sessions follows what happens', async () => {
+test('a session has a terminal and files, and the list of sessions shows changes', async () => {
   const session = await client.browsers.create({ headless: true, name: 'by-the-api', timeout_seconds: 300 })
   const remote = await chromium.connectOverCDP(session.cdp_ws_url)
   await remote.contexts()[0]?.pages()[0]?.setContent(samplePage)
@@ -188,7 +188,7 @@ test('a session has a terminal and files, and the list of sessions follows what 
   await page.context().close()
 })
 
-test('the overview tells how sessions started, and what the doctor finds', async () => {
+test("the overview shows how sessions started, and the doctor's findings", async () => {
   const page = await user.signedIn()
   await openPage(page, 'Overview')
   await page.getByRole('img', { name: /Sessions, by hour/ }).waitFor()
@@ -202,7 +202,7 @@ test('the overview tells how sessions started, and what the doctor finds', async
   await page.context().close()
 })
 
-test('the reference keeps the key in memory and asks no other host, and the guides are beside it', async () => {
+test('the reference keeps the key in memory and contacts no other host, and links to the guides', async () => {
   const page = await user.page()
   const foreign: string[] = []
   page.on('request', (request) => {

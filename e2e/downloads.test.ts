@@ -137,7 +137,7 @@ test('a file of 60 MiB is uploaded to a session, and a page uploads it from ther
     await cdp.detach()
   }))
 
-test('what a page downloads is listed, and kept after the session when the caller asked for it', async () => {
+test('downloads of pages are listed, and kept after the session if requested', async () => {
   const { session_id: id } = await client.browsers.create({
     headless: true,
     chrome_policy: pages.trusted,

@@ -107,7 +107,7 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
     assert.equal(await remove(other, session), 204)
   })
 
-  test('a server that ends gives its sessions to others, and lets clients finish', { timeout: 180_000 }, async () => {
+  test('a server that stops hands its sessions to others, and lets clients finish', { timeout: 180_000 }, async () => {
     const [, ending] = servers as [Berth, Berth]
     const staying = await startServer()
     shared.use([ending])

@@ -152,7 +152,7 @@ async function showsThePictureOfTheSession(page: Page, session: WatchedSession):
 for (const isHeadless of [false, true]) {
   const kind = isHeadless ? 'headless' : 'headful'
 
-  test(`keys, input methods, wheel and touch reach a ${kind} session, and its picture is what the session shows`, async () => {
+  test(`keys, input methods, wheel and touch reach a ${kind} session, and its picture matches the session`, async () => {
     const session = await startWatchedSession(berth, isHeadless)
     const context = await browser.newContext({ viewport: { width: 900, height: 700 }, hasTouch: true })
     const page = await context.newPage()

@@ -40,7 +40,7 @@ async function clickField(page: Page): Promise<void> {
   await page.mouse.click(x + width * 0.25, y + height * 0.3)
 }
 
-test('a framed viewer survives reloads and a network that was away, and ends with its session', async () => {
+test('a framed viewer survives reloads and a network outage, and ends with its session', async () => {
   const { id, url, remote, disconnect } = await startWatchedSession(berth, false)
   const outer = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html')
@@ -129,7 +129,7 @@ for (const headless of [false, true]) {
     }
   })
 
-  test(`a read-only viewer of a ${kind} session reaches it with no input, even without the page`, async () => {
+  test(`a read-only viewer of a ${kind} session cannot send input, even without the page`, async () => {
     const { url, readOnlyUrl, remote, id, disconnect } = await startWatchedSession(berth, headless)
     const events = () => remote.evaluate('events.length')
     // The read-only address cannot be converted to the full one.
@@ -158,7 +158,7 @@ for (const headless of [false, true]) {
   })
 }
 
-test('the size changes under a viewer only by force, and the viewer follows', async () => {
+test('the size changes during a live view only with force, and the viewer follows', async () => {
   const { url, id, disconnect } = await startWatchedSession(berth, false)
   const page = await browser.newPage()
   const resize = (force: boolean) =>
@@ -188,7 +188,7 @@ test('the size changes under a viewer only by force, and the viewer follows', as
   }
 })
 
-test('so many viewers watch at once, and one more is refused', async () => {
+test('the maximum number of viewers can watch at once, and one more is refused', async () => {
   const { url, id, disconnect } = await startWatchedSession(berth, false)
   const open = () =>
     new Promise<number>((resolve) => {
@@ -211,7 +211,7 @@ test('so many viewers watch at once, and one more is refused', async () => {
   }
 })
 
-test('telemetry tells of viewers of a headful session', async () => {
+test('telemetry reports viewers of a headful session', async () => {
   const { session_id: id, browser_live_view_url: url = '' } = await client.browsers.create({
     headless: false,
     telemetry: { enabled: true },

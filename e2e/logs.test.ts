@@ -14,7 +14,7 @@ async function linesOf(query: Parameters<typeof client.browsers.logs.stream>[1])
   return lines
 }
 
-test('a file and the programs of a session have a history', async () => {
+test('logs of files and programs of a session include earlier lines', async () => {
   await client.browsers.fs.writeFile(id, 'one\n\ntwo\n', { path: '/tmp/a.log' })
 
   const file = await linesOf({ source: 'path', path: '/tmp/a.log', follow: false })

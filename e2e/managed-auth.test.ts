@@ -116,7 +116,7 @@ const reaches = (id: string, isSo: (state: State) => boolean, what: string) =>
   )
 
 test(
-  'a person logs in by answers, sessions are logged in, and a lost login is found and made again without the person',
+  'a person logs in by answering, sessions are logged in, and a lost login is detected and repeated automatically',
   oneServerOnly('reaches into the database of one server'),
   async () => {
     const connection = await connections.create({
@@ -188,7 +188,7 @@ test(
   },
 )
 
-test('a person without a key logs in on the hosted page, whose address opens once', async () => {
+test('a person without a key logs in on the hosted page, whose address works once', async () => {
   const connection = await connections.create({
     domain: hostName,
     profile_name: 'bob',

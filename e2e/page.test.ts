@@ -178,7 +178,7 @@ test('reads a page as text with references', async () => {
   assert.doesNotMatch(text, /Not to be seen|hidden-value/)
 })
 
-test('fills in a form and sends it', async () => {
+test('fills in a form and submits it', async () => {
   await succeed(typeIntoElement, { ref: await refOf('textbox "Name"'), text: 'Ada' })
   await succeed(typeIntoElement, { ref: await refOf('textbox "Name"'), text: ' L.', append: true })
   await succeed(typeIntoElement, { ref: await refOf('textbox "Day"'), text: '2026-12-24' })
@@ -196,7 +196,7 @@ test('fills in a form and sends it', async () => {
   assert.equal(title, 'sent name=Ada L.,day=2026-12-24,secret=,size=l,gift=yes,list=list.txt')
 })
 
-test('clicks in shadow trees, on cards, far away, and in frames of both kinds', async () => {
+test('clicks in shadow trees, on cards, out of view, and in frames of both kinds', async () => {
   await openForm()
   await succeed(clickElement, { ref: await refOf('button "In shadow"') })
   assert.equal((await snapshot()).title, 'in shadow')
@@ -216,7 +216,7 @@ test('clicks in shadow trees, on cards, far away, and in frames of both kinds', 
   assert.equal(boxes.length, 2)
 })
 
-test('says why an element cannot be used', async () => {
+test('reports why an element cannot be used', async () => {
   const under = await refOf('button "Under"')
   const accept = await refOf('button "Accept"')
 
@@ -256,7 +256,7 @@ test('reads a page as Markdown', async () => {
   assert.doesNotMatch(markdown, /Imprint|Second page/)
 })
 
-test('takes a picture with the references on it', async () => {
+test('takes a screenshot with the references on it', async () => {
   await openForm()
   const name = await refOf('textbox "Name"')
 
@@ -266,7 +266,7 @@ test('takes a picture with the references on it', async () => {
   assert.ok(marks.some(({ ref }) => ref === name))
 })
 
-test('goes, goes back, and waits', async () => {
+test('navigates, goes back, and waits', async () => {
   await openForm()
   const second = await succeed<Snapshot>(navigatePage, { url: `${site}/second` })
   await succeed(waitForPage, { text: 'late text' })
@@ -304,7 +304,7 @@ test('opens, lists, uses and closes tabs', async () => {
   )
 })
 
-test('cuts a large page, and reads all of it in time', async () => {
+test('truncates a large page, and reads all of it in time', async () => {
   await succeed(navigatePage, { url: `${site}/large` })
   const cut = await snapshot({ max_chars: 1_000 })
   const whole = await snapshot({ max_chars: 200_000 })

@@ -95,7 +95,7 @@ async function encoderOf(session: string): Promise<number> {
   return Math.max(...encoders.map(({ pid }) => pid))
 }
 
-test('recordings of an odd size are as long as they took, play and seek on their page, and end when they were told to', async () => {
+test('recordings of an odd size have the right length, play and seek on their page, and end when requested', async () => {
   const client = await berth.client()
   const { replays } = client.browsers
   const viewport = { width: 641, height: 481 }
@@ -243,7 +243,7 @@ test('a recording plays after berth was killed, and the session can be recorded 
   await videoOf(id, next.replay_id)
 })
 
-test('a headless session is recorded, and what its page shows follows the page in front', async () => {
+test('a headless session is recorded, and the recording follows the page in front', async () => {
   const client = await berth.client()
   const { session_id: id, cdp_ws_url } = await client.browsers.create({
     headless: true,

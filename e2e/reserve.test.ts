@@ -144,7 +144,7 @@ before(async () => {
 })
 
 for (const [what, request] of Object.entries(requests)) {
-  test(`${what} from the reserve cannot be told from one that started cold`, { timeout: 120_000 }, async () => {
+  test(`${what} from the reserve looks the same as one that started cold`, { timeout: 120_000 }, async () => {
     const kind = kindOf(request ?? {})
     await untilReady(kind)
     const claims = await metric('berth_reserve_claims_total', kind)

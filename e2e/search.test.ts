@@ -121,7 +121,7 @@ const contentOf = async (path: string, content: object = {}) =>
 const openSessions = async (kernel: Kernel) => Array.fromAsync(kernel.browsers.list())
 
 suite('search with a real browser', () => {
-  test('every operation, by the official client', async () => {
+  test('every operation works with the official client', async () => {
     const made = await search(['/article'], { max_results: 3, language: 'de', content: true })
     assert.deepEqual([made.provider, made.results[0]?.content?.status], ['searxng', 'ok'])
     assert.equal(searxng.queries.at(-1)?.get('language'), 'de')

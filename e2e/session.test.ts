@@ -177,7 +177,7 @@ test('start_url, chrome_policy and telemetry are applied and echoed', async () =
   await client.browsers.deleteByID(created.session_id)
 })
 
-test('a session ends after its idle timeout, and not while a client is connected', async () => {
+test('a session ends after its idle timeout, but not while a client is connected', async () => {
   const { connectedState, idleSeconds } = await idling
 
   assert.equal(connectedState, 200)

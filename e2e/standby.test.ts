@@ -34,7 +34,7 @@ after(async () => {
 for (const headless of [true, false]) {
   const kind = headless ? 'headless' : 'headful'
 
-  test(`a ${kind} session that nobody uses takes no processor time, and its page goes on where it was`, {
+  test(`an unused ${kind} session uses no processor time, and its page continues where it was`, {
     timeout: 120_000,
   }, async (context) => {
     const client = await berth.client()
@@ -72,7 +72,7 @@ for (const headless of [true, false]) {
   })
 }
 
-test('a frozen session outlives a killed server, and is woken and deleted by the next one', {
+test('a frozen session survives a killed server, and is woken and deleted by the next one', {
   timeout: 120_000,
   ...oneServerOnly('each counts only the frozen machines of its own host, and the one that is killed must have both'),
 }, async () => {

@@ -16,7 +16,7 @@ interface Found {
   readonly content?: { readonly status: string; readonly text?: string; readonly method?: string }
 }
 
-test('the main text of sixty pages is found, and no worse than by Readability alone', async (context) => {
+test('the main text of sixty pages is found at least as well as by Readability alone', async (context) => {
   await using pages = await startPages()
   await using searxng = await startSearxng()
   await using berth = await Berth.start({

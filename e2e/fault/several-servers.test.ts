@@ -66,7 +66,7 @@ for (const [killed, other] of [
   })
 }
 
-test('sessions of a server that is gone end at the time it was last seen, and it cleans up when it returns', async () => {
+test('sessions of a lost server end at the time it was last seen, and it cleans up when it returns', async () => {
   const [dead, living] = servers as [Berth, Berth]
   const view = await HostView.of(dead.dataFolder, { hasOwnDatabase: false })
   const before = await view.holdings()

@@ -19,7 +19,7 @@ interface Envelope {
   readonly event: { readonly type: string; readonly data?: { readonly text?: string; readonly count?: number } }
 }
 
-test(`events of ${outageSeconds} s without a database, and of a killed server, are stored or told as lost`, async () => {
+test(`events of ${outageSeconds} s without a database, and of a killed server, are stored or reported as lost`, async () => {
   await using testbed = await FaultTestbed.open()
   const first = await testbed.start()
   const { session_id: id, cdp_ws_url } = await createSession(first, {

@@ -40,7 +40,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     assert.deepEqual((await client.browsers.list()).items, [])
   })
 
-  it('serves a session by its Service, whose browser clients drive', async () => {
+  it('serves a session through its Service, with a browser that clients control', async () => {
     const session = await client.browsers.create({ headless: true })
 
     await onPage(session.cdp_ws_url, async (page) => {
@@ -51,7 +51,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     kept = session
   })
 
-  it('goes on with its sessions, and with their pages, while an update replaces the server', async () => {
+  it('keeps its sessions and their pages while an update replaces the server', async () => {
     await berth.replaceServer()
 
     await eventually(() =>
@@ -59,7 +59,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     )
   })
 
-  it('runs machines under its profile of system calls, and nothing of a pod as root', async () => {
+  it('runs machines with its seccomp profile, and no process of a pod as root', async () => {
     const { namespace } = berth
     const { items } = await berth.core.listNamespacedPod({
       namespace,
@@ -73,7 +73,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     }
   })
 
-  it('lets only servers into machines, and machines neither to the API, the node, other pods nor metadata', async (context) => {
+  it('lets only servers connect to machines, and machines not to the API, the node, other pods or metadata', async (context) => {
     const { core, namespace } = berth
     const outsider = await berth.startOutsider()
     context.after(() => outsider[Symbol.asyncDispose]())
@@ -100,7 +100,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     })
   })
 
-  it('leaves no machine of a session that was deleted', async () => {
+  it('removes the machine of a deleted session', async () => {
     const session = await client.browsers.create({ headless: true })
 
     await client.browsers.deleteByID(session.session_id)
@@ -109,7 +109,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     await eventually(async () => assert.equal((await berth.machines()).length, 2))
   })
 
-  it('takes everything with it that it has made, also the machines of sessions', async () => {
+  it('removes everything that it has created, including machines, when it is uninstalled', async () => {
     assert.equal((await client.browsers.retrieve(kept.session_id)).session_id, kept.session_id)
 
     await berth.uninstall()

@@ -10,7 +10,7 @@ function open() {
   return { pipe: new CdpPipe(input, output), say, sayBytes, close: () => output.destroy() }
 }
 
-test('commands to a target end when it detaches, and no others', async () => {
+test('commands to a target fail when it detaches, and others do not', async () => {
   const { pipe, say } = open()
   const [gone, other, browser] = [
     pipe.send('Page.enable', {}, 'gone'),
@@ -48,7 +48,7 @@ test('every command has a time limit, unless the caller sets one', async () => {
   mock.timers.reset()
 })
 
-test('what nobody listens to is not parsed, and all else is, however it is cut', async () => {
+test('only events with a listener are parsed, however they are split', async () => {
   const { pipe, sayBytes } = open()
   const heard: unknown[] = []
   const leave = pipe.on('Page.loadEventFired', ({ timestamp }) => heard.push(timestamp))

@@ -99,7 +99,7 @@ describe('a connection', { concurrency: true }, () => {
     assert.equal(await nextOf(client), closed)
   })
 
-  test('a client that does not answer pings but sends commands stays connected', async (context) => {
+  test('a client that sends commands stays connected although it answers no pings', async (context) => {
     const { client, close } = await openClient()
     context.after(close)
 
@@ -114,7 +114,7 @@ describe('a connection', { concurrency: true }, () => {
     'a long command': commandOf({ id: 2, method: 'Runtime.evaluate', params: { expression: ' '.repeat(5000) } }),
     'another question of the browser': commandOf({ id: 2, method: 'Browser.getWindowForTarget' }),
   })) {
-    test(`before the first page has answered, a question for the version goes on, and ${what} waits`, async (context) => {
+    test(`before the first page has answered, a request for the version is passed on, and ${what} waits`, async (context) => {
       const usable = Promise.withResolvers<void>()
       const { client, sent, close } = await openClient(false, usable.promise)
       context.after(close)
@@ -132,7 +132,7 @@ describe('a connection', { concurrency: true }, () => {
     })
   }
 
-  test('a client cannot end the browser of all by a command that has waited', async (context) => {
+  test('a client cannot close the shared browser with a command that has waited', async (context) => {
     const usable = Promise.withResolvers<void>()
     const { client, sent, reason, close } = await openClient(false, usable.promise)
     context.after(close)
@@ -165,7 +165,7 @@ describe('a connection', { concurrency: true }, () => {
     'its client shows no sign of life': ['context_cancelled', () => {}],
   }
   for (const [name, [reason, end, hasBrowserEnded]] of Object.entries(endings)) {
-    test(`a connection that ends because ${name} tells ${reason}`, async (context) => {
+    test(`a connection that ends because ${name} reports ${reason}`, async (context) => {
       const opened = await openClient(hasBrowserEnded)
       context.after(opened.close)
 

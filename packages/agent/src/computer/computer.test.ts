@@ -232,7 +232,7 @@ function testDialogs(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     assert.notDeepEqual(asked.body, plain.body)
   })
 
-  test('knows of dialogs after other parts of the agent have attached to the page and detached', async () => {
+  test('still detects dialogs after other parts of the agent have attached to the page and detached', async () => {
     const { agent, page } = at()
     await page.operate('screenshot')
     await page.client.send('Page.enable', {}, page.session)

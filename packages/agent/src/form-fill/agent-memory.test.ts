@@ -42,7 +42,7 @@ const seal = async (agent: StartedAgent, value: unknown) =>
 
 const html = '<!doctype html><title>Shop</title><input id="password" type="password">'
 
-test('the memory of the agent has nothing of values once they are in the page', async () => {
+test("the agent's memory contains no values after they are in the page", async () => {
   await using agent = await startAgent()
   await agent.becomesReady()
   await agent.configure({ telemetry: { categories: [...telemetryCategories], excluded_methods: [] } })
@@ -69,7 +69,7 @@ test('the memory of the agent has nothing of values once they are in the page', 
   assert.deepEqual(inMemory, [found.fill_id])
 })
 
-test('a key opens one set of values, and no other key opens it', async () => {
+test('a key decrypts one set of values, and no other key does', async () => {
   await using agent = await startAgent()
   await agent.becomesReady()
   const [first, second] = [await seal(agent, 'one'), await seal(agent, 'two')]

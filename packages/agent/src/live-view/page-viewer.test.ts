@@ -73,7 +73,7 @@ test('a viewer gets the picture, and its mouse, keys, text and clipboard reach t
   viewer.close()
 })
 
-test('whoever leaves lets go what it holds, and a read-only viewer holds nothing', async () => {
+test('a viewer that disconnects releases its keys and buttons, and a read-only viewer presses none', async () => {
   const watching = await RfbClient.connect(`${url}/read-only`)
   watching.send(input)
   watching.close()

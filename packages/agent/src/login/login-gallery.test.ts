@@ -31,7 +31,7 @@ before(async () => {
 after(() => started?.[Symbol.asyncDispose]())
 
 for (const site of sites.filter(({ name }) => !chosen || chosen.includes(name))) {
-  test(`the driver comes to a right end at ${site.name}`, async () => {
+  test(`the driver reaches the expected result at ${site.name}`, async () => {
     const { gallery } = started
     const before = { name: 'session', value: 'before', domain: `${site.name}.test`, path: '/' }
     await started.setCookies(site.isLoggedInBefore ? [before] : [])

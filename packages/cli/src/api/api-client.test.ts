@@ -71,7 +71,7 @@ const cases: readonly Case[] = [
 ]
 
 for (const [what, address, message, exitCode] of cases) {
-  test(`where ${what}, one line says so`, async () => {
+  test(`reports in one line that ${what}`, async () => {
     const client = new ApiClient({ url: await address(), apiKey: 'sk_test', project: undefined })
 
     const failure = await client.call(getAuthContext).catch((error: unknown) => error)

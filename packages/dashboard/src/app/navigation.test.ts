@@ -27,7 +27,7 @@ const seenBy: Readonly<Record<string, string>> = {
   '/$': 'missing',
 }
 
-test('each route has a page that is looked at with axe', async () => {
+test('each route has a page that is checked with axe', async () => {
   const router = await readFile(new URL('router.tsx', import.meta.url), 'utf8')
   const e2e = new URL('../../../../e2e/', import.meta.url)
   const tests = await Promise.all(

@@ -35,7 +35,7 @@ for (const [title, initial, value, request] of cases) {
   })
 }
 
-test('what must not be taken away is refused at its field', () => {
+test('removing a required value is an error at its field', () => {
   const request = requestOf(form, { prefix: 'p', bucket: '' }, { prefix: 'p', bucket: 'b' })
 
   const issues = Schema.safeParse(request).error?.issues ?? []
