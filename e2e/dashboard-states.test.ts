@@ -67,7 +67,7 @@ test('an address that does not exist shows a page with a heading and a link back
   }
   for (const path of ['/nothing', '/a/b/c']) {
     await page.goto(`${berth.url}/dashboard${path}`)
-    await page.getByRole('heading', { name: 'There is no such page.', level: 1 }).waitFor()
+    await page.getByRole('heading', { name: 'Page not found.', level: 1 }).waitFor()
   }
   await isAccessible(page, 'missing')
   await page.getByRole('main').getByRole('link', { name: 'All sessions' }).click()

@@ -195,7 +195,7 @@ test("the overview shows how sessions started, and the doctor's findings", async
   await page.getByRole('img', { name: /Time of a create, by hour: p50 at most \d/ }).waitFor()
   await page
     .getByRole('region', { name: 'Doctor' })
-    .getByText(/checks .*are well/)
+    .getByText(/checks .*passed/)
     .first()
     .waitFor()
   await isAccessible(page, 'overview')

@@ -118,7 +118,7 @@ const calls: readonly (readonly [string, Record<string, unknown>, (answer: never
     'manage_profiles',
     { action: 'list' },
     ({ items, note }: Listed) => [items, note],
-    [[], 'There is no profile. The action setup makes one.'],
+    [[], 'There is no profile. The action setup creates one.'],
   ],
   ['manage_projects', { action: 'create', name: 'other' }, ({ name }: Named) => name, 'other'],
   [

@@ -226,14 +226,14 @@ test('reports why an element cannot be used', async () => {
   )
   assert.match(await fail(clickElement, { ref: await refOf('button "Cancel"') }), /^409 .* is disabled\.$/)
   assert.match(await fail(typeIntoElement, { ref: accept, text: 'x' }), /^409 .* takes no text\.$/)
-  assert.match(await fail(selectOptions, { ref: accept, values: ['x'] }), /^409 .* is no list of options\.$/)
+  assert.match(await fail(selectOptions, { ref: accept, values: ['x'] }), /^409 .* is not a list of options\.$/)
   assert.match(
     await fail(selectOptions, { ref: await refOf('combobox'), values: ['x'] }),
     /^409 .* has no option "x"\.$/,
   )
   assert.match(
     await fail(uploadToElement, { ref: accept, paths: ['/tmp/list.txt'] }),
-    /^409 .* is no field for files\.$/,
+    /^409 .* is not a file field\.$/,
   )
   assert.match(await fail(uploadToElement, { ref: accept, paths: ['/tmp/none'] }), /^404 file_not_found/)
   assert.match(await fail(pressPageKey, { key: 'Nokey' }), /^400 invalid_input key: there is no key "Nokey"/)

@@ -22,6 +22,6 @@ export function listenOptions({ listen_address: address }: AgentConfig): ListenO
   if (address === undefined) return { fd: inheritedDescriptors.agentSocket }
   const [, ipv6, other, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(address) ?? []
   const host = ipv6 ?? other
-  if (host === undefined || !(Number(port) <= 65_535)) throw new Error(`${address} is no address to listen on`)
+  if (host === undefined || !(Number(port) <= 65_535)) throw new Error(`${address} is not an address to listen on`)
   return { host, port: Number(port) }
 }

@@ -20,13 +20,13 @@ const program = new Command('berth')
   .enablePositionalOptions()
   .configureHelp({ showGlobalOptions: false })
   .helpCommand(false)
-  .showHelpAfterError('(./berth --help lists the commands, ./berth <command> --help what one of them takes)')
+  .showHelpAfterError('(./berth --help lists the commands, ./berth <command> --help explains one)')
   .addHelpText(
     'after',
     `
-To begin with:
+Start with:
   ./berth serve          starts the server; the first start installs what it needs and prints an API key
-  ./berth doctor         says what this machine lacks, and the command that mends it
+  ./berth doctor         checks this machine, and shows how to fix problems
 
 Each command has a --help of its own.`,
   )

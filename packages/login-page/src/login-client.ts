@@ -93,5 +93,5 @@ export class LoginClient {
 
 async function messageOf(response: Response): Promise<string> {
   const body = (await response.json().catch(() => ({}))) as { message?: string }
-  return body.message ?? 'The server does not answer as it should.'
+  return body.message ?? 'The server sent an unexpected response.'
 }

@@ -35,15 +35,15 @@ async function start(): Promise<void> {
       const first = await client.read()
       if (first.flow_status === 'IN_PROGRESS') await consent(first)
     } else if (sessionStorage.getItem(kept) === null) {
-      throw new LoginIsOver('This address opens no login. Ask for a new one.')
+      throw new LoginIsOver('This link does not lead to a login. Ask for a new one.')
     }
     await client.follow(show)
   } catch (error) {
     sessionStorage.removeItem(kept)
     const isKnown = error instanceof LoginIsOver
     const reason = isKnown
-      ? 'It was used already, or its login is over.'
-      : 'The page could not be opened. Check your connection and load it again.'
+      ? 'It was already used, or its login has ended.'
+      : 'The page could not be loaded. Check your connection and reload it.'
     draw('over', isKnown ? 'This link is not valid any more' : 'No connection', [
       make('p', {}, reason),
       make('p', {}, `${isKnown ? 'Ask' : 'If that does not help, ask'} whoever sent you here for a new link.`),
@@ -88,12 +88,12 @@ function show(state: LoginState): void {
     draw(`external ${question} ${state.external_action_message}`, 'Confirm that it is you', [
       alertOf(state),
       make('p', { class: 'lead', dir: 'auto' }, state.external_action_message ?? ''),
-      make('p', { class: 'waiting', role: 'status' }, 'Waiting for you. This page goes on by itself.'),
+      make('p', { class: 'waiting', role: 'status' }, 'Waiting for you. This page continues by itself.'),
       question !== null && !isAnswered ? loginForm(state, submitOf(state)) : undefined,
       browserOf(state),
     ])
   } else {
-    const text = step === 'DISCOVERING' ? `Looking for the login of ${domain} …` : `Logging in to ${domain} …`
+    const text = step === 'DISCOVERING' ? `Looking for the login page of ${domain} …` : `Logging in to ${domain} …`
     draw(`working ${step}`, `Log in to ${domain}`, [make('p', { class: 'waiting', role: 'status' }, text)])
   }
 }

@@ -42,7 +42,7 @@ export function createMcpServer({ version, docs, disabled, ...options }: McpServ
     { name: 'berth', version },
     {
       capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
-      instructions: 'get_connection_context tells where you are.',
+      instructions: 'get_connection_context returns your organization and project.',
     },
   )
 

@@ -213,13 +213,13 @@ function parseCommand(text: string): Command | { readonly id: number | null; rea
   try {
     parsed = JSON.parse(text)
   } catch {
-    return { id: null, fault: 'the message is no JSON' }
+    return { id: null, fault: 'the message is not JSON' }
   }
   const { id, method, params } = Object(parsed) as Partial<Record<keyof Command, unknown>>
   if (typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0)
-    return { id: null, fault: 'the id is no positive integer' }
-  if (typeof method !== 'string') return { id, fault: 'the method is no string' }
+    return { id: null, fault: 'the id is not a positive integer' }
+  if (typeof method !== 'string') return { id, fault: 'the method is not a string' }
   if (typeof params !== 'object' || params === null || Array.isArray(params))
-    return { id, fault: 'the params are no object' }
+    return { id, fault: 'the params are not an object' }
   return parsed as Command
 }

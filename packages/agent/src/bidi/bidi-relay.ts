@@ -64,7 +64,7 @@ export class BidiRelay {
     const mapper = await this.#runningMapper()
     if (client.destroyed) return true
     const outcome = await openMapper(mapper.socketPath, endpoint, request, client, head)
-    if (outcome === 'no browser') await endOf(endpoint, new Error('it takes no connections'))
+    if (outcome === 'no browser') await endOf(endpoint, new Error('it accepts no connections'))
     if (outcome === 'no mapper') await mapper.ended
     return outcome === 'answered'
   }
@@ -128,7 +128,7 @@ function openMapper(
     upstream.on('response', (response) => {
       response.resume()
       if (response.statusCode === 502) return resolve('no browser')
-      refuse(client, response.statusCode ?? 400, 'the handshake is not one of a websocket')
+      refuse(client, response.statusCode ?? 400, 'the request is not a websocket handshake')
       resolve('answered')
     })
     upstream.on('upgrade', (response, mapper, mapperHead) => {

@@ -304,7 +304,7 @@ export class Browser {
       await this.#relaunchUnused()
       if (startUrl !== undefined) await this.#navigate(startUrl)
     } catch (error) {
-      this.#options.logger.warn({ err: error }, 'the browser is not what it was configured to be')
+      this.#options.logger.warn({ err: error }, 'the browser could not be configured')
     }
   }
 
@@ -540,7 +540,7 @@ export class Browser {
 
   #noteCrash(service: ServiceName, how: string, phase: 'startup' | 'running' = 'running'): void {
     const { events, telemetry, logger } = this.#options
-    logger.warn({ service, how }, 'a program crashed; starting it again')
+    logger.warn({ service, how }, 'a program crashed; restarting it')
     events.report({ event: 'service_crashed', service, detail: how })
     const now = performance.now()
     this.#crashes = [...this.#crashes.filter((at) => now - at < crashWindowMilliseconds), now]

@@ -22,7 +22,7 @@ test('commands to a target fail when it detaches, and others do not', async () =
   say({ id: 2, result: { of: 'other' } })
   say({ id: 3, result: { of: 'browser' } })
 
-  await assert.rejects(gone, /the page has gone/)
+  await assert.rejects(gone, /the page has closed/)
   assert.deepEqual(await Promise.all([other, browser]), [{ of: 'other' }, { of: 'browser' }])
 })
 
@@ -38,10 +38,10 @@ test('every command has a time limit, unless the caller sets one', async () => {
   own.catch(() => (ended += 'own'))
 
   mock.timers.tick(100)
-  await assert.rejects(short, /there is no answer to Page.enable/)
+  await assert.rejects(short, /Page.enable was not answered in time/)
   assert.equal(ended, 'short ')
   mock.timers.tick(30_000)
-  await assert.rejects(usual, /there is no answer to Page.captureScreenshot/)
+  await assert.rejects(usual, /Page.captureScreenshot was not answered in time/)
   assert.equal(ended, 'short usual ')
   close()
   await assert.rejects(own, /has closed its pipe/)

@@ -78,7 +78,7 @@ export class CdpPipe {
     }: Destination = typeof destination === 'string' ? { sessionId: destination } : destination
     const id = ++this.#lastId
     const answer = Promise.withResolvers<CdpAnswer<Method>>()
-    const giveUp = () => this.#reject(id, new Error(`there is no answer to ${method}`))
+    const giveUp = () => this.#reject(id, new Error(`${method} was not answered in time`))
     const timer = Number.isFinite(limitMilliseconds) ? setTimeout(giveUp, limitMilliseconds).unref() : undefined
     this.#pending.set(id, { sessionId, answer: answer as PromiseWithResolvers<unknown>, timer })
     this.#write(`${JSON.stringify({ id, method, params: params ?? {}, ...(sessionId && { sessionId }) })}\0`, secret)
@@ -150,7 +150,7 @@ export class CdpPipe {
   /** Chromium does not answer the pending commands of a detached target. */
   #rejectOf(session: unknown): void {
     for (const [id, { sessionId }] of this.#pending) {
-      if (sessionId === session) this.#reject(id, new Error('the page has gone'))
+      if (sessionId === session) this.#reject(id, new Error('the page has closed'))
     }
   }
 

@@ -21,7 +21,7 @@ export class CdpSecret {
   putInto(command: string): Buffer {
     const [before, after, ...more] = command.split(JSON.stringify(this.#mark))
     if (before === undefined || after === undefined || more.length > 0)
-      throw new Error('the command has no one place for its secret')
+      throw new Error('the command must contain its secret exactly once')
     return Buffer.concat([Buffer.from(before), this.#json, Buffer.from(after)])
   }
 

@@ -27,42 +27,42 @@ const enabledFeatures: readonly string[] = [
 ]
 
 const always: readonly Flag[] = [
-  { flag: '--remote-debugging-pipe', reason: "the agent's own line, which no client can take away" },
+  { flag: '--remote-debugging-pipe', reason: "the agent's own connection, which clients cannot close" },
   { flag: '--enable-unsafe-extension-debugging', reason: 'extensions are loaded over the pipe, without a restart' },
-  { flag: '--disable-quic', reason: 'UDP has no way out of the machine' },
-  { flag: '--disable-component-update', reason: 'what leaves the machine is what a client asked for' },
-  { flag: `--component-updater=url-source=${nowhere}`, reason: 'some components are asked for all the same' },
-  { flag: `--gaia-url=${nowhere}`, reason: 'nor does Chromium itself ask who is logged in at Google' },
+  { flag: '--disable-quic', reason: 'UDP is blocked in the machine' },
+  { flag: '--disable-component-update', reason: 'only requests of clients leave the machine' },
+  { flag: `--component-updater=url-source=${nowhere}`, reason: 'some components are requested regardless' },
+  { flag: `--gaia-url=${nowhere}`, reason: 'Chromium does not ask Google who is logged in' },
   { flag: '--disable-domain-reliability', reason: 'no reports of network errors' },
   { flag: '--disable-sync', reason: 'profiles are saved by berth, or not at all' },
   { flag: '--no-first-run', reason: 'no welcome page' },
-  { flag: '--no-default-browser-check', reason: 'no question at the first start' },
+  { flag: '--no-default-browser-check', reason: 'no prompt at the first start' },
   {
     flag: '--password-store=basic',
-    reason: 'there is no keyring to ask, and cookies of a profile open on every machine',
+    reason: 'there is no keyring, and every machine can decrypt the cookies of a profile',
   },
-  { flag: '--hide-crash-restore-bubble', reason: 'after a crash the first page is free of questions' },
+  { flag: '--hide-crash-restore-bubble', reason: 'no prompt above the first page after a crash' },
   { flag: '--noerrdialogs', reason: 'a dialog of the browser would wait for a person' },
-  { flag: '--disable-hang-monitor', reason: 'the same: a page that computes for long is not asked about' },
-  { flag: '--disable-prompt-on-repost', reason: 'the same: reloading a form asks nothing' },
-  { flag: '--keep-alive-for-test', reason: 'a client that closes the last page does not end the browser of all' },
-  { flag: '--disable-backgrounding-occluded-windows', reason: 'pages work at full speed although nobody looks' },
-  { flag: '--disable-renderer-backgrounding', reason: 'the same for tabs behind the first' },
+  { flag: '--disable-hang-monitor', reason: 'the same: no prompt about a busy page' },
+  { flag: '--disable-prompt-on-repost', reason: 'the same: no prompt when a form is reloaded' },
+  { flag: '--keep-alive-for-test', reason: 'closing the last page does not end the shared browser' },
+  { flag: '--disable-backgrounding-occluded-windows', reason: 'hidden windows run at full speed' },
+  { flag: '--disable-renderer-backgrounding', reason: 'the same for background tabs' },
   { flag: '--disable-background-timer-throttling', reason: 'the same' },
-  { flag: '--disable-blink-features=AutomationControlled', reason: 'pages are served as to any browser' },
-  { flag: '--test-type', reason: 'no bar across the page that warns of some of these flags' },
+  { flag: '--disable-blink-features=AutomationControlled', reason: 'sites treat the browser like any other' },
+  { flag: '--test-type', reason: 'no infobar that warns of some of these flags' },
   { flag: `--enable-features=${enabledFeatures.join(',')}`, reason: 'each has its own, above' },
   { flag: `--disable-features=${disabledFeatures.join(',')}`, reason: 'each has its own, above' },
 ]
 
 const withoutGpu: readonly Flag[] = [
   { flag: '--disable-gpu', reason: 'there is none, and looking for one takes time' },
-  { flag: '--enable-unsafe-swiftshader', reason: 'pages draw with WebGL all the same, on the processor' },
+  { flag: '--enable-unsafe-swiftshader', reason: 'WebGL works without a GPU, on the processor' },
 ]
 
 const withoutPolicies: readonly Flag[] = [
   // With it Chromium does not install extensions that a policy names.
-  { flag: '--disable-background-networking', reason: 'what leaves the machine is what a client asked for' },
+  { flag: '--disable-background-networking', reason: 'only requests of clients leave the machine' },
 ]
 
 export interface FlagOptions {

@@ -149,6 +149,6 @@ for (const address of ['nowhere', '127.0.0.1', '127.0.0.1:70000', ':80']) {
     await using agent = await startAgent({ listen_address: address })
 
     assert.equal(await agent.exited, 1)
-    assert.match(agent.log, new RegExp(`${address} is no address to listen on`))
+    assert.match(agent.log, new RegExp(`${address} is not an address to listen on`))
   })
 }

@@ -58,7 +58,7 @@ export class Display {
     this.#size = size
     this.#server = server
     this.#windowManager = windowManager
-    this.ended = Promise.race([server.ended, windowManager.ended.then((how) => `its window manager has gone: ${how}`)])
+    this.ended = Promise.race([server.ended, windowManager.ended.then((how) => `its window manager has ended: ${how}`)])
   }
 
   /** Resolves when programs can open windows. A small display starts larger: see `makeRoom`. */

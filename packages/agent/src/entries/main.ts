@@ -32,7 +32,7 @@ const extensions = new ExtensionSet(logger, { isExpected: config.awaits_extensio
 const browser = new Browser({ config, extensions, state, events, telemetry, serviceLogs, logger })
 process.on('SIGTERM', () => void stop())
 // An error left by one connection or call must not end the session.
-process.on('unhandledRejection', (reason) => logger.error({ err: reason }, 'a failure that nobody waited for'))
+process.on('unhandledRejection', (reason) => logger.error({ err: reason }, 'unhandled rejection'))
 // Before the rest is loaded, which would delay the start of Chromium, the slowest step.
 if (config.is_app) {
   await makeAppFolders()
@@ -48,7 +48,7 @@ createApp({ config, browser, extensions, state, events, telemetry, captchaTasks,
 )
 
 const reason = await browser.givenUp
-logger.error({ reason }, 'the browser is given up')
+logger.error({ reason }, 'giving up on the browser')
 telemetry.giveUp()
 state.fail(reason)
 await delay(farewellMilliseconds)

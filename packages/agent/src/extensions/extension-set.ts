@@ -144,7 +144,7 @@ export class ExtensionSet {
     } catch (error) {
       this.#logger.error(
         { extension: extension.name, reason: (error as Error).message },
-        'an extension is not loaded again',
+        'an extension could not be loaded again',
       )
       return extension
     }

@@ -37,7 +37,7 @@ export async function openDiskFile(place: Place): Promise<FileHandle> {
 export async function refuseKernelFiles({ field, path }: Place): Promise<void> {
   const { type } = await statfs(path)
   if (!kernelFileSystems.has(type)) return
-  throw new BerthError('forbidden', { reason: `${field}: is a file of the system, not of a disk.` })
+  throw new BerthError('forbidden', { reason: `${field}: is a file of the kernel, not of a disk.` })
 }
 
 /** Refuses everything except a directory on a disk. */

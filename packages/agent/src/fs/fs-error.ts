@@ -32,15 +32,15 @@ export function toFsError(thrown: unknown, { field, path }: Place): unknown {
 
 const rules: Readonly<Record<string, string>> = {
   EISDIR: 'must not be a directory',
-  ENOTEMPTY: 'must not be a directory that has something in it',
+  ENOTEMPTY: 'must not be a directory that is not empty',
   EEXIST: 'there is something of that name already',
   ENAMETOOLONG: 'has a name that is too long',
   ELOOP: 'must not go through so many symbolic links',
-  EINVAL: 'is nothing that this can be done with',
+  EINVAL: 'does not support this operation',
   ENXIO: 'must be a regular file',
   ENODEV: 'must be a regular file',
-  ETXTBSY: 'is a program that runs',
-  EFBIG: 'is larger than a file may be',
+  ETXTBSY: 'is a running program',
+  EFBIG: 'is larger than the maximum file size',
 }
 
 export function refusal(field: string, rule: string, options: ErrorOptions = {}): BerthError {

@@ -25,7 +25,7 @@ async function numberOf(field: string, nameOrNumber: string, database: string): 
   if (/^\d{1,9}$/.test(nameOrNumber)) return Number(nameOrNumber)
   const lines = (await readFile(database, 'utf8')).split('\n').map((line) => line.split(':'))
   const entry = lines.find(([name]) => name === nameOrNumber)
-  if (!entry) throw refusal(field, `there is no ${field} of that name in the session`)
+  if (!entry) throw refusal(field, `there is no ${field} with that name in the session`)
   return Number(entry[2])
 }
 

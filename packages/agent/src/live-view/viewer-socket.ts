@@ -41,7 +41,7 @@ export class ViewerSocket {
 
   static accept(request: IncomingMessage, socket: Socket, head: Buffer): Promise<ViewerSocket> {
     return new Promise((resolve, reject) => {
-      socket.once('close', () => reject(new Error('the viewer has left')))
+      socket.once('close', () => reject(new Error('the viewer has disconnected')))
       server.handleUpgrade(request, socket, head, (accepted) => {
         socket.setNoDelay(true)
         resolve(new ViewerSocket(accepted))

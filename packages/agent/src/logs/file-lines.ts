@@ -52,7 +52,7 @@ async function openLog(path: string): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   if ((await file.stat()).isFile()) return file
   await file.close()
-  throw new Error('it is no regular file')
+  throw new Error('it is not a regular file')
 }
 
 /** Undefined while the path still leads to the file, or to nothing. */

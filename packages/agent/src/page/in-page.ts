@@ -314,7 +314,7 @@ export const chooseOptions = `function (ref, values) {${shared}
   const found = elementOf(ref)
   if (!found) return { fault: 'gone' }
   const element = found.tagName === 'OPTION' ? found.closest('select') : found
-  if (element?.tagName !== 'SELECT') return { fault: 'is no list of options.' }
+  if (element?.tagName !== 'SELECT') return { fault: 'is not a list of options.' }
   if (element.matches(':disabled')) return { fault: 'is disabled.' }
   if (values.length > 1 && !element.multiple) return { fault: 'takes one option only.' }
   const options = values.map((value) => [...element.options].find((option) => !option.disabled && (option.value === value || clean(option.label) === clean(value))))

@@ -220,7 +220,7 @@ export class PageTools {
     await session
       .send('DOM.setFileInputFiles', { files: [...paths], objectId: result.objectId })
       .catch((cause: unknown) => {
-        throw new BerthError('element_not_usable', { ref, reason: 'is no field for files.' }, { cause })
+        throw new BerthError('element_not_usable', { ref, reason: 'is not a file field.' }, { cause })
       })
   }
 

@@ -25,6 +25,6 @@ export class CallOutput {
     const left = this.#left[channel]
     if (!this.#isOpen || left === 0 || text === '') return
     this.#left[channel] = Math.max(left - text.length, 0)
-    this.#send(channel, text.length <= left ? text : `${text.slice(0, left)}\n[more was written and is left out]\n`)
+    this.#send(channel, text.length <= left ? text : `${text.slice(0, left)}\n[further output was left out]\n`)
   }
 }

@@ -112,7 +112,7 @@ export class Executor {
   }
 
   async #runNow({ code, timeoutSeconds, signal }: Run): Promise<ExecutePlaywrightResult> {
-    if (signal.aborted) return { success: false, error: 'the caller has left' }
+    if (signal.aborted) return { success: false, error: 'the caller has disconnected' }
     const { signal: stopped } = this.#stopped
     await settledOrStopped(this.#settled, stopped)
     if (stopped.aborted) return { success: false, error: stopped.reason }
@@ -132,7 +132,7 @@ export class Executor {
     }
     const timeoutMilliseconds = timeoutSeconds * 1000
     const timer = setTimeout(() => spoil(`Execution timed out after ${timeoutMilliseconds}ms`), timeoutMilliseconds)
-    const leave = () => spoil('the caller has left')
+    const leave = () => spoil('the caller has disconnected')
     signal.addEventListener('abort', leave)
     this.#call = call
     try {

@@ -48,7 +48,7 @@ async function checkUser({ as_root: asRoot, as_user: asUser }: ProcessCommand): 
   }
   throw new BerthError('field_not_supported', {
     field: 'as_user',
-    reason: `every program of a session runs as ${username} (${uid}:${gid}), who has no rights to become another.`,
+    reason: `every program of a session runs as ${username} (${uid}:${gid}), who cannot become another user.`,
   })
 }
 

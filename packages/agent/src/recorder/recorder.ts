@@ -50,7 +50,7 @@ export class Recorder {
     try {
       await Promise.race([
         once(stdout, 'readable', { signal: AbortSignal.timeout(startLimitMilliseconds) }),
-        exited.then(([how]) => Promise.reject(new Error(`ffmpeg ended at once: ${how}`))),
+        exited.then(([how]) => Promise.reject(new Error(`ffmpeg ended immediately: ${how}`))),
       ])
       if (stdout.readableLength === 0) throw new Error('ffmpeg recorded nothing')
     } catch (cause) {

@@ -50,7 +50,7 @@ export class ReplOutput {
   emitImage(image: unknown): void {
     const bytes = imageBytes(image)
     const mimeType = imageType(bytes)
-    if (!mimeType) throw new TypeError('emitImage: this is no image in PNG, JPEG or WebP.')
+    if (!mimeType) throw new TypeError('emitImage: the image must be PNG, JPEG or WebP.')
     if (bytes.length > limits.imageBytes)
       throw new RangeError(`emitImage: an image has at most ${limits.imageBytes} bytes.`)
     if (!this.#hasRoom()) return

@@ -51,7 +51,7 @@ export class MessageLine<Sent extends object, Received extends object> {
     this.#unfinished = []
     this.#unfinishedBytes = 0
     if (typeof message === 'object' && message !== null) this.#options.onMessage(message as Received)
-    else this.#fail('a message is no object in JSON')
+    else this.#fail('a message is not a JSON object')
   }
 
   #fail(reason: string): void {

@@ -35,7 +35,7 @@ function attached(wished: Capabilities): Capabilities {
   if (!neutralProxies.includes(proxy.proxyType)) {
     throw new WebDriverError(
       'session not created',
-      'proxy: the session has its own way out; PATCH /browsers/{id} changes it',
+      'proxy: the session has its own proxy settings; PATCH /browsers/{id} changes them',
     )
   }
   return { ...kept, ...(browserNames.includes(kept.browserName) && { browserName: 'chrome' }) }

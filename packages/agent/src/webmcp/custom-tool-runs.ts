@@ -89,11 +89,11 @@ export async function executeInPage(
     .catch(({ message }: Error) => new InvocationError(message, id))
   const answer = await Promise.race([
     evaluated,
-    session.lost.then(() => new InvocationError('its page has gone', id)),
+    session.lost.then(() => new InvocationError('its page has closed', id)),
     delay(timeoutSeconds * 1000, undefined, { ref: false }).then(
       () => new InvocationError(`it did not end within ${timeoutSeconds} s`, id),
     ),
-    aborted(signal).then(() => new InvocationError('the caller has left', id)),
+    aborted(signal).then(() => new InvocationError('the caller has disconnected', id)),
   ])
   if (answer instanceof InvocationError) throw answer
   const { result, exceptionDetails } = answer as unknown as Evaluated

@@ -68,9 +68,9 @@ class PageInvocation {
   async run({ frameId, name }: ToolPlace, invocation: Invocation, waitsForUser: boolean): Promise<WebMcpInvocation> {
     const { input, timeoutSeconds, signal } = invocation
     const ended = Promise.race([
-      this.#session.lost.then(() => 'its page has gone'),
+      this.#session.lost.then(() => 'its page has closed'),
       delay(timeoutSeconds * 1000, `it did not end within ${timeoutSeconds} s`, { ref: false }),
-      aborted(signal).then(() => 'the caller has left'),
+      aborted(signal).then(() => 'the caller has disconnected'),
     ]).then((reason) => new Ended(reason))
     const id = await Promise.race([this.#begin({ frameId, toolName: name, input }), ended])
     if (id instanceof Ended) throw new InvocationError(id.reason)

@@ -40,7 +40,7 @@ export class ToolProcess {
   }
 
   async #runNow(task: ToolTask, timeoutMilliseconds: number, signal: AbortSignal): Promise<ToolOutcome> {
-    if (signal.aborted) return { kind: 'failed', error: 'the caller has left' }
+    if (signal.aborted) return { kind: 'failed', error: 'the caller has disconnected' }
     clearTimeout(this.#idle)
     const { promise, resolve } = Promise.withResolvers<ToolOutcome>()
     this.#end = resolve
@@ -50,7 +50,7 @@ export class ToolProcess {
       resolve({ kind: 'lost', error })
     }
     const timer = setTimeout(() => spoil(`it did not end within ${timeoutMilliseconds / 1000} s`), timeoutMilliseconds)
-    const leave = () => spoil('the caller has left')
+    const leave = () => spoil('the caller has disconnected')
     signal.addEventListener('abort', leave)
     try {
       this.#process ??= this.#start()

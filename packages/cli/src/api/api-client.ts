@@ -60,10 +60,7 @@ export class ApiClient {
     try {
       return text ? JSON.parse(text) : undefined
     } catch {
-      throw new ApiFailure(
-        `${this.url} does not answer as a berth does (berth login stores another address)`,
-        'software',
-      )
+      throw new ApiFailure(`${this.url} is not a berth server (berth login stores another address)`, 'software')
     }
   }
 
@@ -115,7 +112,7 @@ function encode(body: unknown, headers: Headers): EncodedBody | undefined {
 function hintOf(error: unknown): string {
   const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
   if (/CERT|SIGNATURE|ISSUER/.test(code)) return 'NODE_EXTRA_CA_CERTS names a file with certificates to trust'
-  if (/SSL|EPROTO/.test(code)) return 'an address without TLS begins with http://'
+  if (/SSL|EPROTO/.test(code)) return 'use http:// for an address without TLS'
   return 'berth login stores another address'
 }
 

@@ -45,9 +45,9 @@ export function addOperationCommands(program: Command, extras: OperationExtras):
 /** Adds the flags of every command that sends requests. */
 export function withApiFlags(command: Command): Command {
   return command
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table'))
-    .option('--server <name>', 'a server that berth login has stored (default: BERTH_URL, or the current one)')
-    .option('--project <id or name>', 'the project (default: BERTH_PROJECT, or that of the API key)')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
+    .option('--server <name>', 'a server stored by berth login (default: BERTH_URL, or the current one)')
+    .option('--project <id or name>', 'the project (default: BERTH_PROJECT, or the project of the API key)')
 }
 
 function addOperationCommand(program: Command, endpoint: Endpoint, extra: OperationExtra | undefined): void {
@@ -64,11 +64,14 @@ function addOperationCommand(program: Command, endpoint: Endpoint, extra: Operat
     else command.argument(flag.kind === 'list' ? `[${flag.name}...]` : `[${flag.name}]`, flag.description)
   }
   if (endpoint.bodyType === 'application/octet-stream')
-    command.requiredOption('--file <path>', 'what to send; - is standard input')
+    command.requiredOption('--file <path>', 'the content to send; - is standard input')
   else if (endpoint.body && !endpoint.bodyType) {
-    command.option('--data <json>', 'the whole request; @path reads a file, @- standard input. Flags are put into it')
+    command.option(
+      '--data <json>',
+      'the whole request; @path reads a file, @- standard input. Flags override its fields',
+    )
   }
-  if (isFile(endpoint)) command.option('-O, --output-file <path>', 'where to write the reply')
+  if (isFile(endpoint)) command.option('-O, --output-file <path>', 'the file for the reply')
   if (extra?.flag) command.option(`--${extra.flag[0]}`, extra.flag[1])
   withExample(withApiFlags(command), exampleOf(endpoint, operations, flags))
   command.action(async (...given: readonly unknown[]) => {
@@ -109,7 +112,7 @@ async function runOperation(
   if (extra) await extra.run(reply, client, options.output)
   else if (reply === undefined && process.stderr.isTTY) printLine('done')
   const next = response.headers.get('x-next-offset')
-  if (next && response.headers.get('x-has-more') === 'true') printLine(`there are more: --offset ${next}`)
+  if (next && response.headers.get('x-has-more') === 'true') printLine(`more results: --offset ${next}`)
 }
 
 async function bodyOf(

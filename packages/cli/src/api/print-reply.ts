@@ -32,7 +32,7 @@ export function printEvent(event: unknown, format: OutputFormat): void {
 export async function saveReply(response: Response, path: string | undefined): Promise<void> {
   if (path === undefined && process.stdout.isTTY) {
     await response.body?.cancel()
-    throw new ApiFailure('the reply is a file: name one with --output-file, or redirect standard output', 'usage')
+    throw new ApiFailure('the reply is a file: use --output-file, or redirect standard output', 'usage')
   }
   if (!response.body) return
   if (path !== undefined && path !== '-') return writeReply(response.body, path)

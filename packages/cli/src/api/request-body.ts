@@ -71,7 +71,7 @@ async function appendParts(
       const [key, content] = pairOf(name, part)
       const member = members.find((each) => each.name === key)
       if (!member) {
-        throw new ApiFailure(`--${name}: ${key} is none of ${members.map((each) => each.name).join(', ')}`, 'usage')
+        throw new ApiFailure(`--${name}: ${key} must be one of ${members.map((each) => each.name).join(', ')}`, 'usage')
       }
       form.append(`${path.join('.')}[${index}][${key}]`, member.isFile ? await fileOf(content) : content)
     }

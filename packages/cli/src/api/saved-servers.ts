@@ -58,11 +58,11 @@ export async function findConnection({ server, project }: ConnectionFlags): Prom
   const found = name === undefined ? undefined : saved.servers[name]
   if (name !== undefined && !found) {
     const known = Object.keys(saved.servers).join(', ') || 'none'
-    throw new ApiFailure(`no server is stored as ${name} (stored: ${known}; berth login stores one)`, 'usage')
+    throw new ApiFailure(`no server is stored as ${name} (stored: ${known}; berth login adds one)`, 'usage')
   }
   const own = server === undefined ? BERTH_API_KEY : undefined
   const url = (found?.url ?? (BERTH_URL || defaultUrl)).replace(/\/+$/, '')
-  if (!/^https?:\/\//.test(url)) throw new ApiFailure('BERTH_URL must begin with http:// or https://', 'usage')
+  if (!/^https?:\/\//.test(url)) throw new ApiFailure('BERTH_URL must start with http:// or https://', 'usage')
   return {
     url,
     apiKey: own ?? found?.apiKey,

@@ -5,14 +5,14 @@ import { addClientCommands } from './add-client-commands.ts'
 /** The command line for computers without a berth server. */
 export function clientProgram(): Command {
   const program = new Command('berth')
-    .description('Sessions of a berth: isolated, real Chromium browsers for AI agents.')
+    .description('Isolated, real Chromium sessions for AI agents: the client of a berth server.')
     .usage('<command> [options]')
     .version(packageJson.version, '-v, --version', 'print the version of this program')
     // Some commands have a flag with the name of a global one: deploy --version.
     .enablePositionalOptions()
     .helpCommand(false)
-    .showHelpAfterError('(berth --help lists the commands, berth <command> --help what one of them takes)')
-    .addHelpText('after', '\nTo begin with: berth login https://berth.example.com')
+    .showHelpAfterError('(berth --help lists the commands, berth <command> --help explains one)')
+    .addHelpText('after', '\nStart with: berth login https://berth.example.com')
   addClientCommands(program)
   return program
 }

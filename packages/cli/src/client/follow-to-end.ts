@@ -67,7 +67,7 @@ export async function* followAcross(
       if (!hasBegun) return
     } catch (error) {
       if (!(error instanceof LostConnection) || !hasBegun) throw error
-      if (lostAt === undefined) printLine(`${error.message}; connecting again`)
+      if (lostAt === undefined) printLine(`${error.message}; reconnecting`)
       lostAt ??= performance.now()
       if (performance.now() - lostAt > patienceMilliseconds) throw error
     }
@@ -136,15 +136,12 @@ export async function followToEnd(
       return finish(state, output)
     if (['succeeded', 'failed'].includes(state.status)) return finish(state, output)
   }
-  throw new ApiFailure(`the events of ${id} ended before it did`, 'software')
+  throw new ApiFailure(`the event stream of ${id} ended early`, 'software')
 }
 
 export function finish({ id, status, status_reason: reason, output: result }: AppStatus, output: OutputFormat): void {
   if (status === 'failed' || status === 'stopped') {
-    throw new ApiFailure(
-      `${id} has ${status}: ${reason ?? 'no reason is known'}${result ? ` ${result}` : ''}`,
-      'software',
-    )
+    throw new ApiFailure(`${id} has ${status}: ${reason ?? 'unknown reason'}${result ? ` ${result}` : ''}`, 'software')
   }
   if (output === 'table' && result !== undefined) process.stdout.write(`${result}\n`)
 }

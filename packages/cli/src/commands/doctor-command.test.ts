@@ -20,7 +20,7 @@ test('shows a line for each finding, and the fix below failed ones', () => {
 test('ends with the consequences for serve', () => {
   const lastLine = (...findings: Parameters<typeof asTable>[0]) => asTable(findings).trimEnd().split('\n').at(-1)
 
-  assert.equal(lastLine(fine), 'All 1 checks are well.')
-  assert.equal(lastLine(fine, doubtful), './berth serve will work here, with 1 of 2 checks in doubt.')
+  assert.equal(lastLine(fine), 'All 1 checks passed.')
+  assert.equal(lastLine(fine, doubtful), './berth serve will work here, with warnings for 1 of 2 checks.')
   assert.equal(lastLine(fine, doubtful, broken), '1 of 3 checks failed: ./berth serve will not work here.')
 })

@@ -35,13 +35,13 @@ export async function testInCluster(parts: readonly string[]): Promise<number> {
   const { BERTH_KUBERNETES_CACHE, HOME = '', PATH = '' } = process.env
   const missing = await missingPrograms(BERTH_KUBERNETES_CACHE ?? join(HOME, '.cache/kube-1.37.2'), PATH)
   if (missing !== undefined) {
-    printLine(`no cluster, so its tests are skipped: ${missing}`)
+    printLine(`skipping tests that need a cluster: ${missing}`)
     return runProgram(berth, tests)
   }
   if (process.geteuid?.() !== 0) {
-    throw new StartError('./berth test --kubernetes needs root to bring up a cluster, or KUBECONFIG of one', 69)
+    throw new StartError('./berth test --kubernetes needs root to start a cluster, or KUBECONFIG', 69)
   }
-  printLine('building the images: five minutes, and less on the same day')
+  printLine('building the images: takes five minutes, and less on the same day')
   const start = performance.now()
   const code = await runProgram(join(checkoutFolder, 'scripts/images/build-images.sh'), [])
   if (code !== 0) return code

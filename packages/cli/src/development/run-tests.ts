@@ -146,7 +146,7 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
   const counts = { passed: 0, failed: 0, skipped: 0 }
   const stop = new AbortController()
   const minutes = process.env.BERTH_DEEP === '1' ? silenceMinutes.deep : silenceMinutes.short
-  const message = `nothing happened for ${minutes} minutes: a test hangs, or its file left something open`
+  const message = `no output for ${minutes} minutes: a test hangs, or its file has left something open`
   const limitMilliseconds = minutes * 60_000
   const silence = setTimeout(() => stop.abort(new Error(message)), limitMilliseconds)
   const tests = run({

@@ -27,7 +27,7 @@ export async function installUv({ demand }: Pick<InstallOptions, 'demand'>): Pro
     const [reason = ''] = (cause as { stderr?: string }).stderr?.trim().split('\n').slice(-1) ?? []
     const message = `could not install uv, which installs Python apps: ${reason || (cause as Error).message}`
     if (demand === 'all') throw new StartError(message, 69)
-    printLine(`goes on without Python apps: ${message}`)
+    printLine(`continuing without Python apps: ${message}`)
   } finally {
     closeSync(lock)
   }

@@ -28,7 +28,7 @@ export class OwnSessionConnector implements Connector {
         socket.destroy()
         either.throwIfAborted()
         // The server is restarting.
-        throw new EgressFailure('connection-refused', 'The server does not listen.', { cause })
+        throw new EgressFailure('connection-refused', 'The server is not listening.', { cause })
       }
       socket.write(this.#line)
       return socket

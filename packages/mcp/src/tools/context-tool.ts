@@ -5,7 +5,7 @@ import { at, type Tool } from '../tool.ts'
 export const contextTool: Tool = {
   name: 'get_connection_context',
   toolset: undefined,
-  help: 'Tells the organization, the scope of the API key, and the project of this connection.',
+  help: 'Returns the organization, the scope of the API key, and the project of this connection.',
   isOfProject: false,
   input: {},
   actions: {

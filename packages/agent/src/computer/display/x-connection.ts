@@ -100,7 +100,7 @@ export class XConnection {
 }
 
 function lost(): Error {
-  return new Error('the display has gone')
+  return new Error('the display has ended')
 }
 
 function extensionOf({ client }: XDisplay, name: string): Promise<Extension> {

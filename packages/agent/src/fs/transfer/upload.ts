@@ -116,7 +116,7 @@ async function unpackOver(archivePath: string, path: string): Promise<void> {
 
 async function folderAtOrAbove(path: string): Promise<string> {
   return nearestFolder(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EEXIST') throw refusal('dest_path', 'must be a directory, or nothing yet')
+    if (error.code === 'EEXIST') throw refusal('dest_path', 'must be a directory, or not exist yet')
     throw error
   })
 }

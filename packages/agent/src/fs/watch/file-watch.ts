@@ -241,7 +241,7 @@ export class FileWatch {
 
   #onLimit(): void {
     if (this.#isOpen) this.events.lose()
-    else throw new BerthError('watch_limit_reached', { reason: 'path: holds more than the session can watch.' })
+    else throw new BerthError('watch_limit_reached', { reason: 'path: contains more than the session can watch.' })
   }
 
   #tell({ type, path, isFolder }: FileChange): void {

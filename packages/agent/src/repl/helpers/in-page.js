@@ -24,7 +24,7 @@ export function stateOfElement(selector) {
   const { left, top, width, height } = element.getBoundingClientRect()
   const [x, y] = [left + width / 2, top + height / 2]
   const hit = element.getRootNode().elementFromPoint(x, y)
-  if (!hit) return { problem: 'the element is outside of the window' }
+  if (!hit) return { problem: 'the element is outside the window' }
   if (!element.contains(hit) && !hit.contains(element)) {
     return { problem: `<${hit.tagName.toLowerCase()}> covers the element` }
   }

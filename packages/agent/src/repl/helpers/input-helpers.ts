@@ -33,7 +33,7 @@ export function inputHelpers(tab: AttachedTab, deadline: Deadline) {
       const isStable = last.problem === undefined && last.x === before.x && last.y === before.y
       return isStable ? (last as Point) : undefined
     })
-    if (!found) throw new Error(`${selector}: ${last.problem ?? 'the element does not stand still'}.`)
+    if (!found) throw new Error(`${selector}: ${last.problem ?? 'the element keeps moving'}.`)
     return { x: found.x, y: found.y }
   }
 

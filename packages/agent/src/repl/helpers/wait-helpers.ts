@@ -52,7 +52,7 @@ export function waitHelpers(line: BrowserLine, tab: AttachedTab, deadline: Deadl
     tab.attach().catch(() => {})
     try {
       const event = await deadline.race(deadline.within(), seen.promise)
-      if (!event) throw new Error(`${method} has not come in time.`)
+      if (!event) throw new Error(`${method} did not occur in time.`)
       return event
     } finally {
       unlisten()
