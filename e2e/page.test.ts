@@ -231,10 +231,7 @@ test('reports why an element cannot be used', async () => {
     await fail(selectOptions, { ref: await refOf('combobox'), values: ['x'] }),
     /^409 .* has no option "x"\.$/,
   )
-  assert.match(
-    await fail(uploadToElement, { ref: accept, paths: ['/tmp/list.txt'] }),
-    /^409 .* is not a file field\.$/,
-  )
+  assert.match(await fail(uploadToElement, { ref: accept, paths: ['/tmp/list.txt'] }), /^409 .* is not a file field\.$/)
   assert.match(await fail(uploadToElement, { ref: accept, paths: ['/tmp/none'] }), /^404 file_not_found/)
   assert.match(await fail(pressPageKey, { key: 'Nokey' }), /^400 invalid_input key: there is no key "Nokey"/)
   await succeed(clickElement, { ref: accept })
