@@ -11,7 +11,7 @@ import Kernel from '@onkernel/sdk'
 import { createCheckedFetch } from './checked-fetch.ts'
 import { clusterEnvironment } from './cluster-environment.ts'
 import { rememberLog } from './machine-of.ts'
-import { allowedOwnPages } from './pages.ts'
+import { hostName } from './pages.ts'
 import { SharedBerths } from './shared-berths.ts'
 
 const launcher = join(import.meta.dirname, '../../berth')
@@ -105,10 +105,11 @@ export class Berth {
 
   /**
    * A project of its own in the berth of this process, for tests that need nothing of its options or organization. Its
-   * sessions reach the pages of this process. Several servers behind one address are started for each file.
+   * sessions reach every port of this host's loopback by its name. Several servers behind one address are started for
+   * each file.
    */
   static async borrow(): Promise<Berth> {
-    const environment = { BERTH_EGRESS_ALLOW: await allowedOwnPages() }
+    const environment = { BERTH_EGRESS_ALLOW: hostName }
     if (serverCount > 1) return Berth.start({ environment })
     if ((await Berth.#ofProcess)?.hasEnded) Berth.#ofProcess = undefined
     Berth.#ofProcess ??= Berth.#startForProcess(environment)
