@@ -36,7 +36,10 @@ export async function readPictures(): Promise<ReadonlyMap<string, Buffer>> {
   return new Map(await Promise.all(files.map(async (file) => [file, await readFile(join(pictures, file))] as const)))
 }
 
-function guideRenderer(markdown: InstanceType<typeof MarkdownIt>, guides: ReadonlySet<string>): (text: string) => string {
+function guideRenderer(
+  markdown: InstanceType<typeof MarkdownIt>,
+  guides: ReadonlySet<string>,
+): (text: string) => string {
   const { rules } = markdown.renderer
   rules.heading_open = (tokens, index) => {
     const id = anchorOf(tokens[index + 1]?.content ?? '')
