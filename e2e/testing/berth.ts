@@ -12,7 +12,7 @@ import { createCheckedFetch } from './checked-fetch.ts'
 import { clusterEnvironment } from './cluster-environment.ts'
 import { rememberLog } from './machine-of.ts'
 import { hostName } from './pages.ts'
-import { SharedBerths } from './shared-berths.ts'
+import type { SharedBerths } from './shared-berths.ts'
 
 const launcher = join(import.meta.dirname, '../../berth')
 
@@ -89,6 +89,8 @@ export class Berth {
     const { dataFolder, ...others } = options
     const before = dataFolder === undefined ? undefined : Berth.#firsts.get(dataFolder)
     if (!before && (serverCount < 2 || dataFolder !== undefined)) return Berth.startOne(options)
+    // Loaded for several servers: a store for their blobs takes longer to load than all else here.
+    const { SharedBerths } = await import('./shared-berths.ts')
     const shared = before?.shared ?? (await SharedBerths.open(Berth.startOne))
     const environment = { BERTH_PUBLIC_URL: shared.url, ...options.environment }
     const berth = await shared.start({ ...others, environment }, before?.berth)
