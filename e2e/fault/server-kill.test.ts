@@ -149,7 +149,9 @@ test('a server that is stopped during a delete and a create keeps confirmed resu
 
 test('a crash without a running server is in the log of the next one', async () => {
   await using testbed = await FaultTestbed.open()
-  const first = await testbed.start()
+  // Nobody uses the session, and a frozen agent starts nothing.
+  const environment = { BERTH_STANDBY: 'off' }
+  const first = await testbed.start({ environment })
   const { session_id } = await createSession(first)
   const crashesIn = ({ log }: { readonly log: string }) =>
     log.split('\n').filter((line) => line.includes('a program of a session crashed'))
@@ -159,7 +161,7 @@ test('a crash without a running server is in the log of the next one', async () 
   await first.signal('SIGKILL')
   await until('a browser', async () => hasPart(testbed.view, session_id, 'chromium'), { limitSeconds: 20 })
   await killPart(testbed.view, session_id, 'chromium')
-  const second = await testbed.start()
+  const second = await testbed.start({ environment })
 
   await until('the second crash in the log', async () => crashesIn(second).some(tellsOf(2)), { limitSeconds: 20 })
   assert.equal(crashesIn(second).filter(tellsOf(2)).length, 1)
