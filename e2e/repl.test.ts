@@ -211,7 +211,7 @@ test('helpers control the page', async () => {
     ['#none', 'no match'],
   ]) {
     assert.match(
-      (await run(`await click('${selector}', { timeoutSec: 0.2 })`)).error ?? '',
+      (await run(`await click('${selector}', { timeoutSec: 1 })`)).error ?? '',
       new RegExp(`${selector}: .*${reason}`),
     )
   }
@@ -298,7 +298,7 @@ test('helpers fail shortly before the time limit of the call, and keep the proce
     'await js("new Promise(() => {})")',
     'repl.write(await waitForElement("#none", { timeoutSec: 60 }))',
   ]) {
-    const cut = await run(code, { timeout_sec: 2 })
+    const cut = await run(code, { timeout_sec: 4 })
     assert.equal(cut.repl_terminated, undefined, code)
     assert.equal(cut.repl_id, id)
     assert.equal(cut.success, code.startsWith('repl.write'))
