@@ -41,7 +41,8 @@ test('a page that takes all memory of its session is ended and reported, and no 
     .catch(() => {})
 
   await until('the metric', async () => (await memoryKills()) > 0, { limitSeconds: 30, everyMilliseconds: 200 })
-  assert.match(berth.log, new RegExp(`"sessionId":"${greedy.session_id}"[^\\n]*memory limit`))
+  const logged = new RegExp(`"sessionId":"${greedy.session_id}"[^\\n]*memory limit`)
+  await until('the log', () => logged.test(berth.log), { limitSeconds: 30 })
   assert.equal(await witness.evaluate(witnessPage, 'globalThis.mark'), 7, 'the other session did not notice')
   await until('a page in the greedy session', () => canBeUsed(greedy).catch(() => false), {
     limitSeconds: 20,
