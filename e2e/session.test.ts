@@ -181,8 +181,8 @@ test('a session ends after its idle timeout, and not while a client is connected
   const { connectedState, idleSeconds } = await idling
 
   assert.equal(connectedState, 200)
-  // Its time counts from its standby, which begins after 5 s.
-  assert.ok(idleSeconds >= 9.9 && idleSeconds < 21, `ended after ${idleSeconds} s`)
+  // Its time counts from its standby, which begins after 5 s; a busy machine is late for both.
+  assert.ok(idleSeconds >= 9.9 && idleSeconds < 45, `ended after ${idleSeconds} s`)
 })
 
 /** Looks at a session after more than its timeout with a client, and then for how long it lasts without one. */
