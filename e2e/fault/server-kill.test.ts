@@ -6,6 +6,7 @@ import { json } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CdpClient } from '../testing/cdp.ts'
+import { freePort } from '../testing/shared-storage.ts'
 import { FaultTestbed } from './testing/fault-testbed.ts'
 import { hasPart, killPart } from './testing/parts.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
@@ -16,10 +17,10 @@ test('five live sessions with clients continue unchanged after kill -9 of the se
   await using receiver = await startWebhookReceiver()
   // A timeout starts with the standby, which would start again after the kill.
   const environment = { BERTH_STANDBY: 'off', BERTH_EGRESS_ALLOW: `127.0.0.1:${receiver.port}` }
-  const first = await testbed.start({ environment })
+  const flags = ['--port', String(await freePort())]
+  const first = await testbed.start({ environment, flags })
   const webhook = { url: `http://127.0.0.1:${receiver.port}/`, event_types: ['session.created'] }
   assert.equal((await call(first, 'POST', '/webhooks', webhook)).status, 201)
-  const port = new URL(first.url).port
   const sessions = []
   for (const [index, headless] of [true, false, true, false, true].entries()) {
     sessions.push(
@@ -43,7 +44,7 @@ test('five live sessions with clients continue unchanged after kill -9 of the se
   assert.ok(receiver.held > 0, 'deliveries were on their way')
   receiver.answers = true
   await delay(5_000) // A timer that starts with the next server ends that much later.
-  const second = await testbed.start({ environment, flags: ['--port', port] })
+  const second = await testbed.start({ environment, flags })
   const startedAt = Date.now()
 
   const { body: listed } = await call<{ session_id: string }[]>(second, 'GET', '/browsers')

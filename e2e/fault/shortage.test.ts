@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
 import { machineOf } from '../testing/machine-of.ts'
+import { freePort } from '../testing/shared-storage.ts'
 import { readVideo } from '../testing/video.ts'
 import { deepOnly } from './testing/deep.ts'
 import { FaultTestbed } from './testing/fault-testbed.ts'
@@ -112,12 +113,13 @@ test('a session can have hundreds of processes up to its limit, without effect o
 
 test('a create for which the host has no memory is refused as retryable, and leaves nothing', async () => {
   await using small = await FaultTestbed.open()
-  const first = await small.start()
+  const flags = ['--port', String(await freePort())]
+  const first = await small.start({ flags })
   const kept = await createSession(first, { name: 'kept' })
   await first.signal('SIGTERM')
   const second = await small.start({
     environment: { BERTH_RESERVED_MEMORY_MIB: '99999999' },
-    flags: ['--port', new URL(first.url).port],
+    flags,
   })
   const before = await small.view.holdings()
 
