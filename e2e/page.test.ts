@@ -306,6 +306,18 @@ test('opens, lists, uses and closes tabs', async () => {
   )
 })
 
+test('lists no tab whose close was answered', async () => {
+  const left: number[] = []
+  for (let round = 0; round < 20; round++) {
+    const { tab_id } = await succeed<{ tab_id: string }>(openTab, { url: `${site}/second` })
+    await send(closeTab, undefined, { tab_id })
+    const { tabs } = await succeed<{ tabs: unknown[] }>(listTabs)
+    left.push(tabs.length)
+  }
+
+  assert.deepEqual(left, Array(20).fill(1))
+})
+
 test('cuts a large page, and reads all of it in time', async () => {
   await succeed(navigatePage, { url: `${site}/large` })
   const cut = await snapshot({ max_chars: 1_000 })

@@ -1,7 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
 import { tabsByActivity } from '../browser/targets/tabs.ts'
+import { TargetSession } from '../browser/targets/target-session.ts'
+
+/** A page that hangs in its unload handler closes later. */
+const closeLimitMilliseconds = 3_000
 
 export interface Tab {
   readonly id: string
@@ -52,16 +57,22 @@ export class Tabs {
     await this.#send('Target.activateTarget', targetId)
   }
 
+  /** Resolves when the tab is in no list any more. */
   async close(id: string): Promise<void> {
     const { targetId } = await this.find(id)
-    await this.#send('Target.closeTarget', targetId)
+    // Chromium answers before it closes the tab, but detaches its clients when the tab has closed.
+    const session = await TargetSession.attach(await this.#browser.pipe(), targetId).catch(throwClosed)
+    try {
+      await this.#send('Target.closeTarget', targetId)
+      await Promise.race([session.lost, delay(closeLimitMilliseconds, undefined, { ref: false })])
+    } finally {
+      session.detach()
+    }
   }
 
   async #send(method: 'Target.activateTarget' | 'Target.closeTarget', targetId: string): Promise<void> {
     const pipe: CdpPipe = await this.#browser.pipe()
-    await pipe.send(method, { targetId }).catch((cause: unknown) => {
-      throw new BerthError('target_not_found', { reason: 'tab_id: the tab has just closed.' }, { cause })
-    })
+    await pipe.send(method, { targetId }).catch(throwClosed)
   }
 
   #idOf(targetId: string): string {
@@ -69,4 +80,8 @@ export class Tabs {
     this.#ids.set(targetId, id)
     return id
   }
+}
+
+function throwClosed(cause: unknown): never {
+  throw new BerthError('target_not_found', { reason: 'tab_id: the tab has just closed.' }, { cause })
 }

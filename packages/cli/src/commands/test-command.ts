@@ -71,14 +71,15 @@ async function test(parts: readonly string[]): Promise<boolean> {
   const files = await findTestFiles(parts)
 
   const isClean = parts.length > 0 || (await runChecks())
-  const counts = await runTestFiles(files)
+  const counts = await runTestFiles(files, { repeatFailed: parts.length === 0 })
 
   process.stdout.write(`\n${summary(counts, isClean, durationText(performance.now() - start))}\n`)
   return isClean && counts.failed === 0 && counts.passed > 0
 }
 
 /** The last line is the one that CI systems read. */
-function summary({ passed, failed, skipped }: TestCounts, isClean: boolean, duration: string): string {
+function summary({ passed, failed, skipped, flaky }: TestCounts, isClean: boolean, duration: string): string {
   const checks = isClean ? '' : 'The checks of the source FAILED, see above.\n'
-  return `${checks}All of it took ${duration}.\ntests: ${passed} passed, ${failed} failed, ${skipped} skipped`
+  const failedOnce = flaky.map((file) => `FLAKY: ${file} failed once, see above. Find the race.\n`).join('')
+  return `${checks}${failedOnce}All of it took ${duration}.\ntests: ${passed} passed, ${failed} failed, ${skipped} skipped`
 }

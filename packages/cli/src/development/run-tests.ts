@@ -13,6 +13,12 @@ export interface TestCounts {
   readonly passed: number
   readonly failed: number
   readonly skipped: number
+  /** Files that failed once, and passed when they ran again. */
+  readonly flaky: readonly string[]
+}
+
+interface StageCounts extends Omit<TestCounts, 'flaky'> {
+  readonly failedFiles: readonly string[]
 }
 
 interface Stage {
@@ -44,6 +50,8 @@ const setups = join(checkoutFolder, 'packages/server/src/testing')
 const postgresSetup = join(setups, 'test-postgres-setup.ts')
 const dataFolderSetup = join(setups, 'data-folder-setup.ts')
 const borrowing = 'Berth.borrow()'
+/** Of more failed files, the cause is the change and not the time at which they ran. */
+const maxFlakyFiles = 3
 
 /** Finds all test files, or those whose path is or contains one of `parts`. */
 export async function findTestFiles(parts: readonly string[]): Promise<readonly string[]> {
@@ -62,16 +70,32 @@ function isSelected(file: string, part: string): boolean {
   return file === named || (statSync(path).isDirectory() && (named === '' || file.startsWith(`${named}/`)))
 }
 
-/** Runs the files, those that need the machine for themselves one at a time and last, and shows the results as they come. */
-export async function runTestFiles(files: readonly string[]): Promise<TestCounts> {
-  const total = { passed: 0, failed: 0, skipped: 0 }
-  for (const stage of stagesOf(files, await findBorrowers(files), availableParallelism())) {
-    const counts = await runStage(stage)
-    total.passed += counts.passed
-    total.failed += counts.failed
-    total.skipped += counts.skipped
+/**
+ * Runs the files, those that need the machine for themselves one at a time and last, and shows the results as they come.
+ * With `repeatFailed`, up to three failed files run again at the end, each alone.
+ */
+export async function runTestFiles(files: readonly string[], { repeatFailed = false } = {}): Promise<TestCounts> {
+  const parallel = availableParallelism()
+  const { failedFiles, ...first } = await runStages(stagesOf(files, await findBorrowers(files), parallel))
+  const again = failedFiles.filter((file) => files.includes(file))
+  const canRepeat = again.length === failedFiles.length && again.length > 0 && again.length <= maxFlakyFiles
+  if (!repeatFailed || !canRepeat) return { ...first, flaky: [] }
+  printLine(`${again.join(', ')} failed and ${again.length === 1 ? 'runs' : 'run'} again`)
+  const second = await runStages(stagesOf(again, new Set(), 1))
+  if (second.failed > 0 || second.passed === 0) return { ...first, flaky: [] }
+  return { passed: first.passed + first.failed, failed: 0, skipped: first.skipped, flaky: again }
+}
+
+async function runStages(stages: readonly Stage[]): Promise<StageCounts> {
+  const total = { passed: 0, failed: 0, skipped: 0, failedFiles: new Set<string>() }
+  for (const stage of stages) {
+    const { passed, failed, skipped, failedFiles } = await runStage(stage)
+    total.passed += passed
+    total.failed += failed
+    total.skipped += skipped
+    for (const file of failedFiles) total.failedFiles.add(file)
   }
-  return total
+  return { ...total, failedFiles: [...total.failedFiles] }
 }
 
 /** Files that use the berth of their process. */
@@ -137,10 +161,11 @@ function batch(
   return { files: files.filter((file) => !canShare(file)), batched, batches }
 }
 
-async function runStage({ name, files, batched, batches, concurrency, setup }: Stage): Promise<TestCounts> {
+async function runStage({ name, files, batched, batches, concurrency, setup }: Stage): Promise<StageCounts> {
   printLine(`${name}: ${files.length + batched.length} files, ${concurrency} processes at a time`)
   const folder = await mkdtemp(join(tmpdir(), 'berth-tests-'))
   const counts = { passed: 0, failed: 0, skipped: 0 }
+  const failedFiles: string[] = []
   const stop = new AbortController()
   const minutes = process.env.BERTH_DEEP === '1' ? silenceMinutes.deep : silenceMinutes.short
   const message = `nothing happened for ${minutes} minutes: a test hangs, or its file left something open`
@@ -156,6 +181,11 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
     signal: stop.signal,
   })
   tests.on('data', () => silence.refresh())
+  tests.on('test:fail', ({ file = '', details }) => {
+    // The suite that a batch has for a file fails with the tests of the file.
+    const isBySubtests = (details.error as { failureType?: string }).failureType === 'subtestsFailed'
+    if (!isBySubtests) failedFiles.push(relative(checkoutFolder, file))
+  })
   tests.on('test:summary', (result) => {
     if (result.file !== undefined) return
     counts.passed = result.counts.passed
@@ -167,7 +197,7 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
   await finished(report)
   clearTimeout(silence)
   await rm(folder, { recursive: true })
-  return counts
+  return { ...counts, failedFiles }
 }
 
 function inCheckout(file: string): string {
