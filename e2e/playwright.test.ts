@@ -269,6 +269,13 @@ test('code has no access to the agent or the host', async () => {
   ])
 })
 
+async function openTargets(): Promise<readonly string[]> {
+  const cdp = await CdpClient.open(session.cdp_ws_url)
+  const { targetInfos } = await cdp.send('Target.getTargets')
+  await cdp.close()
+  return (targetInfos as { targetId: string }[]).map(({ targetId }) => targetId)
+}
+
 test('named executors have tabs of their own, and are listed, limited and deleted', async () => {
   const listed = async () => {
     const { executors } = (await (await operation('/playwright/executors')).json()) as {
@@ -287,7 +294,8 @@ test('named executors have tabs of their own, and are listed, limited and delete
     tab: { target_id: first.tab?.target_id, created: false },
   })
   await run('await page.close()', { executor: 'first' })
-  assert.equal((await run('return 1', { executor: 'first' })).tab?.created, true)
+  const second = await run('return 1', { executor: 'first' })
+  assert.equal(second.tab?.created, true)
 
   // Different executors run in parallel: each of the two waits for the other. Calls of one executor run in sequence.
   const meet = (own: string, other: string) => `
@@ -311,6 +319,7 @@ test('named executors have tabs of their own, and are listed, limited and delete
   const isBusy = async (executor: string) => (await listed()).some(({ name, busy }) => name === executor && busy)
   await until('the call', () => isBusy('first'), { limitSeconds: 30 })
   assert.equal((await operation('/playwright/executors/first', { method: 'DELETE' })).status, 204)
+  assert.ok(!(await openTargets()).includes(second.tab.target_id), 'its tab has gone')
   assert.deepEqual([(await pending).success, (await pending).error], [false, 'executor was deleted'])
   assert.equal((await operation('/playwright/executors/first', { method: 'DELETE' })).status, 404)
   const restarted = run('await new Promise(() => {})')
@@ -320,12 +329,9 @@ test('named executors have tabs of their own, and are listed, limited and delete
 
   const kept = await run('return 1', { executor: 'kept' })
   assert.equal((await operation('/playwright/executors/kept?close_tab=false', { method: 'DELETE' })).status, 204)
-  const cdp = await CdpClient.open(session.cdp_ws_url)
-  const { targetInfos } = await cdp.send('Target.getTargets')
-  const open = (targetInfos as { targetId: string }[]).map(({ targetId }) => targetId)
+  const open = await openTargets()
   assert.ok(open.includes(kept.tab?.target_id ?? ''))
   assert.ok(!open.includes(first.tab?.target_id ?? ''))
-  await cdp.close()
 
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
   await Promise.all(names.map((executor) => run('return 1', { executor })))

@@ -280,7 +280,12 @@ test('helpers manage tabs, which other clients of the session see', async () => 
     ),
     '/form',
   )
-  assert.equal(await written('await closeTab(opened); repl.write((await ensureRealTab()).url.slice(-5))'), '/form')
+  assert.equal(
+    await written(
+      'await closeTab(opened); repl.write((await listTabs()).length); repl.write((await ensureRealTab()).url.slice(-5))',
+    ),
+    '1/form',
+  )
   assert.equal(await written('repl.write((await cdp("Browser.getVersion", {}, null)).product.length > 0)'), 'true')
   assert.match((await run('await cdp("Browser.close", {}, null)')).error ?? '', /everybody/)
   assert.equal(
