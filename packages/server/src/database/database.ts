@@ -7,12 +7,12 @@ import type { Tables } from './tables.ts'
 export type Database = Kysely<Tables>
 
 const maxConnections = 20
-/** Of those that were opened, so many stay open while they are idle: a burst of requests finds its statements planned. */
+/** The number of idle connections to keep open, so that a burst of requests finds prepared statements. */
 const keptConnections = 5
 const connectTimeoutMilliseconds = 5_000
-/** While the database responds, a burst of requests is served late rather than refused. */
+/** While the database responds, a burst of requests is served late instead of being refused. */
 export const defaultWaitSeconds = 15
-/** What the pool says to whoever has waited for a connection in vain. */
+/** The pool's message after the time limit for a free connection. */
 const waitedInVain = 'timeout exceeded when trying to connect'
 const maxPreparedStatements = 200
 const int8 = 20
@@ -45,7 +45,7 @@ export function openDatabase(
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: new ErrorMappingPool(pool) }) })
 }
 
-/** The pool has one limit for both: to connect to the database, and to wait for a connection. */
+/** The pool's own limit covers both connecting to the database and waiting for a free connection. */
 class ConnectingClient extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super({ ...config, connectionTimeoutMillis: connectTimeoutMilliseconds })
@@ -99,7 +99,10 @@ class PreparedStatements {
   }
 }
 
-/** A later version of berth has changed the tables meanwhile. The connection is closed, and a new one plans again. */
+/**
+ * A later version of berth has changed the tables meanwhile. The connection is closed, and a new one prepares the
+ * statement again.
+ */
 function isStalePlan(error: Error): boolean {
   // Other errors share its code, and its message is in the language of the database.
   return error instanceof pg.DatabaseError && error.routine === 'RevalidateCachedQuery'
@@ -128,7 +131,7 @@ function throwUnavailable(error: Error): never {
   throw asUnavailable(error)
 }
 
-/** Whether a query failed for a reason that passes: the same query may succeed later. */
+/** Whether the query may succeed later, because the database was unavailable or busy. */
 export function mayPass(error: unknown): boolean {
   return error instanceof BerthError && passingCodes.includes(error.code)
 }

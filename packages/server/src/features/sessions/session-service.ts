@@ -12,13 +12,13 @@ interface SessionServiceOptions {
   readonly store: SessionStore
   readonly resolver: SessionResolver
   readonly terminator: SessionTerminator
-  /** Whose sessions this server ends. */
+  /** Sessions with this driver id belong to this server. */
   readonly driverId: string
-  /** What a caller is told of a session that another server has. */
+  /** The error for a session of another server. */
   readonly elsewhere: SessionElsewhere
 }
 
-/** What callers see of sessions, and how they end them. */
+/** The public operations on sessions. */
 export class SessionService {
   readonly #options: SessionServiceOptions
 
@@ -41,7 +41,7 @@ export class SessionService {
     return this.#options.store.listOfInvocation(projectId, invocationId)
   }
 
-  /** Ends those that this server has, and returns the servers that have others. */
+  /** Ends the sessions on this server, and returns the servers of the others. */
   async deleteOfInvocation(projectId: ProjectId, invocationId: string): Promise<readonly string[]> {
     const { terminator, driverId } = this.#options
     const sessions = await this.listOfInvocation(projectId, invocationId)
@@ -50,11 +50,11 @@ export class SessionService {
     return [...new Set(sessions.map(({ driver_id }) => driver_id))].filter((id) => id !== driverId)
   }
 
-  /** Ends the session and resolves when nothing of it runs. Of two deletes, one finds no session. */
+  /** Ends the session and resolves when nothing of it runs. Of two concurrent deletes, one finds no session. */
   async delete(projectId: ProjectId, idOrName: string): Promise<void> {
     const { resolver, terminator, store, driverId, elsewhere } = this.#options
     const { id } = await resolver.resolve({ projectId }, idOrName, { orStarting: true })
-    // Only its server can save its profile and stop the machine.
+    // Only its server can save the profile and stop the machine.
     if (await terminator.endHere(id)) return
     const server = await store.findServer(id)
     if (server !== undefined && server !== driverId) throw new BerthError(elsewhere)

@@ -4,8 +4,8 @@ import type { SessionTable } from '../../../database/tables.ts'
 /** One running browser and the machine under it, from create to delete. */
 export type Session = Selectable<SessionTable>
 
-/** A session, as far as its machine goes. */
+/** The part of a session that identifies its machine. */
 export type SessionOnMachine = Pick<Session, 'id' | 'machine_id'>
 
-/** What a caller is told whose session another server has: it has only just got it, or machines never change servers. */
+/** The error for a session of another server: it has just moved there, or sessions of this driver never move. */
 export type SessionElsewhere = 'session_moving' | 'session_unreachable'
