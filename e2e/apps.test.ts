@@ -353,7 +353,7 @@ test('a repository that cannot be fetched, or redirects, fails without revealing
     [{ url: linking.url }, /^source: .*leads out/],
     [{ url: large.url }, /^source: Git LFS has the content of app\/model.bin, /],
     [{ url: nested.url }, /^source: the repository has submodules, which are not fetched: lib\/other\. /],
-    [{ url: plain.url, entrypoint: 'none.ts' }, /^source.entrypoint: the repository holds no file none.ts/],
+    [{ url: plain.url, entrypoint: 'none.ts' }, /^source.entrypoint: the repository contains no file none.ts/],
     [{ url: git.redirect('to-host', `http://127.0.0.1:${new URL(berth.url).port}`) }, /could not be fetched/],
     [{ url: git.redirect('to-metadata', 'http://169.254.169.254/latest') }, /could not be fetched/],
     [{ url: git.redirect('to-file', 'file:///etc') }, /could not be fetched/],

@@ -12,7 +12,7 @@ import {
   waitsForPicture,
 } from './testing/live-view.ts'
 
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 const client = await berth.client()
 const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
 const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })

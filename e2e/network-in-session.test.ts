@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import puppeteer from 'puppeteer-core'
+import { Berth } from './testing/berth.ts'
 import { BesideBare, outcomeOf } from './testing/browsers/beside-bare.ts'
 import { hostName, startPages } from './testing/pages.ts'
 import { type ExitProxy, startExitProxy } from './testing/servers/exit-proxy.ts'
@@ -8,7 +9,7 @@ import { relayToLocalhost } from './testing/servers/localhost-relay.ts'
 import { onRequests, startRawServer } from './testing/servers/raw-server.ts'
 
 const pages = await startPages()
-const beside = await BesideBare.start()
+const beside = await BesideBare.start(await Berth.borrow())
 const client = await beside.berth.client()
 const { sessionId } = beside
 after(async () => {

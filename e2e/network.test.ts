@@ -5,6 +5,7 @@ import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { WebSocketServer } from 'ws'
 import { rounds } from './fault/testing/deep.ts'
+import { Berth } from './testing/berth.ts'
 import { BesideBare, outcomeOf } from './testing/browsers/beside-bare.ts'
 import { hostName, startPages } from './testing/pages.ts'
 import { onRequests, type RawServer, startRawServer } from './testing/servers/raw-server.ts'
@@ -16,7 +17,7 @@ import { onRequests, type RawServer, startRawServer } from './testing/servers/ra
 
 const mebibyte = 1024 * 1024
 const pages = await startPages()
-const beside = await BesideBare.start({
+const beside = await BesideBare.start(await Berth.borrow(), {
   bareFlags: [`--unsafely-treat-insecure-origin-as-secure=${pages.url}`],
   chromePolicy: pages.trusted,
 })

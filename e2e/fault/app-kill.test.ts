@@ -64,7 +64,7 @@ test('an invocation whose server is killed is marked failed by the next start, w
 
   const again = await second.client()
   const { status, status_reason } = await again.invocations.retrieve(id)
-  assert.deepEqual([status, status_reason], ['failed', 'The server that ran it has ended.'])
+  assert.deepEqual([status, status_reason], ['failed', 'The server that ran it has stopped.'])
   const events = await Array.fromAsync(await again.invocations.follow(id))
   const lines = events.flatMap((event) => (event.event === 'log' ? [event.message] : []))
   assert.deepEqual(lines, ['hanging'], 'it ran once')

@@ -11,8 +11,8 @@ import Kernel from '@onkernel/sdk'
 import { createCheckedFetch } from './checked-fetch.ts'
 import { clusterEnvironment } from './cluster-environment.ts'
 import { rememberLog } from './machine-of.ts'
-import { allowedOwnPages } from './pages.ts'
-import { SharedBerths } from './shared-berths.ts'
+import { hostName } from './pages.ts'
+import type { SharedBerths } from './shared-berths.ts'
 
 const launcher = join(import.meta.dirname, '../../berth')
 
@@ -89,6 +89,8 @@ export class Berth {
     const { dataFolder, ...others } = options
     const before = dataFolder === undefined ? undefined : Berth.#firsts.get(dataFolder)
     if (!before && (serverCount < 2 || dataFolder !== undefined)) return Berth.startOne(options)
+    // Loaded for several servers: a store for their blobs takes longer to load than all else here.
+    const { SharedBerths } = await import('./shared-berths.ts')
     const shared = before?.shared ?? (await SharedBerths.open(Berth.startOne))
     const environment = { BERTH_PUBLIC_URL: shared.url, ...options.environment }
     const berth = await shared.start({ ...others, environment }, before?.berth)
@@ -105,10 +107,10 @@ export class Berth {
 
   /**
    * A project of its own in the berth of this process, for tests that use neither its options nor its organization. Its
-   * sessions reach the pages of this process. With several servers, each file starts its own.
+   * sessions reach every port of this host's loopback by its name. With several servers, each file starts its own.
    */
   static async borrow(): Promise<Berth> {
-    const environment = { BERTH_EGRESS_ALLOW: await allowedOwnPages() }
+    const environment = { BERTH_EGRESS_ALLOW: hostName }
     if (serverCount > 1) return Berth.start({ environment })
     if ((await Berth.#ofProcess)?.hasEnded) Berth.#ofProcess = undefined
     Berth.#ofProcess ??= Berth.#startForProcess(environment)

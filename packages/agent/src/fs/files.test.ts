@@ -397,7 +397,7 @@ test('a full disk is reported, and leaves the old file', { skip: process.getuid?
     const answer = await write(join(folder, 'file'), 'x'.repeat(2_000_000))
 
     assert.equal(answer.headers.get('x-should-retry'), 'false')
-    assert.match(await refusal(Promise.resolve(answer)), /^507 path: there is no room left/)
+    assert.match(await refusal(Promise.resolve(answer)), /^507 path: the disk is full/)
     assert.deepEqual(await readdir(folder), ['file'])
     assert.equal(await readFile(join(folder, 'file'), 'utf8'), 'old')
     await writeFile(join(app.folder, 'large'), 'x'.repeat(2_000_000))

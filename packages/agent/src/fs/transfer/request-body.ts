@@ -23,5 +23,5 @@ export async function* bytesOfBody(
 }
 
 function brokenOff(cause: unknown): never {
-  throw new BerthError('bad_request', { reason: 'The body is incomplete.' }, { cause })
+  throw new BerthError('bad_request', { reason: 'The body ended early.' }, { cause })
 }

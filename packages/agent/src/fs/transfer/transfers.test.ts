@@ -193,7 +193,7 @@ test('nothing of a refused archive is unpacked, and no links are followed', asyn
     [Buffer.alloc(0), /./],
   ] as [Buffer, RegExp][]) {
     const told = await send(archive)
-    assert.match(told, /^400 zip_file: the archive is refused: /)
+    assert.match(told, /^400 zip_file: the archive is rejected: /)
     assert.match(told, message)
     assert.deepEqual(await readdir(join(folder, 'z')), ['there'], told)
   }

@@ -78,12 +78,12 @@ async function receiveArchive(request: IncomingMessage, archivePath: string): Pr
   let hasArchive = false
   for await (const part of parts) {
     if (part.kind === 'file') {
-      if (hasArchive) throw refusal('zip_file', 'must come once')
+      if (hasArchive) throw refusal('zip_file', 'must be given once')
       hasArchive = true
       const { content } = part
       await at({ field: 'zip_file', path: archivePath }, () => pipeline(content, createWriteStream(archivePath)))
     } else {
-      if (path !== undefined) throw refusal('dest_path', 'must come once')
+      if (path !== undefined) throw refusal('dest_path', 'must be given once')
       path = destination(part.text, 'dest_path')
     }
   }
