@@ -131,7 +131,7 @@ const brokenRules: readonly (readonly [method: string, path: string, body: unkno
   ],
 ]
 for (const [method, path, body, message] of brokenRules) {
-  test(`${method} ${path.slice(0, 40)} ${JSON.stringify(body)?.slice(0, 40)} is refused with the broken rule`, async () => {
+  test(`${method} ${path.slice(0, 40)} ${JSON.stringify(body)?.slice(0, 40)} is rejected with the violated rule`, async () => {
     assert.match((await project.call<ErrorAnswer>(method, path, body)).body.message, message)
   })
 }
@@ -173,14 +173,14 @@ const notServed = publicEndpoints.flatMap((endpoint) =>
   fieldsNotServed(endpoint.body).map((path) => ({ endpoint, field: path.join('.'), path })),
 )
 
-test('some fields of the API are not served', () => {
+test('some fields of the API are not supported', () => {
   assert.ok(
     notServed.some(({ endpoint, field }) => endpoint.operationId === 'createBrowser' && field === 'video_memory'),
   )
 })
 
 for (const { endpoint, field, path } of notServed) {
-  test(`${endpoint.operationId} refuses ${field} by its name with any value`, async () => {
+  test(`${endpoint.operationId} rejects ${field} by name with any value`, async () => {
     for (const value of [true, false, 'x', 0, [], {}, [{ name: 'x' }]]) {
       const body = path.reduceRight<unknown>((inner, name) => (name === '0' ? [inner] : { [name]: inner }), value)
       const isAgents = operations.some(({ operationId }) => operationId === endpoint.operationId)

@@ -5,7 +5,7 @@ import { SealingKeys } from './sealing-keys.ts'
 
 const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString()
 
-test('values come out as the JSON that went in, in their order', async () => {
+test('values are decrypted to the same JSON, in their order', async () => {
   const keys = new SealingKeys()
   const values = ['p@ss "wörd"\0', { a: [1, null] }, '']
 
@@ -19,7 +19,7 @@ test('values come out as the JSON that went in, in their order', async () => {
   assert.ok(!JSON.stringify(sealed).includes('p@ss'))
 })
 
-test('a key opens once, and only what was sealed for it', async () => {
+test('a key works once, and only for values that were encrypted with it', async () => {
   const keys = new SealingKeys()
   const [one, other] = [await keys.make(), await keys.make()]
   const sealed = await sealValues(one, ['value'])
@@ -29,7 +29,7 @@ test('a key opens once, and only what was sealed for it', async () => {
   await assert.rejects(keys.open(sealed), /not known/)
 })
 
-test('keys that nobody uses make room for newer ones', async () => {
+test('the oldest unused keys are removed for newer ones', async () => {
   const keys = new SealingKeys()
   const first = await sealValues(await keys.make(), ['value'])
   let last = first

@@ -99,7 +99,7 @@ test('names are unique in an organization', async () => {
   await create(await server.project(), { name: 'one' })
 })
 
-test('a broken rule is a 400 that names the field, and not the token', async () => {
+test('an invalid value is a 400 that names the field and not the token', async () => {
   const owner = await server.project()
   const base = { provider_type: 'onepassword', name: 'x', token: 't' }
 
@@ -198,7 +198,7 @@ const faults: readonly (readonly [what: string, answer: Listener, error: RegExp]
 ]
 
 for (const [what, answer, error] of faults) {
-  test(`a provider that ${what} is reported in limited time`, async () => {
+  test(`a provider that ${what} is reported within the time limit`, async () => {
     const isSlow = error.source.startsWith('did not answer')
     const owner = await (isSlow ? impatient : server).project()
     const made = await create(owner)
@@ -228,7 +228,7 @@ test('one failing vault fails the list, and no part of it is returned or cached'
   assert.equal((await owner.call<Items>('GET', pathOf(made, '/items'))).body.items.length, 1)
 })
 
-test('a provider that is deleted during a request is not found, and nothing of it is returned', async () => {
+test('a provider that is deleted during a request is not found, and no data of it is returned', async () => {
   const owner = await server.project()
   const made = await create(owner)
   for (const [method, rest] of [

@@ -135,6 +135,6 @@ for (const url of [
   })
 }
 
-test('refuses a system that it does not know', async () => {
+test('rejects an unknown system', async () => {
   assert.equal((await fetchExtension({ url: page, os: 'beos' })).status, 400)
 })

@@ -196,7 +196,7 @@ for (const [what, shown, known, expected] of cases) {
   })
 }
 
-test('whatever a page says, a stored password is planned once for each host, and a login without a person asks nobody', () => {
+test('for any page, a stored password is typed once for each host, and a login without a person asks nobody', () => {
   const purposes: readonly LoginField['purpose'][] = [
     'username',
     'email',

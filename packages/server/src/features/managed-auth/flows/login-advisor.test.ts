@@ -43,7 +43,7 @@ for (const secret of [
   'pässwörd-ключ',
   'xy',
 ]) {
-  test(`what is sent to a model does not contain ${secret}, however the page spells it`, () => {
+  test(`a request to a model does not contain ${secret}, in any spelling of the page`, () => {
     const encoded = encodeURIComponent(secret)
     const spellings = [secret, secret.toUpperCase(), encoded, encoded.toLowerCase(), encoded.replaceAll('%20', '+')]
     const text = `<${spellings.join('> <')}>`
@@ -78,7 +78,7 @@ for (const secret of [
   })
 }
 
-test('what may be a code or a token is not sent either, nor are the query and the values of choices', () => {
+test('possible codes and tokens, queries and the values of choices are not sent either', () => {
   const sent = shownTo(
     asked({
       page: page({
@@ -94,7 +94,7 @@ test('what may be a code or a token is not sent either, nor are the query and th
   assert.match(sent, /choose-account/)
 })
 
-test('the longest page makes a short question', () => {
+test('the longest page results in a short request', () => {
   const text = 'word '.repeat(maxLoginText / 5)
   const choices = Array.from({ length: maxLoginChoices }, (_value, index) =>
     choice('account', { ref: `c${index}`, label: text, description: text }),
@@ -156,7 +156,7 @@ for (const [what, offered, more, known, decision, isOpen] of offers) {
   })
 }
 
-test('a model that does not answer in time is of no help, and the log does not quote the page', async () => {
+test('a model that does not respond in time is ignored, and the log does not quote the page', async () => {
   const warnings: unknown[] = []
   const logger = { warn: (...about: unknown[]) => void warnings.push(about) }
   const silent = {

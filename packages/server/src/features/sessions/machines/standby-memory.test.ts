@@ -30,7 +30,7 @@ function frozenMachine() {
   return { standby, asked, returned }
 }
 
-test('a machine that is frozen for a minute gives its memory back, once', async (context) => {
+test('the memory of a machine that is frozen for a minute is reclaimed, once', async (context) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   context.after(() => mock.timers.reset())
   const { asked, returned } = frozenMachine()
