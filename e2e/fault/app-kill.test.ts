@@ -48,7 +48,7 @@ async function noMachines({ view }: FaultTestbed): Promise<void> {
   )
 }
 
-test('an invocation whose server is killed has failed with the next start, which leaves no machine of it', async () => {
+test('an invocation whose server is killed is marked failed by the next start, which removes its machine', async () => {
   await using testbed = await FaultTestbed.open()
   const first = await testbed.start({ environment: { BERTH_RESERVE: 'app=1' } })
   const client = await first.client()
@@ -76,7 +76,7 @@ test('an invocation whose server is killed has failed with the next start, which
   assert.equal((await again.invocations.create(echo)).output, '[1]')
 })
 
-test('a build whose server is killed is done by the next one, and leaves no machine', deepOnly, async () => {
+test('a build whose server is killed is finished by the next one, and leaves no machine', deepOnly, async () => {
   let isSilent = true
   const asked = Promise.withResolvers<void>()
   // A registry that does not answer until the server has been killed.

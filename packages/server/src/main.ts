@@ -20,7 +20,6 @@ import { DatabaseLock } from './database/database-lock.ts'
 import { EmbeddedPostgres } from './database/embedded-postgres.ts'
 import { migrate } from './database/migrate.ts'
 import { sharedDrivers } from './drivers/driver-names.ts'
-import { openInstallation } from './drivers/kubernetes/installation.ts'
 import { machinesRuntimeFolder, openMachinesFolders } from './drivers/local/machine-folders.ts'
 import { type DriverContext, type OpenDriver, registeredDrivers } from './drivers/registered-drivers.ts'
 import { EgressDaemon } from './egress-link/egress-daemon.ts'
@@ -95,8 +94,11 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     shutdown,
   })
   const readingKey = readMasterKey(folders.data, config.masterKey)
-  const installation = async () =>
-    openInstallation((await startingDatabase).database, await readingKey, systemClock.now())
+  // Loaded for machines that are pods: its certificates are a tenth of what a server of one host would load.
+  const installation = async () => {
+    const { openInstallation } = await import('./drivers/kubernetes/installation.ts')
+    return openInstallation((await startingDatabase).database, await readingKey, systemClock.now())
+  }
   const context = {
     folders,
     trash,

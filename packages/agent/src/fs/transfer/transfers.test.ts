@@ -9,7 +9,7 @@ const app = await ServedApp.start()
 after(() => app[Symbol.asyncDispose]())
 const boundary = 'x-berth-boundary'
 
-/** A body part by part, in the given order: files have `bytes`. */
+/** A multipart body with the parts in the given order: files have `bytes`. */
 function upload(operation: string, parts: readonly (readonly [string, string | Uint8Array])[]): Promise<Response> {
   const chunks = parts.flatMap(([name, content]) => {
     const file = typeof content === 'string' ? '' : '; filename="f"\r\ncontent-type: application/octet-stream'

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import MarkdownIt from 'markdown-it'
+import type MarkdownIt from 'markdown-it'
 
 /** The folder of the guides, which are the documentation of the repository. */
 const folder = join(import.meta.dirname, '../../../../../docs')
@@ -16,7 +16,9 @@ export interface Guide {
 export async function readGuides(): Promise<readonly Guide[]> {
   const files = (await readdir(folder)).filter((file) => file.endsWith('.md'))
   const names = new Set(files.map((file) => basename(file, '.md')))
-  const render = guideRenderer(names)
+  // Loaded when somebody reads.
+  const { default: MarkdownIt } = await import('markdown-it')
+  const render = guideRenderer(new MarkdownIt({ html: false }), names)
   const guides = await Promise.all(
     files.map(async (file) => {
       const text = await readFile(join(folder, file), 'utf8')
@@ -34,8 +36,10 @@ export async function readPictures(): Promise<ReadonlyMap<string, Buffer>> {
   return new Map(await Promise.all(files.map(async (file) => [file, await readFile(join(pictures, file))] as const)))
 }
 
-function guideRenderer(guides: ReadonlySet<string>): (text: string) => string {
-  const markdown = new MarkdownIt({ html: false })
+function guideRenderer(
+  markdown: InstanceType<typeof MarkdownIt>,
+  guides: ReadonlySet<string>,
+): (text: string) => string {
   const { rules } = markdown.renderer
   rules.heading_open = (tokens, index) => {
     const id = anchorOf(tokens[index + 1]?.content ?? '')
