@@ -60,7 +60,7 @@ interface AgentEventReaderOptions<Told extends NumberedRecord> {
 }
 
 /** The time to receive what an agent wrote before it ended. */
-const farewellMilliseconds = 1_000
+const finalReadMilliseconds = 1_000
 
 /**
  * Reads the events of one agent in order: each event, or the number of lost ones. It does not detect whether the
@@ -95,7 +95,7 @@ export class AgentEventReader<Told extends NumberedRecord = AgentEventRecord> {
   /** Reads the remaining events of an agent that has ended. */
   async finish(): Promise<void> {
     this.#last.abort()
-    await within(farewellMilliseconds, this.#ended).catch(() => {}) // Its events arrive faster than they are stored.
+    await within(finalReadMilliseconds, this.#ended).catch(() => {}) // Its events arrive faster than they are stored.
     this.close()
   }
 

@@ -53,7 +53,7 @@ function moveAtFirstLookup() {
   store.resolve = async (...args) => {
     const found = await resolve.apply(store, args)
     moves.lookups += 1
-    if (moves.lookups === 1) await first.services.takeUps?.giveAway()
+    if (moves.lookups === 1) await first.services.handovers?.handOverAll()
     return found
   }
   return moves
@@ -119,7 +119,7 @@ for (const [method, path, body = ''] of requests) {
 
     const answer = request(at(second, `${session.base_url}${path}`), session, method, body)
     await killed('test')
-    await second.services.takeUps?.moveFromGone()
+    await second.services.handovers?.moveFromGone()
 
     const { status, text } = await answer
     assert.deepEqual([status, text.length], [200, body.length])
@@ -210,7 +210,7 @@ test('several servers share the sessions, and each session has one server', asyn
   await changeServers("id = 'third'", { up_since: "now() - interval '1 hour'" })
   await killed('test')
 
-  const moves = [second, third, second, third].map((server) => server.services.takeUps?.moveFromGone())
+  const moves = [second, third, second, third].map((server) => server.services.handovers?.moveFromGone())
   await Promise.all(moves)
   await Promise.all([second.reap(), third.reap()])
 
@@ -291,7 +291,7 @@ test('a stopping server hands its sessions over, and open connections of clients
   const socket = await connect(first, session.cdp_ws_url)
 
   await first.services.heartbeat.drain()
-  const given = await first.services.takeUps?.giveAway()
+  const given = await first.services.handovers?.handOverAll()
   await first.reap()
 
   assert.equal(given, 1)
@@ -313,7 +313,7 @@ test('sessions stay on their server when there is no other one', async () => {
   await killed('second')
   await first.services.heartbeat.drain()
 
-  assert.equal(await first.services.takeUps?.giveAway(), 0)
+  assert.equal(await first.services.handovers?.handOverAll(), 0)
   assert.ok(first.services.machines.has(id))
 })
 

@@ -23,7 +23,7 @@ async function drain({ limitMilliseconds, open, isShared = true, failure }: Scen
   const left = [...open]
   const server = new ServerDrain({
     heartbeat: { drain: async () => void (await note('draining')) },
-    takeUps: isShared ? { giveAway: () => note('give away') } : undefined,
+    handovers: isShared ? { handOverAll: () => note('give away') } : undefined,
     limitMilliseconds,
     countOpen: () => (left.length > 1 ? (left.shift() as number) : (left[0] as number)),
     restartClients: () => {

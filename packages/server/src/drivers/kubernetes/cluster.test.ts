@@ -148,9 +148,9 @@ test('while a pod ends slowly, the cluster is asked a few times and not at every
   const isGone = cluster.deletePod(spec.id, plentyMilliseconds)
   while (!api.requests.includes('DELETE pods')) await new Promise(setImmediate)
   for (let change = 0; change < 20; change++) {
-    const isHeard = nextChange()
+    const hasRecentHeartbeat = nextChange()
     api.changePod(name)
-    await isHeard
+    await hasRecentHeartbeat
   }
   api.endPod(name)
   await isGone

@@ -8,7 +8,7 @@ import { endOf } from './analysis-end.ts'
 import type { AnalysisStore } from './analysis-store.ts'
 import { intentNotTried, resultOf } from './config-registry-service.ts'
 import { configurationOf, type ProxyOffer } from './configurations.ts'
-import { knownOf } from './knowledge.ts'
+import { knownResults } from './knowledge.ts'
 import type { RunStore } from './run-store.ts'
 import { type StoredAnalysis, targetOf } from './stored-analysis.ts'
 import type { AnalysisSessions } from './visits/analysis-sessions.ts'
@@ -16,7 +16,7 @@ import { tryConfigurations } from './visits/try-configurations.ts'
 import { SiteVisits } from './visits/visit-site.ts'
 import type { WorkloadTrials } from './workloads/workload-trials.ts'
 
-const lookMilliseconds = 1_000
+const pollMilliseconds = 1_000
 /** Counts servers that were killed or lost the database during the analysis. */
 const maxAttempts = 4
 
@@ -61,7 +61,7 @@ export class AnalysisRunner {
       return this.#end(analysis, 'failed', { failure: { code: 'analysis_interrupted', message } })
     }
     const ending = new AbortController()
-    const watch = setInterval(() => void this.#look(analysis, ending), lookMilliseconds)
+    const watch = setInterval(() => void this.#look(analysis, ending), pollMilliseconds)
     try {
       await this.#look(analysis, ending)
       await this.#analyse(analysis, AbortSignal.any([signal, ending.signal]))
@@ -146,6 +146,6 @@ export class AnalysisRunner {
   }
 
   #known(analysis: StoredAnalysis) {
-    return knownOf(this.#options.runs, targetOf(analysis), analysis.allowed_proxy_countries)
+    return knownResults(this.#options.runs, targetOf(analysis), analysis.allowed_proxy_countries)
   }
 }

@@ -26,7 +26,7 @@ const maxEventLength = 1024 * 1024
 const firstPauseMilliseconds = 100
 const longestPauseMilliseconds = 5_000
 /** The time for the last events of a session, which delays its end. */
-const farewellMilliseconds = 3_000
+const finalReadMilliseconds = 3_000
 /** The time for which writes are retried after the end of the session if the database is unavailable. */
 const lastWriteMilliseconds = 60_000
 
@@ -75,7 +75,7 @@ export class TelemetryIntake {
       clearTimeout(limit)
       this.close()
     })
-    await within(farewellMilliseconds, stored).catch(() => {}) // It continues while the session ends.
+    await within(finalReadMilliseconds, stored).catch(() => {}) // It continues while the session ends.
   }
 
   close(): void {

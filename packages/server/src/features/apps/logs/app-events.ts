@@ -9,7 +9,7 @@ import type { AppLogStore, LogOwner } from './app-log-store.ts'
 import type { AppLogs } from './app-logs.ts'
 
 /** How often to poll for changes that happen on other servers. */
-const lookMilliseconds = 1_000
+const pollMilliseconds = 1_000
 /** Clients abandon a silent stream, and some of them ignore comments. */
 const heartbeatMilliseconds = 10_000
 
@@ -108,7 +108,7 @@ export class AppEvents {
     let beatAt = performance.now()
     while (!signal.aborted) {
       const wait = new AbortController()
-      const timer = setTimeout(() => wait.abort(), lookMilliseconds)
+      const timer = setTimeout(() => wait.abort(), pollMilliseconds)
       // Before the poll, so that a change during it counts as a new one.
       const change = logs.next(id, AbortSignal.any([signal, wait.signal]))
       try {

@@ -28,7 +28,7 @@ const egressLink = { openRoute: async () => {}, closeRoute: async () => {} } as 
 const reserve = {
   noteCreate: () => ({ [Symbol.dispose]: () => {} }),
   take: async () => undefined,
-  giveWay: async () => false,
+  makeRoom: async () => false,
 }
 const signal = new AbortController().signal
 const id = 'dpl' as DeploymentId

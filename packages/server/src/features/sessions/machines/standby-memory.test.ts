@@ -18,7 +18,7 @@ function frozenMachine() {
     driver: {
       freeze: async () => void asked.push('freeze'),
       thaw: async () => void asked.push('thaw'),
-      giveBackMemory: async () => asked.push('give back memory'),
+      reclaimMemory: async () => asked.push('give back memory'),
     },
     afterMilliseconds: 5_000,
     isFrozen: true,

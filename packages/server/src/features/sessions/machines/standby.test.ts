@@ -152,7 +152,7 @@ test('taking a thumbnail does not count as activity, and does not wake a frozen 
   const leaving = new AbortController()
   agent.beforeThumbnail = () => new Promise(() => asked.resolve())
   const take = (options: object) =>
-    server.services.machines.commandAside(session.session_id as SessionId, takeThumbnail, {}, options)
+    server.services.machines.commandPassively(session.session_id as SessionId, takeThumbnail, {}, options)
   const picture = assert.rejects(take({ limitMilliseconds: 600_000, signal: leaving.signal }))
   await asked.promise
 

@@ -112,8 +112,8 @@ test('changes that could not be reverted are reverted later', async () => {
   agent.viewports.length = 0
   agent.onResize = () => {}
 
-  await server.services.updater.restoreUnsure()
-  await server.services.updater.restoreUnsure()
+  await server.services.updater.restoreInconsistent()
+  await server.services.updater.restoreInconsistent()
 
   assert.deepEqual(agent.viewports, [{ width: 800, height: 600, refresh_rate: 60 }], 'once, for then it is sure')
 })
