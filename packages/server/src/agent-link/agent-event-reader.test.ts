@@ -32,7 +32,7 @@ function machineAt(socketPath: string): ReachableMachine {
 
 function read(context: TestContext, socketPath: string, take: TakeAgentEvent): AgentEventReader {
   // At the pace of a real session, a test would wait for minutes.
-  const reader = new AgentEventReader(machineAt(socketPath), take, { price: 0, longestPauseMilliseconds: 100 })
+  const reader = new AgentEventReader(machineAt(socketPath), take, { minimumCost: 0, longestPauseMilliseconds: 100 })
   context.after(() => reader.close())
   return reader
 }

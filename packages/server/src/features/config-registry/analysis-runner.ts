@@ -139,9 +139,9 @@ export class AnalysisRunner {
     } = {},
   ): Promise<void> {
     const { analyses, runs, clock } = this.#options
-    const told = result ?? resultOf(await this.#known(analysis), null)
+    const finalResult = result ?? resultOf(await this.#known(analysis), null)
     const finishedAt = status === 'expired' ? analysis.expires_at : clock.now()
-    await analyses.finish(analysis.id, endOf(status, told, finishedAt, failure))
+    await analyses.finish(analysis.id, endOf(status, finalResult, finishedAt, failure))
     await runs.forgetUnjudged(analysis.id)
   }
 

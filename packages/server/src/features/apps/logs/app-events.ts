@@ -41,19 +41,19 @@ export class AppEvents {
     const { deployments } = this.#options
     const isOver = ({ status }: StoredDeployment) => status === 'failed' || status === 'stopped'
     const lines = this.#lines({ deploymentId: first.id }, following)
-    let told: StoredDeployment['status'] | undefined
+    let sent: StoredDeployment['status'] | undefined
     for await (const current of this.#looks(first.id, () => deployments.get(first.id), following.signal)) {
       if (current === 'heartbeat') {
         yield { event: 'sse_heartbeat', timestamp: this.#now() }
         continue
       }
-      const isNew = current.status !== told
-      if (isNew && told === undefined && !isOver(current)) yield* this.#deploymentState(current)
+      const isNew = current.status !== sent
+      if (isNew && sent === undefined && !isOver(current)) yield* this.#deploymentState(current)
       yield* lines()
       // Clients stop reading there. Later readers find the reason in the state.
-      if (isNew && told !== undefined && current.status === 'failed') yield this.#failure(current)
-      if (isNew && (told !== undefined || isOver(current))) yield* this.#deploymentState(current)
-      told = current.status
+      if (isNew && sent !== undefined && current.status === 'failed') yield this.#failure(current)
+      if (isNew && (sent !== undefined || isOver(current))) yield* this.#deploymentState(current)
+      sent = current.status
       if (isOver(current)) return
     }
   }
@@ -83,17 +83,17 @@ export class AppEvents {
       timestamp: this.#now(),
     })
     const lines = this.#lines({ invocationId: first.id }, following)
-    let told: StoredInvocation['status'] | undefined
+    let sent: StoredInvocation['status'] | undefined
     for await (const current of this.#looks(first.deployment_id, look, following.signal)) {
       if (current === 'heartbeat') {
         yield { event: 'sse_heartbeat', timestamp: this.#now() }
         continue
       }
-      const isNew = current.status !== told
+      const isNew = current.status !== sent
       if (isNew && !isOver(current)) yield state(current)
       yield* lines()
       if (isNew && isOver(current)) yield state(current)
-      told = current.status
+      sent = current.status
       if (isOver(current)) return
     }
   }

@@ -323,7 +323,7 @@ export class SessionMachines {
   ): Promise<z.output<Reply>> {
     const live = this.#live.get(id)
     if (!live) throw new BerthError('session_unreachable')
-    return commandAgent(live.machine.aside, endpoint, body, options)
+    return commandAgent(live.machine.passive, endpoint, body, options)
   }
 
   /** Closes the connections of its CDP clients. A frozen session has none. */

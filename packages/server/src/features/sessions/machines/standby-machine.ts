@@ -27,7 +27,7 @@ const memoryMilliseconds = 60_000
  * frozen → awake     somebody requests a connection, which waits until the machine runs
  *
  * This class opens every connection to the agent, and an open connection counts as use. Exceptions are the connections
- * with which the server follows the agent, and those of `aside`. The agent reports activity without a connection, such as
+ * with which the server follows the agent, and those of `passive`. The agent reports activity without a connection, such as
  * a process that a caller has started.
  */
 export class StandbyMachine implements Machine {
@@ -66,7 +66,7 @@ export class StandbyMachine implements Machine {
    * Connections that do not count as use: they neither wake the machine nor keep it awake, and it may be frozen while
    * they are open.
    */
-  readonly aside: ReachableMachine = {
+  readonly passive: ReachableMachine = {
     connect: async () => {
       if (this.#isFrozen || this.#freezing) throw new Error('the machine is frozen')
       return this.#options.machine.connect()
