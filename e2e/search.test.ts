@@ -221,7 +221,7 @@ suite('search with a real browser', () => {
     }
     const { status } = await reading
     assert.ok(['extraction_failed', 'ok'].includes(status), status)
-    assert.ok(slowest < 2_000, `the server answered after ${slowest} ms`)
+    assert.ok(slowest < 10_000, `the server answered after ${slowest} ms`)
   })
 
   test('a given browser fetches with its own cookies, shows no tab, and continues', async () => {

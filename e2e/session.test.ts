@@ -181,8 +181,8 @@ test('a session ends after its idle timeout, but not while a client is connected
   const { connectedState, idleSeconds } = await idling
 
   assert.equal(connectedState, 200)
-  // The timeout starts with the standby, which begins after 5 s.
-  assert.ok(idleSeconds >= 9.9 && idleSeconds < 21, `ended after ${idleSeconds} s`)
+  // The timeout starts with the standby, which begins after 5 s. A busy machine is late for both.
+  assert.ok(idleSeconds >= 9.9 && idleSeconds < 45, `ended after ${idleSeconds} s`)
 })
 
 /** Checks a session after more than its timeout with a client, and measures how long it lasts without one. */

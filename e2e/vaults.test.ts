@@ -124,7 +124,7 @@ after(() => cdp.close())
 async function open(url: string): Promise<string> {
   const { targetInfos } = (await cdp.send('Target.getTargets')) as { targetInfos: { targetId: string; type: string }[] }
   const page = await cdp.openPage(url)
-  for (const { targetId, type } of targetInfos) if (type === 'page') await cdp.send('Target.closeTarget', { targetId })
+  for (const { targetId, type } of targetInfos) if (type === 'page') await cdp.closePage(targetId)
   await isLoaded(page, "location.href !== 'about:blank' && document.readyState")
   return page
 }

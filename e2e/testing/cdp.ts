@@ -39,6 +39,7 @@ export class CdpClient {
     params: Record<string, unknown> = {},
     sessionId?: string,
   ): Promise<Record<string, unknown>> {
+    if (this.socket.readyState !== WebSocket.OPEN) throw new Error(`the websocket is closed: ${method}`)
     const id = ++this.#lastId
     const pending = Promise.withResolvers<Record<string, unknown>>()
     this.#pending.set(id, pending)
@@ -66,6 +67,16 @@ export class CdpClient {
     const { targetId } = await this.send('Target.createTarget', { url })
     const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true })
     return sessionId as string
+  }
+
+  /** Resolves when the page has gone. Chromium answers before that. */
+  async closePage(targetId: string): Promise<void> {
+    await this.send('Target.closeTarget', { targetId })
+    const isGone = async () => {
+      const { targetInfos } = (await this.send('Target.getTargets')) as { targetInfos: TargetInfo[] }
+      return !targetInfos.some((target) => target.targetId === targetId)
+    }
+    await until('the end of the page', isGone, { limitSeconds: 60 })
   }
 
   async evaluate(sessionId: string, expression: string): Promise<unknown> {

@@ -1,6 +1,7 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { startFauxqs } from 'fauxqs'
 import pg from 'pg'
@@ -75,12 +76,18 @@ async function readDatabaseUrl(dataFolder: string): Promise<(database: string) =
   return (database) => `postgres://berth:${password}@localhost/${database}?host=${encodeURIComponent(socketFolder)}`
 }
 
-/** A port on which nothing listened a moment ago. */
+/** A free port outside the range from which the system takes ports by itself. */
 export async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  const { port } = listener.address() as AddressInfo
-  listener.close()
-  await once(listener, 'close')
-  return port
+  for (;;) {
+    const port = randomInt(20_000, 32_768)
+    const listener = createServer().listen(port, '127.0.0.1')
+    const isFree = await once(listener, 'listening').then(
+      () => true,
+      () => false,
+    )
+    if (!isFree) continue
+    listener.close()
+    await once(listener, 'close')
+    return port
+  }
 }

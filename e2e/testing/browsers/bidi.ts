@@ -43,6 +43,7 @@ export class BidiClient {
 
   /** Returns the whole response: a result or an error. */
   async ask(method: string, params: object = {}): Promise<BidiMessage> {
+    if (this.socket.readyState !== WebSocket.OPEN) throw new Error(`the websocket is closed: ${method}`)
     const id = ++this.#lastId
     const pending = Promise.withResolvers<BidiMessage>()
     this.#pending.set(id, pending)

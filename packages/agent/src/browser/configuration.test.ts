@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
 import { packProfile } from './profile/profile-archive.ts'
@@ -44,7 +45,7 @@ test('a browser that waits for its profile starts with the latest configuration'
   const cdp = await agent.connect()
   const page = await cdp.attach()
   // The start page is opened once the first page is available.
-  const deadline = performance.now() + 10_000
+  const deadline = performance.now() + 60_000
   while ((await cdp.evaluate('location.href', page)) !== startUrl) assert.ok(performance.now() < deadline, startUrl)
   assert.equal(await cdp.evaluate('innerWidth + "x" + innerHeight', page), '1000x700')
 })
@@ -135,11 +136,12 @@ test('an agent listens on the given address', async () => {
     }`
   const asUser = process.getuid?.() === 0 ? [] : ['--user', '--preserve-credentials']
   const enter = ['--target', String(agent.process.pid), '--net', ...asUser, '--']
-  // The agent starts to listen shortly after its process starts.
-  const ask = () =>
-    run('nsenter', [...enter, process.execPath, '--input-type=module', '-e', script], { timeout: 60_000 })
+  const networkOf = (pid: number | string | undefined) => readlinkSync(`/proc/${pid}/ns/net`)
+  // The agent gets its network shortly after its process starts.
+  while (networkOf(agent.process.pid) === networkOf('self')) await delay(10)
+  const asked = [...enter, process.execPath, '--input-type=module', '-e', script]
 
-  const { stdout } = await ask().catch(ask).catch(ask)
+  const { stdout } = await run('nsenter', asked, { timeout: 60_000 })
 
   assert.equal(typeof JSON.parse(stdout).contract_version, 'number')
 })

@@ -36,7 +36,7 @@ const unlikeOperations = ['click_mouse', 'type', 'screenshot', 'clipboard/read']
 const isDeep = process.env.BERTH_DEEP === '1'
 
 /** Limit for an operation on a page or browser that never answers; the operation itself takes a second. */
-const limitMilliseconds = 12_000
+const limitMilliseconds = 30_000
 
 for (const headless of [true, false]) {
   describe(headless ? 'without a display' : 'with a display', () => {

@@ -12,7 +12,8 @@ import { CommandTap, type DisconnectReason } from './command-tap.ts'
 
 const logger = createLogger({ name: 'test', level: 'silent', json: true })
 const telemetry = new TelemetryCollector(systemClock, logger)
-const keepAlive = { silenceLimitMilliseconds: 800, checkIntervalMilliseconds: 20 }
+/** Longer than a busy machine keeps a process from answering. */
+const keepAlive = { silenceLimitMilliseconds: 2_500, checkIntervalMilliseconds: 20 }
 const ping = Buffer.from([0x89, 0])
 /** Masked with zeros, which clients may do. */
 const pong = Buffer.from([0x8a, 0x80, 0, 0, 0, 0])

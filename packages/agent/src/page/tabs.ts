@@ -1,12 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
-import type { CdpPipe } from '../browser/cdp-pipe.ts'
+import { closeTab } from '../browser/targets/close-tab.ts'
 import { tabsByActivity } from '../browser/targets/tabs.ts'
-import { TargetSession } from '../browser/targets/target-session.ts'
-
-/** A page that hangs in its unload handler closes later. */
-const closeLimitMilliseconds = 3_000
 
 export interface Tab {
   readonly id: string
@@ -54,25 +49,14 @@ export class Tabs {
 
   async activate(id: string): Promise<void> {
     const { targetId } = await this.find(id)
-    await this.#send('Target.activateTarget', targetId)
+    const pipe = await this.#browser.pipe()
+    await pipe.send('Target.activateTarget', { targetId }).catch(throwClosed)
   }
 
   /** Resolves when the tab is in no list any more. */
   async close(id: string): Promise<void> {
     const { targetId } = await this.find(id)
-    // Chromium answers before it closes the tab, but detaches its clients when the tab has closed.
-    const session = await TargetSession.attach(await this.#browser.pipe(), targetId).catch(throwClosed)
-    try {
-      await this.#send('Target.closeTarget', targetId)
-      await Promise.race([session.lost, delay(closeLimitMilliseconds, undefined, { ref: false })])
-    } finally {
-      session.detach()
-    }
-  }
-
-  async #send(method: 'Target.activateTarget' | 'Target.closeTarget', targetId: string): Promise<void> {
-    const pipe: CdpPipe = await this.#browser.pipe()
-    await pipe.send(method, { targetId }).catch(throwClosed)
+    await closeTab(await this.#browser.pipe(), targetId).catch(throwClosed)
   }
 
   #idOf(targetId: string): string {

@@ -5,6 +5,7 @@ import {
 } from '@berth/contract/agent/operations/playwright-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
+import { closeTab } from '../browser/targets/close-tab.ts'
 import { Executor, type ExecutorOptions, type Run } from './executor.ts'
 
 /** In addition to the default one. */
@@ -54,8 +55,7 @@ export class Executors {
     executor.stop('executor was deleted')
     const { targetId } = executor
     if (!closesTab || targetId === undefined) return
-    const pipe = await this.#options.browser.pipe()
-    await pipe.send('Target.closeTarget', { targetId }).catch(() => {}) // The tab was closed before.
+    await closeTab(await this.#options.browser.pipe(), targetId).catch(() => {}) // The tab was closed before.
   }
 
   #add(name: string): Executor | undefined {

@@ -44,6 +44,7 @@ export class BidiClient {
 
   /** The whole response: a result, or an error. */
   async ask(method: string, params: object = {}): Promise<BidiMessage> {
+    if (this.socket.readyState !== WebSocket.OPEN) throw new Error(`the websocket is closed: ${method}`)
     const id = ++this.#lastId
     const answer = Promise.withResolvers<BidiMessage>()
     this.#waiting.set(id, answer)

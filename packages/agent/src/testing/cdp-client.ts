@@ -46,6 +46,7 @@ export class CdpClient {
 
   /** The whole response: a result, or an error. */
   async ask(method: string, params: object = {}, sessionId?: string): Promise<CdpMessage> {
+    if (this.socket.readyState !== WebSocket.OPEN) throw new Error(`the websocket is closed: ${method}`)
     const id = ++this.#lastId
     const answer = Promise.withResolvers<CdpMessage>()
     this.#waiting.set(id, answer)

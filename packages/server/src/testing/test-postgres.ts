@@ -74,6 +74,8 @@ export async function createDataFolderTemplate(): Promise<string> {
   const postgres = await TestPostgres.start(folder)
   await migrateOnce(postgres.connectionString)
   const jobs = new PgBoss({ connectionString: postgres.connectionString, schema: jobsSchema })
+  // A pool does not wait for the end of its connections, and one may still hear that PostgreSQL stops.
+  jobs.on('error', () => {})
   await jobs.start()
   await jobs.stop()
   await postgres.stop()

@@ -48,7 +48,7 @@ const pagesOf = async (client: CdpClient): Promise<string[]> => {
 
 /** Waits until exactly these pages are open. */
 async function becomes(client: CdpClient, urls: readonly string[]): Promise<void> {
-  const deadline = performance.now() + 10_000
+  const deadline = performance.now() + 60_000
   for (;;) {
     const seen = (await pagesOf(client)).toSorted()
     if (String(seen) === String(urls)) return

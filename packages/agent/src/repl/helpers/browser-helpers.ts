@@ -25,7 +25,7 @@ export function browserHelpers({ address, deadline }: BrowserHelpersOptions) {
     drainEvents: () => line.drain(),
     ...pageHelpers(tab),
     ...inputHelpers(tab, deadline),
-    ...tabHelpers(line, tab),
+    ...tabHelpers(line, tab, deadline),
     ...waitHelpers(line, tab, deadline),
     async js(code: unknown, options?: JsOptions) {
       return js(tab, code, options)

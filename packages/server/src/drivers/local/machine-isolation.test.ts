@@ -277,7 +277,7 @@ test('permits the system calls that the sandbox of Chromium needs', { skip }, as
   assert.deepEqual(passed.output.trim().split('\n'), Object.keys(calls))
 })
 
-test('runs Chromium with its own sandbox around its pages', { timeout: 30_000 }, async () => {
+test('runs Chromium with its own sandbox around its pages', { timeout: 90_000 }, async () => {
   const { output } = await runIn(machine, '/opt/berth/node', '--input-type=module', '-e', lookAtChromium)
   const { renderers, own, isOnline } = JSON.parse(output) as {
     renderers: ProcessView[]
@@ -332,7 +332,7 @@ const own = view('self')
 const look = () => readdirSync('/proc').filter((name) => /^\\S*chromium .*--type=renderer/.test(commandLine(name))).map(view)
 // A renderer that Chromium keeps in reserve locks itself in some time after its start.
 let renderers = look()
-for (let wait = 0; wait < 50 && renderers.some(({ filters }) => filters === own.filters); wait++) {
+for (let wait = 0; wait < 300 && renderers.some(({ filters }) => filters === own.filters); wait++) {
   await new Promise((resolve) => setTimeout(resolve, 100))
   renderers = look()
 }
