@@ -97,10 +97,10 @@ const memories: readonly (readonly [headless: boolean, memory: string | undefine
   [true, undefined, 200, '1GiB'],
   [true, '1GiB', 200, '1GiB'],
   [true, '2GiB', 200, '2GiB'],
-  [true, '8GiB', 400, 'memory: a headless session has 1GiB or 2GiB.'],
+  [true, '8GiB', 400, 'memory: a headless session can have 1GiB or 2GiB.'],
   [false, undefined, 200, '8GiB'],
   [false, '16GiB', 200, '16GiB'],
-  [false, '1GiB', 400, 'memory: a headful session has 8GiB or 16GiB.'],
+  [false, '1GiB', 400, 'memory: a headful session can have 8GiB or 16GiB.'],
   [false, '6GiB', 400, 'memory: must be one of'],
 ]
 for (const [headless, memory, status, shown] of memories) {

@@ -45,7 +45,7 @@ const refused: readonly (readonly [string, Readonly<Record<string, string>>, Reg
   [
     'no audience',
     { ...issuer, BERTH_OAUTH_ORGANIZATION: organization },
-    /BERTH_PUBLIC_URL, or else BERTH_OAUTH_AUDIENCE/,
+    /BERTH_PUBLIC_URL or BERTH_OAUTH_AUDIENCE/,
   ],
   ['no organization', { ...issuer, ...publicUrl }, oneOrganization],
   ['two organizations', { ...complete, BERTH_OAUTH_ORGANIZATION_CLAIM: 'org' }, oneOrganization],

@@ -90,7 +90,7 @@ for (const [what, joining, named] of [
     /^BERTH_SERVER_ADDRESS .* is already used by the server one/,
   ],
   ['another master key', { keyCheck: 'other' }, /^BERTH_MASTER_KEY/],
-  ['other blobs', { blobs: otherBlobs }, /^the blobs of this server .*BERTH_BLOBS_FOLDER/],
+  ['other blobs', { blobs: otherBlobs }, /^this server uses other blobs .*BERTH_BLOBS_FOLDER/],
 ] as const) {
   test(`a server with ${what} is rejected next to a running one, with the reason`, async () => {
     await joinAs({ id: 'one' })

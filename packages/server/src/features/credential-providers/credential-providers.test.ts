@@ -189,11 +189,11 @@ const faults: readonly (readonly [what: string, answer: Listener, error: RegExp]
     (_request, response) => response.writeHead(302, { location: 'http://127.0.0.1:9/' }).end(),
     /the status 302/,
   ],
-  ['speaks no JSON', (_request, response) => response.end('<html>'), /does not give/],
-  ['gives an object', (_request, response) => response.end('{"vaults": []}'), /does not give/],
-  ['gives null', (_request, response) => response.end('null'), /does not give/],
-  ['gives vaults without ids', (_request, response) => response.end('[{"name": "x"}]'), /does not give/],
-  ['gives ids that are numbers', (_request, response) => response.end('[{"id": 1, "name": "x"}]'), /does not give/],
+  ['speaks no JSON', (_request, response) => response.end('<html>'), /is not that of/],
+  ['gives an object', (_request, response) => response.end('{"vaults": []}'), /is not that of/],
+  ['gives null', (_request, response) => response.end('null'), /is not that of/],
+  ['gives vaults without ids', (_request, response) => response.end('[{"name": "x"}]'), /is not that of/],
+  ['gives ids that are numbers', (_request, response) => response.end('[{"id": 1, "name": "x"}]'), /is not that of/],
   ['gives 9 MiB', (_request, response) => response.end(`["${'x'.repeat(9 * 1024 ** 2)}"]`), /too large/],
 ]
 

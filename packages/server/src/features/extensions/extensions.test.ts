@@ -166,7 +166,7 @@ const hostile: [what: string, bytes: Buffer, reason: RegExp][] = [
     /no manifest\.json/,
   ],
   ['a manifest that is no JSON', zip({ name: 'manifest.json', content: '{' }), /not JSON/],
-  ['a manifest of another kind', zip({ name: 'manifest.json', content: '[]' }), /no object/],
+  ['a manifest of another kind', zip({ name: 'manifest.json', content: '[]' }), /not an object/],
   [
     'a manifest without a version',
     zip({ name: 'manifest.json', content: '{"manifest_version":3,"name":"x"}' }),

@@ -183,7 +183,7 @@ for (const [what, form, reason] of [
   [
     'a policy whose extension is none',
     loading({ x: zip(policyMembers[0] as never, policyMembers[1] as never, { name: 'it.crx', content: 'x' }) }),
-    /no packed extension/,
+    /not a packed extension/,
   ],
 ] as [string, FormData, RegExp][]) {
   test(`refuses to load ${what}`, async () => {
