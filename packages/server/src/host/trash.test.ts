@@ -23,7 +23,7 @@ function fill(folder: string, files: number): void {
   execFileSync('perl', ['-e', script, folder, String(files)])
 }
 
-test('a folder of 40,000 files is gone at once, and nothing else waits for its removal', {
+test('a folder of 40,000 files is gone immediately, and nothing waits for its removal', {
   timeout: 120_000,
 }, async (context) => {
   const { folder, trashFolder, session } = await makeFolder(context)
@@ -54,7 +54,7 @@ test('a folder of 40,000 files is gone at once, and nothing else waits for its r
   assert.deepEqual(await readdir(trashFolder), [])
 })
 
-test('what a server leaves in the trash is removed by the next, whose start does not wait for it', {
+test('the trash of a stopped server is emptied by the next, whose start does not wait for it', {
   timeout: 120_000,
 }, async (context) => {
   const { trashFolder, session } = await makeFolder(context)
@@ -78,7 +78,7 @@ test('what a server leaves in the trash is removed by the next, whose start does
   assert.deepEqual(await readdir(trashFolder), [])
 })
 
-test('removes what is closed, strangely named or a link, and follows no link', async (context) => {
+test('removes protected files, unusual names and links, and follows no link', async (context) => {
   const { folder, trashFolder, session } = await makeFolder(context)
   await mkdir(join(session, 'closed', 'inner'), { recursive: true })
   await writeFile(join(session, 'closed', 'inner', '-rf\n'), '')

@@ -145,7 +145,7 @@ test('an upgrade after a pending request is disconnected', { timeout: 10_000 }, 
   assert.equal(await text(socket), '')
 })
 
-test('an address is limited in connections, and may open one when another closes', {
+test('the connections of an address are limited, and a closed one makes room', {
   timeout: 10_000,
 }, async (context) => {
   const limits = { total: 100, perAddress: 3 }
@@ -173,7 +173,7 @@ test('all connections together are limited', { timeout: 10_000 }, async (context
   assert.equal(await text(open()).catch(() => ''), '')
 })
 
-test('one client is an IPv4 address, or the /64 of an IPv6 one', () => {
+test('a client is an IPv4 address, or the /64 of an IPv6 address', () => {
   const clients = [
     '192.0.2.1',
     '::ffff:192.0.2.1',

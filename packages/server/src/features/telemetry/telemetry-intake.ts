@@ -18,7 +18,7 @@ import type { TelemetryStore } from './telemetry-store.ts'
 import type { TelemetryWriter } from './telemetry-writer.ts'
 
 /** A session may send a thousand events and one megabyte per second. Faster ones wait in its machine. */
-const eventPrice = 0.1
+const eventCost = 0.1
 const charactersPerCredit = 10_000
 /** Twice the size to which an agent truncates events. */
 const maxEventLength = 1024 * 1024
@@ -26,7 +26,7 @@ const maxEventLength = 1024 * 1024
 const firstPauseMilliseconds = 100
 const longestPauseMilliseconds = 5_000
 /** The time for the last events of a session, which delays its end. */
-const farewellMilliseconds = 3_000
+const finalReadMilliseconds = 3_000
 /** The time for which writes are retried after the end of the session if the database is unavailable. */
 const lastWriteMilliseconds = 60_000
 
@@ -75,7 +75,7 @@ export class TelemetryIntake {
       clearTimeout(limit)
       this.close()
     })
-    await within(farewellMilliseconds, stored).catch(() => {}) // It continues while the session ends.
+    await within(finalReadMilliseconds, stored).catch(() => {}) // It continues while the session ends.
   }
 
   close(): void {
@@ -106,7 +106,7 @@ export class TelemetryIntake {
       // A new agent has no event with this number.
       after: last === 0 ? undefined : last,
     } as unknown as RecordStream<AgentTelemetryRecord>
-    const pace = new EventRateLimiter(eventPrice, charactersPerCredit)
+    const pace = new EventRateLimiter(eventCost, charactersPerCredit)
     this.#reader = new AgentEventReader(machine, (record) => this.#take(feed, record), { stream, pace })
     if (this.#isFinishing) await this.#reader.finish()
     await this.#write(feed)
