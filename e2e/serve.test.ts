@@ -10,6 +10,7 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { Berth, launch } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
+import { freePort } from './testing/shared-storage.ts'
 
 async function temporaryFolder() {
   const path = await mkdtemp(join(tmpdir(), 'berth-serve-'))
@@ -80,7 +81,8 @@ test('prints a key on the first start and never again', async () => {
 
 test('a stopped server leaves its sessions running for the next one, or stops them if it is configured to', async () => {
   await using folder = await temporaryFolder()
-  const first = await Berth.start({ dataFolder: folder.path })
+  const flags = ['--port', String(await freePort())]
+  const first = await Berth.start({ dataFolder: folder.path, flags })
   const client = await first.client()
   const session = await client.browsers.create({ headless: true, name: 'survivor' })
   const cdp = await CdpClient.open(session.cdp_ws_url)
@@ -90,9 +92,9 @@ test('a stopped server leaves its sessions running for the next one, or stops th
   const stoppedAt = Date.now()
 
   assert.equal(await first.signal('SIGTERM'), 0)
-  assert.ok(Date.now() - stoppedAt < 10_000)
-  const flags = ['--port', new URL(first.url).port, '--stop-sessions', '--no-metrics']
-  const second = await Berth.start({ dataFolder: folder.path, flags })
+  assert.ok(Date.now() - stoppedAt < 30_000)
+  const secondFlags = [...flags, '--stop-sessions', '--no-metrics']
+  const second = await Berth.start({ dataFolder: folder.path, flags: secondFlags })
   const again = await CdpClient.open(session.cdp_ws_url)
   const target = (targetInfos as { type: string; targetId: string }[]).find(({ type }) => type === 'page')
   const known = (await again.send('Target.getTargets')).targetInfos as { targetId: string }[]

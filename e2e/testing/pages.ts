@@ -5,7 +5,7 @@ import { clusterHost } from './cluster-environment.ts'
 
 type PageHandler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** The name of the host's loopback in sessions, where the operator permits it. Pods have another loopback. */
+/** The name of the host's loopback in sessions, if the operator permits it. Pods have another loopback. */
 export const hostName = clusterHost ?? 'host.berth.internal'
 
 /** Test pages, on loopback or where pods reach them. */
