@@ -5,18 +5,19 @@ import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { WebSocketServer } from 'ws'
 import { rounds } from './fault/testing/deep.ts'
+import { Berth } from './testing/berth.ts'
 import { BesideBare, outcomeOf } from './testing/browsers/beside-bare.ts'
 import { hostName, startPages } from './testing/pages.ts'
 import { onRequests, type RawServer, startRawServer } from './testing/servers/raw-server.ts'
 
 /*
  * Compares what a page observes on the network in a session and in a bare Chromium at the same time. Bare Chromium is
- * the reference. Where a table also states the result, it is for the reader.
+ * the reference. Results stated in a table are for the reader.
  */
 
 const mebibyte = 1024 * 1024
 const pages = await startPages()
-const beside = await BesideBare.start({
+const beside = await BesideBare.start(await Berth.borrow(), {
   bareFlags: [`--unsafely-treat-insecure-origin-as-secure=${pages.url}`],
   chromePolicy: pages.trusted,
 })
@@ -78,7 +79,7 @@ test('slow responses arrive, whatever the server says of its connections', {
     return slow
   }
 
-  // At once, because they wait.
+  // Concurrently, because they wait.
   const [outcomes, navigations] = await beside.compare(async (page) => {
     const open = () => page.context().newPage()
     return Promise.all([

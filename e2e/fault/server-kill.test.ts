@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CdpClient } from '../testing/cdp.ts'
 import { freePort } from '../testing/shared-storage.ts'
@@ -12,15 +12,22 @@ import { hasPart, killPart } from './testing/parts.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
+const testbed = await FaultTestbed.open()
+const receiver = await startWebhookReceiver()
+// The timeout starts when a session enters standby, which would start again after the kill.
+const environment = { BERTH_STANDBY: 'off', BERTH_EGRESS_ALLOW: `127.0.0.1:${receiver.port}` }
+const flags = ['--port', String(await freePort())]
+/** Each test ends the server, and leaves the next one without sessions. */
+let first = await testbed.start({ environment, flags })
+after(async () => {
+  await testbed[Symbol.asyncDispose]()
+  await receiver[Symbol.asyncDispose]()
+})
+
 test('five live sessions with clients continue unchanged after kill -9 of the server', async () => {
-  await using testbed = await FaultTestbed.open()
-  await using receiver = await startWebhookReceiver()
-  // A timeout starts with the standby, which would start again after the kill.
-  const environment = { BERTH_STANDBY: 'off', BERTH_EGRESS_ALLOW: `127.0.0.1:${receiver.port}` }
-  const flags = ['--port', String(await freePort())]
-  const first = await testbed.start({ environment, flags })
   const webhook = { url: `http://127.0.0.1:${receiver.port}/`, event_types: ['session.created'] }
-  assert.equal((await call(first, 'POST', '/webhooks', webhook)).status, 201)
+  const told = await call<{ id: string }>(first, 'POST', '/webhooks', webhook)
+  assert.equal(told.status, 201)
   const sessions = []
   for (const [index, headless] of [true, false, true, false, true].entries()) {
     sessions.push(
@@ -73,9 +80,12 @@ test('five live sessions with clients continue unchanged after kill -9 of the se
   await until('what the webhook had to be told', () => receiver.taken.symmetricDifference(created).size === 0, {
     limitSeconds: 20,
   })
+  assert.equal((await call(second, 'DELETE', `/webhooks/${told.body.id}`)).status, 204)
+  for (const name of ['five-0', 'five-1', 'five-2', 'five-3']) assert.equal(await deleteSession(second, name), 204)
+  first = second
 })
 
-/** Takes webhooks as soon as it answers. Until then it holds them. */
+/** Accepts webhooks once it is allowed to answer. Until then it delays its responses. */
 async function startWebhookReceiver() {
   const state = { answers: false, held: 0, taken: new Set<string>() }
   const server = createServer(async (request, response) => {
@@ -96,8 +106,6 @@ async function startWebhookReceiver() {
 }
 
 test('after a power failure the next start ends dead sessions, leaves nothing of them, and serves', async () => {
-  await using testbed = await FaultTestbed.open()
-  const first = await testbed.start()
   const before = await testbed.view.holdings()
   const sessions = [
     await createSession(first, { name: 'dead' }),
@@ -114,7 +122,7 @@ test('after a power failure the next start ends dead sessions, leaves nothing of
       limitSeconds: 60,
     },
   )
-  const second = await testbed.start()
+  const second = await testbed.start({ environment })
 
   for (const { session_id } of sessions) {
     assert.equal(await isActive(second, session_id), false)
@@ -125,11 +133,10 @@ test('after a power failure the next start ends dead sessions, leaves nothing of
   const session = await createSession(second, { name: 'dead' })
   assert.ok(await canBeUsed(session))
   assert.equal(await deleteSession(second, 'dead'), 204)
+  first = second
 })
 
 test('a server that is stopped during a delete and a create keeps confirmed results', async () => {
-  await using testbed = await FaultTestbed.open()
-  const first = await testbed.start()
   const before = await testbed.view.holdings()
   const { session_id } = await createSession(first, { name: 'between' })
 
@@ -143,7 +150,7 @@ test('a server that is stopped during a delete and a create keeps confirmed resu
   )
   await first.signal('SIGTERM')
   const outcomes = [await deletion, await creation]
-  const second = await testbed.start()
+  const second = await testbed.start({ environment })
 
   assert.ok([204, 503, 'cut'].includes(outcomes[0] as number | string), `the delete answers ${outcomes[0]}`)
   assert.ok([200, 503, 'cut'].includes(outcomes[1] as number | string), `the create answers ${outcomes[1]}`)
@@ -151,13 +158,10 @@ test('a server that is stopped during a delete and a create keeps confirmed resu
   if (outcomes[1] === 200) assert.equal(await isActive(second, 'late'), true, 'what was confirmed holds')
   for (const name of ['between', 'late']) await deleteSession(second, name)
   assert.deepEqual(await testbed.view.findLeft(before, 20), [])
+  first = second
 })
 
 test('a crash without a running server is in the log of the next one', async () => {
-  await using testbed = await FaultTestbed.open()
-  // Nobody uses the session, and a frozen agent starts nothing.
-  const environment = { BERTH_STANDBY: 'off' }
-  const first = await testbed.start({ environment })
   const { session_id } = await createSession(first)
   const crashesIn = ({ log }: { readonly log: string }) =>
     log.split('\n').filter((line) => line.includes('a program of a session crashed'))

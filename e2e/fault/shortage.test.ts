@@ -18,7 +18,8 @@ import { until } from './testing/until.ts'
 const mebibyte = 1024 ** 2
 const testbed = await FaultTestbed.open()
 const { view } = testbed
-const berth = await testbed.start()
+const flags = ['--port', String(await freePort())]
+let berth = await testbed.start({ flags })
 after(() => testbed[Symbol.asyncDispose]())
 const isRoot = process.geteuid?.() === 0
 const withMemoryLimit = { skip: isRoot ? false : 'without control groups the memory of machines is not limited' }
@@ -112,27 +113,24 @@ test('a session can have hundreds of processes up to its limit, without effect o
 })
 
 test('a create for which the host has no memory is refused as retryable, and leaves nothing', async () => {
-  await using small = await FaultTestbed.open()
-  const flags = ['--port', String(await freePort())]
-  const first = await small.start({ flags })
-  const kept = await createSession(first, { name: 'kept' })
-  await first.signal('SIGTERM')
-  const second = await small.start({
+  const kept = await createSession(berth, { name: 'kept' })
+  await berth.signal('SIGTERM')
+  berth = await testbed.start({
     environment: { BERTH_RESERVED_MEMORY_MIB: '99999999' },
     flags,
   })
-  const before = await small.view.holdings()
+  const before = await view.holdings()
 
-  const { status, shouldRetry, body } = await call<{ code: string; message: string }>(second, 'POST', '/browsers', {
+  const { status, shouldRetry, body } = await call<{ code: string; message: string }>(berth, 'POST', '/browsers', {
     headless: true,
     name: 'no-room',
   })
 
   assert.deepEqual([status, shouldRetry, body.code], [529, 'true', 'capacity_exhausted'])
   assert.match(body.message, /memory/)
-  assert.deepEqual(await small.view.findLeft(before, 20), [])
+  assert.deepEqual(await view.findLeft(before, 20), [])
   assert.deepEqual(
-    (await call<{ name: string }[]>(second, 'GET', '/browsers')).body.map(({ name }) => name),
+    (await call<{ name: string }[]>(berth, 'GET', '/browsers')).body.map(({ name }) => name),
     ['kept'],
   )
   assert.ok(await canBeUsed(kept), 'a session that is there is not touched')
@@ -180,7 +178,7 @@ const noise = `data:text/html,<canvas width=1200 height=800></canvas><script>
     context.putImageData(picture, 0, 0)
   }, 100)</script>`
 
-test('a full disk ends a recording, which says so and plays, and not its session', deepAsRoot, async () => {
+test('a full disk ends a recording, which reports that and plays, but not its session', deepAsRoot, async () => {
   await using disk = await mountDisk(3)
   await using small = await FaultTestbed.open()
   const server = await small.start({ environment: { BERTH_BLOBS_FOLDER: disk.folder } })

@@ -10,7 +10,7 @@ export interface Tab {
   readonly title: string
 }
 
-/** Tabs by short names, which models repeat without an error. A name is never given twice. */
+/** Tabs with short names, which language models repeat without errors. A name is never reused. */
 export class Tabs {
   readonly #browser: Browser
   readonly #ids = new Map<string, string>()
@@ -20,7 +20,7 @@ export class Tabs {
     this.#browser = browser
   }
 
-  /** The one in front comes first. */
+  /** The front tab first. */
   async list(): Promise<readonly Tab[]> {
     const [pipe, endpoint] = await Promise.all([this.#browser.pipe(), this.#browser.endpoint()])
     const [order, { targetInfos }] = await Promise.all([tabsByActivity(endpoint), pipe.send('Target.getTargets')])
@@ -32,7 +32,7 @@ export class Tabs {
     })
   }
 
-  /** The tab of the name, or the one in front. */
+  /** The tab with this name, or the front tab. */
   async find(id: string | undefined): Promise<Tab> {
     const tabs = await this.list()
     const tab = id === undefined ? tabs[0] : tabs.find((each) => each.id === id)

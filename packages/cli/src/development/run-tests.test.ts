@@ -25,7 +25,7 @@ test('a test is named by its path, a folder above it, or a part of its path', as
   assert.ok((await findTestFiles([import.meta.dirname])).every((file) => dirname(file) === dirname(self)))
 })
 
-test('the checkout itself stands for all of its tests', async () => {
+test('the checkout itself selects all of its tests', async () => {
   assert.deepEqual(await findTestFiles([checkoutFolder]), await findTestFiles([]))
 })
 

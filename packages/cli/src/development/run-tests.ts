@@ -24,27 +24,27 @@ interface StageCounts extends Omit<TestCounts, 'flaky'> {
 interface Stage {
   readonly name: string
   readonly files: readonly string[]
-  /** Those that share processes. */
+  /** Files that share processes. */
   readonly batched: readonly string[]
   readonly batches: number
   readonly concurrency: number
-  /** A module with what all files share. */
+  /** A module that initializes what all files share. */
   readonly setup?: string
 }
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
-// They measure times or memory, or use up what a machine has for all: processor, files, memory.
+// These measure times or memory, or use up shared resources of the machine: processor, files, memory.
 const exclusiveTests =
   /^bench\/(?!extraction\/)|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
 const startBerths = /^e2e\/|^bench\//
-/** Each starts several browsers: more of them than processors make each other late. */
+/** Each starts several browsers: with more files than processors, browsers delay each other. */
 const maxBrowserFiles = 4
-/** Fewer files have processes of their own, which show their results as they come. */
+/** With fewer files, each has its own process, which shows its results as they arrive. */
 const minBatchedFiles = 16
-// A file that hangs, or leaves something open, must not use up the time of CI.
+// Limits how long a file that hangs, or leaves something open, can delay CI.
 const silenceMinutes = { short: 4, deep: 120 }
-/** A process that runs several files may take that many times as long. */
+/** A process that runs several files may take this many times as long. */
 const batchFactor = 3
 const setups = join(checkoutFolder, 'packages/server/src/testing')
 const postgresSetup = join(setups, 'test-postgres-setup.ts')
@@ -71,8 +71,8 @@ function isSelected(file: string, part: string): boolean {
 }
 
 /**
- * Runs the files, those that need the machine for themselves one at a time and last, and shows the results as they come.
- * With `repeatFailed`, up to three failed files run again at the end, each alone.
+ * Runs the files and shows the results as they arrive. Files that need the machine for themselves run last, one at a
+ * time. With `repeatFailed`, up to three failed files run again at the end, each alone.
  */
 export async function runTestFiles(files: readonly string[], { repeatFailed = false } = {}): Promise<TestCounts> {
   const parallel = availableParallelism()
@@ -115,9 +115,9 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
   const stages = [
     {
       name: 'tests without browsers',
-      // Most of them load the server.
+      // Most of their time is spent loading the server.
       ...batch(withoutBrowsers, () => true, parallel * 4),
-      // Some of them wait.
+      // One more than processors, because some files wait.
       concurrency: parallel + 1,
       ...(withoutBrowsers.length > 1 && { setup: postgresSetup }),
     },
@@ -145,12 +145,12 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
   return stages.filter(({ files, batched }) => files.length + batched.length > 0)
 }
 
-/** What saves time from the second berth on. */
+/** Setup that speeds up every berth after the first. */
 function setupForBerths(files: readonly string[]): Pick<Stage, 'setup'> {
   return files.filter((file) => startBerths.test(file)).length > 1 ? { setup: dataFolderSetup } : {}
 }
 
-/** Files share processes if they are many. */
+/** Files share processes if there are many. */
 function batch(
   files: readonly string[],
   canShare: (file: string) => boolean,
@@ -168,7 +168,7 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
   const failedFiles: string[] = []
   const stop = new AbortController()
   const minutes = process.env.BERTH_DEEP === '1' ? silenceMinutes.deep : silenceMinutes.short
-  const message = `nothing happened for ${minutes} minutes: a test hangs, or its file left something open`
+  const message = `no output for ${minutes} minutes: a test hangs, or its file has left something open`
   const limitMilliseconds = minutes * 60_000
   const silence = setTimeout(() => stop.abort(new Error(message)), limitMilliseconds)
   const tests = run({

@@ -7,7 +7,6 @@ const closeSeconds = 3
 
 type TabOrId = string | { readonly targetId: string }
 
-/** Tabs and frames. */
 export function tabHelpers(line: BrowserLine, tab: AttachedTab, deadline: Deadline) {
   const idOf = (target: TabOrId) => (typeof target === 'string' ? target : target.targetId)
 
@@ -42,7 +41,7 @@ export function tabHelpers(line: BrowserLine, tab: AttachedTab, deadline: Deadli
     await deadline.poll(closeSeconds, isGone)
   }
 
-  /** Leaves a page of the browser's own, or a tab that has gone, for one with a page. */
+  /** Switches from a page of the browser itself, or a closed tab, to one with a web page. */
   async function ensureRealTab(): Promise<Tab | null> {
     const real = await tab.list(false)
     const current = await tab.current().catch(() => undefined)
