@@ -93,10 +93,8 @@ test('a stopped server leaves its sessions running for the next one, or stops th
 
   assert.equal(await first.signal('SIGTERM'), 0)
   assert.ok(Date.now() - stoppedAt < 30_000)
-  const second = await Berth.start({
-    dataFolder: folder.path,
-    flags: [...flags, '--stop-sessions', '--no-metrics'],
-  })
+  const secondFlags = [...flags, '--stop-sessions', '--no-metrics']
+  const second = await Berth.start({ dataFolder: folder.path, flags: secondFlags })
   const again = await CdpClient.open(session.cdp_ws_url)
   const target = (targetInfos as { type: string; targetId: string }[]).find(({ type }) => type === 'page')
   const known = (await again.send('Target.getTargets')).targetInfos as { targetId: string }[]

@@ -76,7 +76,7 @@ async function readDatabaseUrl(dataFolder: string): Promise<(database: string) =
   return (database) => `postgres://berth:${password}@localhost/${database}?host=${encodeURIComponent(socketFolder)}`
 }
 
-/** A free port, of those that the system gives to nobody by itself. */
+/** A free port outside the range from which the system takes ports by itself. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(20_000, 32_768)

@@ -137,7 +137,7 @@ test('an agent listens on the given address', async () => {
   const asUser = process.getuid?.() === 0 ? [] : ['--user', '--preserve-credentials']
   const enter = ['--target', String(agent.process.pid), '--net', ...asUser, '--']
   const networkOf = (pid: number | string | undefined) => readlinkSync(`/proc/${pid}/ns/net`)
-  // The network of the agent is there a moment after its process.
+  // The agent gets its network shortly after its process starts.
   while (networkOf(agent.process.pid) === networkOf('self')) await delay(10)
   const asked = [...enter, process.execPath, '--input-type=module', '-e', script]
 

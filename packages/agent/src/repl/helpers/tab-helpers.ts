@@ -7,6 +7,7 @@ const closeSeconds = 3
 
 type TabOrId = string | { readonly targetId: string }
 
+/** Tabs and frames. */
 export function tabHelpers(line: BrowserLine, tab: AttachedTab, deadline: Deadline) {
   const idOf = (target: TabOrId) => (typeof target === 'string' ? target : target.targetId)
 
