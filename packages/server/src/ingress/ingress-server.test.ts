@@ -76,8 +76,7 @@ for (const [protocol, header] of [
   test(`a client of ${protocol} that wants no other response sees the one to a body that is still arriving`, {
     timeout: 10_000,
   }, async (context) => {
-    const answer: RequestListener = (_request, response) =>
-      response.writeHead(413, { 'content-length': 4 }).end('much')
+    const answer: RequestListener = (_request, response) => response.writeHead(413, { 'content-length': 4 }).end('much')
     const open = await serve(context, answer, patient)
     const socket = open()
     const bytes = 20_000_000
