@@ -23,7 +23,7 @@ const eventsPerSecond = 1_000
 const maxBurst = 5_000
 
 /** Each time that something is told costs the agent and the server more than the event itself. */
-const tellingPauseMilliseconds = 20
+const tellingPauseMilliseconds = 100
 
 /** A change is not delayed for longer by pages that do not answer. */
 const attachLimitMilliseconds = 3_000
