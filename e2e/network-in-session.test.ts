@@ -25,7 +25,7 @@ async function shell(script: string): Promise<string> {
   return `${Buffer.from(stdout_b64, 'base64')}${Buffer.from(stderr_b64, 'base64')}`.trim()
 }
 
-test('the browser opens a server of its own session at localhost, and nothing of berth', async () => {
+test('the browser reaches servers of its own session at localhost, but not berth', async () => {
   await relayToLocalhost(client, sessionId, pages.port)
   const page = await beside.session.newPage()
 

@@ -11,7 +11,7 @@ import { onRequests, type RawServer, startRawServer } from './testing/servers/ra
 
 /*
  * Compares what a page observes on the network in a session and in a bare Chromium at the same time. Bare Chromium is
- * the reference. Where a table also states the result, it is for the reader.
+ * the reference. Results stated in a table are for the reader.
  */
 
 const mebibyte = 1024 * 1024
@@ -78,7 +78,7 @@ test('slow responses arrive, whatever the server says of its connections', {
     return slow
   }
 
-  // At once, because they wait.
+  // Concurrently, because they wait.
   const [outcomes, navigations] = await beside.compare(async (page) => {
     const open = () => page.context().newPage()
     return Promise.all([

@@ -183,7 +183,7 @@ test('code of an executor cannot close the browser, and its connections are rest
   assert.equal((await run('return browser.isConnected()')).result, true)
 })
 
-test('an endless loop ends at its time limit and blocks nobody else', async () => {
+test('an endless loop ends at its time limit and blocks no other call', async () => {
   const cdp = await CdpClient.open(session.cdp_ws_url)
   const loop = run('console.log("begun"); while (true);', { timeout_sec: 4 })
   const other = await run('const opened = await context.newPage(); await opened.close(); return page.url()', {
@@ -334,7 +334,7 @@ test('named executors have tabs of their own, and are listed, limited and delete
   assert.deepEqual(executors.map(({ name }) => name).sort(), ['default', ...names].sort())
 })
 
-test('a browser that crashes ends the call, and the next one works in its successor', async () => {
+test('a browser crash ends the call, and the next call works in the new browser', async () => {
   const crashed = run(
     `await page.goto('chrome://crash').catch(() => {}); await (await browser.newBrowserCDPSession()).send('Browser.crash'); await page.title()`,
   )

@@ -121,7 +121,7 @@ test('the official client creates, lists, renames and deletes profiles', async (
   assert.deepEqual(await Array.fromAsync(client.profiles.list()), [])
 })
 
-/** What a session with a profile adds to it is the same with a display. */
+/** A session with a profile behaves the same with a display. */
 const savesOf = (headless: boolean) => rounds({ short: headless ? 2 : 1, deep: 10 })
 
 for (const headless of [true, false]) {
@@ -173,7 +173,7 @@ for (const headless of [true, false]) {
       profile: { id: profile.id },
       start_url: `${pages.url}/one`,
     })
-    await untilTargets(third, [`${pages.url}/one`]) // It replaces the tabs.
+    await untilTargets(third, [`${pages.url}/one`]) // The profile replaces the tabs.
     await client.browsers.deleteByID(third.session_id)
   })
 }

@@ -43,7 +43,7 @@ const operations: Readonly<Record<string, { run: () => Promise<unknown>; effects
 }
 
 for (const [name, { run, effects }] of Object.entries(operations)) {
-  test(`${name} that is sent again while it runs is done once`, async () => {
+  test(`${name} is done once when it is retried while it runs`, async () => {
     await run()
 
     assert.equal(await effects(), 1)

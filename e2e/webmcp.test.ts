@@ -90,7 +90,7 @@ async function tools(query = ''): Promise<readonly Tool[]> {
 }
 
 async function toolNamed(name: string): Promise<Tool> {
-  // The tools of a page that is busy for a moment are left out.
+  // The tools of a busy page are left out temporarily.
   return until(`the tool ${name}`, async () => (await tools()).find(({ tool }) => tool.name === name), {
     limitSeconds: 60,
   })
@@ -305,7 +305,7 @@ test('custom tools exist in matching pages, and run in the page or isolated from
   assert.equal((await ask('POST', '/webmcp/invoke', { tool_ref: heading.tool_ref, input: {} })).status, 404)
 })
 
-test('custom tools are added all or none, and names are unique', async () => {
+test('either all custom tools of a request are added or none, and names are unique', async () => {
   const define = (...names: string[]) =>
     `[${names.map((name) => `{ kind: 'page', match: { url_patterns: ['*'] }, tool: { name: '${name}', description: 'd' }, execute() {} }`)}]`
   const add = (names: string[], force = false) =>

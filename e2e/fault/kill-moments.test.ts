@@ -72,7 +72,7 @@ for (const moment of chosen(momentsOfDelete)) {
     for (;;) {
       const { session_id } = await createSession(berth, { name: 'moment' })
       const deletion = call(berth, 'DELETE', `/browsers/${session_id}`).catch(() => undefined)
-      // On a busy machine the moment may have passed between two looks.
+      // On a busy machine the moment may have passed between two checks.
       if (!(await killAt(moment, deletion))) continue
       const answer = await deletion
 

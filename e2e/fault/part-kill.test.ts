@@ -9,7 +9,7 @@ import { killEgress, killPart, killPostgres, type SessionPart } from './testing/
 import { type Answer, call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
-/** The promised limit for recovery after the end of any part. */
+/** The promised limit for recovery after any part has ended. */
 const mendLimitSeconds = 5
 /** Idle database connections are closed after ten seconds. */
 const settleLimitSeconds = 20

@@ -13,7 +13,7 @@ import { until } from './testing/until.ts'
 test('five live sessions with clients continue unchanged after kill -9 of the server', async () => {
   await using testbed = await FaultTestbed.open()
   await using receiver = await startWebhookReceiver()
-  // A timeout starts with the standby, which would start again after the kill.
+  // The timeout starts when a session enters standby, which would start again after the kill.
   const environment = { BERTH_STANDBY: 'off', BERTH_EGRESS_ALLOW: `127.0.0.1:${receiver.port}` }
   const first = await testbed.start({ environment })
   const webhook = { url: `http://127.0.0.1:${receiver.port}/`, event_types: ['session.created'] }
@@ -69,7 +69,7 @@ test('five live sessions with clients continue unchanged after kill -9 of the se
   })
 })
 
-/** Takes webhooks as soon as it answers. Until then it holds them. */
+/** Accepts webhooks once it is allowed to answer. Until then it delays its responses. */
 async function startWebhookReceiver() {
   const state = { answers: false, held: 0, taken: new Set<string>() }
   const server = createServer(async (request, response) => {

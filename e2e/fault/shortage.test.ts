@@ -177,7 +177,7 @@ const noise = `data:text/html,<canvas width=1200 height=800></canvas><script>
     context.putImageData(picture, 0, 0)
   }, 100)</script>`
 
-test('a full disk ends a recording, which says so and plays, and not its session', deepAsRoot, async () => {
+test('a full disk ends a recording, which reports that and plays, but not its session', deepAsRoot, async () => {
   await using disk = await mountDisk(3)
   await using small = await FaultTestbed.open()
   const server = await small.start({ environment: { BERTH_BLOBS_FOLDER: disk.folder } })

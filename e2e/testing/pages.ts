@@ -5,7 +5,7 @@ import { clusterHost } from './cluster-environment.ts'
 
 type PageHandler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** The name of the host's loopback in sessions, where the operator permits it. Pods have another loopback. */
+/** The name of the host's loopback in sessions, if the operator permits it. Pods have another loopback. */
 export const hostName = clusterHost ?? 'host.berth.internal'
 
 /** Test pages, on loopback or where pods reach them. */
@@ -23,11 +23,13 @@ export interface Pages {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Those that are open, one after the other, on the port of this process that a borrowed berth lets sessions reach. */
+/**
+ * The server on the port of this process that a borrowed berth lets sessions reach; its pages are opened one at a time.
+ */
 let ownServer: Promise<PageServer> | undefined
 let isOwnServerUsed = false
 
-/** Starts pages on the port of this process, or on another one while that is used. */
+/** Starts pages on the port of this process, or on another one if that is in use. */
 export async function startPages(): Promise<Pages> {
   if (isOwnServerUsed) {
     const server = await PageServer.open()
@@ -41,7 +43,7 @@ export async function startPages(): Promise<Pages> {
   })
 }
 
-/** A value for `BERTH_EGRESS_ALLOW`: the pages of this process, whichever file of it has started them. */
+/** A value for `BERTH_EGRESS_ALLOW`: the pages of this process, in whichever file they are started. */
 export async function allowedOwnPages(): Promise<string> {
   return `${hostName}:${(await openOwnServer()).port}`
 }
@@ -97,14 +99,14 @@ class PageServer {
     }
   }
 
-  /** As if it were started anew. */
+  /** Resets it to the state after a start. */
   clear(): void {
     this.handlers = new Map([['/', '<!doctype html><title>Home</title><h1>Home</h1>']])
     this.requests = []
     this.#server.closeAllConnections()
   }
 
-  /** It does not keep the process running. */
+  /** Lets the process exit while it listens. */
   unref(): void {
     this.#server.unref()
   }

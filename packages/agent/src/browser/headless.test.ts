@@ -218,7 +218,7 @@ test('an unknown path is 404 in JSON', async () => {
   assert.equal(JSON.parse(body).code, 'route_not_found')
 })
 
-// Last: it leaves the agent with another browser.
+// Last, because it leaves the agent with another browser.
 test('a killed Chromium is reported, and replaced at the same address', async () => {
   const client = await agent.connect()
   const next = agent.records().next()

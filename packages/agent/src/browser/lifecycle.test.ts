@@ -103,7 +103,7 @@ test('a browser that crashes repeatedly is not started again', async () => {
   const crashes = agent.eventsUntil(() => ++count === 5)
 
   for (let crash = 1; crash <= 5; crash++) {
-    // Whoever can connect has the Chromium that runs.
+    // Connecting succeeds only with the Chromium that runs.
     const client = await agent.connect()
     for (const pid of agent.children('chromium')) process.kill(pid, 'SIGKILL')
     await client.closed

@@ -1,7 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
 import { tabsByActivity } from '../browser/targets/tabs.ts'
+import { TargetSession } from '../browser/targets/target-session.ts'
+
+/** A page that hangs in its unload handler closes later. */
+const closeLimitMilliseconds = 3_000
 
 export interface Tab {
   readonly id: string
@@ -10,7 +15,7 @@ export interface Tab {
   readonly title: string
 }
 
-/** Tabs by short names, which models repeat without an error. A name is never given twice. */
+/** Tabs with short names, which language models repeat without errors. A name is never reused. */
 export class Tabs {
   readonly #browser: Browser
   readonly #ids = new Map<string, string>()
@@ -20,7 +25,7 @@ export class Tabs {
     this.#browser = browser
   }
 
-  /** The one in front comes first. */
+  /** The front tab first. */
   async list(): Promise<readonly Tab[]> {
     const [pipe, endpoint] = await Promise.all([this.#browser.pipe(), this.#browser.endpoint()])
     const [order, { targetInfos }] = await Promise.all([tabsByActivity(endpoint), pipe.send('Target.getTargets')])
@@ -32,7 +37,7 @@ export class Tabs {
     })
   }
 
-  /** The tab of the name, or the one in front. */
+  /** The tab with this name, or the front tab. */
   async find(id: string | undefined): Promise<Tab> {
     const tabs = await this.list()
     const tab = id === undefined ? tabs[0] : tabs.find((each) => each.id === id)
@@ -52,16 +57,22 @@ export class Tabs {
     await this.#send('Target.activateTarget', targetId)
   }
 
+  /** Resolves when the tab is in no list any more. */
   async close(id: string): Promise<void> {
     const { targetId } = await this.find(id)
-    await this.#send('Target.closeTarget', targetId)
+    // Chromium answers before it closes the tab, but detaches its clients when the tab has closed.
+    const session = await TargetSession.attach(await this.#browser.pipe(), targetId).catch(throwClosed)
+    try {
+      await this.#send('Target.closeTarget', targetId)
+      await Promise.race([session.lost, delay(closeLimitMilliseconds, undefined, { ref: false })])
+    } finally {
+      session.detach()
+    }
   }
 
   async #send(method: 'Target.activateTarget' | 'Target.closeTarget', targetId: string): Promise<void> {
     const pipe: CdpPipe = await this.#browser.pipe()
-    await pipe.send(method, { targetId }).catch((cause: unknown) => {
-      throw new BerthError('target_not_found', { reason: 'tab_id: the tab has just closed.' }, { cause })
-    })
+    await pipe.send(method, { targetId }).catch(throwClosed)
   }
 
   #idOf(targetId: string): string {
@@ -69,4 +80,8 @@ export class Tabs {
     this.#ids.set(targetId, id)
     return id
   }
+}
+
+function throwClosed(cause: unknown): never {
+  throw new BerthError('target_not_found', { reason: 'tab_id: the tab has just closed.' }, { cause })
 }

@@ -32,7 +32,7 @@ async function textOf(process: SpawnedProcess, signal: AbortSignal = new AbortCo
 test('a program without a reader is paused, and takes no memory', async () => {
   const program = await shell('exec yes')
   const written = async () => Number(/^wchar: (\d+)/m.exec(await readFile(`/proc/${program.pid}/io`, 'utf8'))?.[1])
-  // It waits when it has written the same amount at two looks, with some work of its own between them.
+  // It is blocked when two checks, with some time between them, find the same amount of output.
   let before = -1
   for (let now = await written(); now !== before || now < 1024 * 1024; now = await written()) {
     before = now
@@ -46,7 +46,7 @@ test('a program without a reader is paused, and takes no memory', async () => {
 
 test('all output of a program is kept at its end until it is read', async () => {
   for (const allocate_tty of [false, true]) {
-    // More than waits for a reader by itself; the rest is in the pipe, or in the terminal, which holds less.
+    // More than the queue holds; the rest is in the pipe, or in the terminal, which holds less.
     const bytes = 1024 * 1024 + 4_000
     const program = await shell(`head -c ${bytes} /dev/zero | tr '\\0' x`, { allocate_tty })
     await program.ended

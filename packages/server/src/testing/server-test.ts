@@ -70,9 +70,9 @@ export interface TestServerOptions {
   readonly chromeStoreUrl?: string
   readonly openBlobs?: (folder: string) => Promise<Blobs>
   readonly hasProjects?: boolean
-  /** Whether it and its siblings are servers that pass requests on to each other. */
+  /** Whether it and its siblings forward requests to each other. */
   readonly isShared?: boolean
-  /** Whether they reach the machines of each other, too. */
+  /** Whether they can also reach each other's machines. */
   readonly sharesMachines?: boolean
   readonly connectionLimits?: ConnectionLimits
   readonly limits?: Partial<LimitsConfig>
@@ -84,11 +84,11 @@ export interface TestServerOptions {
   readonly captchaSolver?: CaptchaSolverConfig
   readonly egressAllow?: readonly string[]
   readonly search?: SearchConfig
-  /** For the URL of the server. Absent: OAuth is off. */
+  /** For the URL of the server. When absent, OAuth is disabled. */
   readonly oauth?: (url: string) => OAuthConfig
-  /** Absent: no machine is ever frozen. */
+  /** When absent, machines are never frozen. */
   readonly standbyMilliseconds?: number
-  /** Absent: off. It is filled when a test says so. */
+  /** Defaults to off. It is filled when a test calls for it. */
   readonly reserve?: ReserveConfig
   readonly replays?: Partial<ReplaysConfig>
   readonly webhookLimitMilliseconds?: number
@@ -102,17 +102,17 @@ interface TestParts {
   readonly blobsFolder: string
   readonly blobs: Blobs
   readonly temporaryFolders: TemporaryFolders
-  /** Of servers that pass requests on to each other: where this one will listen; with OAuth too. Else it is any. */
+  /** The port of this server, if servers forward requests to each other or use OAuth. Otherwise any port. */
   readonly port: number
   readonly options: TestServerOptions
 }
 
-/** The server with a real PostgreSQL and fake machines, for one test file. Each test has a project of its own. */
+/** The server with a real PostgreSQL and fake machines, for one test file. Each test has its own project. */
 export class TestServer {
   readonly host: FakeHost
   readonly clock: TestClock
   readonly egress: FakeEgress
-  /** Runs no job before a test starts it. */
+  /** Runs no jobs until a test starts it. */
   readonly jobs: JobRunner
   readonly database: Database
   readonly #parts: TestParts
@@ -141,7 +141,7 @@ export class TestServer {
     return TestServer.#started({ testDatabase, driverId: 'test', clock: new TestClock(), options })
   }
 
-  /** Another server on the same database, with a host of its own. It is closed before this one. */
+  /** Another server on the same database, with its own host. It is closed before this one. */
   async sibling(driverId: string): Promise<TestServer> {
     const { testDatabase, clock, options, host } = this.#parts
     return TestServer.#started({ testDatabase, driverId, clock, options, ...(options.sharesMachines && { host }) })
@@ -206,7 +206,7 @@ export class TestServer {
     await this.tell()
   }
 
-  /** Says once that this server is there. */
+  /** Records one heartbeat of this server. */
   async tell(): Promise<void> {
     await this.#services.heartbeat.start(never)
     this.#services.heartbeat.close()
@@ -228,7 +228,7 @@ export class TestServer {
     this.#services = this.#createServices()
   }
 
-  /** The row of a session, in whatever state. */
+  /** The row of a session in any state. */
   async row(id: string): Promise<Session> {
     return this.database
       .selectFrom('sessions')

@@ -3,7 +3,6 @@ import type { BrowserLine } from './browser-line.ts'
 
 type TabOrId = string | { readonly targetId: string }
 
-/** Tabs and frames. */
 export function tabHelpers(line: BrowserLine, tab: AttachedTab) {
   const idOf = (target: TabOrId) => (typeof target === 'string' ? target : target.targetId)
 
@@ -35,7 +34,7 @@ export function tabHelpers(line: BrowserLine, tab: AttachedTab) {
     await line.send('Target.closeTarget', { targetId })
   }
 
-  /** Leaves a page of the browser's own, or a tab that has gone, for one with a page. */
+  /** Switches from a page of the browser itself, or a closed tab, to one with a web page. */
   async function ensureRealTab(): Promise<Tab | null> {
     const real = await tab.list(false)
     const current = await tab.current().catch(() => undefined)

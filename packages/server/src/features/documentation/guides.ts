@@ -8,11 +8,11 @@ const folder = join(import.meta.dirname, '../../../../../docs')
 export interface Guide {
   readonly name: string
   readonly title: string
-  /** Safe: HTML in the text is shown as text, and links have no schemes that run scripts. */
+  /** Safe to embed: HTML in the text is escaped, and links cannot have schemes that run scripts. */
   readonly html: string
 }
 
-/** All guides, by their titles. */
+/** All guides, by title. */
 export async function readGuides(): Promise<readonly Guide[]> {
   const files = (await readdir(folder)).filter((file) => file.endsWith('.md'))
   const names = new Set(files.map((file) => basename(file, '.md')))
@@ -27,7 +27,7 @@ export async function readGuides(): Promise<readonly Guide[]> {
   return guides.toSorted((one, other) => one.title.localeCompare(other.title, 'en'))
 }
 
-/** The pictures of the guides, by their names. */
+/** The pictures of the guides, by name. */
 export async function readPictures(): Promise<ReadonlyMap<string, Buffer>> {
   const pictures = join(folder, 'images')
   const files = (await readdir(pictures)).filter((file) => file.endsWith('.png'))
@@ -59,7 +59,7 @@ function guideRenderer(guides: ReadonlySet<string>): (text: string) => string {
   return (text) => markdown.render(text)
 }
 
-/** As GitHub names headings, so that links work there too. */
+/** Generates the same anchors as GitHub, so that links work in both places. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -67,7 +67,7 @@ function anchorOf(heading: string): string {
     .replaceAll(/\s/g, '-')
 }
 
-/** Guides link to each other as files. Files of the repository that are no guides are not served. */
+/** Guides link to each other as files. Other files of the repository are not served. */
 function addressOf(href: string, guides: ReadonlySet<string>): string {
   if (/^https?:/.test(href) || href.startsWith('#')) return href
   const [path = '', anchor] = href.split('#', 2)
