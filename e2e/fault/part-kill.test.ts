@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
 import { startPages } from '../testing/pages.ts'
@@ -186,8 +188,7 @@ async function areFree(...names: readonly string[]): Promise<boolean> {
 }
 
 async function startingMachine(): Promise<string | undefined> {
-  const { folders } = await view.holdings()
-  return /[^/]+$/.exec(folders.at(-1) ?? '')?.[0]
+  return (await readdir(join(view.runtimeFolder, 'm'))).find((name) => name.startsWith('mch'))
 }
 
 async function loadsPage(url: string): Promise<boolean> {
