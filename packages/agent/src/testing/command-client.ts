@@ -39,7 +39,11 @@ export class CommandClient<Message extends { readonly id?: number | null }> {
   }
 
   /** Sends the command with a number, and resolves with the whole response: a result, or an error. */
-  protected async command(command: { readonly method: string }): Promise<Message> {
+  protected async command(command: {
+    readonly method: string
+    readonly params: object
+    readonly sessionId?: string
+  }): Promise<Message> {
     if (this.socket.readyState !== WebSocket.OPEN) throw new Error(`the websocket is closed: ${command.method}`)
     const id = ++this.#lastId
     const answer = Promise.withResolvers<Message>()

@@ -42,11 +42,7 @@ const refused: readonly (readonly [string, Readonly<Record<string, string>>, Reg
     const message = new RegExp(`^${variable} has no effect without BERTH_OAUTH_ISSUER$`)
     return [`${variable} alone`, { [variable]: organization }, message] as const
   }),
-  [
-    'no audience',
-    { ...issuer, BERTH_OAUTH_ORGANIZATION: organization },
-    /BERTH_PUBLIC_URL or BERTH_OAUTH_AUDIENCE/,
-  ],
+  ['no audience', { ...issuer, BERTH_OAUTH_ORGANIZATION: organization }, /BERTH_PUBLIC_URL or BERTH_OAUTH_AUDIENCE/],
   ['no organization', { ...issuer, ...publicUrl }, oneOrganization],
   ['two organizations', { ...complete, BERTH_OAUTH_ORGANIZATION_CLAIM: 'org' }, oneOrganization],
   [
