@@ -98,10 +98,11 @@ test('the end of the machine is noticed in any state of the stream', { timeout: 
 test('a stream that is cut off within a line is reopened', { timeout: 20_000 }, async (context) => {
   let count = 0
   const enough = Promise.withResolvers<void>()
-  const { agentWatch } = await watch(context, (socket) => {
+  const answer = (socket: Socket) => {
     if (++count === 4) enough.resolve()
     socket.end(`${streamHead}${stateLine({})}data: {"sta`)
-  })
+  }
+  const { agentWatch } = await watch(context, answer, 60_000)
 
   await enough.promise
 

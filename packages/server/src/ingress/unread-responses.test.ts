@@ -19,7 +19,7 @@ async function openConnection(): Promise<Socket> {
 async function neighbourIsServed(): Promise<void> {
   const startedAt = performance.now()
   assert.equal((await fetch(`${server.url}/health`)).status, 200)
-  assert.ok(performance.now() - startedAt < 2_000)
+  assert.ok(performance.now() - startedAt < 10_000)
 }
 
 for (const path of publicPaths) {

@@ -298,6 +298,28 @@ test('events that could not be stored are kept, in order and without duplicates,
   )
 })
 
+test('several batches share an acknowledgement, and the last one is acknowledged', async () => {
+  const owner = await server.project()
+  const session = await observed(owner)
+  const { telemetry } = agentOf(session)
+  const acknowledged: number[] = []
+  const acknowledge = telemetry.acknowledge.bind(telemetry)
+  telemetry.acknowledge = (sequence) => {
+    acknowledged.push(sequence)
+    acknowledge(sequence)
+  }
+
+  const batches = 8
+  for (let batch = 1; batch <= batches; batch++) {
+    tell(session, 1, batch)
+    await untilStored(session, batch)
+  }
+  for (let tries = 0; acknowledged.at(-1) !== batches && tries < 400; tries++) await delay(25)
+
+  assert.equal(acknowledged.at(-1), batches)
+  assert.ok(acknowledged.length <= batches / 2, String(acknowledged))
+})
+
 test('lost events are reported as one event with the number of the last of them', async () => {
   const owner = await server.project()
   const session = await observed(owner)

@@ -305,11 +305,13 @@ test('a session that cannot be frozen stays usable', async () => {
   const session = await idleSession(project)
   await failed.promise
   server.host.onFreeze = async () => {}
+  use(session)
 
   const answer = await project.call('POST', `/browsers/${session.session_id}/computer/get_mouse_position`)
 
   assert.equal(answer.status, 200)
   assert.equal(await isAwake(session), true)
+  leave(session)
   await until(async () => agentOf(session).isFrozen)
 })
 
