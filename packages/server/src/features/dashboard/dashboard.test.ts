@@ -125,9 +125,8 @@ test('the changes of a project are reported, and those of another are not', asyn
   const told: string[] = []
   const followed = (async () => {
     for await (const text of lines) {
-      const data = eventDataOf(text.trim())
-      if (data === undefined) continue
-      told.push(...JSON.parse(data).sessions)
+      const events = text.split('\n').flatMap((line) => eventDataOf(line) ?? [])
+      told.push(...events.flatMap((data) => JSON.parse(data).sessions))
       if (told.filter((id) => id === told[0]).length >= 2) return
     }
   })()

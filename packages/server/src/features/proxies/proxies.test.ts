@@ -131,7 +131,7 @@ const bad: Record<string, readonly [body: unknown, message: RegExp]> = {
   'an ASN with a state': [residential({ country: 'US', asn: 'AS1', state: 'NY' }), /^config.asn: cannot be combined/],
   'an ASN that is none': [residential({ country: 'US', asn: '15169' }), /^config.asn: /],
   'a type that the operator has not': [{ type: 'mobile' }, /^type: mobile proxies are not available/],
-  'a country that the operator has not': [residential({ country: 'JP' }), /^config.country: .*There are: FR, US\./],
+  'a country that the operator has not': [residential({ country: 'JP' }), /^config.country: .*Available are: FR, US\./],
   'a city that the operator has not': [
     residential({ country: 'US', city: 'boston' }),
     /^config.city: .*losangeles, newyork/,
