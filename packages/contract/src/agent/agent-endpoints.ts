@@ -254,6 +254,8 @@ export const BrowserConfiguration = z.object({
   kiosk_mode: z.boolean().optional(),
   /** Of a browser that has not been launched yet. */
   stealth: z.boolean().optional(),
+  /** The same: its policies are not those that its machine was started with. */
+  has_new_policies: z.boolean().optional(),
   /** A browser that waits for a profile is launched without one. */
   launch: z.boolean().optional(),
   /**

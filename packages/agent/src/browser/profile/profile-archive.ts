@@ -13,7 +13,7 @@ import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
  */
 
 /** The one folder that travels. What lies beside it tells of the machine: metrics, crashes, locks, the screen. */
-const stateFolder = 'Default'
+export const stateFolder = 'Default'
 
 /** Far more than a browser keeps for a person; a small archive could else fill the disk. */
 const maxUnpackedBytes = 4 * 1024 ** 3

@@ -1,10 +1,14 @@
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { constants, openSync } from 'node:fs'
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { exists } from '@berth/runtime/files/exists.ts'
-import { renewPreferences, writePreferences } from '../preferences.ts'
-import { packProfile, unpackProfile } from './profile-archive.ts'
+import { makeNamedPipes } from '../../process/pipes.ts'
+import { preferencesFile, renewPreferences, writePreferences } from '../preferences.ts'
+import { packProfile, stateFolder, unpackProfile } from './profile-archive.ts'
 
 /** Whether Chromium opens the tabs of its last run or one empty page. */
 export type Tabs = 'restore' | 'blank'
@@ -12,6 +16,8 @@ export type Tabs = 'restore' | 'blank'
 /** Chromium's user data folder: where all of the state of the browser is. Its path stays the same, whatever is in it. */
 export class UserData {
   readonly folder: string
+  /** Whether a Chromium has been started that waits for its state. */
+  #isAwaited = false
 
   constructor(homeFolder: string) {
     this.folder = join(homeFolder, '.config', 'chromium')
@@ -22,8 +28,42 @@ export class UserData {
     await writePreferences(config, this.folder)
     if (tabs === 'restore' && (await this.#hasTabs())) return 'restore'
     // Else they would come back with the next run.
-    for (const name of await this.#tabFolders()) await rm(join(this.folder, 'Default', name), { recursive: true })
+    for (const name of await this.#tabFolders()) await rm(join(this.#state, name), { recursive: true })
     return 'blank'
+  }
+
+  /**
+   * Before the launch of a Chromium that is to wait for its state. The preferences are what it reads of it first, and there it
+   * finds a pipe.
+   */
+  async await(): Promise<void> {
+    await mkdir(this.#state, { recursive: true })
+    await makeNamedPipes([join(this.#state, preferencesFile)])
+    this.#isAwaited = true
+  }
+
+  /** Lets that Chromium go on with the state that has replaced the pipe. */
+  async letGo(): Promise<void> {
+    this.#isAwaited = false
+    const preferences = await readFile(join(this.#state, preferencesFile))
+    const pipe = openToWrite(join(this.#awaited, preferencesFile))
+    // One that has not come that far finds the file in the place of the pipe.
+    if (pipe) await writeAll(pipe, preferences)
+    await rm(this.#awaited, { recursive: true })
+  }
+
+  /** When that Chromium has ended instead: nothing that it has written stays. */
+  async stopAwaiting(): Promise<void> {
+    if (!this.#isAwaited) return
+    this.#isAwaited = false
+    const isReplaced = await exists(this.#awaited)
+    if (isReplaced) {
+      await mkdir(this.#incoming, { recursive: true })
+      await rename(this.#state, join(this.#incoming, stateFolder))
+      await rm(this.#awaited, { recursive: true })
+    }
+    await this.clear()
+    if (isReplaced) await rename(this.#incoming, this.folder)
   }
 
   /** Unpacks a profile beside the state in use, which stays untouched. */
@@ -39,11 +79,19 @@ export class UserData {
     }
   }
 
-  /** Puts what was taken in into the place of the state in use. No Chromium may run. */
+  /** Puts what was taken in into the place of the state in use. No Chromium may run but one that waits for it. */
   async replace(): Promise<void> {
+    if (this.#isAwaited) return this.#replacePipe()
     await rm(this.#previous, { recursive: true, force: true })
     await rename(this.folder, this.#previous).catch(ignoreAbsence)
     await rename(this.#incoming, this.folder)
+  }
+
+  async #replacePipe(): Promise<void> {
+    if (await exists(this.#awaited)) await rm(this.#state, { recursive: true })
+    else await rename(this.#state, this.#awaited)
+    await rename(join(this.#incoming, stateFolder), this.#state)
+    await rm(this.#incoming, { recursive: true })
   }
 
   /** Removes the state in use. No Chromium may run. */
@@ -63,6 +111,14 @@ export class UserData {
     return packProfile(this.folder)
   }
 
+  get #state(): string {
+    return join(this.folder, stateFolder)
+  }
+
+  get #awaited(): string {
+    return `${this.folder}.awaited`
+  }
+
   get #incoming(): string {
     return `${this.folder}.incoming`
   }
@@ -77,11 +133,29 @@ export class UserData {
 
   /** Chromium keeps them twice, the second time encrypted. */
   async #tabFolders(): Promise<readonly string[]> {
-    const names = await readdir(join(this.folder, 'Default')).catch(() => [])
+    const names = await readdir(this.#state).catch(() => [])
     return names.filter((name) => name.startsWith('Sessions'))
   }
 }
 
 function ignoreAbsence(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error
+}
+
+/** Undefined when nobody has opened it to read. */
+function openToWrite(path: string): Socket | undefined {
+  try {
+    const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+    return new Socket({ fd, readable: false, writable: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error
+    return undefined
+  }
+}
+
+/** Resolves when the reader has taken all of it, or has ended: then its end tells more. */
+async function writeAll(pipe: Socket, content: Uint8Array): Promise<void> {
+  pipe.on('error', () => {})
+  pipe.end(content)
+  await once(pipe, 'close')
 }
