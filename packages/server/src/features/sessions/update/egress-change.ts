@@ -16,7 +16,7 @@ export interface ProxySelection {
   readonly disable_default_proxy?: boolean | undefined
 }
 
-type Select = (
+export type SelectProxy = (
   target: { readonly id?: string | undefined; readonly name?: string | undefined },
   field: string,
 ) => Promise<SelectableProxy>
@@ -25,7 +25,7 @@ type Select = (
 export async function selectProxy(
   { proxy, proxy_id, disable_default_proxy }: ProxySelection,
   current: SelectedProxy,
-  select: Select,
+  select: SelectProxy,
 ): Promise<SelectedProxy | undefined> {
   if (proxy?.mode) return { mode: proxy.mode }
   if (proxy) return { id: (await select(proxy, 'proxy')).id }
