@@ -179,7 +179,8 @@ test('a server that is alone counts creates exactly, and goes on counting after 
   stack.defer(() => alone.close())
   const owner = await alone.project()
   const send = () => owner.call<Failure>('POST', '/browsers', { timeout_seconds: 'soon' })
-  const noted = async () => (await alone.database.selectFrom('request_counts').select('requests').execute())[0]?.requests
+  const noted = async () =>
+    (await alone.database.selectFrom('request_counts').select('requests').execute())[0]?.requests
   alone.clock.advance(60 - ((alone.clock.now().getTime() / 1000) % 60) + 20)
 
   const before = await Promise.all(Array.from({ length: 30 }, send))

@@ -42,6 +42,9 @@ export interface SelectableProxy {
   readonly hasCaBundle: boolean
 }
 
+/** Finds a proxy by id or name. `field` is where the caller wrote it. */
+export type SelectProxy = (target: ProxyTarget, field: string) => Promise<SelectableProxy>
+
 /** A proxy as a session can use it now. Unusable when it was deleted, or when the operator has no server for it. */
 export type UsableProxy = EgressProxy | 'deleted' | 'unavailable'
 

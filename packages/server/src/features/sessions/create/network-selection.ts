@@ -6,7 +6,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 // The public suffix list, kept up to date with its releases.
 import { getPublicSuffix } from 'tldts'
 import type { SessionNetwork } from '../../../database/tables.ts'
-import type { SelectProxy } from '../update/egress-change.ts'
+import type { SelectProxy } from '../../proxies/proxy-service.ts'
 
 /** The network settings of a new session, in one spelling and with its proxies by id; null when there are none. */
 export async function selectNetwork(

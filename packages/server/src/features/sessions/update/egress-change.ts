@@ -4,7 +4,7 @@ import type { BrowserProxyConfig } from '@berth/contract/browsers/proxy-selectio
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { SelectedProxy, SessionNetwork } from '../../../database/tables.ts'
-import type { ProxyService, SelectableProxy } from '../../proxies/proxy-service.ts'
+import type { ProxyService, SelectProxy } from '../../proxies/proxy-service.ts'
 import { selectAllowedHosts } from '../create/network-selection.ts'
 import type { SessionEgress } from '../machines/session-egress.ts'
 import type { PlanChange } from './session-change.ts'
@@ -15,11 +15,6 @@ export interface ProxySelection {
   readonly proxy_id?: string | null | undefined
   readonly disable_default_proxy?: boolean | undefined
 }
-
-export type SelectProxy = (
-  target: { readonly id?: string | undefined; readonly name?: string | undefined },
-  field: string,
-) => Promise<SelectableProxy>
 
 /** What the fields select; nothing when they leave it as it is. */
 export async function selectProxy(
