@@ -131,7 +131,10 @@ const otherSize = { width: 800, height: 600, refresh_rate: 60 }
 const changes = {
   'other policies': (agent: StartedAgent) => agent.configure({ has_new_policies: true }),
   'another size': (agent: StartedAgent) => agent.configure({ viewport: otherSize }),
-  'what it has died of': (_agent: StartedAgent, ahead: number) => process.kill(ahead, 'SIGKILL'),
+  'what it has died of': async (agent: StartedAgent, ahead: number) => {
+    process.kill(ahead, 'SIGKILL')
+    while (agent.children('chromium').includes(ahead)) await delay(20)
+  },
 }
 for (const [what, change] of Object.entries(changes)) {
   test(`a browser that waits for its profile does not go on with ${what}: another one is launched`, async () => {
