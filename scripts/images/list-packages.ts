@@ -3,9 +3,9 @@ import { systemPackages } from '@berth/server/host-checks/system-packages.ts'
 /** Prints the Debian packages of an image: `node scripts/images/list-packages.ts machine|server`. */
 
 const packagesOf: Readonly<Record<string, readonly string[]>> = {
-  // Certificates, by which programs of a session verify what they connect to.
+  // Certificates, with which programs of a session verify their connections.
   machine: ['ca-certificates', ...systemPackages.filter(({ isForTests }) => !isForTests).map(({ name }) => name)],
-  // Node.js comes with the programs, and the servers start none of the others.
+  // Node.js is part of the programs, and servers start none of the other packages.
   server: ['ca-certificates'],
 }
 

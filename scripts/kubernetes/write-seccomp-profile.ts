@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { containerProfile } from '@berth/server/drivers/kubernetes/container-profile.ts'
 
 /**
- * Writes the profile of system calls that the chart gives to machines. With `--check` it only reports that the file is not
- * up to date.
+ * Writes the seccomp profile that the chart gives to machines. With `--check` it only reports whether the file is up to
+ * date.
  */
 const name = 'deploy/helm/berth/files/seccomp-machine.json'
 const path = join(import.meta.dirname, '../..', name)

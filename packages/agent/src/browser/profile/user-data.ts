@@ -10,10 +10,10 @@ import { makeNamedPipes } from '../../process/pipes.ts'
 import { preferencesFile, renewPreferences, writePreferences } from '../preferences.ts'
 import { packProfile, stateFolder, unpackProfile } from './profile-archive.ts'
 
-/** Whether Chromium opens the tabs of its last run or one empty page. */
+/** Whether Chromium opens the tabs of its last run, or one empty page. */
 export type Tabs = 'restore' | 'blank'
 
-/** Chromium's user data folder: where all of the state of the browser is. Its path stays the same, whatever is in it. */
+/** Chromium's user data folder, which contains all state of the browser. Its path never changes. */
 export class UserData {
   readonly folder: string
   /** Whether a Chromium has been started that waits for its state. */
@@ -23,18 +23,18 @@ export class UserData {
     this.folder = join(homeFolder, '.config', 'chromium')
   }
 
-  /** Before each launch. Says which tabs there will be: where none were saved, an empty page. */
+  /** Called before each launch. Returns which tabs will open: an empty page if none were saved. */
   async prepare(config: AgentConfig, tabs: Tabs): Promise<Tabs> {
     await writePreferences(config, this.folder)
     if (tabs === 'restore' && (await this.#hasTabs())) return 'restore'
-    // Else they would come back with the next run.
+    // Otherwise they would be restored by the next run.
     for (const name of await this.#tabFolders()) await rm(join(this.#state, name), { recursive: true })
     return 'blank'
   }
 
   /**
-   * Before the launch of a Chromium that is to wait for its state. The preferences are what it reads of it first, and there it
-   * finds a pipe.
+   * Prepares a launch ahead of the profile. Chromium reads the preferences before the rest of its state, so it waits at the
+   * pipe in their place.
    */
   async await(): Promise<void> {
     await mkdir(this.#state, { recursive: true })
@@ -42,17 +42,17 @@ export class UserData {
     this.#isAwaited = true
   }
 
-  /** Lets that Chromium go on with the state that has replaced the pipe. */
-  async letGo(): Promise<void> {
+  /** Lets the waiting Chromium continue with the state that has replaced the pipe. */
+  async release(): Promise<void> {
     this.#isAwaited = false
     const preferences = await readFile(join(this.#state, preferencesFile))
     const pipe = openToWrite(join(this.#awaited, preferencesFile))
-    // One that has not come that far finds the file in the place of the pipe.
+    // If Chromium has not opened the pipe yet, it will find the file in its place.
     if (pipe) await writeAll(pipe, preferences)
     await rm(this.#awaited, { recursive: true })
   }
 
-  /** When that Chromium has ended instead: nothing that it has written stays. */
+  /** Removes everything that the waiting Chromium has written. It must have ended. */
   async stopAwaiting(): Promise<void> {
     if (!this.#isAwaited) return
     this.#isAwaited = false
@@ -66,7 +66,7 @@ export class UserData {
     if (isReplaced) await rename(this.#incoming, this.folder)
   }
 
-  /** Unpacks a profile beside the state in use, which stays untouched. */
+  /** Unpacks a profile beside the state in use, which stays unchanged. */
   async takeIn(archive: Readable, config: AgentConfig): Promise<void> {
     await rm(this.#incoming, { recursive: true, force: true })
     await mkdir(this.#incoming, { recursive: true })
@@ -79,7 +79,7 @@ export class UserData {
     }
   }
 
-  /** Puts what was taken in into the place of the state in use. No Chromium may run but one that waits for it. */
+  /** Replaces the state in use with the unpacked profile. Chromium must not be running, except one that waits for it. */
   async replace(): Promise<void> {
     if (this.#isAwaited) return this.#replacePipe()
     await rm(this.#previous, { recursive: true, force: true })
@@ -94,19 +94,19 @@ export class UserData {
     await rm(this.#incoming, { recursive: true })
   }
 
-  /** Removes the state in use. No Chromium may run. */
+  /** Removes the state in use. Chromium must not be running. */
   async clear(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true })
   }
 
-  /** Takes the replacement back, if there was one. No Chromium may run. */
+  /** Reverts the replacement, if there was one. Chromium must not be running. */
   async takeBack(): Promise<void> {
     if (!(await exists(this.#previous))) return
     await rm(this.folder, { recursive: true, force: true })
     await rename(this.#previous, this.folder)
   }
 
-  /** The state as an archive. No Chromium may run. */
+  /** The state as an archive. Chromium must not be running. */
   giveOut(): Readable {
     return packProfile(this.folder)
   }
@@ -131,7 +131,7 @@ export class UserData {
     return (await this.#tabFolders()).length > 0
   }
 
-  /** Chromium keeps them twice, the second time encrypted. */
+  /** Chromium saves its tabs twice, the second time encrypted. */
   async #tabFolders(): Promise<readonly string[]> {
     const names = await readdir(this.#state).catch(() => [])
     return names.filter((name) => name.startsWith('Sessions'))

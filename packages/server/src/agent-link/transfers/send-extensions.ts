@@ -14,7 +14,7 @@ export interface SentExtension {
   readonly open: () => Promise<AsyncIterable<Uint8Array>>
 }
 
-/** Resolves when the agent has loaded all of them. After a rejection none is loaded. */
+/** Resolves when the agent has loaded all of them. After a rejection, none is loaded. */
 export async function sendExtensions(
   machine: ReachableMachine,
   sent: readonly SentExtension[],

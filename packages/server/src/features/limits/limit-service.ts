@@ -12,18 +12,18 @@ import type { LimitStore, ProjectUse, RequestCount } from './limit-store.ts'
 const slotRetrySeconds = 5
 const windowMilliseconds = 60_000
 const maxCounted = 10_000
-/** A crash loses what was counted in that time, and harms nobody. */
+/** A crash loses the counts of this time, which is harmless. */
 const noteMilliseconds = 100
 
 /** The operator's defaults for organizations without limits of their own. */
 export interface LimitsConfig {
   readonly maxSessions: number
-  /** Concurrent ones of an organization without limits of its own. */
+  /** The limit of concurrent invocations for an organization without its own. */
   readonly maxInvocations: number
   readonly maxInvocationsPerApp: number
   /** Per limited operation and organization. 0 means no limit. */
   readonly requestsPerMinute: number
-  /** Connections of managed auth of an organization. Null: no limit. */
+  /** The limit of managed auth connections of an organization. Null: no limit. */
   readonly maxAuthConnections: number | null
   readonly minHealthCheckSeconds: number
 }
@@ -125,12 +125,12 @@ export class LimitService {
     })
   }
 
-  /** The same for one statement that does all of it: it may, if this is true. */
+  /** Like `takePlace`, as a condition for a statement that does everything: true if a slot is free. */
   takesPlace(projectId: ProjectId): RawBuilder<boolean> {
     return this.#store.takesPlace(projectId, this.#config.maxSessions)
   }
 
-  /** The same for an invocation of an app. */
+  /** Like `takePlace`, for an invocation of an app. */
   async takeInvocationPlace<Made>(
     projectId: ProjectId,
     appName: string,
@@ -148,7 +148,7 @@ export class LimitService {
     })
   }
 
-  /** The same for a connection of managed auth. */
+  /** Like `takePlace`, for a connection of managed auth. */
   async takeConnectionPlace<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
     return this.#store.reserveConnection(projectId, (used, database) => {
       const { maxAuthConnections: limit } = this.#config
@@ -158,7 +158,7 @@ export class LimitService {
     })
   }
 
-  /** Changes what occupies session slots. More of them than before are occupied only if they were free. */
+  /** Changes how many session slots are occupied. Additional ones must be free. */
   async changePlaces<Made>(projectId: ProjectId, change: (database: Database) => Promise<Made>): Promise<Made> {
     return this.#store.reserve(projectId, async (before, database, readAgain) => {
       const made = await change(database)
@@ -194,11 +194,11 @@ export class LimitService {
     }
   }
 
-  /** Only the first request of a minute waits for the database: of the later ones nobody else knows more than this server. */
+  /** Only the first request of a minute waits for the database. This server knows all later ones. */
   async #countAlone(organizationId: OrganizationId, operation: string, window: Date): Promise<RequestCount> {
     const key = `${organizationId} ${operation}`
     const count = (requests: number) => this.#store.countRequest(organizationId, operation, window, requests)
-    // What could not be counted has the next one ask again.
+    // After a failure, the next request waits for the database again.
     const forget = () => void this.#counted.delete(key)
     const known = this.#counted.get(key)
     if (!known || known.window < window) {
