@@ -227,7 +227,8 @@ export function createServices(options: ServicesOptions) {
   const resolver = new SessionResolver(store)
   const organizations = new OrganizationStore(database)
   const keys = new ApiKeyCache(organizations, clock)
-  const limits = new LimitService({ store: new LimitStore(database), config: options.limits, clock })
+  const isShared = options.serverAddress !== undefined
+  const limits = new LimitService({ store: new LimitStore(database), config: options.limits, clock, isShared })
   const projects = new ProjectService({
     store: new ProjectStore(database),
     keys,
@@ -352,11 +353,10 @@ export function createServices(options: ServicesOptions) {
     temporaryFolders,
     clock,
   })
-  const sessionExtensions = new SessionExtensions({ machines, driver, extensions, temporaryFolders })
+  const sessionExtensions = new SessionExtensions({ machines, driver, extensions })
   const access = new SessionAccess({ tokens, keys, organizations, resolver })
   const viewport = new ViewportChanges({ machines, replays })
   const leave: RestoreSession = (session) => machines.openRoute(session)
-  const isShared = options.serverAddress !== undefined
   const connections = new SessionConnections()
   const sessionLocks = isShared ? new DatabaseSessionLocks(options.connectionString) : undefined
   const locks = sessionLocks ?? new KeyedQueue<SessionId>()

@@ -81,6 +81,9 @@ export class Browser {
   #startUrl: string | undefined
   #hasFirstPage = false
   #chromium: Promise<Chromium> | undefined
+  /** Launched before the profile that the first launch needs. */
+  #ahead: Promise<Chromium | undefined> | undefined
+  #hasNewPolicies = false
   /** Set while clients are admitted. */
   #running: RunningChromium | undefined
   #display: Display | undefined
@@ -275,7 +278,7 @@ export class Browser {
    */
   async configure(configuration: BrowserConfiguration): Promise<void> {
     await this.#settled
-    const { viewport, kiosk_mode, stealth, launch, start_url, clients_wait } = configuration
+    const { viewport, kiosk_mode, stealth, has_new_policies, launch, start_url, clients_wait } = configuration
     const { headless, kiosk_mode: isKiosk } = this.#config
     this.#config = {
       ...this.#config,
@@ -283,6 +286,7 @@ export class Browser {
       ...(kiosk_mode !== undefined && { kiosk_mode }),
       ...(stealth !== undefined && !this.#hasBegun && { stealth }),
     }
+    this.#hasNewPolicies ||= has_new_policies ?? false
     const mustRelaunch = this.#hasBegun && !headless && kiosk_mode !== undefined && kiosk_mode !== isKiosk
     if (mustRelaunch) await this.#relaunchUnused()
     const change = this.#change(viewport, start_url)
@@ -345,6 +349,8 @@ export class Browser {
 
   async stop(): Promise<void> {
     this.#isStopping = true
+    const ahead = await this.#ahead
+    ahead?.kill()
     const chromium = await this.#chromium?.catch(() => undefined)
     await chromium?.close()
     await this.#display?.close()
@@ -405,6 +411,7 @@ export class Browser {
   async #launchFirst(): Promise<RunningChromium> {
     const display = this.#ensureDisplay()
     display.catch(() => {}) // The launch awaits it again.
+    if (this.#config.awaits_profile) this.#ahead = this.#launchAhead(display)
     const [tabs] = await Promise.all([this.#firstTabs.promise, this.#options.extensions.arrived])
     if (this.#isStopping) throw new Error('the browser is being stopped')
     this.#hasBegun = true
@@ -489,14 +496,43 @@ export class Browser {
   }
 
   async #launchWithDisplay(tabs: Tabs): Promise<Chromium> {
-    const config = this.#config
-    const { extensions, serviceLogs } = this.#options
     await this.#ensureDisplay()
-    await this.#display?.makeRoom(config.viewport)
-    const { needPolicies } = extensions
-    const userData = this.#userData
-    const onLine = (line: string) => serviceLogs.append('chromium', line)
-    return Chromium.launch({ config, userData, tabs, needPolicies, displayName: this.#display?.name, onLine })
+    await this.#display?.makeRoom(this.#config.viewport)
+    const options = { ...this.#launchOptions(), tabs }
+    return (await this.#goOn(options)) ?? Chromium.launch(options)
+  }
+
+  #launchOptions() {
+    const { extensions, serviceLogs } = this.#options
+    return {
+      config: this.#config,
+      userData: this.#userData,
+      needPolicies: extensions.needPolicies,
+      displayName: this.#display?.name,
+      onLine: (line: string) => serviceLogs.append('chromium', line),
+    }
+  }
+
+  /** Most of a launch needs no profile. If it fails, the ordinary launch reports why. */
+  async #launchAhead(display: Promise<void>): Promise<Chromium | undefined> {
+    try {
+      await display
+      return await Chromium.launchAhead(this.#launchOptions())
+    } catch (error) {
+      this.#options.logger.warn({ err: error }, 'the browser could not be launched ahead of its profile')
+      return undefined
+    }
+  }
+
+  /** Continues the launch ahead, or ends it if the browser needs another launch. */
+  async #goOn(options: Parameters<Chromium['goOn']>[0]): Promise<Chromium | undefined> {
+    const ahead = await this.#ahead
+    this.#ahead = undefined
+    if (ahead && !this.#hasNewPolicies && (await ahead.goOn(options))) return ahead
+    ahead?.kill()
+    await ahead?.ended
+    await this.#userData.stopAwaiting()
+    return undefined
   }
 
   async #ensureDisplay(): Promise<void> {

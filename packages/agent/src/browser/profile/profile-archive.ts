@@ -13,7 +13,7 @@ import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
  */
 
 /** The only folder in a profile. Everything beside it belongs to the machine: metrics, crashes, locks, the screen. */
-const stateFolder = 'Default'
+export const stateFolder = 'Default'
 
 /** Far more than a browser stores for a person; otherwise a small archive could fill the disk. */
 const maxUnpackedBytes = 4 * 1024 ** 3

@@ -2,14 +2,18 @@ import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { RawBuilder } from 'kysely'
+import { LRUCache } from 'lru-cache'
 import type { OrganizationCaller } from '../../access/caller.ts'
 import { requireOrganizationKey } from '../../access/require-organization-key.ts'
 import type { Database } from '../../database/database.ts'
-import type { LimitStore, ProjectUse } from './limit-store.ts'
+import type { LimitStore, ProjectUse, RequestCount } from './limit-store.ts'
 
 /** A slot becomes free whenever a session ends, which cannot be predicted. */
 const slotRetrySeconds = 5
 const windowMilliseconds = 60_000
+const maxCounted = 10_000
+/** A crash loses the counts of this time, which is harmless. */
+const noteMilliseconds = 100
 
 /** The operator's defaults for organizations without limits of their own. */
 export interface LimitsConfig {
@@ -44,6 +48,25 @@ export interface RequestAllowance {
   readonly retryAfterSeconds: number | undefined
 }
 
+interface LimitServiceOptions {
+  readonly store: LimitStore
+  readonly config: LimitsConfig
+  readonly clock: Clock
+  /** Whether other servers count requests in the same database. */
+  readonly isShared: boolean
+}
+
+/** Requests of an organization for one operation in one minute, as the only server counts them. */
+interface CountedRequests {
+  readonly window: Date
+  /** As the database has counted it. */
+  readonly first: Promise<RequestCount>
+  /** How many have followed. */
+  more: number
+  /** How many of these the database has been told of. */
+  noted: number
+}
+
 /**
  * Enforces how many sessions an organization and its projects may have at once, and how many requests they may send.
  */
@@ -51,11 +74,14 @@ export class LimitService {
   readonly #store: LimitStore
   readonly #config: LimitsConfig
   readonly #clock: Clock
+  readonly #isShared: boolean
+  readonly #counted = new LRUCache<string, CountedRequests>({ max: maxCounted })
 
-  constructor({ store, config, clock }: { store: LimitStore; config: LimitsConfig; clock: Clock }) {
+  constructor({ store, config, clock, isShared }: LimitServiceOptions) {
     this.#store = store
     this.#config = config
     this.#clock = clock
+    this.#isShared = isShared
   }
 
   get minHealthCheckSeconds(): number {
@@ -158,13 +184,41 @@ export class LimitService {
     if (limit === 0) return undefined
     const now = this.#clock.now().getTime()
     const window = new Date(now - (now % windowMilliseconds))
-    const { requests, windowStart } = await this.#store.countRequest(organizationId, operation, window)
+    const count = this.#isShared ? this.#store.countRequest.bind(this.#store) : this.#countAlone.bind(this)
+    const { requests, windowStart } = await count(organizationId, operation, window)
     const secondsLeft = Math.max(1, Math.ceil((windowStart.getTime() + windowMilliseconds - now) / 1000))
     return {
       limit,
       remaining: Math.max(0, limit - requests),
       retryAfterSeconds: requests > limit ? secondsLeft : undefined,
     }
+  }
+
+  /** Only the first request of a minute waits for the database. This server knows all later ones. */
+  async #countAlone(organizationId: OrganizationId, operation: string, window: Date): Promise<RequestCount> {
+    const key = `${organizationId} ${operation}`
+    const count = (requests: number) => this.#store.countRequest(organizationId, operation, window, requests)
+    // After a failure, the next request waits for the database again.
+    const forget = () => void this.#counted.delete(key)
+    const known = this.#counted.get(key)
+    if (!known || known.window < window) {
+      const first = count(1)
+      this.#counted.set(key, { window, first, more: 0, noted: 0 })
+      first.catch(forget)
+      return first
+    }
+    known.more += 1
+    const { first, more, noted } = known
+    if (more === noted + 1) {
+      const note = () => {
+        const added = known.more - known.noted
+        known.noted = known.more
+        count(added).catch(forget)
+      }
+      setTimeout(note, noteMilliseconds).unref()
+    }
+    const { requests, windowStart } = await first
+    return { requests: requests + more, windowStart }
   }
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
 import type { OrgEntitlements, OrgLimits } from '@berth/contract/organizations/organization-endpoints.ts'
@@ -7,7 +8,8 @@ import type { Project } from '@berth/contract/projects/project.ts'
 import { newApiKey } from '../../access/secrets.ts'
 import { type ApiAnswer, type TestProject, TestServer } from '../../testing/server-test.ts'
 
-const server = await TestServer.open({ limits: { maxSessions: 5, requestsPerMinute: 40 } })
+const limits = { maxSessions: 5, requestsPerMinute: 40 }
+const server = await TestServer.open({ isShared: true, limits })
 const sibling = await server.sibling('sibling')
 after(async () => {
   await sibling.close()
@@ -169,6 +171,29 @@ test('creates are limited per minute over all servers, and responses report what
   assert.equal((await owner.call('GET', '/browsers')).headers.get('x-ratelimit-limit'), null)
   server.clock.advance(40)
   assert.equal((await send(other)).status, 400)
+})
+
+test('a server that is alone counts creates exactly, and goes on counting after a crash', async () => {
+  await using stack = new AsyncDisposableStack()
+  const alone = await TestServer.open({ limits })
+  stack.defer(() => alone.close())
+  const owner = await alone.project()
+  const send = () => owner.call<Failure>('POST', '/browsers', { timeout_seconds: 'soon' })
+  const noted = async () =>
+    (await alone.database.selectFrom('request_counts').select('requests').execute())[0]?.requests
+  alone.clock.advance(60 - ((alone.clock.now().getTime() / 1000) % 60) + 20)
+
+  const before = await Promise.all(Array.from({ length: 30 }, send))
+  while ((await noted()) !== 30) await delay(10)
+  await alone.crash()
+  await alone.start()
+  const after = await Promise.all(Array.from({ length: 12 }, send))
+
+  assert.deepEqual(counted([...before, ...after]), { 400: 40, 429: 2 })
+  const left = [...before, ...after].map(({ headers }) => Number(headers.get('x-ratelimit-remaining')))
+  assert.deepEqual(new Set(left), new Set(Array.from({ length: 40 }, (_value, index) => index)))
+  alone.clock.advance(40)
+  assert.equal((await send()).headers.get('x-ratelimit-remaining'), '39')
 })
 
 test('the limits of the organization are returned', async () => {

@@ -63,10 +63,7 @@ export class SessionRequests {
     this.#requireHostSupport(request)
     const reference = request.telemetry?.export?.otlp?.destination
     const [{ egress, certificates }, extensions, profile, vaults, otlpDestinationId] = await Promise.all([
-      this.#selectEgress(projectId, request).then(async (egress) => ({
-        egress,
-        certificates: await this.#options.egress.certificates({ project_id: projectId, ...egress }),
-      })),
+      this.#selectEgress(projectId, request),
       sessionExtensions.choose(projectId, request.extensions),
       request.profile ? profiles.refer(projectId, request.profile) : undefined,
       this.#options.vaults.link(projectId, request.vaults),
@@ -134,16 +131,27 @@ export class SessionRequests {
     }
   }
 
-  /** The proxies of the session. */
-  async #selectEgress(projectId: ProjectId, request: SessionRequest): Promise<EgressColumns> {
-    const { proxies } = this.#options
+  /** The proxies of the session, and those of their certificates that its browser needs. */
+  async #selectEgress(
+    projectId: ProjectId,
+    request: SessionRequest,
+  ): Promise<{ readonly egress: EgressColumns; readonly certificates: readonly string[] }> {
     const byDefault: SelectedProxy = { mode: 'default' }
-    const select = (target: ProxyTarget, field: string) => proxies.select(projectId, target, field)
+    let hasCaBundle = false
+    const select = async (target: ProxyTarget, field: string) => {
+      const selected = await this.#options.proxies.select(projectId, target, field)
+      hasCaBundle ||= selected.hasCaBundle
+      return selected
+    }
     const [proxy, network] = await Promise.all([
       selectProxy(request, byDefault, select),
-      selectNetwork(projectId, request.network, proxies),
+      selectNetwork(request.network, select),
     ])
-    return { proxy: proxy ?? byDefault, network }
+    const egress = { proxy: proxy ?? byDefault, network }
+    const certificates = hasCaBundle
+      ? await this.#options.egress.certificates({ project_id: projectId, ...egress })
+      : []
+    return { egress, certificates }
   }
 }
 

@@ -220,10 +220,10 @@ test('a session with policies claims a machine that has not launched its browser
   assert.deepEqual(server.host.policies.get(unlaunched as MachineId), chrome_policy)
   const { configurations } = server.host.agentOf(session.session_id as SessionId)
   assert.deepEqual(
-    configurations.map(({ stealth, launch }) => ({ stealth, launch })),
+    configurations.map(({ stealth, launch, has_new_policies }) => ({ stealth, launch, has_new_policies })),
     [
-      { stealth: undefined, launch: undefined },
-      { stealth: true, launch: true },
+      { stealth: undefined, launch: undefined, has_new_policies: undefined },
+      { stealth: true, launch: true, has_new_policies: true },
     ],
     'after its rehearsal',
   )
@@ -243,7 +243,8 @@ test('the browser of a stealth session with a profile is launched with both', as
   assert.equal(await machineOf(session), unlaunched)
   const agent = server.host.agentOf(session.session_id as SessionId)
   assert.equal(agent.loaded.length, 1)
-  assert.deepEqual(agent.configurations.at(-1)?.stealth, true)
+  const { stealth, has_new_policies } = agent.configurations.at(-1) ?? {}
+  assert.deepEqual({ stealth, has_new_policies }, { stealth: true, has_new_policies: true })
   assert.equal(
     agent.configurations.some(({ launch }) => launch),
     false,
