@@ -1,6 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DockerfileParser, type From, type Instruction, type JSONInstruction, type PropertyInstruction } from 'dockerfile-ast'
+import {
+  DockerfileParser,
+  type From,
+  type Instruction,
+  type JSONInstruction,
+  type PropertyInstruction,
+} from 'dockerfile-ast'
 
 export const dockerfile = 'deploy/docker/Dockerfile'
 
@@ -51,7 +57,9 @@ export function configOf({ instructions }: Stage): Record<string, unknown> {
 
 function environmentOf(instruction: Instruction | undefined): readonly string[] {
   if (instruction === undefined) return [`PATH=${systemPath}`]
-  return (instruction as PropertyInstruction).getProperties().map((property) => `${property.getName()}=${property.getValue()}`)
+  return (instruction as PropertyInstruction)
+    .getProperties()
+    .map((property) => `${property.getName()}=${property.getValue()}`)
 }
 
 /** What the base image says. */
