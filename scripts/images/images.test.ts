@@ -65,7 +65,7 @@ test('the Dockerfile installs what build-images.sh installs, which is what setup
 
 test('every target begins with the base that DEBIAN names, and is filled by fill-image.sh alone', () => {
   for (const target of targets) {
-    assert.equal(withBases(target)[0]?.base, '${DEBIAN}', target)
+    assert.match(withBases(target)[0]?.base ?? '', /^\$\{DEBIAN}$/, target)
     const copies = stageOf(target).instructions.filter((instruction) => instruction instanceof Copy)
     assert.deepEqual(
       copies.map((copy) => `${copy.getFromFlag()?.getValue()}:${copy.getArgumentsContent()}`),
