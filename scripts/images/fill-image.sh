@@ -34,6 +34,8 @@ copy_server() {
   # The launcher takes the packages for installed.
   cp "$folder/package-lock.json" "$folder/node_modules/.berth-package-lock.json"
   chown 1000:1000 "$root/var/lib/berth"
+  # As berth wants its data folder: it changes no folder that has files, and caches are there before it looks.
+  chmod 700 "$root/var/lib/berth"
 }
 
 fill_server() {
