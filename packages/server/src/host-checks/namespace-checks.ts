@@ -56,7 +56,10 @@ async function readSwitches(): Promise<Record<string, string | undefined>> {
 }
 
 export async function isInContainer(): Promise<boolean> {
-  return (await isAllowed('/.dockerenv', 0)) || (await isAllowed('/run/.containerenv', 0))
+  if ((await isAllowed('/.dockerenv', 0)) || (await isAllowed('/run/.containerenv', 0))) return true
+  // Podman hides its file below an empty /run where the root is read-only.
+  const environment = await readFile('/proc/1/environ', 'utf8').catch(() => '')
+  return environment.split('\0').some((variable) => variable.startsWith('container='))
 }
 
 export function judgeNamespaces({ hasSucceeded, output, switches, isContainer }: NamespaceFacts): Verdict {
